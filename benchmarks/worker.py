@@ -1,0 +1,256 @@
+"""One measurement in a process of its own: `worker.py CASE [JSON arguments]`, figures as JSON.
+
+The library is the one that `BENCHMARK_LIBRARY` names. Nothing but `importlib`, `os`, `sys` and
+`time` is imported before it, so that the case `import` sees the whole cost.
+"""
+
+import importlib
+import os
+import sys
+import time
+
+LIBRARY = os.environ.get("BENCHMARK_LIBRARY", "pyjx")
+
+
+def seconds(action):
+    start = time.perf_counter()
+    result = action()
+    return result, time.perf_counter() - start
+
+
+def measure_import():
+    def load():
+        importlib.import_module(LIBRARY)
+        importlib.import_module(f"{LIBRARY}.numpy")
+
+    _, elapsed = seconds(load)
+    heavy = {"scipy", "jaxlib.mlir"} | {"jax"} - {LIBRARY}
+    return {"import": elapsed, "heavy_modules": sorted(heavy & sys.modules.keys())}
+
+
+def microseconds_per_call(call, batches=21, batch_seconds=0.01):
+    """The median over batches of the mean time of a call; the last of each batch is waited for."""
+    from models import jax
+
+    for _ in range(20):
+        result = call()
+    jax.block_until_ready(result)
+    _, once = seconds(lambda: [call() for _ in range(10)])
+    count = max(1, int(10 * batch_seconds / once))
+    means = []
+    for _ in range(batches):
+        start = time.perf_counter()
+        for _ in range(count):
+            result = call()
+        jax.block_until_ready(result)
+        means.append((time.perf_counter() - start) / count)
+    return 1e6 * median(means)
+
+
+def median(values):
+    values = sorted(values)
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+
+
+def measure_eager():
+    import itertools
+
+    import numpy as np
+    from models import jax, jnp
+
+    a = jnp.asarray(np.arange(1024, dtype=np.float32).reshape(32, 32))
+    b = jnp.asarray(np.arange(32, dtype=np.float32))
+    mask = b > 3
+    key = jax.random.key(0)
+    host = np.arange(32, dtype=np.float32)
+    index = itertools.cycle(range(32)).__next__
+    calls = {
+        "b + b": lambda: b + b,
+        "b * 2.0": lambda: b * 2.0,
+        "where": lambda: jnp.where(mask, b, b),
+        "exp": lambda: jnp.exp(b),
+        "sum": lambda: jnp.sum(b),
+        "matmul": lambda: a @ a,
+        "a[0]": lambda: a[0],
+        "a[1:3]": lambda: a[1:3],
+        "a[:, i]": lambda: a[:, index()],
+        ".at[0].set": lambda: b.at[0].set(1.0),
+        "zeros": lambda: jnp.zeros((32, 32)),
+        "array (list)": lambda: jnp.array([1.0, 2.0, 3.0]),
+        "array (numpy)": lambda: jnp.array(host),
+        "float(b[0])": lambda: float(b[0]),
+        "random.split": lambda: jax.random.split(key),
+        "reshape": lambda: a.reshape(16, 64),
+        "concatenate": lambda: jnp.concatenate([b, b]),
+    }
+    return {name: microseconds_per_call(call) for name, call in calls.items()}
+
+
+def measure_transforms():
+    import numpy as np
+    from models import jax, jnp
+
+    x = jnp.asarray(np.linspace(0, 1, 32, dtype=np.float32))
+
+    def three_ops(x):
+        return jnp.sum(jnp.sin(x) * x)
+
+    def three_ops_each(x):
+        return jnp.sin(x) * x + 1.0
+
+    return {
+        "grad(f)(x)": microseconds_per_call(lambda: jax.grad(three_ops)(x)),
+        "vmap(f)(x)": microseconds_per_call(lambda: jax.vmap(three_ops_each)(x)),
+    }
+
+
+def measure_jit():
+    import numpy as np
+    from models import jax, jnp
+
+    host = np.linspace(0, 1, 32, dtype=np.float32)
+    x = jnp.asarray(host)
+    leaves = {f"layer{i}": {"w": x + i, "b": x - i} for i in range(50)}
+    one = jax.jit(lambda x: x + 1.0)
+    tree = jax.jit(lambda tree: jax.tree.map(lambda x: x + 1.0, tree))
+    static = jax.jit(lambda x, n: x + n, static_argnums=1)
+    two = jax.jit(lambda x, y: x + y)
+    return {
+        "one array": microseconds_per_call(lambda: one(x)),
+        "100 leaves": microseconds_per_call(lambda: tree(leaves)),
+        "static argument": microseconds_per_call(lambda: static(x, 3)),
+        "numpy arguments": microseconds_per_call(lambda: two(host, host)),
+    }
+
+
+def count_equations(jaxpr):
+    """The equations of a jaxpr and of the jaxprs inside it."""
+    total = 0
+    for eqn in jaxpr.eqns:
+        total += 1
+        for value in eqn.params.values():
+            for inner in value if isinstance(value, tuple | list) else (value,):
+                if hasattr(inner, "eqns"):
+                    total += count_equations(inner)
+    return total
+
+
+def renamed(function):
+    """The same program as a new function, which no cache of traces knows."""
+    return lambda *args: function(*args)
+
+
+def steady_step(step, args, at_least=10, for_seconds=2.0):
+    """The median time of a step; a training step's state is fed back."""
+    from models import jax
+
+    times: list[float] = []
+    while len(times) < at_least or (sum(times) < for_seconds and len(times) < 200):
+        result, elapsed = seconds(lambda args=args: jax.block_until_ready(step(*args)))
+        if isinstance(result, tuple):
+            args = (*result[:2], *args[2:])
+        times.append(elapsed)
+    return median(times)
+
+
+def checksum(result):
+    """One number to compare between the libraries: the loss, or the mean magnitude."""
+    import numpy as np
+
+    return float(np.mean(np.abs(np.asarray(result[-1] if isinstance(result, tuple) else result))))
+
+
+def measure_stages(model, **options):
+    """Trace, lower and compile apart, each for the first time in the process."""
+    from models import MODELS, jax
+
+    step, args = MODELS[model](**options)
+    jax.block_until_ready(args)
+    traced, trace = seconds(lambda: jax.jit(renamed(step)).trace(*args))
+
+    def lower():
+        lowered = traced.lower()
+        return lowered, lowered.as_text()
+
+    (lowered, text), lower_time = seconds(lower)
+    compiled, compile_time = seconds(lowered.compile)
+    result = compiled(*args)
+    jaxpr, make_jaxpr = seconds(lambda: jax.make_jaxpr(renamed(step))(*args))
+    return {
+        "trace": trace,
+        "trace + lower": trace + lower_time,
+        "compile": compile_time,
+        "make_jaxpr, again": make_jaxpr,
+        "step": steady_step(compiled, args),
+        "equations": count_equations(jaxpr),
+        "text_bytes": len(text),
+        "checksum": checksum(result),
+    }
+
+
+def measure_make_jaxpr(model, **options):
+    from models import MODELS, jax
+
+    step, args = MODELS[model](**options)
+    jax.block_until_ready(args)
+    return {"make_jaxpr": seconds(lambda: jax.make_jaxpr(step)(*args))[1]}
+
+
+def measure_run(model, **options):
+    """The first call, as a user makes it, then steady steps, then the peak of memory."""
+    import resource
+
+    from models import MODELS, jax
+
+    step, args = MODELS[model](**options)
+    jax.block_until_ready(args)
+    jitted = jax.jit(step)
+    result, first = seconds(lambda: jax.block_until_ready(jitted(*args)))
+    step_time = steady_step(jitted, args)
+    return {
+        "first call": first,
+        "step": step_time,
+        "peak memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "checksum": checksum(result),
+    }
+
+
+def measure_process(model, **options):
+    """From the start of the process, which the parent noted, to the end of the first step."""
+    from models import MODELS, jax
+
+    step, args = MODELS[model](**options)
+    jax.block_until_ready(jax.jit(step)(*args))
+    return {"to first step": time.monotonic() - float(os.environ["BENCHMARK_STARTED"])}
+
+
+def measure_linear(sizes=(1_000, 10_000, 100_000)):
+    """Tracing time per equation, best of several, for programs of growing length."""
+    from models import chain, jax
+
+    times = {}
+    for size in sizes:
+        function, args = chain(size)
+        best = min(
+            seconds(lambda f=function, a=args: jax.make_jaxpr(renamed(f))(*a))[1]
+            for _ in range(max(2, min(7, 100_000 // size)))
+        )
+        times[f"{size} equations"] = 1e6 * best / size
+    return times
+
+
+def main():
+    case, options = sys.argv[1], sys.argv[2:]
+    if case == "import":
+        figures = measure_import()
+        import json
+    else:
+        import json
+
+        figures = globals()[f"measure_{case}"](**json.loads(options[0] if options else "{}"))
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

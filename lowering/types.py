@@ -1,0 +1,104 @@
+"""StableHLO's spelling of types and constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, abstract_token
+
+_SIGNED = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
+_element_types: dict[Any, str] = {np.dtype(bool): "i1", dtypes.float0: "i1"}
+for _size, _name in _SIGNED.items():
+    _element_types[np.dtype(f"i{_size}")] = _name
+    _element_types[np.dtype(f"u{_size}")] = "u" + _name
+_element_types[np.dtype(np.float16)] = "f16"
+_element_types[np.dtype(np.float32)] = "f32"
+_element_types[np.dtype(np.float64)] = "f64"
+_element_types[np.dtype(np.complex64)] = "complex<f32>"
+_element_types[np.dtype(np.complex128)] = "complex<f64>"
+# The small types of ml_dtypes: StableHLO spells them as they do, without underscores.
+_ML_NAMES = {"bfloat16": "bf16", "int2": "i2", "int4": "i4", "uint2": "ui2", "uint4": "ui4"}
+
+
+def element_type(dtype: Any) -> str:
+    """`f32` for float32, `ui8` for uint8, `f8E4M3FN` for float8_e4m3fn."""
+    name = _element_types.get(dtype)
+    if name is None:
+        name = _element_types[dtype] = _ml_element_type(np.dtype(dtype).name)
+    return name
+
+
+def _ml_element_type(name: str) -> str:
+    if name in _ML_NAMES:
+        return _ML_NAMES[name]
+    if name.startswith(("float8_", "float6_", "float4_")):
+        bits, kind = name[len("float"):].split("_", 1)
+        return f"f{bits}{kind.upper()}"
+    raise TypeError(f"StableHLO has no element type for dtype {name}")
+
+
+def tensor_type(aval: Any) -> str:
+    """`tensor<3x4xf32>`; cached on the aval, which is interned."""
+    text = aval.lowered_type if type(aval) is ShapedArray else None
+    if text is None:
+        if aval is abstract_token:
+            return "!stablehlo.token"
+        dims = "".join([f"{d}x" for d in aval.shape])
+        text = aval.lowered_type = f"tensor<{dims}{element_type(aval.dtype)}>"
+    return text
+
+
+def tensor_types(avals: Any) -> str:
+    return ", ".join([tensor_type(a) for a in avals])
+
+
+def scalar_text(value: Any, dtype: Any) -> str:
+    """A number as an element of a `dense<...>`: decimal where that is exact, else its bits."""
+    dtype = np.dtype(dtype)
+    if dtype == np.bool_:
+        return "true" if value else "false"
+    if dtypes.issubdtype(dtype, np.integer):
+        return str(int(value))
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        part = np.float32 if dtype == np.complex64 else np.float64
+        value = dtype.type(value)
+        return f"({scalar_text(value.real, part)}, {scalar_text(value.imag, part)})"
+    element = np.asarray(value, dtype)
+    short = f"{float(element):.6e}"
+    if np.isfinite(float(element)) and np.asarray(float(short), dtype) == element:
+        return short
+    bits = element.tobytes()[::-1].hex().upper()
+    return f"0x{bits}"
+
+
+def dense_text(array: np.ndarray) -> str:
+    """What stands between the brackets of `dense<...>` for a constant array."""
+    if array.size == 0:
+        return ""
+    flat = array.reshape(-1)
+    if flat.size == 1 or array.tobytes() == flat[:1].tobytes() * flat.size:
+        return scalar_text(flat[0], array.dtype)
+    if array.dtype != np.bool_ and array.dtype.itemsize * 8 == dtypes.bit_width(array.dtype):
+        data = np.ascontiguousarray(array)
+        return f'"0x{data.astype(data.dtype.newbyteorder("<")).tobytes().hex().upper()}"'
+    return _nested(array)
+
+
+def _nested(array: np.ndarray) -> str:
+    if array.ndim == 0:
+        return scalar_text(array[()], array.dtype)
+    return "[" + ", ".join([_nested(a) for a in array]) + "]"
+
+
+def int_list(values: Any) -> str:
+    """`[0, 1]`"""
+    return "[" + ", ".join(map(str, values)) + "]"
+
+
+def i64_array(values: Any) -> str:
+    """`array<i64: 0, 1>`, the attribute of most lists of axes."""
+    items = ", ".join(map(str, values))
+    return f"array<i64: {items}>" if items else "array<i64>"

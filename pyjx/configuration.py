@@ -1,0 +1,634 @@
+"""Flags: every option of `jax.config`, each also an environment variable and most a context.
+
+A flag is a `State`, an attribute of this module named without the prefix `jax_`. Its value is
+held by jaxlib: a global value, and a value of the thread inside a context. Flags that change the
+traced or compiled program are `traced`: they are in the key of the C++ jit cache, so that a
+compiled function is never reused under another setting.
+
+>>> enable_x64.value
+False
+>>> with enable_x64(True):
+...     enable_x64.value
+True
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+
+from pyjx import jaxlib_api
+
+Kind = type | tuple[str, ...]  # bool, int, float, str, or the values of an enumeration
+
+_TRUE = ("y", "yes", "t", "true", "on", "1")
+_FALSE = ("n", "no", "f", "false", "off", "0")
+_KIND_NAMES = {int: "int", float: "float", str: "string"}
+_UNSET: Any = object()
+
+states: dict[str, State] = {}  # by full name, such as "jax_enable_x64"
+
+
+def _truth(text: str) -> bool | None:
+    lowered = text.strip().lower()
+    return True if lowered in _TRUE else False if lowered in _FALSE else None
+
+
+def _from_environment(flag: str, kind: Kind, variable: str, text: str) -> Any:
+    if kind is bool:
+        truth = _truth(text)
+        if truth is None:
+            raise ValueError(f"invalid truth value {text!r} for environment {variable!r}")
+        return truth
+    try:
+        if isinstance(kind, type):
+            return kind(text)
+        if text in kind:
+            return text
+    except ValueError:
+        pass
+    expected = f"of type {kind.__name__}" if isinstance(kind, type) else f"in {list(kind)}"
+    raise ValueError(f'Invalid value "{text}" for JAX flag {flag}: the environment variable '
+                     f"{variable} must be {expected}")
+
+
+def _checked(flag: str, kind: Kind, optional: bool, value: Any) -> Any:
+    """`value` if the flag can take it; else ValueError."""
+    if value is None and optional:
+        return None
+    if kind is bool:
+        truth = _truth(value) if isinstance(value, str) else bool(value)
+        if truth is None:
+            raise ValueError(f"new bool config value must be True or False, got {value!r} "
+                             f"for {flag}.")
+        return truth
+    if isinstance(kind, tuple):
+        if value in kind:
+            return value
+        allowed = f"None or in {list(kind)}" if optional else f"in {list(kind)}"
+        raise ValueError(f"new enum value must be {allowed}, got {value} of type {type(value)}.")
+    if value is None or isinstance(value, kind) or (kind is float and isinstance(value, int)):
+        return value
+    raise ValueError(f"new {_KIND_NAMES[kind]} config value must be None or of type "
+                     f"{kind.__name__}, got {value} of type {type(value)}.")
+
+
+def _checked_device(flag: str, kind: Kind, optional: bool, value: Any) -> Any:
+    if value is None or isinstance(value, (str, jaxlib_api.Device)):
+        return value
+    raise ValueError(
+        "jax.default_device must be passed either a Device object (e.g. "
+        "`jax.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', "
+        f"got: {value!r}")
+
+
+_traced: list[LocalState] = []
+
+
+class LocalState(jaxlib_api.Config):
+    """A value, global and per thread, held by jaxlib: `.value` reads it, calling it makes a
+    context that sets it in this thread."""
+
+    __slots__ = ("_on_change", "flag", "group")
+
+    def __init__(self, flag: str, default: Any, *, in_jit_key: bool = False,
+                 in_trace_context: bool = False, group: tuple[LocalState, ...] = (),
+                 on_change: Callable[[Any, bool], None] | None = None) -> None:
+        self.flag = flag
+        self.group = (self, *group)  # what a context of this state sets
+        self._on_change = on_change
+        jaxlib_api.init_config_state(self, flag, default, in_jit_key, in_trace_context)
+        if in_trace_context:
+            _traced.append(self)
+
+    def __call__(self, new_val: Any) -> Context:
+        return Context(self.group, new_val)
+
+    def _replace_local(self, value: Any) -> Any:
+        """Sets the value of this thread; the old one, or the sentinel that it was unset."""
+        old = self.swap_local(value)
+        if self._on_change is not None:
+            self._on_change(None if value is jaxlib_api.unset else value, True)
+        return old
+
+    def __bool__(self) -> bool:
+        raise TypeError("bool() not supported for instances of type 'State' "
+                        "(did you mean to use 'State.value' instead?)")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.flag}={self.value!r}>"
+
+
+class State(LocalState):
+    """A flag: a state with a name, an environment variable and a set of values it can take.
+
+    A value that the flag cannot take is a ValueError, raised before anything has changed.
+    """
+
+    __slots__ = ("_check", "default", "environ", "help", "kind", "optional")
+
+    def __init__(self, flag: str, kind: Kind, default: Any, *, traced: bool = False,
+                 environ: str | None = None, help: str = "", group: tuple[LocalState, ...] = (),
+                 check: Callable[[str, Kind, bool, Any], Any] = _checked,
+                 on_change: Callable[[Any, bool], None] | None = None) -> None:
+        super().__init__(flag, default, in_jit_key=traced, in_trace_context=traced, group=group,
+                         on_change=on_change)
+        self.kind = kind
+        self.default = default
+        self.optional = default is None
+        self.environ = environ or flag.upper()
+        self.help = help
+        self._check = check
+        states[flag] = self
+        text = os.environ.get(self.environ)
+        if text is not None:
+            self.update(_from_environment(flag, kind, self.environ, text))
+
+    @property
+    def __name__(self) -> str:
+        return self.flag.removeprefix("jax_")
+
+    def update(self, value: Any) -> None:
+        """Sets the global value."""
+        value = self._check(self.flag, self.kind, self.optional, value)
+        for state in self.group:
+            state.set_global(value)
+            if state._on_change is not None:
+                state._on_change(value, False)
+
+    def __call__(self, new_val: Any = _UNSET) -> Context:
+        if new_val is _UNSET:
+            if self.kind is not bool:
+                raise TypeError(f"Context manager for {self.__name__} config option requires an "
+                                "argument representing the new value for the config option.")
+            new_val = True
+        return Context(self.group, self._check(self.flag, self.kind, self.optional, new_val))
+
+
+class Context:
+    """Sets states of this thread while entered; may be entered again, and nested."""
+
+    __slots__ = ("_saved", "_states", "_value")
+
+    def __init__(self, states: tuple[LocalState, ...], value: Any) -> None:
+        self._states = states
+        self._value = value
+        self._saved: list[list[Any]] = []
+
+    def __enter__(self) -> None:
+        self._saved.append([state._replace_local(self._value) for state in self._states])
+
+    def __exit__(self, *_: Any) -> None:
+        for state, value in zip(self._states, self._saved.pop(), strict=True):
+            state._replace_local(value)
+
+    def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        states, value = self._states, self._value
+
+        @wraps(fun)
+        def within(*args: Any, **kwargs: Any) -> Any:
+            with Context(states, value):
+                return fun(*args, **kwargs)
+
+        return within
+
+
+class _DisableJit(State):
+    """`disable_jit(disable=True)`: its argument has another name than that of the others."""
+
+    __slots__ = ()
+
+    def __call__(self, disable: Any = True) -> Context:
+        return super().__call__(disable)
+
+
+def make_user_context(default_value: Any = None) -> LocalState:
+    """A context whose value is part of the key of every trace and compile cache.
+
+    Args:
+      default_value: hashable, the value outside of any context.
+
+    >>> context = make_user_context(0)
+    >>> with context(1):
+    ...     context.value
+    1
+    """
+    return LocalState("user_context", default_value, in_jit_key=True, in_trace_context=True)
+
+
+# --- what a change of some flags does besides ----------------------------------------------------
+
+
+def _mirror(field: str) -> Callable[[Any, bool], None] | None:
+    """The hook that keeps jaxlib 0.7's own copy of a state."""
+    if jaxlib_api.HAS_CONFIG_STATES:
+        return None
+    return lambda value, local: jaxlib_api.mirror_config_state(field, value, local)
+
+
+def _guard(field: str) -> Callable[[Any, bool], None]:
+    return lambda value, local: jaxlib_api.set_guard(field, value, local)
+
+
+def _set_thread_guard(value: Any, local: bool) -> None:
+    jaxlib_api.set_thread_guard(bool(value))
+
+
+def _set_logging_level(value: Any, local: bool) -> None:
+    if value is not None:
+        import logging
+
+        logging.getLogger("pyjx").setLevel(value)
+
+
+def _log_modules(value: Any, local: bool) -> None:
+    """Debug messages of the named modules go to stderr."""
+    import logging
+
+    for name in (value or "").split(","):
+        if name.strip():
+            logger = logging.getLogger(name.strip())
+            logger.setLevel(logging.DEBUG)
+            if not logger.handlers:
+                logger.addHandler(logging.StreamHandler())
+
+
+# --- the flags -----------------------------------------------------------------------------------
+
+_GUARD_LEVELS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+_LEVELS = ("UNKNOWN", "O0", "O1", "O2", "O3")
+_IGNORE_RAISE = ("ignore", "raise")
+_MATMUL_PRECISIONS = (
+    "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
+    "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16",
+    "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
+    "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64")
+_PRNG_IMPLS = ("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
+
+_on = partial(State, kind=bool, default=True)
+_off = partial(State, kind=bool, default=False)
+_int = partial(State, kind=int)
+_float = partial(State, kind=float)
+_str = partial(State, kind=str)
+
+# Types, precision and promotion.
+enable_x64 = _off("jax_enable_x64", traced=True, on_change=_mirror("enable_x64"),
+                  help="64-bit types are available; without it they are narrowed to 32 bits.")
+explicit_x64_dtypes = State("jax_explicit_x64_dtypes", ("warn", "error", "allow"), "warn",
+                            traced=True,
+                            help="What asking for a 64-bit dtype does while x64 is off.")
+numpy_dtype_promotion = State("jax_numpy_dtype_promotion", ("standard", "strict"), "standard",
+                              traced=True, help="strict: only weak types promote implicitly.")
+numpy_rank_promotion = State("jax_numpy_rank_promotion", ("allow", "warn", "raise"), "allow",
+                             traced=True, help="What broadcasting of unequal ranks does.")
+default_matmul_precision = State("jax_default_matmul_precision", _MATMUL_PRECISIONS, None,
+                                 traced=True,
+                                 help="Precision of matrix products and convolutions that were "
+                                      "given none.")
+allow_f16_reductions = _on("jax_allow_f16_reductions", traced=True)
+softmax_custom_jvp = _off("jax_softmax_custom_jvp", traced=True)
+accurate_erf_inv = _off("jax_accurate_erf_inv", traced=True)
+use_hlo_logistic_lowering = State("jax_use_hlo_logistic_lowering", bool, None, traced=True)
+check_static_indices = _off("jax_check_static_indices", traced=True,
+                            help="Static indices out of bounds raise an error.")
+
+# Random numbers.
+default_prng_impl = State("jax_default_prng_impl", _PRNG_IMPLS, "threefry2x32", traced=True,
+                          help="Generator of keys that name none.")
+enable_custom_prng = _off("jax_enable_custom_prng", traced=True,
+                          help="PRNGKey returns typed keys.")
+legacy_prng_key = State("jax_legacy_prng_key", ("allow", "warn", "error"), "allow",
+                        help="What passing a raw uint32 key does.")
+threefry_partitionable = _on("jax_threefry_partitionable", traced=True)
+threefry_gpu_kernel_lowering = _off("jax_threefry_gpu_kernel_lowering", traced=True)
+high_dynamic_range_gumbel = _off("jax_high_dynamic_range_gumbel", traced=True)
+random_seed_offset = _int("jax_random_seed_offset", default=0, traced=True,
+                          help="Added to every seed.")
+debug_key_reuse = _off("jax_debug_key_reuse", traced=True,
+                       help="Using a key twice raises an error.")
+
+# Debugging.
+disable_jit = _DisableJit("jax_disable_jit", bool, False, on_change=_mirror("disable_jit"),
+                          help="jit runs the Python function, op by op.")
+debug_nans = _off("jax_debug_nans", traced=True, help="A NaN in a result raises an error.")
+debug_infs = _off("jax_debug_infs", traced=True, help="An inf in a result raises an error.")
+check_tracer_leaks = _off("jax_check_tracer_leaks", traced=True,
+                          help="A tracer that outlives its trace raises an error.")
+enable_checks = _off("jax_enable_checks", help="Checks every jaxpr that is made.")
+no_tracing = _off("jax_no_tracing", help="Tracing raises an error.")
+no_execution = _off("jax_no_execution", traced=True, help="Running a program raises an error.")
+log_compiles = _off("jax_log_compiles", help="Logs each compilation as a warning.")
+explain_cache_misses = _off("jax_explain_cache_misses",
+                            help="Logs why a function was traced again.")
+log_checkpoint_residuals = _off("jax_log_checkpoint_residuals")
+logging_level = State("jax_logging_level",
+                      ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "NOTSET",
+                      on_change=_set_logging_level)
+debug_log_modules = _str("jax_debug_log_modules", default="", on_change=_log_modules)
+traceback_filtering = State(
+    "jax_traceback_filtering",
+    ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"), "auto",
+    help="How frames of this package are hidden from the traceback of an error.")
+tracer_error_num_traceback_frames = _int("jax_tracer_error_num_traceback_frames", default=5)
+traceback_in_locations_limit = _int("jax_traceback_in_locations_limit", default=100)
+include_full_tracebacks_in_locations = _on("jax_include_full_tracebacks_in_locations")
+send_traceback_to_runtime = State("jax_send_traceback_to_runtime", ("off", "on", "full"), "off")
+source_url_schema = State("jax_source_url_schema", str, None)
+hlo_source_file_canonicalization_regex = _str("jax_hlo_source_file_canonicalization_regex",
+                                              default=None)
+pprint_use_color = _on("jax_pprint_use_color")
+error_checking_behavior_nan = State("jax_error_checking_behavior_nan", _IGNORE_RAISE, "ignore",
+                                    traced=True)
+error_checking_behavior_divide = State("jax_error_checking_behavior_divide", _IGNORE_RAISE,
+                                       "ignore", traced=True)
+error_checking_behavior_oob = State("jax_error_checking_behavior_oob", _IGNORE_RAISE, "ignore",
+                                    traced=True)
+experimental_unsafe_xla_runtime_errors = _off("jax_experimental_unsafe_xla_runtime_errors",
+                                              traced=True)
+dump_ir_to = _str("jax_dump_ir_to", default="")
+dump_ir_modes = _str("jax_dump_ir_modes", default="stablehlo")
+include_debug_info_in_dumps = _on("jax_include_debug_info_in_dumps")
+
+# Guards.
+transfer_guard_host_to_device = State("jax_transfer_guard_host_to_device", _GUARD_LEVELS, None,
+                                      on_change=_guard("host_to_device"))
+transfer_guard_device_to_device = State("jax_transfer_guard_device_to_device", _GUARD_LEVELS,
+                                        None, on_change=_guard("device_to_device"))
+transfer_guard_device_to_host = State("jax_transfer_guard_device_to_host", _GUARD_LEVELS, None,
+                                      on_change=_guard("device_to_host"))
+transfer_guard = State("jax_transfer_guard", _GUARD_LEVELS, None,
+                       group=(transfer_guard_host_to_device, transfer_guard_device_to_device,
+                              transfer_guard_device_to_host),
+                       help="Sets the guards of all three directions of a transfer.")
+array_garbage_collection_guard = State("jax_array_garbage_collection_guard",
+                                       ("allow", "log", "fatal"), None,
+                                       on_change=_guard("garbage_collect_array"))
+thread_guard = _off("jax_thread_guard", on_change=_set_thread_guard)
+
+# Devices and backends.
+default_device = State("jax_default_device", str, None, traced=True, check=_checked_device,
+                       help="A device, or the name of a platform, for arrays committed to none.")
+platforms = State("jax_platforms", str, None,
+                  help="Names of the platforms to start, separated by commas; the first is the "
+                       "default.")
+platform_name = _str("jax_platform_name", default="")
+xla_backend = _str("jax_xla_backend", default="")
+backend_target = _str("jax_backend_target", default="")
+num_cpu_devices = _int("jax_num_cpu_devices", default=-1)
+cpu_enable_async_dispatch = _on("jax_cpu_enable_async_dispatch")
+cpu_collectives_implementation = State("jax_cpu_collectives_implementation",
+                                       ("gloo", "mpi", "megascale"), "gloo")
+cpu_get_local_topology_timeout_minutes = _int("jax_cpu_get_local_topology_timeout_minutes",
+                                              default=2)
+cpu_get_global_topology_timeout_minutes = _int("jax_cpu_get_global_topology_timeout_minutes",
+                                               default=5)
+cuda_visible_devices = _str("jax_cuda_visible_devices", default="all")
+rocm_visible_devices = _str("jax_rocm_visible_devices", default="all")
+oneapi_visible_devices = _str("jax_oneapi_visible_devices", default="all")
+mock_gpu_topology = _str("jax_mock_gpu_topology", default="")
+mock_num_gpu_processes = _int("mock_num_gpu_processes", default=0)
+pjrt_client_create_options = _str("jax_pjrt_client_create_options", default=None)
+sort_devices_by_process_index = _on("jax_sort_devices_by_process_index")
+use_magma = State("jax_use_magma", ("off", "on", "auto"), "auto")
+
+# Compilation and its persistent cache.
+optimization_level = State("jax_optimization_level", _LEVELS, "UNKNOWN", traced=True)
+memory_fitting_level = State("jax_memory_fitting_level", _LEVELS, "O2", traced=True)
+exec_time_optimization_effort = _float("jax_exec_time_optimization_effort", default=0.0,
+                                       traced=True)
+memory_fitting_effort = _float("jax_memory_fitting_effort", default=0.0, traced=True)
+disable_most_optimizations = _off("jax_disable_most_optimizations", traced=True)
+compiler_enable_remat_pass = _on("jax_compiler_enable_remat_pass")
+compiler_detailed_logging_min_ops = _int("jax_compiler_detailed_logging_min_ops", default=10)
+xla_profile_version = _int("jax_xla_profile_version", default=0)
+enable_compilation_cache = _on("jax_enable_compilation_cache",
+                               help="The persistent compilation cache may be used.")
+compilation_cache_dir = _str("jax_compilation_cache_dir", default=None,
+                             help="Directory of the persistent compilation cache.")
+compilation_cache_max_size = _int("jax_compilation_cache_max_size", default=-1)
+compilation_cache_check_contents = _off("jax_compilation_cache_check_contents")
+compilation_cache_expect_pgle = _off("jax_compilation_cache_expect_pgle")
+compilation_cache_include_metadata_in_key = _off("jax_compilation_cache_include_metadata_in_key")
+persistent_cache_enable_xla_caches = _str("jax_persistent_cache_enable_xla_caches",
+                                          default="xla_gpu_per_fusion_autotune_cache_dir")
+persistent_cache_min_compile_time_secs = _float("jax_persistent_cache_min_compile_time_secs",
+                                                default=1.0)
+persistent_cache_min_entry_size_bytes = _int("jax_persistent_cache_min_entry_size_bytes",
+                                             default=0)
+raise_persistent_cache_errors = _off("jax_raise_persistent_cache_errors")
+remove_custom_partitioning_ptr_from_cache_key = _off(
+    "jax_remove_custom_partitioning_ptr_from_cache_key")
+share_binary_between_hosts = _off("jax_share_binary_between_hosts")
+share_binary_between_hosts_timeout_ms = _int("jax_share_binary_between_hosts_timeout_ms",
+                                             default=1200000)
+enable_pgle = _off("jax_enable_pgle")
+pgle_profiling_runs = _int("jax_pgle_profiling_runs", default=3)
+pgle_aggregation_percentile = _int("jax_pgle_aggregation_percentile", default=90)
+captured_constants_warn_bytes = _int("jax_captured_constants_warn_bytes", default=2000000000)
+captured_constants_report_frames = _int("jax_captured_constants_report_frames", default=0)
+embedded_constants_max_bytes = _int("jax_embedded_constants_max_bytes", default=32)
+use_simplified_jaxpr_constants = _off("jax_use_simplified_jaxpr_constants")
+eager_constant_folding = _off("eager_constant_folding")
+export_calling_convention_version = _int("jax_export_calling_convention_version", default=10)
+export_deserialize_expired_versions = _off("jax_export_deserialize_expired_versions")
+export_ignore_forward_compatibility = _off("jax_export_ignore_forward_compatibility",
+                                           environ="JAX_EXPORT_IGNORE_FORWARD_COMPATIBILIY")
+serialization_version = _int("jax_serialization_version", default=0)
+
+# Transformations.
+use_direct_linearize = _on("jax_use_direct_linearize")
+remat3 = _off("jax_remat3")
+scan3 = _off("jax_scan3")
+custom_jvp3 = _off("jax_custom_jvp3")
+custom_vjp3 = _off("jax_custom_vjp3")
+remat_barrier_no_cotangents = _off("jax_remat_barrier_no_cotangents")
+disable_bwd_checks = _off("jax_disable_bwd_checks")
+mutable_array_checks = _on("jax_mutable_array_checks")
+refs_to_pins = _off("jax_refs_to_pins")
+
+# Sharding and distribution.
+use_shardy_partitioner = _on("jax_use_shardy_partitioner", traced=True)
+use_rgv3 = _on("jax_use_rgv3")
+use_cpp_shard_args = _off("jax_use_cpp_shard_args")
+check_vma = _off("check_vma")
+auto_pcast = _on("jax_auto_pcast")
+raise_on_ppermute_sort_diff = _on("jax_raise_on_ppermute_sort_diff")
+remove_size_one_mesh_axis_from_type = _off("jax_remove_size_one_mesh_axis_from_type",
+                                           traced=True)
+disable_vmap_shmap_error = _off("jax_disable_vmap_shmap_error")
+disallow_mesh_context_manager = _off("jax_disallow_mesh_context_manager")
+distributed_debug = _off("jax_distributed_debug")
+distributed_verify_secure_credentials = _off("jax_distributed_verify_secure_credentials")
+enable_recoverability = _off("jax_enable_recoverability")
+enable_preemption_service = _on("jax_enable_preemption_service")
+debug_leaked_clients_on_clear_backends = _off("jax_debug_leaked_clients_on_clear_backends")
+check_proxy_envs = _on("jax_check_proxy_envs")
+mtls_ca_file = _str("jax_mtls_ca_file", default=None)
+mtls_cert_file = _str("jax_mtls_cert_file", default=None)
+mtls_key_file = _str("jax_mtls_key_file", default=None)
+mtls_peer_uri_prefix = _str("jax_mtls_peer_uri_prefix", default=None)
+force_dcn_cross_host_transfers = _off("jax_force_dcn_cross_host_transfers")
+cross_host_transfer_socket_address = _str("jax_cross_host_transfer_socket_address", default="")
+cross_host_transfer_timeout_seconds = _int("jax_cross_host_transfer_timeout_seconds",
+                                           default=None)
+cross_host_transfer_transfer_size = _int("jax_cross_host_transfer_transfer_size", default=None)
+cross_host_transport_addresses = _str("jax_cross_host_transport_addresses", default="")
+
+# Choices of kernels, and tools around jax.
+bcoo_cusparse_lowering = _off("jax_bcoo_cusparse_lowering")
+ragged_dot_use_ragged_dot_instruction = _on("jax_ragged_dot_use_ragged_dot_instruction")
+ragged_dot_use_gpu_pallas_triton_lowering = _off("jax_ragged_dot_use_gpu_pallas_triton_lowering")
+mosaic_allow_hlo = _off("jax_mosaic_allow_hlo")
+mosaic_unzip_debug_locations = _on("jax_mosaic_unzip_debug_locations")
+pallas_auto_assign_collective_ids = State("jax_pallas_auto_assign_collective_ids",
+                                          ("no", "yes", "override"), "no")
+pallas_auto_assign_collective_ids_limit = _int("jax_pallas_auto_assign_collective_ids_limit",
+                                               default=25)
+pallas_enable_debug_checks = _off("jax_pallas_enable_debug_checks")
+pallas_poison_buffers = _off("jax_pallas_poison_buffers")
+pallas_use_mosaic_gpu = _on("jax_pallas_use_mosaic_gpu")
+pallas_verbose_errors = _off("jax_pallas_verbose_errors")
+use_emit_pipeline_primitive = _off("jax_use_emit_pipeline_primitive")
+jax2tf_associative_scan_reductions = _off("jax2tf_associative_scan_reductions")
+jax2tf_default_native_serialization = _on("jax2tf_default_native_serialization")
+
+# pyjx's own.
+outline = State("jax_pyjx_outline", ("auto", "on", "off"), "auto", traced=True,
+                environ="PYJX_OUTLINE",
+                help="Whether repeated runs of equations become functions that compile once.")
+strict_indices = _off("jax_pyjx_strict_indices", traced=True, environ="PYJX_STRICT_INDICES",
+                      help="Out-of-bounds indices raise an error instead of being clamped.")
+cache = _on("jax_pyjx_cache", environ="PYJX_CACHE",
+            help="Keeps compiled programs on disk between processes.")
+cache_dir = _str("jax_pyjx_cache_dir", default=None, environ="PYJX_CACHE_DIR",
+                 help="Directory of that cache; None for the one of the user's platform.")
+cache_max_bytes = _int("jax_pyjx_cache_max_bytes", default=2 << 30,
+                       environ="PYJX_CACHE_MAX_BYTES",
+                       help="Size beyond which the oldest programs are removed.")
+
+
+# Not flags: which trace is current (in the key, so that a call under a trace never takes the
+# compiled path of a call outside of one), and a function called after each fast call.
+trace_state = LocalState("trace_state", None, in_jit_key=True)
+post_hook = LocalState("post_hook", None)
+
+jaxlib_api.register_config_states(enable_x64, disable_jit, post_hook)
+
+
+def checking_leaks() -> Context:
+    """A context in which a tracer that outlives its trace raises an error."""
+    return check_tracer_leaks(True)
+
+
+def _trace_context() -> tuple[Any, ...]:
+    return tuple([state.value for state in _traced])
+
+
+# The values of all traced states in this thread: a key for caches of traces.
+trace_context: Callable[[], tuple[Any, ...]] = jaxlib_api.trace_context or _trace_context
+
+
+class Config:
+    """`jax.config`: reads flags as attributes, sets them with `update`.
+
+    >>> config.jax_numpy_rank_promotion
+    'allow'
+    >>> config.update("jax_numpy_rank_promotion", "raise")
+    >>> config.jax_numpy_rank_promotion
+    'raise'
+    >>> config.update("jax_numpy_rank_promotion", "allow")
+    """
+
+    __slots__ = ("use_absl",)
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "use_absl", False)
+
+    def update(self, name: str, val: Any) -> None:
+        """Sets the global value of the flag `name`.
+
+        Raises:
+          AttributeError: there is no such flag.
+          ValueError: the flag cannot take this value.
+        """
+        _state(name).update(val)
+
+    def read(self, name: str) -> Any:
+        """The value of the flag `name`, in this thread."""
+        return _state(name).value
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values of all flags, by name."""
+        return {name: state.value for name, state in states.items()}
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """Type and description of each flag, by name."""
+        return {name: (state.kind, [], {"help": state.help}) for name, state in states.items()}
+
+    @property
+    def x64_enabled(self) -> bool:
+        return bool(enable_x64.value)
+
+    def __getattr__(self, name: str) -> Any:
+        state = states.get(name)
+        if state is None:
+            raise AttributeError(f"'Config' object has no attribute {name!r}")
+        return state.value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"flags are set with config.update({name!r}, ...), "
+                             "not by assignment")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *states]
+
+    def config_with_absl(self) -> None:
+        """Makes each flag an absl flag; its value is taken when absl has parsed its flags."""
+        import absl.app
+        import absl.flags
+
+        if self.use_absl:
+            return
+        object.__setattr__(self, "use_absl", True)
+        for name, state in states.items():
+            if isinstance(state.kind, tuple):
+                absl.flags.DEFINE_enum(name, state.value, state.kind, state.help)
+            else:
+                define = {bool: absl.flags.DEFINE_bool, int: absl.flags.DEFINE_integer,
+                          float: absl.flags.DEFINE_float}.get(state.kind, absl.flags.DEFINE_string)
+                define(name, state.value, state.help)
+        absl.app.call_after_init(lambda: self.complete_absl_config(absl.flags))
+
+    def complete_absl_config(self, absl_flags: Any) -> None:
+        """Takes over the flags given on absl's command line."""
+        for name in states:
+            flag = absl_flags.FLAGS[name]
+            if flag.present:
+                self.update(name, flag.value)
+
+    def parse_flags_with_absl(self) -> None:
+        """Parses the flags of this module in `sys.argv` by absl, leaving others alone."""
+        import sys
+
+        import absl.flags
+
+        self.config_with_absl()
+        ours = [arg for arg in sys.argv[1:]
+                if arg.lstrip("-").partition("=")[0].removeprefix("no") in states]
+        absl.flags.FLAGS([sys.argv[0], *ours], known_only=True)
+        self.complete_absl_config(absl.flags)
+
+
+def _state(name: str) -> State:
+    try:
+        return states[name]
+    except KeyError:
+        raise AttributeError(f"Unrecognized config option: {name}") from None
+
+
+config = Config()

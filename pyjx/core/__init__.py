@@ -1,0 +1,1 @@
+"""The IR and the one place where interpreters meet."""

@@ -1,0 +1,557 @@
+"""Element types: the promotion lattice, weak types, and the narrowing of 64-bit types.
+
+Promotion is the least upper bound in a lattice whose edges are `_EDGES`. Its nodes are NumPy dtypes
+and the Python types int, float and complex, which stand for weakly typed values: a weak type only
+takes part with its category, so `float32 + 1.0` stays float32 while `int32 + 1.0` becomes the
+default float.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from pyjx import configuration
+
+DType = Any  # np.dtype, or an ExtendedDType
+Node = Any  # np.dtype, or int, float, complex for the weak types
+
+bfloat16: type = ml_dtypes.bfloat16
+finfo = ml_dtypes.finfo
+iinfo = ml_dtypes.iinfo
+
+# The dtype of the tangents of values that have none, such as integers. It has no bytes.
+float0: np.dtype[Any] = np.dtype([("float0", np.void, 0)])
+
+
+class TypePromotionError(ValueError):
+    """Raised when dtypes have no common dtype that they promote to implicitly."""
+
+
+class extended(np.generic):
+    """Scalar class of all extended dtypes, for use with `issubdtype`; never instantiated."""
+
+
+class prng_key(extended):
+    """Scalar class of the dtypes of random keys, for use with `issubdtype`; never instantiated."""
+
+
+TypePromotionError.__module__ = extended.__module__ = prng_key.__module__ = "pyjx.dtypes"
+
+
+class ExtendedDType:
+    """Base of dtypes whose elements are themselves arrays of a NumPy dtype, such as random keys.
+
+    Subclasses give `name`, `type` (the scalar class, below `extended`) and `itemsize`, and define
+    equality and hashing.
+    """
+
+    __slots__ = ()
+
+    name: str
+    type: type
+    itemsize: int
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
+def is_extended(dtype: Any) -> bool:
+    return isinstance(dtype, ExtendedDType)
+
+
+# --- the types there are -------------------------------------------------------------------------
+
+def _ml_types(prefix: str) -> tuple[type, ...]:
+    return tuple(getattr(ml_dtypes, name) for name in dir(ml_dtypes)
+                 if name.startswith(prefix) and name[len(prefix):len(prefix) + 1].isdigit())
+
+
+def _dtypes(*types: Any) -> tuple[np.dtype[Any], ...]:
+    return tuple([np.dtype(t) for t in types])
+
+
+bool_dtype = np.dtype(bool)
+_signed = _dtypes("int8", "int16", "int32", "int64")
+_unsigned = _dtypes("uint8", "uint16", "uint32", "uint64")
+_small_signed = _dtypes(*_ml_types("int"))  # of fewer than 8 bits
+_small_unsigned = _dtypes(*_ml_types("uint"))
+_small_ints = _small_signed + _small_unsigned
+_small_floats = _dtypes(*_ml_types("float"))  # of 8 bits and fewer
+_bf16, _f16, _f32, _f64 = _dtypes(bfloat16, "float16", "float32", "float64")
+_c64, _c128 = _dtypes("complex64", "complex128")
+
+integer_dtypes = frozenset((*_signed, *_unsigned, *_small_ints))
+floating_dtypes = frozenset((_bf16, _f16, _f32, _f64, *_small_floats))
+complex_dtypes = frozenset((_c64, _c128))
+all_dtypes = frozenset((bool_dtype, *integer_dtypes, *floating_dtypes, *complex_dtypes))
+
+numpy_scalar_types: tuple[type, ...] = tuple(dict.fromkeys(
+    [*(dtype.type for dtype in all_dtypes), np.longlong, np.ulonglong]))
+
+# NumPy knows no category for the types of ml_dtypes.
+_category: dict[type, type] = {
+    **{d.type: np.floating for d in (_bf16, *_small_floats)},
+    **{d.type: np.signedinteger for d in _small_signed},
+    **{d.type: np.unsignedinteger for d in _small_unsigned},
+}
+
+_narrowed = dict(zip(_dtypes("int64", "uint64", _f64, _c128),
+                     _dtypes("int32", "uint32", _f32, _c64), strict=True))
+
+# The dtypes of Python scalars, by x64.
+_python_dtypes: tuple[dict[type, np.dtype[Any]], dict[type, np.dtype[Any]]] = (
+    {bool: bool_dtype, int: np.dtype("int32"), float: _f32, complex: _c64},
+    {bool: bool_dtype, int: np.dtype("int64"), float: _f64, complex: _c128},
+)
+
+
+def python_scalar_dtype(python_type: type) -> np.dtype[Any]:
+    """The dtype of a Python scalar: bool, or the default int, float or complex dtype."""
+    return _python_dtypes[configuration.enable_x64.value][python_type]
+
+
+def default_int_dtype() -> np.dtype[Any]:
+    return python_scalar_dtype(int)
+
+
+def default_uint_dtype() -> np.dtype[Any]:
+    return _unsigned[3 if configuration.enable_x64.value else 2]
+
+
+def default_float_dtype() -> np.dtype[Any]:
+    return python_scalar_dtype(float)
+
+
+def default_complex_dtype() -> np.dtype[Any]:
+    return python_scalar_dtype(complex)
+
+
+def is_python_scalar(x: Any) -> bool:
+    """Whether `x` is a Python bool, int, float or complex, and no NumPy scalar."""
+    return isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)
+
+
+def is_weakly_typed(x: Any) -> bool:
+    """Whether the dtype of `x` gives way to others in promotion."""
+    aval = getattr(x, "aval", None)
+    if aval is not None:
+        return bool(aval.weak_type)
+    return is_python_scalar(x) and not isinstance(x, bool)
+
+
+# --- categories ----------------------------------------------------------------------------------
+
+_issubdtype_cache: dict[Any, bool] = {}
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether dtype `a` is `b`, or belongs to the category `b`.
+
+    Like `numpy.issubdtype`, but small floats, small ints and extended dtypes have their places.
+
+    >>> issubdtype(bfloat16, np.floating)
+    True
+    """
+    try:
+        return _issubdtype_cache[a, b]
+    except KeyError:
+        answer = _issubdtype_cache[a, b] = _issubdtype(a, b)
+        return answer
+    except TypeError:  # unhashable, such as an array
+        return _issubdtype(a, b)
+
+
+def _issubdtype(a: Any, b: Any) -> bool:
+    if isinstance(b, ExtendedDType):
+        return bool(a == b)
+    upper = _scalar_class(b)
+    lower = _scalar_class(a)
+    return issubclass(lower, upper) or issubclass(_category.get(lower, lower), upper)
+
+
+def _scalar_class(x: Any) -> type:
+    if isinstance(x, type) and issubclass(x, np.generic):
+        return x
+    return x.type if isinstance(x, ExtendedDType) else np.dtype(x).type
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python type bool, int, float or complex that a value or dtype belongs to."""
+    kind = dtype(x)
+    for category, python_type in ((np.bool_, bool), (np.integer, int), (np.floating, float),
+                                  (np.complexfloating, complex)):
+        if issubdtype(kind, category):
+            return python_type
+    raise TypeError(f"Invalid scalar value {x}")
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """Bits of one element: 4 for int4, 8 for bool.
+
+    Raises:
+      ValueError: `dtype` is no type of numbers.
+    """
+    numeric = None if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
+    if numeric not in all_dtypes:
+        raise ValueError(f"unexpected input: {dtype=}")
+    if numeric in _small_ints:
+        return int(iinfo(numeric).bits)
+    if numeric in _small_floats:
+        return int(finfo(numeric).bits)
+    return numeric.itemsize * 8
+
+
+bit_width = itemsize_bits
+
+_short_names: dict[Any, str] = {}
+
+
+def name(dtype: DType) -> str:
+    """The name that avals print: "float32", "key<fry>", "float0"."""
+    return "float0" if dtype == float0 else str(dtype.name)
+
+
+def short_dtype_name(dtype: DType) -> str:
+    """The name that jaxprs print: "f32", "bf16", "c64", "f8_e4m3fn"."""
+    short = _short_names.get(dtype)
+    if short is None:
+        short = name(dtype)
+        if dtype in all_dtypes:
+            for word, letter in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"),
+                                 ("complex", "c")):
+                short = short.replace(word, letter)
+        _short_names[dtype] = short
+    return short
+
+
+def tangent_dtype(dtype: DType) -> DType:
+    """The dtype of tangents and cotangents: float0 for all but inexact dtypes."""
+    return dtype if dtype in floating_dtypes or dtype in complex_dtypes else float0
+
+
+def to_inexact_dtype(dtype: Any) -> DType:
+    """Floats and complex as they are; the float dtype for others, of 64 bits for 64 bits."""
+    dtype = np.dtype(dtype)
+    if dtype in floating_dtypes or dtype in complex_dtypes:
+        return dtype
+    return _f64 if dtype.itemsize == 8 else _f32
+
+
+def to_floating_dtype(dtype: Any) -> DType:
+    """Floats as they are; the real part's dtype of complex; for others as `to_inexact_dtype`."""
+    dtype = to_inexact_dtype(dtype)
+    return _f64 if dtype == _c128 else _f32 if dtype == _c64 else dtype
+
+
+def to_complex_dtype(dtype: Any) -> DType:
+    """complex128 for dtypes of 64 bits and complex128, complex64 for others."""
+    return _c128 if to_inexact_dtype(dtype) in (_f64, _c128) else _c64
+
+
+def to_numeric_dtype(dtype: Any) -> DType:
+    """int32 for bool; others as they are."""
+    dtype = np.dtype(dtype)
+    return _signed[2] if dtype == bool_dtype else dtype
+
+
+# --- which dtypes there may be ---------------------------------------------------------------------
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
+    """`dtype` as arrays have it now: 64-bit types become 32-bit ones unless x64 is enabled.
+
+    >>> canonicalize_dtype("int64")
+    dtype('int32')
+    """
+    if isinstance(dtype, ExtendedDType):
+        if not allow_extended_dtype:
+            raise ValueError("Internal: canonicalize_dtype called on extended dtype "
+                             f"{dtype} with allow_extended_dtype=False")
+        return dtype
+    dtype = np.dtype(dtype)
+    if not dtype.isnative:
+        dtype = dtype.newbyteorder("=")
+    return dtype if configuration.enable_x64.value else _narrowed.get(dtype, dtype)
+
+
+def check_valid_dtype(dtype: DType) -> None:
+    """TypeError unless arrays can have this dtype."""
+    if dtype not in all_dtypes and dtype != float0 and not isinstance(dtype, ExtendedDType):
+        raise TypeError(f"Dtype {dtype} is not a valid JAX array type. Only arrays of numeric "
+                        "types are supported by JAX.")
+
+
+def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None,
+                                      stacklevel: int = 3) -> DType:
+    """The dtype to use for a `dtype` argument of the public function `fun_name`.
+
+    Python types mean their default dtypes. A 64-bit dtype without x64 is narrowed with a warning,
+    an error or kept, as the flag `jax_explicit_x64_dtypes` says. `stacklevel` is the one of that
+    warning: 3 stands for the caller of the function that calls this one.
+
+    Raises:
+      TypeError: arrays cannot have this dtype.
+      ValueError: it is a 64-bit dtype and the flag forbids it.
+    """
+    if isinstance(dtype, ExtendedDType):
+        return dtype
+    if isinstance(dtype, type) and dtype in _python_dtypes[0]:
+        return python_scalar_dtype(dtype)
+    numeric = np.dtype(dtype)
+    if numeric not in all_dtypes and numeric != float0:
+        where = f" in {fun_name}" if fun_name else ""
+        raise TypeError("JAX only supports number, bool, and string dtypes, got dtype "
+                        f"{dtype}{where}")
+    narrow = canonicalize_dtype(numeric)
+    if narrow is numeric or narrow == numeric:
+        return narrow
+    mode = configuration.explicit_x64_dtypes.value
+    if mode == "allow":
+        return numeric
+    where = f" requested in {fun_name}" if fun_name else ""
+    lead = f"Explicitly requested dtype {numeric.name}{where} is not available"
+    gotchas = "See https://github.com/jax-ml/jax#current-gotchas for more."
+    if mode == "error":
+        raise ValueError(f"{lead}. To enable more dtypes, set the jax_enable_x64 or "
+                         f"allow_explicit_x64_dtypes configuration options. {gotchas}")
+    warnings.warn(f"{lead}, and will be truncated to dtype {narrow.name}. To enable more dtypes, "
+                  "set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell "
+                  f"environment variable. {gotchas}", stacklevel=stacklevel)
+    return narrow
+
+
+check_user_dtype_supported = check_and_canonicalize_user_dtype
+
+
+def dtype(x: Any) -> DType:
+    """The dtype of a value, or the one a dtype-like (a type, a name) stands for.
+
+    Raises:
+      ValueError: `x` is None.
+      TypeError: `x` has no dtype that arrays can have.
+    """
+    return _dtype_and_weak(x)[0]
+
+
+def _dtype_and_weak(x: Any) -> tuple[DType, bool]:
+    aval = getattr(x, "aval", None)
+    if aval is not None:
+        return aval.dtype, aval.weak_type
+    if isinstance(x, (type, str, np.dtype)):
+        return _of_dtype_like(x)
+    found = getattr(x, "dtype", None)
+    if isinstance(found, (np.dtype, ExtendedDType)):
+        if callable(x):  # a scalar constructor such as `pyjx.numpy.float32`
+            return _of_dtype_like(found)
+        if found not in all_dtypes and found != float0 and not is_extended(found):
+            raise _not_an_array_type(x, found)
+        return canonicalize_dtype(found, True), False
+    if is_python_scalar(x):
+        python_type = next(t for t in (bool, int, float, complex) if isinstance(x, t))
+        return python_scalar_dtype(python_type), python_type is not bool
+    if x is None:
+        raise ValueError(f"Invalid argument to dtype: {x}.")
+    raise TypeError(f"Cannot determine dtype of {x}")
+
+
+def _of_dtype_like(x: Any) -> tuple[DType, bool]:
+    if x in _python_dtypes[0]:
+        return python_scalar_dtype(x), x is not bool
+    found = np.dtype(x)
+    if found != float0 and found not in all_dtypes:
+        raise _not_an_array_type(x, found)
+    return check_and_canonicalize_user_dtype(found, "dtype", stacklevel=5), False
+
+
+def _not_an_array_type(x: Any, found: Any) -> TypeError:
+    return TypeError(f"Value '{x}' with dtype {found} is not a valid JAX array type. Only arrays "
+                     "of numeric types are supported by JAX.")
+
+
+# --- promotion -----------------------------------------------------------------------------------
+
+# From each node to those right above it.
+_EDGES: dict[Node, tuple[Node, ...]] = {
+    bool_dtype: (int,),
+    int: (_signed[0], _unsigned[0], *_small_ints),
+    **{d: () for d in (*_small_ints, *_small_floats, _c128)},
+    **{low: (high,) for low, high in zip(_signed, (*_signed[1:], float), strict=True)},
+    **{low: (high, _signed[k + 1]) if k < 3 else (high,)
+       for k, (low, high) in enumerate(zip(_unsigned, (*_unsigned[1:], float), strict=True))},
+    float: (*_small_floats, _bf16, _f16, complex),
+    _bf16: (_f32,), _f16: (_f32,), _f32: (_f64, _c64), _f64: (_c128,),
+    complex: (_c64,), _c64: (_c128,),
+}
+
+# Under strict promotion only weak types give way, and never to a lower category.
+_STRICT_EDGES: dict[Node, tuple[Node, ...]] = {
+    **{d: () for d in all_dtypes},
+    int: (*integer_dtypes, float),
+    float: (*floating_dtypes, complex),
+    complex: (*complex_dtypes,),
+}
+
+_weak_types = frozenset((int, float, complex))
+_above_cache: dict[Any, frozenset[Node]] = {}
+_join_cache: dict[Any, Node] = {}
+
+
+def _above(node: Node, strict: bool) -> frozenset[Node]:
+    """`node` and all nodes that it promotes to."""
+    found = _above_cache.get((node, strict))
+    if found is None:
+        edges = _STRICT_EDGES if strict else _EDGES
+        if node not in edges:
+            raise ValueError(f"dtype={node!r} is not a valid dtype for JAX type promotion.")
+        found = frozenset((node,)).union(*(_above(up, strict) for up in edges[node]))
+        _above_cache[node, strict] = found
+    return found
+
+
+def _join(nodes: frozenset[Node], strict: bool) -> Node:
+    """The least upper bound: the common upper bound that is below all others."""
+    found = _join_cache.get((nodes, strict))
+    if found is None:
+        common = frozenset.intersection(*(_above(node, strict) for node in nodes))
+        least = [node for node in common if common <= _above(node, strict)]
+        if not least:
+            raise _no_promotion(nodes, strict)
+        found = _join_cache[nodes, strict] = least[0]
+    return found
+
+
+def _no_promotion(nodes: frozenset[Node], strict: bool) -> TypePromotionError:
+    names = tuple(sorted([node.name if isinstance(node, np.dtype) else str(node)
+                          for node in nodes]))
+    lead = f"Input dtypes {names} have no available implicit dtype promotion path"
+    if strict:
+        return TypePromotionError(
+            f"{lead} when jax_numpy_dtype_promotion=strict. Try explicitly casting inputs to the "
+            "desired output type, or set jax_numpy_dtype_promotion=standard.")
+    floats = [node for node in nodes if node in _small_floats]
+    if floats:
+        bits = max([itemsize_bits(node) for node in floats])
+        what, target = f"{bits}-bit floats", "float32"
+    else:
+        what, target = "1-bit, 2-bit and 4-bit integers", "int32"
+    return TypePromotionError(
+        f"{lead}. To avoid unintended promotion, {what} do not support implicit promotion. If "
+        "you'd like your inputs to be promoted to another type, you can do so explicitly using "
+        f"e.g. x.astype('{target}')")
+
+
+def _default_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The default dtype of the category of `dtype`."""
+    return (default_uint_dtype() if issubdtype(dtype, np.unsignedinteger)
+            else python_scalar_dtype(_weak_node(dtype)))
+
+
+def _weak_node(dtype: np.dtype[Any]) -> Node:
+    """The Python type of the category of `dtype`; bool has no weak type."""
+    if dtype in integer_dtypes:
+        return int
+    if dtype in complex_dtypes:
+        return complex
+    return float if dtype in floating_dtypes else dtype
+
+
+def _is_strict() -> bool:
+    return bool(configuration.numpy_dtype_promotion.value == "strict")
+
+
+def promote_types(a: Any, b: Any) -> np.dtype[Any]:
+    """The dtype that dtypes `a` and `b` promote to.
+
+    The Python types int, float and complex stand for weak types. 64-bit types are not narrowed,
+    but without x64 narrower ones do not promote to them.
+
+    Raises:
+      TypePromotionError: there is none, as for float8 with float32.
+
+    >>> promote_types("int32", "float16")
+    dtype('float16')
+    """
+    nodes = [x if isinstance(x, type) and x in _weak_types else np.dtype(x) for x in (a, b)]
+    return np.dtype(_join_as_narrow(frozenset(nodes)))
+
+
+_result_cache: dict[Any, tuple[DType, bool]] = {}
+
+
+def join_types(*types: tuple[DType, bool]) -> tuple[DType, bool]:
+    """The dtype and weak type that (dtype, weak type) pairs promote to; at least one pair.
+
+    One dtype stays as it is. A common dtype of 64 bits without x64 is narrowed with a warning,
+    unless the flag `jax_explicit_x64_dtypes` allows it.
+    """
+    key = (types, configuration.enable_x64.value, configuration.numpy_dtype_promotion.value)
+    found = _result_cache.get(key)
+    if found is None:
+        found = _join_types(types)
+        if key[1] or not any([dtype in _narrowed for dtype, _ in types]):
+            _result_cache[key] = found
+    return found
+
+
+def _join_types(types: tuple[tuple[DType, bool], ...]) -> tuple[DType, bool]:
+    weak = all([weak for _, weak in types])
+    dtypes = frozenset([dtype for dtype, _ in types])
+    if len(dtypes) == 1 and not weak:
+        return types[0][0], False
+    if weak and not _is_strict():
+        result = _join_as_narrow(dtypes)
+    else:
+        result = _join_as_narrow(
+            frozenset([_weak_node(dtype) if weak else dtype for dtype, weak in types]))
+        weak = isinstance(result, type)
+        if weak:
+            return python_scalar_dtype(result), True
+    if result in _narrowed:
+        result = check_and_canonicalize_user_dtype(result, "dtype", stacklevel=6)
+    return result, weak and result != bool_dtype
+
+
+def _join_as_narrow(nodes: frozenset[Node]) -> Node:
+    """The least upper bound; without x64, of 64 bits only if one of the nodes is."""
+    result = _join(nodes, _is_strict())
+    if (isinstance(result, np.dtype) and not configuration.enable_x64.value
+            and nodes.isdisjoint(_narrowed)):
+        return _narrowed.get(result, result)
+    return result
+
+
+def lattice_result_type(*args: Any) -> tuple[DType, bool]:
+    """The dtype and weak type that values and dtype-likes promote to; at least one argument.
+
+    A weak result keeps the width of its operands; compare `result_type`.
+    """
+    return join_types(*[_dtype_and_weak(x) for x in args])
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype that arrays, scalars and dtypes promote to; the default one if it is weak.
+
+    Args:
+      args: values or dtype-likes; None stands for the Python type float.
+      return_weak_type_flag: whether to return (dtype, weak type).
+
+    Raises:
+      ValueError: there are no arguments.
+      TypeError: an argument has no dtype.
+      TypePromotionError: there is no common dtype.
+
+    >>> result_type(np.int32(1), 1.0)
+    dtype('float32')
+    """
+    if not args:
+        raise ValueError("at least one array or dtype is required")
+    found, weak = lattice_result_type(*[float if x is None else x for x in args])
+    if weak:
+        found = _default_of(found)
+    return (found, weak) if return_weak_type_flag else found

@@ -1,0 +1,398 @@
+"""Interpreters: which one an operation goes to, and the one that records jaxprs.
+
+Each active transformation is a `Trace` with a level. A `Tracer` is a value seen by a trace. An
+operation goes to the trace of the highest level among its operands; where all operands are plain
+values it goes to the thread's dynamic trace: the eager one, or the innermost recording one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from pyjx import configuration
+from pyjx.core import source_info
+from pyjx.core.avals import ShapedArray, aval_makers, get_aval
+from pyjx.core.jaxpr import (
+    ClosedJaxpr,
+    DebugInfo,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    join_effects,
+    no_debug_info,
+    no_effects,
+)
+
+if TYPE_CHECKING:
+    from pyjx.core.primitive import Primitive
+
+
+class Trace:
+    """An interpreter. Subclasses say what an operation means."""
+
+    __slots__ = ("alive", "level")
+
+    level: int
+    alive: bool
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        raise NotImplementedError
+
+    def check_alive(self, operands: Sequence[Any]) -> None:
+        """Raise UnexpectedTracerError if the function that this trace watched has returned."""
+        if not self.alive:
+            for x in operands:
+                if isinstance(x, Tracer) and x._trace is self:
+                    raise_leaked(x)
+
+
+class EagerTrace(Trace):
+    """Runs operations now. The runtime gives the implementation with `set_eager`."""
+
+    __slots__ = ("process",)
+
+    def __init__(self) -> None:
+        self.level = 0
+        self.alive = True
+
+    def __repr__(self) -> str:
+        return "EvalTrace"
+
+
+eager_trace = EagerTrace()
+
+
+def set_eager(implementation: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any]) -> None:
+    """Tell the eager trace how to run an operation on concrete values."""
+    eager_trace.process = implementation  # type: ignore[method-assign]
+
+
+class _State(threading.local):
+    """What is active in this thread."""
+
+    def __init__(self) -> None:
+        self.dynamic: Trace = eager_trace
+        self.level = 0  # of the highest active trace
+        self.axis_frames: tuple[Any, ...] = ()  # named axes: (name, size, trace), innermost last
+
+
+state = _State()
+
+
+class Tracer:
+    """A value as an interpreter sees it. It stands for an array wherever pyjx takes one."""
+
+    __slots__ = ("__weakref__", "_trace", "aval")
+    __array_priority__ = 1000
+
+    _trace: Any
+    aval: ShapedArray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    def to_concrete_value(self) -> Any:
+        """The array behind the tracer, or None where there is none yet."""
+        return None
+
+    def _origin_msg(self) -> str:
+        return ""
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {type(self)}")
+
+    def __bool__(self) -> bool:
+        if self.aval.size != 1:
+            # NumPy's rule, which holds whether or not the value is known.
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. "
+                "Use a.any() or a.all()"
+                if self.aval.size else
+                "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
+                "that an array is not empty."
+            )
+        return bool(self._concrete("TracerBoolConversionError"))
+
+    def __int__(self) -> int:
+        return int(self._concrete("ConcretizationTypeError", "int"))
+
+    def __float__(self) -> float:
+        return float(self._concrete("ConcretizationTypeError", "float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._concrete("ConcretizationTypeError", "complex"))
+
+    def __index__(self) -> int:
+        return self._concrete("TracerIntegerConversionError").__index__()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        from pyjx import errors
+
+        raise errors.TracerArrayConversionError(self)
+
+    def tolist(self) -> Any:
+        return self._concrete("ConcretizationTypeError", "tolist").tolist()
+
+    def tobytes(self, order: str = "C") -> bytes:
+        return self._concrete("ConcretizationTypeError", "tobytes").tobytes(order)
+
+    def _concrete(self, error: str, function: str = "") -> Any:
+        value = self.to_concrete_value()
+        if value is None:
+            from pyjx import errors
+
+            if function:
+                raise errors.ConcretizationTypeError(
+                    self, f"The problem arose with the `{function}` function."
+                )
+            raise getattr(errors, error)(self)
+        return value
+
+    def __copy__(self) -> Tracer:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        return self
+
+    def __repr__(self) -> str:
+        return f"Traced<{self.aval.str_short(short_dtypes=True)}>with<{self._trace!r}>"
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+
+@contextmanager
+def new_level(trace: Trace) -> Iterator[Trace]:
+    """Give `trace` the next level for as long as the block runs."""
+    saved = state.level
+    trace.level = state.level = saved + 1
+    trace.alive = True
+    try:
+        yield trace
+    finally:
+        state.level = saved
+        trace.alive = False
+
+
+def raise_leaked(tracer: Tracer) -> NoReturn:
+    from pyjx import errors
+
+    raise errors.UnexpectedTracerError(
+        "Encountered an unexpected tracer. A function transformed by JAX had a side effect, "
+        "allowing for a reference to an intermediate value with type "
+        f"{tracer.aval.str_short()} wrapped in a {type(tracer).__name__} to escape the scope of "
+        "the transformation.\nTransformed functions must not store values where they outlive the "
+        "call (globals, attributes, closed-over lists): return them instead."
+        f"{tracer._origin_msg()}"
+    )
+
+
+class JaxprTracer(Tracer):
+    """A value of the program being recorded."""
+
+    __slots__ = ("eqn", "var")
+
+    var: Var
+    eqn: JaxprEqn | None  # the equation that made it; None for an argument
+
+    def __init__(self, trace: JaxprTrace, var: Var, eqn: JaxprEqn | None) -> None:
+        self._trace = trace
+        self.aval = var.aval
+        self.var = var
+        self.eqn = eqn
+
+    def _origin_msg(self) -> str:
+        debug = self._trace.debug_info
+        if self.eqn is None:
+            name = self._trace.arg_name(self)
+            of = f"the value of the argument {name}" if name else "the values of the arguments"
+            return (
+                f"\nThis concrete value was not available in Python because it depends on {of} "
+                f"of the function {debug.func_src_info} traced for {debug.traced_for}."
+            )
+        where = source_info.summarize(self.eqn.source_info)
+        return (
+            f"\nThe value came from the operation `{self.eqn.primitive.name}` at {where}, in the "
+            f"function {debug.func_src_info} traced for {debug.traced_for}."
+        )
+
+
+class JaxprTrace(Trace):
+    """Records operations as the equations of a jaxpr."""
+
+    __slots__ = ("const_vars", "consts", "debug_info", "eqns", "invars")
+
+    def __init__(self, debug_info: DebugInfo = no_debug_info) -> None:
+        self.eqns: list[JaxprEqn] = []
+        self.invars: list[Var] = []
+        self.consts: dict[int, Any] = {}  # by id; holds the values, so ids stay theirs
+        self.const_vars: dict[int, Var] = {}
+        self.debug_info = debug_info
+
+    def __repr__(self) -> str:
+        return "DynamicJaxprTrace"
+
+    def new_arg(self, aval: Any) -> JaxprTracer:
+        var = Var(aval)
+        self.invars.append(var)
+        return JaxprTracer(self, var, None)
+
+    def arg_name(self, tracer: JaxprTracer) -> str | None:
+        names = self.debug_info.arg_names
+        if names is None or tracer.var not in self.invars:
+            return None
+        position = self.invars.index(tracer.var)
+        return names[position] if position < len(names) else None
+
+    def atom(self, x: Any) -> Any:
+        """The variable or literal for an operand."""
+        if isinstance(x, JaxprTracer) and x._trace is self:
+            return x.var
+        if isinstance(x, Tracer):
+            trace = x._trace
+            if not trace.alive or trace.level >= self.level:
+                raise_leaked(x)
+        elif type(x) in literal_types:
+            return Literal(x, get_aval(x))
+        key = id(x)
+        var = self.const_vars.get(key)
+        if var is None:
+            var = self.const_vars[key] = Var(get_aval(x))
+            self.consts[key] = x
+        return var
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        invars: list[Any] = []
+        avals: list[Any] = []
+        for x in operands:
+            if type(x) is JaxprTracer and x._trace is self:
+                invars.append(x.var)
+                avals.append(x.aval)
+            else:
+                atom = self.atom(x)
+                invars.append(atom)
+                avals.append(atom.aval)
+        if not self.alive:
+            self.check_alive(operands)
+        out = primitive.out_avals(tuple(avals), params)
+        effects = no_effects if primitive.effects is None else primitive.effects(params)
+        if not primitive.multiple_results:
+            var = Var(out)
+            eqn = JaxprEqn(primitive, invars, [var], params, effects, source_info.current())
+            self.eqns.append(eqn)
+            return JaxprTracer(self, var, eqn)
+        outvars = [Var(a) for a in out]
+        eqn = JaxprEqn(primitive, invars, outvars, params, effects, source_info.current())
+        self.eqns.append(eqn)
+        return [JaxprTracer(self, v, eqn) for v in outvars]
+
+    def finish(self, out_atoms: Sequence[Any]) -> ClosedJaxpr:
+        """The recorded program. Its constants may be tracers of enclosing traces."""
+        jaxpr = Jaxpr(
+            list(self.const_vars.values()), self.invars, out_atoms, self.eqns,
+            join_effects(self.eqns), self.debug_info,
+        )
+        return ClosedJaxpr(jaxpr, [self.consts[k] for k in self.const_vars])
+
+
+literal_types = frozenset(aval_makers)  - {np.ndarray}
+
+
+@contextmanager
+def recording(trace: JaxprTrace) -> Iterator[None]:
+    """Make `trace` the thread's dynamic trace, so that operations on plain values are recorded."""
+    saved = state.dynamic
+    with new_level(trace):
+        state.dynamic = trace
+        flag = configuration.trace_state.swap_local(trace)
+        try:
+            yield
+        finally:
+            state.dynamic = saved
+            configuration.trace_state.set_local(flag)
+
+
+def trace_to_jaxpr(
+    fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
+    debug_info: DebugInfo = no_debug_info,
+) -> ClosedJaxpr:
+    """Record `fun`, which takes one array for each aval and returns a sequence of arrays."""
+    trace = JaxprTrace(debug_info)
+    with recording(trace):
+        outs = fun(*[trace.new_arg(a) for a in in_avals])
+        return trace.finish([trace.atom(x) for x in outs])
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+    """Run a jaxpr, under whichever interpreters are active.
+
+    Raises:
+      TypeError: wrong number of arguments.
+    """
+    if len(args) != len(jaxpr.invars):
+        raise TypeError(f"eval_jaxpr: expected {len(jaxpr.invars)} arguments, got {len(args)}")
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    with source_info.replaying() as replay:
+        for eqn in jaxpr.eqns:
+            operands = [env[v] if isinstance(v, Var) else literal_value(v) for v in eqn.invars]
+            replay.source = eqn.source_info
+            out = eqn.primitive.bind(*operands, **eqn.params)
+            if eqn.primitive.multiple_results:
+                env.update(zip(eqn.outvars, out, strict=True))
+            else:
+                env[eqn.outvars[0]] = out
+    return [env[v] if isinstance(v, Var) else literal_value(v) for v in jaxpr.outvars]
+
+
+def literal_value(literal: Literal) -> Any:
+    return literal.val
+
+
+def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """A function that runs `closed` on its arguments."""
+    return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+
+def concrete_or_error(convert: Callable[[Any], Any] | None, x: Any, context: str = "") -> Any:
+    """`convert(x)`, or ConcretizationTypeError where x is a tracer with no value yet."""
+    if isinstance(x, Tracer):
+        value = x.to_concrete_value()
+        if value is None:
+            from pyjx import errors
+
+            raise errors.ConcretizationTypeError(x, context)
+        x = value
+    return x if convert is None else convert(x)
+
+
+def is_concrete(x: Any) -> bool:
+    return not isinstance(x, Tracer) or x.to_concrete_value() is not None

@@ -1,0 +1,486 @@
+"""The one adapter over jaxlib: every private name of jaxlib that pyjx uses is touched here.
+
+Supports jaxlib 0.7.2 to 0.12. Everything above imports from this module, so that a change in
+jaxlib is met in one place.
+
+jaxlib's C++ code imports a few modules of the package `jax` by itself (`jax.core` for the aval of
+an array that C++ made, `jax._src.named_sharding`, `jax._src.sharding_impls`). Where jax is
+installed this would import it in silence, so this module answers those imports with pyjx's own
+objects, once, and blocks the one that is looked up for every array.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Before jaxlib is loaded: only warnings and errors of XLA's C++ log reach the user.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+import jaxlib  # noqa: E402
+from jaxlib import _jax  # noqa: E402
+
+try:
+    from jaxlib import _hlo  # type: ignore[attr-defined]
+except ImportError:  # jaxlib < 0.8 has these classes in _jax
+    _hlo = _jax
+
+JAXLIB_VERSION: tuple[int, ...] = tuple(int(p) for p in jaxlib.__version__.split(".")[:3])
+
+# C++ classes and modules, by the name that every supported version has.
+Config = _jax.config.Config
+pytree = _jax.pytree
+guard_lib = _jax.guard_lib
+Traceback = _jax.Traceback
+
+Client = _jax.Client
+Device = _jax.Device
+DeviceList = _jax.DeviceList
+Memory = _jax.Memory
+DeviceAssignment = _jax.DeviceAssignment
+CompileOptions = _jax.CompileOptions
+LoadedExecutable = _jax.LoadedExecutable
+ArrayImpl = _jax.ArrayImpl
+ArrayBase = _jax.Array
+Sharding = _jax.Sharding
+NamedSharding = _jax.NamedSharding
+SingleDeviceSharding = _jax.SingleDeviceSharding
+GSPMDSharding = _jax.GSPMDSharding
+# A base that the C++ NamedSharding of old versions insists on; `object` elsewhere.
+PartitionSpecBase: type = getattr(_jax, "PartitionSpec", object)
+HloSharding = _hlo.HloSharding
+OpSharding = _hlo.OpSharding
+HostBufferSemantics = _jax.HostBufferSemantics
+ArrayCopySemantics = _jax.ArrayCopySemantics
+PjitFunctionCache = _jax.PjitFunctionCache
+PjitFunction = _jax.PjitFunction
+JaxRuntimeError: type[RuntimeError] = getattr(_jax, "JaxRuntimeError", None) or _jax.XlaRuntimeError
+
+# isinstance(x, ArrayBase) asks the C++ metaclass, which also knows tracers.
+ARRAY_CLASS_KNOWS_TRACERS: bool = hasattr(_jax, "ArrayMeta")
+
+
+# ---- start-up -----------------------------------------------------------------------------
+
+
+class _RefuseJax:
+    """A finder that turns `import jax` after `import pyjx` into an error that says why."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        if name == "jax._src":
+            raise ImportError(
+                "jax and pyjx cannot share a process: both extend jaxlib's array class. "
+                "This process has imported pyjx."
+            )
+
+
+def refuse_jax() -> None:
+    """Keep jax out of this process.
+
+    Raises:
+      ImportError: jax has been imported already.
+    """
+    if sys.modules.get("jax._src") is not None:
+        raise ImportError(
+            "jax and pyjx cannot share a process: both extend jaxlib's array class. "
+            "This process has imported jax; import pyjx in another one."
+        )
+    if not any(finder is _RefuseJax for finder in sys.meta_path):
+        sys.meta_path.insert(0, _RefuseJax)  # type: ignore[arg-type]
+    # C++ looks this up for every array it makes; None fails at once, without any search.
+    sys.modules["jax._src.sharding_impls"] = None  # type: ignore[assignment]
+
+
+@contextmanager
+def _answer_imports(names: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
+    """Let `import jax.x` of C++ find the given attributes, for the time of the block."""
+    saved = {}
+    for name in ("jax", "jax._src", *names):
+        saved[name] = sys.modules.get(name)
+        module = types.ModuleType(name)
+        module.__path__ = []
+        module.__dict__.update(names.get(name, {}))
+        sys.modules[name] = module
+    try:
+        yield
+    finally:
+        for name, old in saved.items():
+            if old is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = old
+
+
+def initialize(tracer_class: type) -> None:
+    """Tell C++ which class the tracers have; call it once, before the first array is made."""
+    refuse_jax()
+    if hasattr(_jax, "set_tracer_class"):
+        _jax.set_tracer_class(tracer_class)
+    if not hasattr(tracer_class, "_is_traced_array"):  # read by isinstance(x, ArrayBase)
+        tracer_class._is_traced_array = True  # type: ignore[attr-defined]
+
+
+def set_check_pspec(check_pspec: Callable[..., None], spec: Any) -> None:
+    """Let the C++ constructor of NamedSharding call `check_pspec(mesh, spec)`.
+
+    `spec` is any valid partition spec: C++ looks the function up once, in the first construction.
+    """
+
+    class EmptyMesh:
+        size = 1
+        _internal_device_list = None
+
+    with _answer_imports({"jax._src.named_sharding": {"check_pspec": check_pspec}}):
+        NamedSharding(EmptyMesh, spec)
+
+
+_shaped_array: type | None = None
+
+
+def set_shaped_array(shaped_array: type) -> None:
+    """Let arrays made in C++ (by dlpack, from shards) have avals of this class."""
+    global _shaped_array
+    _shaped_array = shaped_array
+
+
+_primed = False
+
+
+def _prime_arrays(client: Any) -> None:
+    """C++ looks ShapedArray up once, for the first array that it makes by itself."""
+    global _primed
+    if _primed or _shaped_array is None or not client.local_devices():
+        return
+    _primed = True
+    with _answer_imports({"jax.core": {"ShapedArray": _shaped_array}}):
+        buffer = np.zeros(128, np.uint8)  # aligned, or C++ warns of a copy
+        start = -buffer.ctypes.data % 64
+        capsule = buffer[start:start + 64].__dlpack__()
+        _jax.dlpack_managed_tensor_to_buffer(capsule, client.local_devices()[0], None).aval  # noqa: B018
+
+
+# ---- configuration states -----------------------------------------------------------------
+
+unset = _jax.config.unset
+
+# Before these setters existed (jaxlib 0.7) the three states were fields of a C++ struct.
+HAS_CONFIG_STATES: bool = hasattr(_jax.jax_jit, "set_enable_x64_state")
+
+
+def init_config_state(state: Any, name: str, value: Any, in_jit_key: bool,
+                      in_trace_context: bool) -> None:
+    """Runs the constructor of `Config` on `state`."""
+    if HAS_CONFIG_STATES:
+        Config.__init__(state, name, value, include_in_jit_key=in_jit_key,
+                        include_in_trace_context=in_trace_context)
+    else:
+        Config.__init__(state, value, include_in_jit_key=in_jit_key)  # type: ignore
+
+
+# () -> the values of all states with in_trace_context, in this thread; None on jaxlib 0.7.
+trace_context: Any = getattr(_jax.config, "trace_context", None)
+
+
+def register_config_states(enable_x64: Any, disable_jit: Any, post_hook: Any) -> None:
+    """Makes the C++ fast paths read x64, disable_jit and the post-call hook from these states.
+
+    Mandatory before the first array or compiled call: jaxlib aborts without it.
+    """
+    if HAS_CONFIG_STATES:
+        _jax.jax_jit.set_enable_x64_state(enable_x64)
+        _jax.jax_jit.set_disable_jit_state(disable_jit)
+        _jax.jax_jit.set_post_hook_state(post_hook)
+    else:
+        mirror_config_state("enable_x64", enable_x64.value, thread_local=False)
+        mirror_config_state("disable_jit", disable_jit.value, thread_local=False)
+        mirror_config_state("post_hook", post_hook.value, thread_local=False)
+
+
+def mirror_config_state(field: str, value: Any, thread_local: bool) -> None:
+    """Copies the value of a state to the C++ struct of jaxlib 0.7; None unsets it."""
+    jit = _jax.jax_jit
+    setattr(jit.thread_local_state() if thread_local else jit.global_state(), field, value)
+
+
+def set_guard(field: str, level: str | None, thread_local: bool) -> None:
+    """Sets the transfer or garbage-collection guard `field` to the level named `level`."""
+    lib = _jax.guard_lib
+    levels = (lib.GarbageCollectionGuardLevel if field == "garbage_collect_array"
+              else lib.TransferGuardLevel)
+    state = lib.thread_local_state() if thread_local else lib.global_state()
+    setattr(state, field, None if level is None else getattr(levels, level.upper()))
+
+
+def set_thread_guard(enabled: bool) -> None:
+    """Switches the check that arrays stay in the thread which made them (jaxlib >= 0.8)."""
+    update = getattr(_jax.guard_lib, "update_thread_guard_global_state", None)
+    if update is not None:
+        update(enabled)
+
+
+# ---- clients ------------------------------------------------------------------------------
+
+
+def make_cpu_client(num_devices: int | None = None, *, asynchronous: bool = True,
+                    **distributed: Any) -> Any:
+    """The PJRT client of the host. `distributed`: distributed_client, node_id, collectives..."""
+    options = {k: v for k, v in distributed.items() if v is not None}
+    if num_devices is not None:
+        options["num_devices"] = num_devices
+        if num_devices > 1 and JAXLIB_VERSION < (0, 12):
+            # Queued programs with collectives starve a pool of fewer threads, and XLA then aborts.
+            threads = max(2 * num_devices, os.cpu_count() or 1)
+            os.environ.setdefault("NPROC", str(threads))
+    client = _jax.get_tfrt_cpu_client(asynchronous=asynchronous, **options)
+    _prime_arrays(client)
+    return client
+
+
+def load_plugin(platform: str, library: str) -> Any:
+    """Load and initialise a PJRT plugin; returns its C API, for `make_topology`."""
+    loaded = _jax.pjrt_plugin_loaded(platform)
+    api = None if loaded else _jax.load_pjrt_plugin(platform, library, None)
+    if not _jax.pjrt_plugin_initialized(platform):
+        _jax.initialize_pjrt_plugin(platform)
+    return api
+
+
+def make_plugin_client(platform: str, options: Mapping[str, Any], distributed_client: Any = None
+                       ) -> Any:
+    """The PJRT client of a loaded plugin."""
+    client = _jax.get_c_api_client(platform, dict(options), distributed_client)
+    _prime_arrays(client)
+    return client
+
+
+def make_topology(api: Any, name: str, options: Mapping[str, Any]) -> Any:
+    """A description of devices that need not be present, for ahead-of-time compilation."""
+    return _jax.get_c_api_topology(api, name, dict(options))
+
+
+# ---- programs -----------------------------------------------------------------------------
+
+
+def compile_and_load(client: Any, program: Any, devices: Any, options: Any,
+                     host_callbacks: Sequence[Any] = ()) -> Any:
+    """Compile StableHLO (text, bytecode or an MLIR module) for a `DeviceList`.
+
+    Programs with host callbacks must be MLIR modules: C++ takes no text there.
+    """
+    if host_callbacks:
+        if isinstance(program, (str, bytes)):
+            program = parse_module(program)
+        return client.compile_and_load(program, devices, options, list(host_callbacks))
+    return client.compile_and_load(program, devices, options)
+
+
+def deserialize_executable(client: Any, blob: bytes, devices: Any, options: Any) -> Any:
+    """Load what `serialize_executable` gave."""
+    return client.deserialize_executable(blob, devices, options)
+
+
+def serialize_executable(client: Any, executable: Any) -> bytes:
+    """The executable as bytes, valid for the same jaxlib on the same kind of host."""
+    return client.serialize_executable(executable)  # type: ignore[no-any-return]
+
+
+def set_effort(build_options: Any, level: str, memory_level: str, time_effort: float,
+               memory_effort: float) -> None:
+    """Set how hard XLA tries; the two efforts (-1 to 1) are gone from newer versions."""
+    if JAXLIB_VERSION >= (0, 8):  # before, the levels could not be set from Python
+        build_options.optimization_level = _EFFORT_LEVELS[level]
+        build_options.memory_fitting_level = _EFFORT_LEVELS[memory_level]
+    if hasattr(build_options, "exec_time_optimization_effort"):
+        build_options.exec_time_optimization_effort = time_effort
+        build_options.memory_fitting_effort = memory_effort
+
+
+_EFFORT_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
+
+_context: Any = None
+
+
+def mlir_context() -> Any:
+    """An MLIR context that knows every dialect which XLA takes. Imports the MLIR bindings."""
+    global _context
+    if _context is None:
+        from jaxlib.mlir import ir
+        from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+        from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo
+
+        registry = ir.DialectRegistry()
+        _jax_mlir_ext.register_dialects(registry)
+        _context = ir.Context()
+        _context.append_dialect_registry(registry)
+        _context.load_all_available_dialects()
+        stablehlo.register_dialect(_context)
+        chlo.register_dialect(_context)
+        sdy.register_dialect(_context)
+        mhlo.register_mhlo_dialect(_context)
+    return _context
+
+
+def parse_module(program: str | bytes) -> Any:
+    """The MLIR module of a text or bytecode."""
+    from jaxlib.mlir import ir
+
+    with mlir_context():
+        return ir.Module.parse(program)
+
+
+def register_custom_call(name: str, handler: Any, platform: str, api_version: int = 1) -> None:
+    """Make a foreign function (a capsule, or a dict of capsules) known to XLA."""
+    _jax.register_custom_call_target(name, handler, platform, api_version, 0)
+
+
+def register_custom_type(name: str, type_id: Any) -> None:
+    """Make the state type of stateful foreign functions known to XLA."""
+    register = getattr(_jax, "register_custom_type", None) or _jax.register_custom_type_id
+    register(name, type_id)
+
+
+# ---- dispatch -----------------------------------------------------------------------------
+
+
+if JAXLIB_VERSION < (0, 11):
+
+    def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
+        """What makes an Array of an executable's output buffers."""
+        return _jax.array_result_handler(aval, sharding, committed, True)
+else:
+    result_handler = _jax.array_result_handler
+
+
+class FastPath(NamedTuple):
+    """What C++ needs to run a jitted call without Python. The fields are read by these names.
+
+    `const_args` come before the arguments of the call; `in_shardings` and
+    `in_device_local_layouts` count them too, `kept_var_bitvec` is about the call's arguments.
+    """
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: Sequence[Any]
+    out_shardings: Sequence[Any]
+    out_avals: Sequence[Any]
+    out_committed: Sequence[bool]
+    kept_var_bitvec: Sequence[bool]
+    in_device_local_layouts: Sequence[Any]
+    const_args: Sequence[Any]
+
+
+def pjit_cache(capacity: int = 4096) -> Any:
+    """A cache of signatures to fast paths; it may be shared by functions."""
+    return PjitFunctionCache(capacity)
+
+
+def make_pjit(
+    name: str,
+    fun: Callable[..., Any] | None,
+    cache_miss: Callable[..., tuple[Any, FastPath | None, bool]],
+    static_argnums: Sequence[int],
+    static_argnames: Sequence[str],
+    cache_key: Any,
+    registry: Any,
+    shard_arg_fallback: Callable[[Any, Any, Any], Any],
+    cache: Any = None,
+) -> Any:
+    """The C++ callable of a jitted function.
+
+    `cache_miss(*args, **kwargs)` gives `(outputs, fast path or None, drop the entry)`.
+    """
+    return _jax.pjit(name, fun, cache_miss, static_argnums, static_argnames, cache_key, registry,
+                     shard_arg_fallback, cache)
+
+
+# ---- arrays -------------------------------------------------------------------------------
+
+_ZERO_COPY = HostBufferSemantics.ZERO_COPY
+_COPY_NOW = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_batched_device_put = _jax.batched_device_put
+
+
+def batched_device_put(aval: Any, sharding: Any, shards: Sequence[Any], devices: Sequence[Any],
+                       committed: bool = True, alias: bool = False) -> Any:
+    """An array of one host (or device) buffer for each local device.
+
+    With `alias` the array may share the memory of the host buffers for as long as it lives, so
+    nobody may write to them any more. Without it they are read before the call returns.
+    """
+    return _batched_device_put(aval, sharding, shards, devices, committed, False,
+                               _ZERO_COPY if alias else _COPY_NOW, True)
+
+
+batched_block_until_ready = _jax.batched_block_until_ready
+
+
+def copy_arrays(arrays: Sequence[Any], device_lists: Sequence[Any], shardings: Sequence[Any],
+                semantics: Sequence[Any]) -> list[Any]:
+    """Copy arrays between devices (or memories) with the same layout of shards."""
+    return _jax.batched_copy_array_to_devices_with_sharding(  # type: ignore[no-any-return]
+        arrays, device_lists, shardings, semantics)
+
+
+def copy_on_device(array: Any) -> Any:
+    """A copy in new buffers on the same devices, as committed as the array is."""
+    sharding = array._sharding
+    copy = copy_arrays([array], [sharding._internal_device_list], [sharding],
+                       [ArrayCopySemantics.ALWAYS_COPY])[0]
+    return copy if array._committed else commit(copy, sharding, False)
+
+
+def commit(array: Any, sharding: Any, committed: bool = True) -> Any:
+    """The same buffers as another array, committed to its devices or not."""
+    return ArrayImpl(array.aval, sharding, array._arrays, committed, _skip_checks=True)
+
+
+def to_numpy(array: Any) -> np.ndarray[Any, Any]:
+    """A read-only NumPy view (or copy, from an accelerator) of an array with one local buffer."""
+    return array._single_device_array_to_np_array_did_copy()[0]  # type: ignore[no-any-return]
+
+
+_DLPACK_HAS_VERSION = "max_version" in (_jax.buffer_to_dlpack_managed_tensor.__doc__ or "")
+
+
+def to_dlpack(array: Any, stream: Any = None, max_version: tuple[int, int] | None = None) -> Any:
+    """The DLPack capsule of an array on one device."""
+    if _DLPACK_HAS_VERSION:
+        return _jax.buffer_to_dlpack_managed_tensor(array, stream, max_version)
+    return _jax.buffer_to_dlpack_managed_tensor(array, stream)
+
+
+def from_dlpack(capsule: Any, device: Any, stream: int | None = None) -> Any:
+    """An array that shares the capsule's memory where alignment allows. Not yet committed."""
+    return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream)
+
+
+def collect_garbage() -> None:
+    """Release what C++ holds for Python objects that died in other threads."""
+    _jax.collect_garbage()
+
+
+# ---- the NumPy view of custom dtypes, IFRT odds and ends ----------------------------------
+
+approx_top_k_output_size = _jax.approx_top_k_reduction_output_size
+hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
+
+
+# ---- pytrees ------------------------------------------------------------------------------
+
+pytree_all_leaves = pytree.all_leaves
+pytree_treedef_tuple = getattr(pytree, "treedef_tuple", None) or pytree.tuple
+
+
+def pytree_is_node(registry: Any, typ: type, registered: set[type]) -> bool:
+    """Whether a type is a node; `registered` has the custom ones, for jaxlib < 0.10."""
+    if hasattr(registry, "is_node"):
+        return registry.is_node(typ)  # type: ignore[no-any-return]
+    return (typ in registered or typ in (tuple, list, dict, type(None))
+            or (issubclass(typ, tuple) and hasattr(typ, "_fields")))

@@ -1,0 +1,112 @@
+"""What several families of operations need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.transforms.structural import broadcast_in_dim, is_scalar_constant
+
+
+def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
+    """Raise TypeError unless the dtypes are equal."""
+    first = avals[0].dtype
+    for aval in avals:
+        if aval.dtype != first:
+            got = ", ".join([dtypes.name(a.dtype) for a in avals])
+            raise TypeError(
+                f"lax.{name} requires arguments to have the same dtypes, got {got}. (Tip: "
+                f"jnp.{name} is a similar function that does automatic type promotion on inputs)."
+            )
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which `shapes` broadcast, by NumPy's rules.
+
+    Raises:
+      ValueError: two of them differ along an axis where neither is 1.
+
+    >>> broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    first = shapes[0] if shapes else ()
+    if all(s == first for s in shapes):
+        return first
+    rank = max(map(len, shapes))
+    out = [1] * rank
+    for shape in shapes:
+        for i, n in enumerate(shape, rank - len(shape)):
+            if n != 1:
+                if out[i] != 1 and out[i] != n:
+                    raise ValueError(
+                        f"Incompatible shapes for broadcasting: shapes={list(shapes)}"
+                    )
+                out[i] = n
+    return tuple(out)
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` stretched to `shape` by NumPy's rules; `shape` is known to fit."""
+    in_shape = get_aval(x).shape
+    if in_shape == shape:
+        return x
+    offset = len(shape) - len(in_shape)
+    kept = [i for i, n in enumerate(in_shape) if n == shape[offset + i]]
+    if len(kept) < len(in_shape):  # axes of size 1 that are stretched are dropped, then made anew
+        from pyjx.lax.shapes import squeeze
+
+        x = squeeze(x, [i for i in range(len(in_shape)) if i not in kept])
+    return broadcast_in_dim(x, shape, [offset + i for i in kept])
+
+
+def broadcast_operands(name: str, *operands: Any) -> tuple[Any, ...]:
+    """The operands of an elementwise operation, brought to one shape.
+
+    NumPy and Python scalars stay as they are: they become literals, which go with any shape.
+    """
+    avals = [get_aval(x) for x in operands]
+    shape = avals[0].shape
+    for a in avals:
+        if a.shape != shape:
+            break
+    else:
+        return operands
+    try:
+        shape = broadcast_shapes(*[a.shape for a in avals])
+    except ValueError:
+        got = ", ".join([str(a.shape) for a in avals])
+        raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.") from None
+    return tuple([x if is_scalar_constant(x) else broadcast_to(x, shape) for x in operands])
+
+
+def nary_shape(name: str, avals: tuple[ShapedArray, ...]) -> tuple[int, ...]:
+    """Result shape of an elementwise primitive: that of the operands which are not scalars."""
+    shape = avals[0].shape
+    for a in avals:
+        if a.shape != shape:
+            if not shape:
+                shape = a.shape
+            elif a.shape:
+                got = ", ".join([str(b.shape) for b in avals])
+                raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.")
+    return shape
+
+
+def accepted(name: str, aval: ShapedArray, kinds: tuple[Any, ...], what: str) -> None:
+    """Raise TypeError unless the dtype is of one of the `kinds`, which `what` names."""
+    if not any(dtypes.issubdtype(aval.dtype, k) for k in kinds):
+        raise TypeError(
+            f"{name} does not accept dtype {dtypes.name(aval.dtype)}. Accepted dtypes are {what}."
+        )
+
+
+def all_weak(avals: tuple[ShapedArray, ...]) -> bool:
+    return all([a.weak_type for a in avals])
+
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """A Python scalar as a NumPy scalar of `dtype`; any other value as it is."""
+    return np.asarray(x, dtype)[()] if type(x) in (int, float, complex, bool) else x

@@ -1,0 +1,532 @@
+"""The array class: jaxlib's C++ array with the attributes and conversions that users see.
+
+Operators and NumPy-like methods come from pyjx.numpy. Attributes that only read a field are C
+all the way (`property(attrgetter(...))`), and conversions of scalars read the buffer in place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx import jaxlib_api
+from pyjx.core import avals
+from pyjx.core.avals import ShapedArray
+from pyjx.runtime import sharding as shardings  # noqa: F401  (gives the shardings their methods)
+from pyjx.runtime.sharding import SingleDeviceSharding, single_device_sharding
+
+ArrayImpl = jaxlib_api.ArrayImpl
+_to_numpy = jaxlib_api.to_numpy
+
+_DELETED = "Array has been deleted with shape={}."
+
+
+def _make_array_class() -> Any:
+    if jaxlib_api.ARRAY_CLASS_KNOWS_TRACERS:
+        jaxlib_api.ArrayBase.__module__ = "pyjx"
+        return jaxlib_api.ArrayBase
+    from pyjx.core.trace import Tracer
+
+    class ArrayMeta(type):
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, (ArrayImpl, Tracer))
+
+    return ArrayMeta("Array", (), {"__module__": "pyjx", "__slots__": ()})
+
+
+# The type of arrays, for isinstance checks and annotations; tracers are instances of it too.
+Array: Any = _make_array_class()
+
+
+class Shard(NamedTuple):
+    """The part of an array on one device: `data` is None where the device is another process's."""
+
+    device: Any
+    index: tuple[slice, ...]
+    replica_id: int
+    data: Any
+
+    def __repr__(self) -> str:
+        return (f"Shard(device={self.device!r}, index={self.index}, "
+                f"replica_id={self.replica_id}, data={self.data})")
+
+
+# ---- values on the host -------------------------------------------------------------------
+
+
+def _raise_if_deleted(self: Any) -> None:
+    if self.is_deleted():
+        raise RuntimeError(_DELETED.format(self.aval.str_short()))
+
+
+def value(self: Any) -> np.ndarray[Any, Any]:
+    """The elements as a read-only NumPy array: a view on the CPU, else a copy that is kept."""
+    kept = self._npy_value
+    if kept is not None:
+        return kept  # type: ignore[no-any-return]
+    if type(self._sharding) is SingleDeviceSharding:
+        try:
+            array, copied = self._single_device_array_to_np_array_did_copy()
+        except Exception:
+            _raise_if_deleted(self)
+            raise
+    else:
+        array, copied = _gather(self), True
+    if copied:
+        array.flags.writeable = False
+        self._npy_value = array
+    return array  # type: ignore[no-any-return]
+
+
+def _gather(self: Any) -> np.ndarray[Any, Any]:
+    """Put the parts of all devices together."""
+    _raise_if_deleted(self)
+    sharding = self._sharding
+    if sharding.is_fully_replicated:
+        return _to_numpy(self._fully_replicated_shard())
+    if not sharding.is_fully_addressable:
+        raise RuntimeError(
+            "Fetching value for `jax.Array` that spans non-addressable (non process local) "
+            "devices is not possible. You can use "
+            "`jax.experimental.multihost_utils.process_allgather` to print the global array or "
+            "use `.addressable_shards` method of jax.Array to inspect the addressable (process "
+            "local) shards."
+        )
+    aval = self.aval
+    out = np.empty(aval.shape, aval.dtype)
+    for shard in first_copies(self):
+        out[shard.index] = _to_numpy(shard.data)
+    return out
+
+
+def first_copies(self: Any) -> Iterator[Shard]:
+    """The addressable shards, those of equal index once."""
+    for shard in self.addressable_shards:
+        if shard.replica_id == 0:
+            yield shard
+
+
+def _scalar(self: Any) -> np.ndarray[Any, Any]:
+    if self.aval.ndim:
+        raise TypeError("Only scalar arrays can be converted to Python scalars; "
+                        f"got arr.ndim={self.aval.ndim}")
+    return value(self)
+
+
+def _float(self: Any) -> float:
+    return _scalar(self).__float__()
+
+
+def _int(self: Any) -> int:
+    return _scalar(self).__int__()
+
+
+def _complex(self: Any) -> complex:
+    return complex(_scalar(self).item())
+
+
+def _bool(self: Any) -> bool:
+    size = self.aval.size
+    if size == 0:
+        raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` "
+                         "to check that an array is not empty.")
+    if size > 1:
+        raise ValueError("The truth value of an array with more than one element is ambiguous. "
+                         "Use a.any() or a.all()")
+    return bool(value(self).item())
+
+
+def _index(self: Any) -> int:
+    aval = self.aval
+    if aval.ndim or aval.dtype.kind not in "iuV" or aval.dtype.kind == "V" and not _is_int(aval):
+        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+    return int(value(self).item())
+
+
+def _is_int(aval: Any) -> bool:
+    return "int" in aval.dtype.name  # int4 and its like are NumPy dtypes of kind V
+
+
+def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    array = value(self)
+    if dtype is None and not copy:
+        return array
+    if copy is False and dtype is not None and np.dtype(dtype) != array.dtype:
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    return np.array(array, dtype=dtype, copy=bool(copy) or None)
+
+
+def _item(self: Any, *args: Any) -> Any:
+    """One element as a Python scalar: the only one, or that at a flat or full index."""
+    if not args:
+        if self.aval.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return value(self).item()
+    if len(args) == 1 and isinstance(args[0], tuple):
+        args = args[0]
+    try:
+        return value(self).item(*args)
+    except IndexError:
+        if len(args) == 1:
+            raise IndexError(
+                f"index {args[0]} is out of bounds for size {self.aval.size}") from None
+        raise
+
+
+def _len(self: Any) -> int:
+    shape = self.aval.shape
+    if not shape:
+        raise TypeError("len() of unsized object")
+    return shape[0]  # type: ignore[no-any-return]
+
+
+def _iter(self: Any) -> Iterator[Any]:
+    aval = self.aval
+    if not aval.shape:
+        raise TypeError("iteration over a 0-d array")
+    sharding = self._sharding
+    if type(sharding) is SingleDeviceSharding and sharding._device.platform == "cpu":
+        return _rows_on_cpu(self, aval, sharding)
+    return (self[i] for i in range(aval.shape[0]))
+
+
+def _rows_on_cpu(self: Any, aval: ShapedArray, sharding: Any) -> Iterator[Any]:
+    """Copies of the rows; they cost one transfer each and no computation."""
+    row = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
+    devices = [sharding._device]
+    committed = self._committed
+    put = jaxlib_api.batched_device_put
+    array = value(self)
+    scalar = not row.shape
+    for x in array:
+        yield put(row, sharding, [np.asarray(x) if scalar else x], devices, committed)
+
+
+def _reversed(self: Any) -> Iterator[Any]:
+    if not self.aval.shape:
+        raise TypeError("iteration over a 0-d array")
+    return (self[i] for i in range(self.aval.shape[0] - 1, -1, -1))
+
+
+# ---- text ---------------------------------------------------------------------------------
+
+
+def _dtype_text(aval: Any) -> str:
+    dtype = aval.dtype
+    text = f"dtype={dtype.name if dtype.kind == 'V' or dtype.name in np.sctypeDict else dtype}"
+    return f"{text}, weak_type=True)" if aval.weak_type else f"{text})"
+
+
+def _repr(self: Any) -> str:
+    _raise_if_deleted(self)
+    aval = self.aval
+    if not (self.is_fully_addressable or self.is_fully_replicated):
+        return f"Array(shape={aval.shape}, {_dtype_text(aval)}"
+    if aval.size == 0:
+        return f"Array([], shape={aval.shape}, {_dtype_text(aval)}"
+    width = np.get_printoptions()["linewidth"]
+    body = np.array2string(value(self), prefix="Array(", suffix=",", separator=", ",
+                           max_line_width=width)
+    tail = _dtype_text(aval)
+    last_line = len(body) - body.rfind("\n") - 1
+    if body.rfind("\n") < 0:
+        last_line += len("Array(")
+    separator = " " if last_line + len(tail) + 1 <= width else "\n" + " " * len("Array(")
+    return f"Array({body},{separator}{tail}"
+
+
+def _str(self: Any) -> str:
+    _raise_if_deleted(self)
+    if not (self.is_fully_addressable or self.is_fully_replicated):
+        return _repr(self)
+    return str(value(self))
+
+
+def _format(self: Any, spec: str) -> str:
+    if not self.aval.shape:
+        return format(value(self)[()], spec)
+    return format(value(self), spec)
+
+
+# ---- where it is --------------------------------------------------------------------------
+
+
+def _device(self: Any) -> Any:
+    """The device, or the sharding of an array on several."""
+    sharding = self._sharding
+    return sharding._device if type(sharding) is SingleDeviceSharding else sharding
+
+
+def _devices(self: Any) -> set[Any]:
+    """The devices which hold (parts of) the array."""
+    return self._sharding.device_set  # type: ignore[no-any-return]
+
+
+def _shards(self: Any, everywhere: bool) -> list[Shard]:
+    indices = self._sharding.devices_indices_map(self.aval.shape)
+    data = {a._sharding._device: a for a in self._arrays}
+    copies: dict[Any, int] = {}
+    out = []
+    for device, index in indices.items():
+        key = tuple((s.start, s.stop) for s in index)
+        replica = copies[key] = copies.get(key, -1) + 1
+        if everywhere or device in data:
+            out.append(Shard(device, index, replica, data.get(device)))
+    return out
+
+
+def _addressable_shards(self: Any) -> list[Shard]:
+    """The parts on this process's devices."""
+    _raise_if_deleted(self)
+    return _shards(self, everywhere=False)
+
+
+def _global_shards(self: Any) -> list[Shard]:
+    """The parts on all devices; `data` is None for those of other processes."""
+    _raise_if_deleted(self)
+    if self.is_fully_addressable:
+        return self.addressable_shards  # type: ignore[no-any-return]
+    return _shards(self, everywhere=True)
+
+
+def _addressable_data(self: Any, index: int) -> Any:
+    """The part on this process's device number `index`, as an array."""
+    _raise_if_deleted(self)
+    if self._sharding.is_fully_replicated and index == 0:
+        return self._fully_replicated_shard()
+    return self._arrays[index]
+
+
+def _copy_to_host_async(self: Any) -> None:
+    """Start the copy to the host that reading the values needs; returns at once."""
+    _raise_if_deleted(self)
+    if self._npy_value is None:
+        if type(self._sharding) is SingleDeviceSharding:
+            self._copy_single_device_array_to_host_async()
+        elif self._sharding.is_fully_replicated:
+            self._fully_replicated_shard().copy_to_host_async()
+        else:
+            for shard in first_copies(self):
+                shard.data.copy_to_host_async()
+
+
+def _guarded(name: str) -> Callable[..., Any]:
+    """A method of C++ that would crash on a deleted array."""
+    method = getattr(ArrayImpl, name)
+
+    def guarded(self: Any) -> Any:
+        _raise_if_deleted(self)
+        return method(self)
+
+    guarded.__doc__ = method.__doc__
+    return guarded
+
+
+# ---- exchange -----------------------------------------------------------------------------
+
+_DL_CPU, _DL_CUDA, _DL_ROCM = 1, 2, 10
+
+
+def _dlpack_device(self: Any) -> tuple[Any, int]:
+    """DLPack's (device type, device number)."""
+    if type(self._sharding) is not SingleDeviceSharding:
+        raise BufferError("__dlpack__ only supported for unsharded arrays.")
+    from enum import IntEnum
+
+    device = self._sharding._device
+    platform = device.platform
+    kinds = {"cpu": _DL_CPU, "gpu": _DL_CUDA, "cuda": _DL_CUDA, "rocm": _DL_ROCM}
+    if platform not in kinds:
+        raise BufferError(f"Cannot export arrays on platform {platform} through DLPack; copy the "
+                          "array to the host first.")
+    global _device_types
+    if _device_types is None:
+        _device_types = IntEnum("DLDeviceType", {"kDLCPU": 1, "kDLCUDA": 2, "kDLROCM": 10})
+    number = 0 if platform == "cpu" else device.local_hardware_id or 0
+    return _device_types(kinds[platform]), number
+
+
+_device_types: Any = None
+
+
+def _dlpack(self: Any, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+            dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+    """The DLPack capsule of the array, which shares its memory."""
+    _raise_if_deleted(self)
+    own = _dlpack_device(self)
+    if dl_device is not None and tuple(dl_device) != tuple(own):
+        raise BufferError(f"__dlpack__: the array is on device {tuple(map(int, own))}; move it "
+                          f"with device_put before it is exported to {tuple(dl_device)}.")
+    if self.aval.dtype == np.bool_ and max_version is not None and max_version < (1, 0):
+        raise BufferError("__dlpack__: bool needs DLPack 1.0 or later.")
+    source = jaxlib_api.copy_on_device(self) if copy else self
+    return jaxlib_api.to_dlpack(source, stream, max_version)
+
+
+def _rebuild(fun: Callable[..., Any], args: Any, state: Any, aval_state: dict[str, Any]) -> Any:
+    from pyjx.runtime.device_put import array_from_numpy
+
+    array = fun(*args)
+    array.__setstate__(state)
+    aval = ShapedArray(array.shape, array.dtype, aval_state["weak_type"])
+    return array_from_numpy(array, aval, alias=True)
+
+
+def _reduce(self: Any) -> Any:
+    fun, args, state = value(self).__reduce__()  # type: ignore[misc]
+    return _rebuild, (fun, args, state, {"weak_type": self.aval.weak_type})
+
+
+def _copied(self: Any, memo: Any = None) -> Any:
+    _raise_if_deleted(self)
+    return jaxlib_api.copy_on_device(self)
+
+
+def _setitem(self: Any, index: Any, new: Any) -> None:
+    raise TypeError(
+        "JAX arrays are immutable and do not support in-place item assignment. Instead of "
+        "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
+        "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
+    )
+
+
+def _check_and_rearrange(self: Any, arrays: Sequence[Any], sharding: Any, aval: Any
+                         ) -> Sequence[Any]:
+    """Called by C++ for arrays made of shards: order them as the sharding's devices are."""
+    by_device = {a._sharding._device: a for a in arrays}
+    wanted = sharding._addressable_device_assignment
+    if len(arrays) != len(by_device) or set(by_device) != set(wanted):
+        raise ValueError(
+            f"Addressable devices and per-device arrays devices do not match. Sharding contains "
+            f"devices {[str(d) for d in wanted]}; per-device arrays are on devices "
+            f"{[str(d) for d in by_device]}."
+        )
+    part = sharding.shard_shape(aval.shape)
+    for a in arrays:
+        if a.aval.dtype != aval.dtype:
+            raise ValueError("Input buffers to `Array` must have matching dtypes. Got "
+                             f"{a.aval.dtype}, expected {aval.dtype} for buffer: {a}")
+        if a.aval.shape != part:
+            raise ValueError(f"Expected shard shape {part} doesn't match the single device array "
+                             f"shape {a.aval.shape}. Shape of Array is {aval.str_short()} with "
+                             f"sharding {sharding}")
+    return [by_device[d] for d in wanted]
+
+
+# ---- install ------------------------------------------------------------------------------
+
+_PROPERTIES: dict[str, Any] = {
+    "shape": attrgetter("aval.shape"),
+    "dtype": attrgetter("aval.dtype"),
+    "ndim": attrgetter("aval.ndim"),
+    "size": attrgetter("aval.size"),
+    "weak_type": attrgetter("aval.weak_type"),
+    "sharding": attrgetter("_sharding"),
+    "committed": attrgetter("_committed"),
+    "itemsize": attrgetter("aval.dtype.itemsize"),
+    "is_fully_replicated": attrgetter("_sharding.is_fully_replicated"),
+    "is_fully_addressable": attrgetter("_sharding.is_fully_addressable"),
+    "nbytes": lambda self: self.aval.size * self.aval.dtype.itemsize,
+    "device": _device,
+    "_value": value,
+    "addressable_shards": _addressable_shards,
+    "global_shards": _global_shards,
+}
+
+_METHODS: dict[str, Any] = {
+    "__float__": _float,
+    "__int__": _int,
+    "__complex__": _complex,
+    "__bool__": _bool,
+    "__index__": _index,
+    "__array__": _array,
+    "__len__": _len,
+    "__iter__": _iter,
+    "__reversed__": _reversed,
+    "__repr__": _repr,
+    "__str__": _str,
+    "__format__": _format,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+    "__reduce__": _reduce,
+    "__copy__": _copied,
+    "__deepcopy__": _copied,
+    "__setitem__": _setitem,
+    "item": _item,
+    "tolist": lambda self: value(self).tolist(),
+    "tobytes": lambda self, order="C": value(self).tobytes(order),
+    "devices": _devices,
+    "addressable_data": _addressable_data,
+    "copy_to_host_async": _copy_to_host_async,
+    "is_ready": _guarded("is_ready"),
+    "unsafe_buffer_pointer": _guarded("unsafe_buffer_pointer"),
+    "on_device_size_in_bytes": _guarded("on_device_size_in_bytes"),
+    "_check_if_deleted": _raise_if_deleted,
+    "_check_and_rearrange": _check_and_rearrange,
+}
+
+
+def _install() -> None:
+    for name, getter in _PROPERTIES.items():
+        setattr(ArrayImpl, name, property(getter))
+    for name, method in _METHODS.items():
+        method.__name__ = name
+        method.__qualname__ = f"Array.{name}"
+        setattr(ArrayImpl, name, method)
+    ArrayImpl.__hash__ = None  # type: ignore[assignment]
+    ArrayImpl.__array_priority__ = 100
+    avals.aval_makers[ArrayImpl] = attrgetter("aval")
+
+
+_install()
+
+
+# ---- arrays from parts --------------------------------------------------------------------
+
+
+def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
+                                         arrays: Sequence[Any], *, dtype: Any = None) -> Any:
+    """The array of `shape` whose parts are `arrays`, one for each addressable device.
+
+    Raises:
+      TypeError: `arrays` is not a sequence, or `dtype` is missing where there are no arrays.
+      ValueError: the arrays do not fit the sharding.
+    """
+    if isinstance(arrays, ArrayImpl):
+        raise TypeError("make_array_from_single_device_arrays: arrays must be a list of Arrays, "
+                        "got an Array.")
+    if dtype is None:
+        if not arrays:
+            raise TypeError("make_array_from_single_device_arrays: dtype is required where no "
+                            "arrays are given.")
+        dtype = arrays[0].dtype
+    aval = ShapedArray(tuple(shape), dtype)
+    if math.prod(shape) == 0 and not arrays:
+        raise ValueError("make_array_from_single_device_arrays: got no arrays.")
+    return ArrayImpl(aval, sharding, list(arrays), True)
+
+
+def make_array_from_callback(shape: Sequence[int], sharding: Any,
+                             data_callback: Callable[[Any], Any], *, dtype: Any = None) -> Any:
+    """The array whose part with index `i` (a tuple of slices) is `data_callback(i)`."""
+    local = sharding.addressable_devices_indices_map(tuple(shape))
+    parts = [np.asarray(data_callback(index)) for index in local.values()]
+    if dtype is not None:
+        parts = [part.astype(dtype, copy=False) for part in parts]
+    if not parts:
+        raise ValueError("make_array_from_callback: the sharding has no addressable device.")
+    from pyjx.core.dtypes import canonicalize_dtype
+
+    aval = ShapedArray(tuple(shape), canonicalize_dtype(parts[0].dtype))
+    parts = [part.astype(aval.dtype, copy=False) for part in parts]
+    return jaxlib_api.batched_device_put(aval, sharding, parts, list(local))
+
+
+__all__ = [
+    "Array", "ArrayImpl", "Shard", "make_array_from_callback",
+    "make_array_from_single_device_arrays", "single_device_sharding", "value",
+]

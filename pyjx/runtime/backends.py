@@ -1,0 +1,439 @@
+"""Backends: which platforms there are, their devices, and why another platform is missing.
+
+A backend starts when it is first needed. Accelerators are PJRT plugins, shared libraries found by
+their path (the Python packages around some of them import jax). Platforms in order of preference:
+tpu, cuda, rocm, cpu; the flag `jax_platforms` ("cpu", "cuda,cpu", "gpu") overrides it.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+import threading
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from pyjx import configuration as config
+from pyjx import jaxlib_api
+from pyjx.core import avals
+
+Client = jaxlib_api.Client
+Device = jaxlib_api.Device
+
+# What users call a platform, and the platforms that this may mean.
+_ALIASES: dict[str, tuple[str, ...]] = {"gpu": ("cuda", "rocm")}
+# What a device of a platform calls its platform.
+_PUBLIC_NAMES = {"cuda": "gpu", "rocm": "gpu"}
+
+
+class Plugin(NamedTuple):
+    """A PJRT plugin: where its library may lie below an entry of sys.path, and its hardware."""
+
+    platform: str
+    libraries: tuple[str, ...]
+    device_files: tuple[str, ...]
+    hardware: str
+
+
+_PLUGINS = (
+    Plugin("tpu", ("libtpu/libtpu.so",), ("/dev/accel*", "/dev/vfio/[0-9]*"), "TPU"),
+    Plugin(
+        "cuda",
+        ("jax_plugins/xla_cuda13/xla_cuda_plugin.so", "jax_plugins/xla_cuda12/xla_cuda_plugin.so"),
+        ("/dev/nvidia[0-9]*", "/dev/dxg", "/dev/nvhost-gpu"),
+        "NVIDIA GPU",
+    ),
+    Plugin(
+        "rocm",
+        ("jax_plugins/xla_rocm7/xla_rocm_plugin.so", "jax_plugins/xla_rocm60/xla_rocm_plugin.so"),
+        ("/dev/kfd",),
+        "AMD GPU",
+    ),
+)
+
+jaxlib_api.set_shaped_array(avals.ShapedArray)
+
+_lock = threading.RLock()
+_clients: dict[str, Any] = {}  # by platform, those that have started
+_failures: dict[str, str] = {}  # by platform, why it did not start
+_default_client: Any = None
+_plugin_apis: dict[str, Any] = {}
+# Arguments of a multi-process CPU client (distributed_client, node_id, num_nodes, collectives).
+_distributed: dict[str, Any] = {}
+
+
+# ---- finding plugins ----------------------------------------------------------------------
+
+
+def _library(plugin: Plugin) -> str | None:
+    """The path of the plugin's shared library, or None where it is not installed."""
+    if plugin.platform == "tpu" and os.environ.get("TPU_LIBRARY_PATH"):
+        return os.environ["TPU_LIBRARY_PATH"]
+    for folder in sys.path:
+        for library in plugin.libraries:
+            path = os.path.join(folder or ".", library)
+            if os.path.isfile(path):
+                return path
+    return None
+
+
+def plugin_library(platform: str) -> str | None:
+    """The path of the PJRT library of `platform` ("tpu", "cuda"...), or None."""
+    return next((_library(p) for p in _PLUGINS if p.platform == platform), None)
+
+
+def load_plugin(platform: str) -> Any:
+    """The C API of a plugin; needs no device, so topologies can be made of it.
+
+    Raises:
+      RuntimeError: the plugin is not installed.
+    """
+    with _lock:
+        if platform not in _plugin_apis:
+            path = plugin_library(platform)
+            if path is None:
+                raise RuntimeError(f"The PJRT plugin of {platform} is not installed.")
+            if platform == "cuda":
+                _find_cuda_libraries(path)
+            _plugin_apis[platform] = jaxlib_api.load_plugin(platform, path)
+        return _plugin_apis[platform]
+
+
+def _find_cuda_libraries(plugin_path: str) -> None:
+    """Load the CUDA libraries of the `nvidia-*` wheels, which the loader finds by soname only."""
+    import ctypes
+
+    nvidia = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(plugin_path))), "nvidia")
+    for name in ("cudart", "nvrtc", "nvJitLink", "cublasLt", "cublas", "cufft", "cusparse",
+                 "cusolver", "cupti", "cudnn", "nccl", "nvshmem_host"):
+        for path in sorted(glob.glob(f"{nvidia}/*/lib/lib{name}.so.*")):
+            try:
+                ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+            except OSError:  # a missing dependency shows up, with its name, in the plugin's error
+                continue
+
+
+def _has_hardware(plugin: Plugin) -> bool:
+    if any(glob.glob(pattern) for pattern in plugin.device_files):
+        return True
+    if plugin.platform == "tpu":
+        return _google_pci_device() or "TPU_WORKER_ID" in os.environ
+    return False
+
+
+def _google_pci_device() -> bool:
+    for path in glob.glob("/sys/bus/pci/devices/*/vendor"):
+        try:
+            with open(path) as f:
+                if f.read().strip() == "0x1ae0":
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+# ---- starting backends --------------------------------------------------------------------
+
+
+def _make_cpu_client() -> Any:
+    count = config.num_cpu_devices.value
+    return jaxlib_api.make_cpu_client(
+        count if count > 0 else _device_count_of_xla_flags(),
+        asynchronous=config.cpu_enable_async_dispatch.value,
+        **_distributed,
+    )
+
+
+def _device_count_of_xla_flags() -> int | None:
+    flag = "--xla_force_host_platform_device_count="
+    for word in reversed(os.environ.get("XLA_FLAGS", "").split()):
+        if word.startswith(flag):
+            return int(word.removeprefix(flag))
+    return None
+
+
+def _gpu_options() -> dict[str, Any]:
+    """Memory is taken as it is needed, unless the user's XLA_PYTHON_CLIENT_* variables differ."""
+    env = os.environ
+    options: dict[str, Any] = {}
+    allocator = env.get("XLA_PYTHON_CLIENT_ALLOCATOR", "default").lower()
+    if allocator not in ("default", "platform", "bfc", "cuda_async"):
+        raise ValueError(
+            "XLA_PYTHON_CLIENT_ALLOCATOR must be one of default, platform, bfc and cuda_async, "
+            f"got {allocator!r}."
+        )
+    if allocator != "default":
+        options["allocator"] = allocator
+    preallocate = env.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false").lower()
+    options["preallocate"] = preallocate in ("1", "t", "true", "y", "yes", "on")
+    if env.get("XLA_PYTHON_CLIENT_MEM_FRACTION"):
+        options["memory_fraction"] = float(env["XLA_PYTHON_CLIENT_MEM_FRACTION"])
+    if env.get("XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"):
+        size = int(env["XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"])
+        options["collective_memory_size"] = size << 20
+    visible = config.cuda_visible_devices.value
+    if visible and visible != "all":
+        options["visible_devices"] = [int(i) for i in visible.split(",")]
+    if "node_id" in _distributed:
+        options["node_id"] = _distributed["node_id"]
+        options["num_nodes"] = _distributed["num_nodes"]
+    return options
+
+
+def _client_options(platform: str) -> dict[str, Any]:
+    options = _gpu_options() if platform in ("cuda", "rocm") else {}
+    extra = config.pjrt_client_create_options.value
+    for item in extra.split(";") if extra else ():  # "name:value;name:value"
+        name, _, value = item.partition(":")
+        options[name] = int(value) if value.lstrip("-").isdigit() else value
+    return options
+
+
+def _start(platform: str, explicit: bool) -> Any:
+    """The client of one platform, or None with the reason in `_failures`."""
+    if platform in _clients:
+        return _clients[platform]
+    try:
+        if platform == "cpu":
+            client = _make_cpu_client()
+        else:
+            plugin = next((p for p in _PLUGINS if p.platform == platform), None)
+            if plugin is None:
+                _failures[platform] = "pyjx knows no such platform"
+                return None
+            if _library(plugin) is None:
+                _failures[platform] = f"its plugin ({plugin.libraries[0]}) is not installed"
+                return None
+            if not explicit and not _has_hardware(plugin):
+                _failures[platform] = f"its plugin is installed, but no {plugin.hardware} was found"
+                return None
+            load_plugin(platform)
+            client = jaxlib_api.make_plugin_client(
+                platform, _client_options(platform), _distributed.get("distributed_client")
+            )
+    except (RuntimeError, OSError) as error:
+        _failures[platform] = f"it failed to start: {error}"
+        return None
+    _failures.pop(platform, None)
+    _clients[platform] = client
+    return client
+
+
+def _requested() -> tuple[str, ...] | None:
+    """The platforms that the flag asks for, aliases resolved; None if it asks for none."""
+    names = config.platforms.value or config.platform_name.value
+    if not names:
+        return None
+    found: list[str] = []
+    for name in names.split(","):
+        name = name.strip()
+        found += [p for p in _ALIASES.get(name, (name,)) if p not in found]
+    return tuple(found)
+
+
+def _start_default() -> Any:
+    """Start the platform that is preferred among those present."""
+    global _default_client
+    with _lock:
+        if _default_client is not None:
+            return _default_client
+        requested = _requested()
+        for platform in requested or (*(p.platform for p in _PLUGINS), "cpu"):
+            client = _start(platform, explicit=requested is not None)
+            if client is not None:
+                if requested is None and platform == "cpu":
+                    _warn_of_unused_hardware()
+                _default_client = client
+                return client
+            if requested and platform not in _ALIASES["gpu"]:
+                break  # each named platform must start
+        names = requested or ("cpu",)
+        raise RuntimeError(
+            f"Unable to initialize backend '{names[0]}': {_failures.get(names[0], 'not found')} "
+            f"(platforms requested: {config.platforms.value or names[0]}; set JAX_PLATFORMS='' or "
+            "jax_platforms=None to choose a backend automatically)"
+        )
+
+
+def _warn_of_unused_hardware() -> None:
+    for plugin in _PLUGINS:
+        if plugin.platform in _failures and _library(plugin) and _has_hardware(plugin):
+            import warnings
+
+            warnings.warn(
+                f"A {plugin.hardware} may be present, but pyjx falls back to the CPU: "
+                f"{_failures[plugin.platform]}",
+                stacklevel=5,
+            )
+
+
+def report() -> dict[str, str]:
+    """Why each platform that is not in use is missing, by its name (`cpu` always starts)."""
+    with _lock:
+        for plugin in _PLUGINS:
+            if _requested() is None:
+                _start(plugin.platform, explicit=False)
+        return dict(_failures)
+
+
+# ---- queries ------------------------------------------------------------------------------
+
+
+def public_name(client: Any) -> str:
+    """"cpu", "gpu" or "tpu"."""
+    return _PUBLIC_NAMES.get(client.platform, client.platform)
+
+
+def get_backend(backend: str | Any | None = None) -> Any:
+    """The client of a platform (by default the preferred one), started if necessary.
+
+    Args:
+      backend: None, a platform's name ("cpu", "gpu", "cuda", "tpu"), or a client.
+
+    Raises:
+      RuntimeError: there is no such platform here; the text says why.
+    """
+    if backend is None:
+        return _default_client or _start_default()
+    if not isinstance(backend, str):
+        return backend
+    default = _default_client or _start_default()
+    wanted = _ALIASES.get(backend, (backend,))
+    requested = _requested()
+    with _lock:
+        for platform in wanted:
+            if platform in _clients:
+                return _clients[platform]
+            if requested is None or platform in requested or platform == "cpu":
+                client = _start(platform, explicit=False)
+                if client is not None:
+                    return client
+            else:
+                _failures[platform] = f"it is not in jax_platforms={config.platforms.value!r}"
+    present = sorted({public_name(default), *map(public_name, _clients.values())})
+    why = "".join(f"\n  {p}: {_failures[p]}" for p in wanted if p in _failures)
+    if backend in _ALIASES:
+        raise RuntimeError(
+            f"Unknown backend: '{backend}' requested, but no platforms that are instances of "
+            f"{backend} are present. Platforms present are: {','.join(present)}{why}"
+        )
+    raise RuntimeError(f"Unknown backend {backend}. Available backends are {present}{why}")
+
+
+def is_initialized() -> bool:
+    """Whether a backend has started."""
+    return bool(_clients)
+
+
+def clear_backends() -> None:
+    """Forget all backends, so that the next use starts them anew. Arrays on them stay valid."""
+    global _default_client
+    with _lock:
+        _clients.clear()
+        _failures.clear()
+        _default_client = None
+        for clear in _on_clear:
+            clear()
+
+
+_on_clear: list[Any] = []  # caches that hold devices
+
+
+def set_distributed(**arguments: Any) -> None:
+    """What the clients need to be part of a group of processes.
+
+    Raises:
+      RuntimeError: a backend has started already.
+    """
+    if _clients and arguments:
+        raise RuntimeError(
+            "jax.distributed.initialize() must be called before any JAX calls that might "
+            "initialise the XLA backend. This includes any computation, but also calls to "
+            "jax.devices, jax.device_put, and others."
+        )
+    _distributed.clear()
+    _distributed.update(arguments)
+
+
+def devices(backend: str | Any | None = None) -> list[Any]:
+    """All devices of a backend, those of other processes included.
+
+    >>> devices("cpu")[0]
+    CpuDevice(id=0)
+    """
+    return get_backend(backend).devices()  # type: ignore[no-any-return]
+
+
+def local_devices(process_index: int | None = None, backend: str | Any | None = None,
+                  host_id: int | None = None) -> list[Any]:
+    """The devices of one process, by default of this one.
+
+    Raises:
+      ValueError: `process_index` is not the index of a process.
+    """
+    client = get_backend(backend)
+    index = host_id if process_index is None else process_index
+    if index is None:
+        return client.local_devices()  # type: ignore[no-any-return]
+    if index not in process_indices(client):
+        raise ValueError(f"Unknown process_index {index}")
+    return [d for d in client.devices() if d.process_index == index]
+
+
+def device_count(backend: str | Any | None = None) -> int:
+    """The number of all devices of a backend."""
+    return int(get_backend(backend).device_count())
+
+
+def local_device_count(backend: str | Any | None = None) -> int:
+    """The number of devices of this process."""
+    return int(get_backend(backend).local_device_count())
+
+
+def process_index(backend: str | Any | None = None) -> int:
+    """The index of this process in its group; 0 when there is one process."""
+    return int(get_backend(backend).process_index())
+
+
+def process_indices(backend: str | Any | None = None) -> set[int]:
+    """The indices of all processes of the group."""
+    return {d.process_index for d in devices(backend)}
+
+
+def process_count(backend: str | Any | None = None) -> int:
+    """The number of processes of the group."""
+    return max(process_indices(backend)) + 1
+
+
+def default_backend() -> str:
+    """The name of the preferred platform: "cpu", "gpu" or "tpu"."""
+    return public_name(get_backend())
+
+
+@lru_cache(maxsize=64)
+def _first_local_device(platform: str) -> Any:
+    return local_devices(backend=platform)[0]
+
+
+_first_default_device: Any = None
+
+
+def default_device() -> Any:
+    """The device of arrays that are committed to none: that of the flag, or the first one."""
+    global _first_default_device
+    device = config.default_device.value
+    if device is None:
+        if _first_default_device is None:
+            _first_default_device = get_backend().local_devices()[0]
+        return _first_default_device
+    return _first_local_device(device) if isinstance(device, str) else device
+
+
+def _forget_devices() -> None:
+    global _first_default_device
+    _first_default_device = None
+    _first_local_device.cache_clear()
+
+
+_on_clear.append(_forget_devices)

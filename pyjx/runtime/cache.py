@@ -1,0 +1,4 @@
+"""placeholder"""
+from typing import Any
+def entry_for(*args: Any) -> Any:
+    return None

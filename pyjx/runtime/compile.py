@@ -1,0 +1,215 @@
+"""From program text to a loaded executable, through the disk cache."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import configuration as config
+from pyjx import jaxlib_api
+from pyjx.runtime import backends, cache
+
+LoadedExecutable = jaxlib_api.LoadedExecutable
+CompilerOptions = Mapping[str, str | bool | int | float]
+
+_options: dict[Any, Any] = {}  # CompileOptions by everything they are made of
+
+
+def compile(
+    program: str | bytes,
+    *,
+    devices: Sequence[Any] | None = None,
+    num_replicas: int = 1,
+    num_partitions: int | None = None,
+    compiler_options: CompilerOptions | None = None,
+    host_callbacks: Sequence[Callable[..., Any]] = (),
+    propagate_to_parameters: Sequence[bool] = (),
+    propagate_to_outputs: Sequence[bool] = (),
+) -> Any:
+    """Compile StableHLO and load it on devices.
+
+    Args:
+      program: MLIR text or bytecode; `main` is the entry.
+      devices: the devices to run on, replica by replica; by default the default device.
+      num_replicas: copies of the program.
+      num_partitions: devices of one copy; by default all devices are partitions.
+      compiler_options: XLA flags by name, such as `{"xla_cpu_enable_fast_math": True}`.
+      host_callbacks: Python functions that the program calls by index.
+      propagate_to_parameters, propagate_to_outputs: for each parameter (output) whether the
+        partitioner may choose its sharding.
+
+    Raises:
+      JaxRuntimeError: XLA rejects the program or an option.
+      TypeError: a compiler option is not a string, bool, int or float.
+    """
+    device_tuple = (backends.default_device(),) if devices is None else tuple(devices)
+    if num_partitions is None:
+        num_partitions = len(device_tuple) // num_replicas
+    options = compile_options(
+        device_tuple, num_replicas, num_partitions, compiler_options,
+        propagate_to_parameters, propagate_to_outputs,
+    )
+    client = device_tuple[0].client
+    register_needed_targets(program, client.platform)
+    device_list = jaxlib_api.DeviceList(device_tuple)
+    try:
+        if host_callbacks:  # they are of this process, so the executable is not kept
+            return jaxlib_api.compile_and_load(client, program, device_list, options,
+                                               host_callbacks)
+        entry = cache.entry_for(client, program, device_tuple, options)
+        if entry is not None:
+            executable = entry.load(client, device_list, options)
+            if executable is not None:
+                return executable
+        start = time.perf_counter()
+        executable = jaxlib_api.compile_and_load(client, program, device_list, options)
+        if entry is not None:
+            entry.store(client, executable, time.perf_counter() - start)
+        return executable
+    except (jaxlib_api.JaxRuntimeError, ValueError) as error:
+        raise _cleaned(error) from None
+
+
+def compile_options(
+    devices: tuple[Any, ...],
+    num_replicas: int = 1,
+    num_partitions: int = 1,
+    compiler_options: CompilerOptions | None = None,
+    propagate_to_parameters: Sequence[bool] = (),
+    propagate_to_outputs: Sequence[bool] = (),
+) -> Any:
+    """The CompileOptions of XLA for the flags in force; cached, so not to be changed."""
+    overrides = _checked_options(compiler_options) if compiler_options else ()
+    effort = (
+        config.optimization_level.value,
+        config.memory_fitting_level.value,
+        config.exec_time_optimization_effort.value,
+        config.memory_fitting_effort.value,
+        config.disable_most_optimizations.value,
+        config.use_shardy_partitioner.value,
+        config.xla_profile_version.value,
+    )
+    key = (devices, num_replicas, num_partitions, overrides, tuple(propagate_to_parameters),
+           tuple(propagate_to_outputs), effort)
+    options = _options.get(key)
+    if options is None:
+        options = _options[key] = _make_options(*key)
+    return options
+
+
+def _make_options(
+    devices: tuple[Any, ...], num_replicas: int, num_partitions: int,
+    overrides: tuple[tuple[str, Any], ...], to_parameters: tuple[bool, ...],
+    to_outputs: tuple[bool, ...], effort: tuple[Any, ...],
+) -> Any:
+    level, memory_level, time_effort, memory_effort, fewer_passes, shardy, profile = effort
+    if num_replicas * num_partitions != len(devices):
+        raise ValueError(
+            f"compile: {num_replicas} replicas of {num_partitions} partitions need "
+            f"{num_replicas * num_partitions} devices, got {len(devices)}."
+        )
+    options = jaxlib_api.CompileOptions()
+    options.num_replicas = num_replicas
+    options.num_partitions = num_partitions
+    ids = np.array([d.id for d in devices]).reshape(num_replicas, num_partitions)
+    options.device_assignment = jaxlib_api.DeviceAssignment.create(ids)
+    options.profile_version = profile
+    build = options.executable_build_options
+    build.use_spmd_partitioning = num_partitions > 1
+    build.use_shardy_partitioner = num_partitions > 1 and shardy
+    if to_parameters:
+        build.allow_spmd_sharding_propagation_to_parameters = list(to_parameters)
+    if to_outputs:
+        build.allow_spmd_sharding_propagation_to_output = list(to_outputs)
+    jaxlib_api.set_effort(build, level, memory_level, time_effort, memory_effort)
+    if fewer_passes:
+        debug = build.debug_options
+        debug.xla_backend_optimization_level = 0
+        debug.xla_llvm_disable_expensive_passes = True
+        debug.xla_test_all_input_layouts = False
+    if overrides:
+        options.env_option_overrides = list(overrides)
+    return options
+
+
+def _checked_options(options: CompilerOptions) -> tuple[tuple[str, Any], ...]:
+    checked = []
+    for name, value in options.items():
+        if not isinstance(name, str):
+            raise TypeError(f"compiler_options: the name of an option is a str, got {name!r}")
+        if isinstance(value, np.generic):
+            value = value.item()
+        if not isinstance(value, (str, bool, int, float)):
+            raise TypeError(
+                f"compiler_options: the value of {name!r} is a str, bool, int or float, got "
+                f"{value!r} of type {type(value).__name__}"
+            )
+        checked.append((name, value))
+    return tuple(sorted(checked))
+
+
+# ---- errors -------------------------------------------------------------------------------
+
+# What XLA adds to the error of any text that does not parse.
+_NOISE = re.compile(
+    r"\s*(Failed to (parse|deserialize)[^.\n]*using StableHLO v[^\n]*|"
+    r"[^\n]*this could indicate forward incompatibility[^\n]*)"
+)
+
+
+def _cleaned(error: Exception) -> Exception:
+    text = str(error)
+    cleaned = _NOISE.sub("", text)
+    return error if cleaned == text else type(error)(cleaned)
+
+
+# ---- foreign functions --------------------------------------------------------------------
+
+_registered: set[str] = set()  # families of targets
+_CUDA_FAMILIES = ("_blas", "_hybrid", "_linalg", "_prng", "_rnn", "_solver", "_sparse",
+                  "_triton")
+
+
+def register_needed_targets(program: str | bytes, platform: str) -> None:
+    """Register the foreign functions of jaxlib which a program calls, before it is compiled."""
+    if isinstance(program, str):
+        if "custom_call" not in program:
+            return
+        lapack = "lapack_" in program or "tridiagonal_solve" in program
+    else:
+        lapack = b"lapack_" in program or b"tridiagonal_solve" in program
+    if platform == "cpu":
+        if lapack and "lapack" not in _registered:
+            _register_lapack()
+    elif platform in ("cuda", "gpu") and "cuda" not in _registered:
+        _register_cuda()
+
+
+def _register_lapack() -> None:
+    from jaxlib.cpu import _lapack  # imports SciPy's LAPACK
+
+    for name, handler in _lapack.registrations().items():
+        jaxlib_api.register_custom_call(name, handler, "cpu",
+                                        1 if name.endswith("_ffi") else 0)
+    _lapack.initialize()
+    _registered.add("lapack")
+
+
+def _register_cuda() -> None:
+    """The extension modules beside the CUDA plugin import no jax."""
+    import importlib
+
+    for package in ("jax_cuda13_plugin", "jax_cuda12_plugin"):
+        for family in _CUDA_FAMILIES:
+            try:
+                module = importlib.import_module(f"{package}.{family}")
+            except ImportError:
+                continue
+            for name, handler in getattr(module, "registrations", dict)().items():
+                version = 1 if name.endswith("_ffi") or isinstance(handler, dict) else 0
+                jaxlib_api.register_custom_call(name, handler, "CUDA", version)
+    _registered.add("cuda")

@@ -1,0 +1,450 @@
+"""Moving data: host to devices, between devices, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import configuration as config
+from pyjx import jaxlib_api, tree_util
+from pyjx.core import avals
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import Tracer
+from pyjx.runtime import backends
+from pyjx.runtime.array import ArrayImpl, value
+from pyjx.runtime.sharding import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    Space,
+    single_device_sharding,
+)
+
+_put = jaxlib_api.batched_device_put
+_Device = jaxlib_api.Device
+_default_device_flag = config.default_device
+_CopySemantics = jaxlib_api.ArrayCopySemantics
+
+# How leaves of other classes (typed PRNG keys) are put: `(x, device, donate) -> x'` by class.
+put_handlers: dict[type, Callable[[Any, Any, bool], Any]] = {}
+
+
+# ---- host to device -----------------------------------------------------------------------
+
+_default_placement: tuple[Any, list[Any]] | None = None
+
+
+def _forget_placement() -> None:
+    global _default_placement
+    _default_placement = None
+    single_device_sharding.cache_clear()
+
+
+backends._on_clear.append(_forget_placement)
+
+
+def default_placement() -> tuple[Any, list[Any]]:
+    """The sharding of uncommitted arrays, and its device in a list."""
+    global _default_placement
+    if _default_device_flag.value is None:
+        if _default_placement is None:
+            device = backends.default_device()
+            _default_placement = single_device_sharding(device), [device]
+        return _default_placement
+    device = backends.default_device()
+    return single_device_sharding(device), [device]
+
+
+def array_from_numpy(x: np.ndarray[Any, Any], aval: ShapedArray, *, alias: bool = False) -> Any:
+    """The uncommitted array of the elements of `x`, on the default device: one transfer.
+
+    Args:
+      x: array of the dtype of `aval`.
+      aval: the aval of the result.
+      alias: nobody else has `x`, or will write to it: its memory may be shared.
+    """
+    sharding, devices = default_placement()
+    return _put(aval, sharding, (x,), devices, False, alias)
+
+
+def _host_value(x: Any, aval: ShapedArray) -> tuple[np.ndarray[Any, Any], bool]:
+    """`x` as NumPy array of the dtype of its aval, and whether it is a new one."""
+    if isinstance(x, np.ndarray):
+        if x.dtype == aval.dtype:
+            return x, False
+        return x.astype(aval.dtype), True
+    return np.array(x, dtype=aval.dtype), True
+
+
+def array_from_host(x: Any) -> Any:
+    """The uncommitted array of a NumPy array, NumPy scalar or Python scalar."""
+    aval = get_aval(x)
+    array, fresh = _host_value(x, aval)
+    sharding, devices = default_placement()
+    return _put(aval, sharding, (array,), devices, False, fresh)
+
+
+def _put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Any, alias: bool) -> Any:
+    """A committed array with the given sharding."""
+    if type(sharding) is SingleDeviceSharding:
+        return _put(aval, sharding, (x,), [sharding._device], True, alias)
+    _check_fits(sharding, aval)
+    parts = sharding.addressable_devices_indices_map(aval.shape)
+    shards = [np.ascontiguousarray(x[index]) if aval.shape else x for index in parts.values()]
+    return _put(aval, sharding, shards, list(parts), True, alias)
+
+
+def _check_fits(sharding: Any, aval: ShapedArray) -> None:
+    try:
+        sharding.check_compatible_aval(aval.shape)
+    except ValueError as error:
+        raise ValueError(
+            "One of device_put args is incompatible with its sharding annotation "
+            f"{sharding}: {error}"
+        ) from None
+    sharding.shard_shape(aval.shape)
+
+
+# ---- device to device ---------------------------------------------------------------------
+
+
+def _put_array(x: Any, sharding: Any, alias: bool) -> Any:
+    """A committed array with the elements of `x` and the given sharding."""
+    old = x._sharding
+    aval = x.aval
+    if old is sharding or old == sharding or old.is_equivalent_to(sharding, aval.ndim):
+        if not alias:
+            x = jaxlib_api.copy_on_device(x)
+        if x._committed and x._sharding == sharding:
+            return x
+        x._check_if_deleted()
+        return jaxlib_api.commit(x, sharding)
+    x._check_if_deleted()
+    _check_fits(sharding, aval)
+    if _same_parts(old, sharding, aval):
+        return jaxlib_api.copy_arrays([x], [sharding._internal_device_list], [sharding],
+                                      [_CopySemantics.REUSE_INPUT])[0]
+    return _put_host(value(x), aval, sharding, False)
+
+
+def _same_parts(old: Any, new: Any, aval: ShapedArray) -> bool:
+    """Whether device number i holds the same elements in both, for all i."""
+    if old.num_devices != new.num_devices:
+        return False
+    if not (old.is_fully_addressable and new.is_fully_addressable):
+        return False
+    a, b = old.devices_indices_map(aval.shape), new.devices_indices_map(aval.shape)
+    return list(a.values()) == list(b.values())
+
+
+# ---- device_put ---------------------------------------------------------------------------
+
+
+def _is_target(x: Any) -> bool:
+    return x is None or isinstance(x, (_Device, Sharding, Space)) or _is_format(x)
+
+
+def _is_format(x: Any) -> bool:
+    return hasattr(x, "layout") and hasattr(x, "sharding") and not hasattr(x, "aval")
+
+
+def _check_target(device: Any) -> Any:
+    if _is_target(device):
+        return device
+    raise ValueError(
+        "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
+        f"`jax.memory.Space` or a pytree of these values. Received invalid value: {device}"
+    )
+
+
+_MEMORY_KINDS = {Space.Host: "pinned_host", Space.Device: "device"}
+
+
+def _target_sharding(device: Any, x: Any) -> Any:
+    """The sharding that a target stands for; None where there is nothing to do."""
+    if device is None or isinstance(device, Sharding):
+        return device
+    if isinstance(device, _Device):
+        return single_device_sharding(device)
+    if isinstance(device, Space):
+        old = x._sharding if isinstance(x, ArrayImpl) else default_placement()[0]
+        return None if device is Space.Any else old.with_memory_kind(_MEMORY_KINDS[device])
+    return device.sharding  # a Format
+
+
+def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
+    if isinstance(x, ArrayImpl):
+        sharding = _target_sharding(device, x)
+        if sharding is None:
+            return jaxlib_api.copy_on_device(x) if may_alias is False else x
+        out = _put_array(x, sharding, may_alias is not False)
+        if donate and out is not x and not _share_buffers(x, out):
+            x.delete()
+        return out
+    handler = put_handlers.get(type(x))
+    if handler is not None:
+        return handler(x, device, donate)
+    if hasattr(x, "__jax_array__"):
+        return _put_leaf(x.__jax_array__(), device, donate, may_alias)
+    aval = _aval_of_leaf(x)
+    array, fresh = _host_value(x, aval)
+    sharding = _target_sharding(device, x)
+    if sharding is None:
+        sharding, devices = default_placement()
+        return _put(aval, sharding, (array,), devices, False, fresh)
+    return _put_host(array, aval, sharding, fresh)
+
+
+def _share_buffers(x: Any, y: Any) -> bool:
+    try:
+        return any(a.unsafe_buffer_pointer() == b.unsafe_buffer_pointer()
+                   for a in x._arrays for b in y._arrays)
+    except Exception:  # a platform without pointers
+        return False
+
+
+def _aval_of_leaf(x: Any) -> ShapedArray:
+    if isinstance(x, np.ndarray) and x.dtype.kind in "OSUMm":
+        raise TypeError(f"Dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric "
+                        "types are supported by JAX.")
+    try:
+        return get_aval(x)
+    except TypeError:
+        if hasattr(x, "__array__"):
+            return get_aval(np.asarray(x))
+        raise TypeError(f"Argument '{x}' of type {type(x)} is not a valid JAX type") from None
+
+
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool | Any = False,
+    may_alias: bool | None | Any = None,
+) -> Any:
+    """Put the leaves of a pytree on devices.
+
+    Args:
+      x: a pytree of arrays, NumPy arrays and scalars.
+      device: a Device, a Sharding or a pytree prefix of `x` of them. With None, arrays stay where
+        they are and host values go, uncommitted, to the default device.
+      src: where the leaves are now; used under jit only.
+      donate: `x` may be given up: its buffers are freed or used again.
+      may_alias: False asks for new buffers even where the leaf is on the device already.
+
+    Returns:
+      The pytree with an Array for each leaf, committed where `device` is given.
+
+    Raises:
+      ValueError: `device` is none of these, is no prefix of `x`, or does not fit a leaf's shape.
+      TypeError: a leaf is no array.
+
+    >>> import numpy as np
+    >>> device_put(np.arange(3.0, dtype=np.float32))
+    Array([0., 1., 2.], dtype=float32)
+    """
+    if donate is True and may_alias is True:
+        raise ValueError("may_alias and donate cannot be True at the same time.")
+    if isinstance(x, (ArrayImpl, np.ndarray)) and _is_target(device):  # a leaf: the common case
+        return _put_leaf(x, device, bool(donate), may_alias)
+    leaves, treedef = tree_util.tree_flatten(x)
+    targets = _prefix("device_put device", device, x, len(leaves), _is_target)
+    donated = _prefix("donate", donate, x, len(leaves))
+    aliased = _prefix("may_alias", may_alias, x, len(leaves), lambda a: a is None)
+    for target in targets:
+        _check_target(target)
+    if any(isinstance(leaf, Tracer) for leaf in leaves):
+        sources = _prefix("device_put src", src, x, len(leaves), lambda a: a is None)
+        out = _put_traced(leaves, targets, sources, donated, aliased)
+    else:
+        out = [_put_leaf(*args)
+               for args in zip(leaves, targets, donated, aliased, strict=True)]
+    return tree_util.tree_unflatten(treedef, out)
+
+
+def _prefix(name: str, prefix: Any, tree: Any, count: int,
+            is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    """`prefix` broadcast to the leaves of `tree`."""
+    if prefix is None or isinstance(prefix, (bool, _Device, Sharding, Space)):
+        return [prefix] * count
+    try:
+        return tree_util.broadcast_prefix(prefix, tree, is_leaf)
+    except ValueError:
+        errors = tree_util.prefix_errors(prefix, tree, is_leaf)
+        text = str(errors[0](name)) if errors else ""
+        raise ValueError(
+            f"{name} specification must be a tree prefix of the corresponding value; \n"
+            f"  Mismatch details ({len(errors)} found):\n{text}"
+        ) from None
+
+
+# ---- device_put while tracing -------------------------------------------------------------
+
+
+def _put_traced(leaves: Sequence[Any], targets: Sequence[Any], sources: Sequence[Any],
+                donated: Sequence[Any], aliased: Sequence[Any]) -> Any:
+    semantics = tuple(
+        _CopySemantics.DONATE_INPUT if d
+        else _CopySemantics.ALWAYS_COPY if a is False else _CopySemantics.REUSE_INPUT
+        for d, a in zip(donated, aliased, strict=True)
+    )
+    shardings = tuple(single_device_sharding(t) if isinstance(t, _Device) else t for t in targets)
+    return device_put_p.bind(*leaves, devices=shardings, srcs=tuple(sources),
+                             copy_semantics=semantics)
+
+
+def _device_put_impl(*operands: Any, devices: Any, srcs: Any, copy_semantics: Any) -> list[Any]:
+    return [
+        _put_leaf(x, device, semantics == _CopySemantics.DONATE_INPUT,
+                  semantics != _CopySemantics.ALWAYS_COPY)
+        for x, device, semantics in zip(operands, devices, copy_semantics, strict=True)
+    ]
+
+
+def _device_put_shape(*operands: Any, devices: Any, srcs: Any, copy_semantics: Any) -> list[Any]:
+    return list(operands)
+
+
+def _device_put_batch(operands: Any, dims: Any, **params: Any) -> Any:
+    """The same device for the whole batch; a spec of dimensions would have to be moved along."""
+    return device_put_p.bind(*operands, **params), dims
+
+
+def _device_put_transpose(cts: Any, *operands: Any, devices: Any, srcs: Any, copy_semantics: Any
+                          ) -> Any:
+    """The identity's transpose, back to where the operands came from."""
+    from pyjx.transforms.zeros import Zero
+
+    live = [i for i, ct in enumerate(cts) if not isinstance(ct, Zero)]
+    out: list[Any] = list(cts)
+    moved = device_put_p.bind(
+        *[cts[i] for i in live],
+        devices=tuple(srcs[i] for i in live),
+        srcs=tuple(devices[i] for i in live),
+        copy_semantics=(_CopySemantics.REUSE_INPUT,) * len(live),
+    ) if live else []
+    for i, ct in zip(live, moved, strict=True):
+        out[i] = ct
+    return out
+
+
+device_put_p = register(Primitive(
+    "device_put",
+    shape_rule=_device_put_shape,
+    batch=_device_put_batch,
+    transpose=_device_put_transpose,
+    impl=_device_put_impl,
+    decomposition=lambda *operands, **_: list(operands),
+    multiple_results=True,
+    linear=True,
+))
+
+
+# ---- device to host, and waiting ----------------------------------------------------------
+
+
+def device_get(x: Any) -> Any:
+    """The pytree with NumPy arrays in place of its arrays; other leaves stay as they are.
+
+    >>> device_get({"a": device_put(1.5)})
+    {'a': array(1.5, dtype=float32)}
+    """
+    if isinstance(x, ArrayImpl):
+        return value(x)
+    copy_to_host_async(x)
+    return tree_util.tree_map(_get_leaf, x)
+
+
+def _get_leaf(x: Any) -> Any:
+    if isinstance(x, ArrayImpl):
+        return value(x)
+    to_host = getattr(x, "__array__", None)
+    return x if to_host is None else to_host()
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Start the copies to the host of all arrays of a pytree; returns `x` at once."""
+    for leaf in tree_util.tree_leaves(x):
+        start = getattr(leaf, "copy_to_host_async", None)
+        if start is not None:
+            start()
+    return x
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait until all arrays of a pytree have been computed; returns `x`.
+
+    Raises:
+      JaxRuntimeError: a computation failed.
+    """
+    if isinstance(x, ArrayImpl):
+        return x.block_until_ready()
+    arrays = []
+    for leaf in tree_util.tree_leaves(x):
+        if isinstance(leaf, ArrayImpl):
+            arrays.append(leaf)
+        elif not isinstance(leaf, Tracer) and hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    jaxlib_api.batched_block_until_ready(arrays)
+    return x
+
+
+# ---- one part for each device -------------------------------------------------------------
+
+
+def _device_mesh(devices: Sequence[Any]) -> Mesh:
+    return Mesh(np.array(devices, dtype=object), ("_device_put_sharded",))
+
+
+def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
+    """Put `shards[i]` on `devices[i]`, as parts of one array with a new leading axis.
+
+    Args:
+      shards: pytrees of equal structure and shapes, one a device.
+      devices: the devices.
+
+    Raises:
+      TypeError: `shards` is not a sequence.
+      ValueError: there are not as many shards as devices, or their shapes or dtypes differ.
+    """
+    if not isinstance(shards, Sequence):
+        raise TypeError(f"device_put_sharded `shards` input must be a sequence; got {type(shards)}")
+    if len(shards) != len(devices):
+        raise ValueError(f"len(shards) = {len(shards)} must equal len(devices) = {len(devices)}.")
+    if not shards:
+        raise ValueError("device_put_sharded: there must be at least one shard.")
+    spec = PartitionSpec("_device_put_sharded")
+    sharding = NamedSharding(_device_mesh(devices), spec)
+
+    def put(*parts: Any) -> Any:
+        parts_avals = {_aval_of_leaf(p).strip_weak_type() for p in parts}
+        if len(parts_avals) > 1:
+            raise ValueError("the shards passed to device_put_sharded must have consistent shape "
+                             f"and dtype, but got {', '.join(map(str, parts_avals))}.")
+        (part,) = parts_avals
+        aval = part.update(shape=(len(parts), *part.shape))
+        return _put(aval, sharding, [np.asarray(p, part.dtype)[None] for p in parts],
+                    list(devices))
+
+    return tree_util.tree_map(put, *shards)
+
+
+def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
+    """Put a copy of `x` on each device, as parts of one array with a new leading axis.
+
+    Raises:
+      ValueError: there is no device.
+    """
+    if not isinstance(devices, Sequence) or not devices:
+        raise ValueError("`devices` argument to `device_put_replicated must be a non-empty "
+                         "sequence.")
+    return device_put_sharded([x] * len(devices), devices)
+
+
+avals.aval_makers.setdefault(ArrayImpl, lambda x: x.aval)

@@ -1,0 +1,275 @@
+"""Running programs: a jaxpr's executable, the C++ fast path, and eager operations through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lowering import lower
+from pyjx import configuration, jaxlib_api
+from pyjx.core import avals as avals_module
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from pyjx.core.passes import prepare
+from pyjx.core.primitive import Primitive
+from pyjx.core.source_info import no_source_info
+from pyjx.core.trace import Tracer, set_eager
+from pyjx.runtime import array as _array  # noqa: F401  (makes the C++ array class pyjx's)
+from pyjx.runtime import backends
+from pyjx.runtime import compile as compiler
+from pyjx.transforms.calls import jit_p
+from pyjx.transforms.physicalize import physicalize
+
+jaxlib_api.initialize(Tracer)
+ArrayImpl = jaxlib_api.ArrayImpl
+avals_module.aval_makers.setdefault(ArrayImpl, lambda x: x.aval)
+registry = jaxlib_api.pytree.default_registry()
+_shared_cache = jaxlib_api.pjit_cache(8192)
+
+
+class Executable:
+    """A compiled program with what is needed to call it.
+
+    `kept` says which arguments of the jaxpr the program takes; the others are not used. Before
+    them it takes `const_args`, the constants that were too large to write into its text.
+    """
+
+    __slots__ = ("_handlers", "closed", "const_args", "device", "kept", "loaded", "out_avals",
+                 "sharding", "text")
+
+    def __init__(self, loaded: Any, text: str, closed: ClosedJaxpr, kept: list[bool],
+                 const_args: list[Any], device: Any) -> None:
+        self.loaded = loaded
+        self.text = text
+        self.closed = closed
+        self.kept = kept
+        self.device = device
+        self.sharding = jaxlib_api.SingleDeviceSharding(device)
+        self.const_args = [self.put(c, get_aval(c)) for c in const_args]
+        self.out_avals = [physical_aval(a) for a in closed.out_avals]
+        self._handlers: dict[bool, list[Any]] = {}
+
+    def put(self, x: Any, aval: ShapedArray) -> Any:
+        """The argument as an array on the program's device."""
+        if type(x) is ArrayImpl:
+            if x.sharding == self.sharding:
+                return x
+            return _array_on(x, self.sharding, self.device)
+        physical = getattr(x, "_base_array", None)
+        if physical is not None:  # an array of an extended dtype, such as PRNG keys
+            return self.put(physical, get_aval(physical))
+        host = np.asarray(x, dtype=aval.dtype)
+        return jaxlib_api.batched_device_put(aval, self.sharding, [host], [self.device], False)
+
+    def handlers(self, committed: bool) -> list[Any]:
+        handlers = self._handlers.get(committed)
+        if handlers is None:
+            handlers = self._handlers[committed] = [
+                jaxlib_api.result_handler(a, self.sharding, committed) for a in self.out_avals
+            ]
+        return handlers
+
+    def call(self, args: Sequence[Any], committed: bool = False) -> list[Any]:
+        """Run on flat arguments; results are arrays."""
+        in_avals = self.closed.in_avals
+        operands = [self.put(x, a)
+                    for x, a, keep in zip(args, in_avals, self.kept, strict=True) if keep]
+        results = self.loaded.execute_sharded([*self.const_args, *operands])
+        outs = results.consume_with_handlers(self.handlers(committed))
+        return [wrap_extended(o, a) for o, a in zip(outs, self.closed.out_avals, strict=True)]
+
+    def fast_path(self, out_tree: Any, committed: bool) -> Any:
+        """What C++ needs to make the next call itself."""
+        n = len(self.const_args) + sum(self.kept)
+        outs = self.out_avals
+        return jaxlib_api.FastPath(
+            self.loaded, out_tree, [self.sharding] * n, [self.sharding] * len(outs), outs,
+            [committed] * len(outs), self.kept, [None] * n, self.const_args,
+        )
+
+
+def physical_aval(aval: Any) -> Any:
+    """The aval of the buffer behind a value: key arrays are arrays of unsigned integers."""
+    if isinstance(aval, ShapedArray) and dtypes.is_extended(aval.dtype):
+        return aval.dtype.physical_aval(aval)
+    return aval
+
+
+def wrap_extended(x: Any, aval: Any) -> Any:
+    if isinstance(aval, ShapedArray) and dtypes.is_extended(aval.dtype):
+        return aval.dtype.from_physical(x)
+    return x
+
+
+def _array_on(x: Any, sharding: Any, device: Any) -> Any:
+    if x.is_deleted():
+        raise RuntimeError(
+            f"Array has been deleted with shape={x.aval.str_short()}. It was donated to, or "
+            "deleted before, the call that now takes it."
+        )
+    if len(x.sharding.device_set) > 1:
+        raise ValueError(
+            f"A program for one device got an array that is spread over "
+            f"{len(x.sharding.device_set)} devices (sharding {x.sharding})."
+        )
+    if x.committed and x.sharding.device_set != sharding.device_set:
+        raise ValueError(
+            "Received incompatible devices for jitted computation: the program runs on "
+            f"{device}, an argument of shape {x.aval.str_short()} is committed to "
+            f"{next(iter(x.sharding.device_set))}."
+        )
+    return jaxlib_api.batched_device_put(x.aval, sharding, [x], [device], x.committed)
+
+
+def device_of(args: Sequence[Any]) -> tuple[Any, bool]:
+    """Where a program on `args` runs: the device that one is committed to, or the default one."""
+    for x in args:
+        x = getattr(x, "_base_array", x)
+        if type(x) is ArrayImpl and x.committed:
+            return next(iter(x.sharding.device_set)), True
+    return backends.default_device(), False
+
+
+def compile_closed(
+    closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (), keep_unused: bool = False,
+    compiler_options: Any = (), device: Any = None,
+) -> Executable:
+    """The executable of a jaxpr for a device; kept with the jaxpr."""
+    device = backends.default_device() if device is None else device
+    key = ("executable", name, tuple(donated), keep_unused, compiler_options, device,
+           configuration.outline.value)
+    found = closed.memo.get(key)
+    if found is None:
+        lowered, kept = lower_closed(closed, name, donated=donated, keep_unused=keep_unused,
+                                     platform=device.platform)
+        loaded = compiler.compile(lowered.text, devices=(device,),
+                                  compiler_options=dict(compiler_options) or None)
+        found = Executable(loaded, lowered.text, closed, kept, lowered.const_args, device)
+        closed.memo[key] = found
+    return found
+
+
+def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
+                 keep_unused: bool = False, platform: str = "cpu") -> tuple[Any, list[bool]]:
+    """The module of a jaxpr, and which of its arguments the module takes."""
+    mode = configuration.outline.value
+    outline = mode == "on" or (mode == "auto" and platform == "cpu")
+    prepared = prepare(physicalize(closed), outline=outline)
+    jaxpr = prepared.jaxpr
+    kept = [True] * len(jaxpr.invars)
+    if not keep_unused:
+        used = {v for e in jaxpr.eqns for v in e.invars if type(v) is not Literal}
+        used.update(v for v in jaxpr.outvars if type(v) is not Literal)
+        kept = [v in used for v in jaxpr.invars]
+    if not all(kept):
+        invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
+        prepared = prepared.replace(jaxpr=jaxpr.replace(invars=invars))
+        donated = [d for d, k in zip(donated, kept, strict=False) if k]
+    return lower(prepared, name, platform=platform, donated=donated), kept
+
+
+# -- eager operations ------------------------------------------------------------------------------
+
+
+def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
+    """Called by C++ for an argument that is not where the program wants it."""
+    device = next(iter(sharding.device_set))
+    if type(x) is ArrayImpl:
+        return _array_on(x, sharding, device)
+    aval = get_aval(x)
+    return jaxlib_api.batched_device_put(
+        aval, sharding, [np.asarray(x, dtype=aval.dtype)], [device], False
+    )
+
+
+def flat_pjit(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr], key: Any,
+              single: bool, **options: Any) -> Callable[..., Any]:
+    """A C++ callable over flat array arguments.
+
+    `closed_for` gives the jaxpr for the avals of a call; `single` says that its one result is
+    returned bare. `options` go to `compile_closed`.
+    """
+
+    def miss(*args: Any) -> Any:
+        closed = closed_for(tuple([get_aval(x) for x in args]))
+        device, committed = device_of(args)
+        executable = compile_closed(closed, name, device=device, **options)
+        outs = executable.call(args, committed)
+        out = outs[0] if single else outs
+        if any(type(x) is not ArrayImpl for x in outs):
+            return out, None, False
+        tree = registry.flatten(out)[1]
+        return out, executable.fast_path(tree, committed), False
+
+    def uncompiled(*args: Any) -> Any:  # what C++ calls under disable_jit
+        return miss(*args)[0]
+
+    return jaxlib_api.make_pjit(  # type: ignore[no-any-return]
+        name, uncompiled, miss, [], [], key, registry, shard_argument, _shared_cache
+    )
+
+
+_eager: dict[Any, Callable[..., Any]] = {}
+
+
+def apply_primitive(primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                    ) -> Any:
+    """Run one operation on concrete values."""
+    if primitive.impl is not None:
+        return primitive.impl(*operands, **params)
+    key = (primitive, *params.items()) if params else primitive
+    try:
+        fn = _eager[key]
+    except KeyError:
+        fn = _eager[key] = _eager_function(primitive, params)
+    except TypeError:  # an unhashable parameter
+        fn = _eager_function(primitive, params)
+    return fn(*operands)
+
+
+def _eager_function(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    closed: dict[Any, ClosedJaxpr] = {}
+
+    def closed_for(avals: tuple[Any, ...]) -> ClosedJaxpr:
+        if avals not in closed:
+            closed[avals] = single_eqn_jaxpr(primitive, avals, params)
+        return closed[avals]
+
+    return flat_pjit(primitive.name, closed_for, (primitive.name,),
+                     not primitive.multiple_results)
+
+
+def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]
+                     ) -> ClosedJaxpr:
+    """The program of one operation."""
+    out = primitive.out_avals(avals, params)
+    outvars = [Var(a) for a in (out if primitive.multiple_results else [out])]
+    invars = [Var(a) for a in avals]
+    eqn = JaxprEqn(primitive, invars, outvars, params, no_effects, no_source_info)
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]), [])
+
+
+def _run_jit(*args: Any, jaxpr: ClosedJaxpr, name: str, donated_invars: Any, keep_unused: bool,
+             inline: bool, compiler_options_kvs: Any) -> Any:
+    """Eager `jit_p`: through a C++ callable kept with the jaxpr."""
+    key = ("pjit", name, donated_invars, keep_unused, compiler_options_kvs)
+    fn = jaxpr.memo.get(key)
+    if fn is None:
+        fn = jaxpr.memo[key] = flat_pjit(
+            name, lambda avals: jaxpr, key, False, donated=donated_invars,
+            keep_unused=keep_unused, compiler_options=compiler_options_kvs,
+        )
+    return fn(*args)
+
+
+jit_p.impl = _run_jit
+set_eager(apply_primitive)
+
+
+def clear_caches() -> None:
+    """Forget the compiled programs of eager operations."""
+    _eager.clear()
+    _shared_cache.clear()

@@ -1,0 +1,392 @@
+"""`jit`: a Python function traced once for each signature, compiled, and called through C++."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from pyjx import configuration, jaxlib_api
+from pyjx.core import source_info
+from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
+from pyjx.runtime import dispatch
+from pyjx.runtime.dispatch import ArrayImpl, registry
+from pyjx.transforms.calls import hoisted, inline_call, jit_p
+
+_traces: Any = weakref.WeakKeyDictionary()  # function -> {options: {signature: TracedCall}}
+
+
+class TracedCall:
+    """A function traced for one signature."""
+
+    __slots__ = ("closed", "donated", "in_tree", "name", "out_tree")
+
+    def __init__(self, closed: ClosedJaxpr, in_tree: Any, out_tree: Any, name: str,
+                 donated: tuple[bool, ...]) -> None:
+        self.closed = closed
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.name = name
+        self.donated = donated
+
+    def is_current(self) -> bool:
+        """Whether the tracers it closes over (if any) are still alive."""
+        return all(c._trace.alive for c in self.closed.consts if isinstance(c, Tracer))
+
+
+class JitSpec:
+    """A function with the options it is jitted with."""
+
+    __slots__ = ("compiler_options", "device", "donate_argnames", "donate_argnums", "fun",
+                 "inline", "keep_unused", "name", "static_argnames", "static_argnums", "traces")
+
+    def __init__(self, fun: Callable[..., Any], static_argnums: tuple[int, ...],
+                 static_argnames: tuple[str, ...], donate_argnums: tuple[int, ...],
+                 donate_argnames: tuple[str, ...], keep_unused: bool, inline: bool,
+                 compiler_options: tuple[tuple[str, Any], ...], device: Any) -> None:
+        self.fun = fun
+        self.name = getattr(fun, "__name__", None) or _name_of(fun)
+        self.static_argnums = static_argnums
+        self.static_argnames = static_argnames
+        self.donate_argnums = donate_argnums
+        self.donate_argnames = donate_argnames
+        self.keep_unused = keep_unused
+        self.inline = inline
+        self.compiler_options = compiler_options
+        self.device = device
+        self.traces = _traces_of(fun, self.key)
+
+    @property
+    def key(self) -> Any:
+        """What two wrappers of one function share compiled programs by."""
+        return (self.static_argnums, self.static_argnames, self.donate_argnums,
+                self.donate_argnames, self.keep_unused, self.inline, self.compiler_options,
+                self.device)
+
+    def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]
+              ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+        """Dynamic positional arguments, dynamic keyword arguments, and the static ones."""
+        if not self.static_argnums and not self.static_argnames:
+            return args, kwargs, ()
+        n = len(args)
+        positions = {i if i >= 0 else n + i for i in self.static_argnums}
+        names = self.static_argnames
+        static = (
+            tuple([(i, args[i]) for i in sorted(positions) if i < n]),
+            tuple(sorted([(k, v) for k, v in kwargs.items() if k in names])),
+        )
+        dynamic = tuple([x for i, x in enumerate(args) if i not in positions])
+        return dynamic, {k: v for k, v in kwargs.items() if k not in names}, static
+
+    def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TracedCall, list[Any]]:
+        """The function traced for these arguments, and their leaves."""
+        dynamic, dynamic_kw, static = self.split(args, kwargs)
+        leaves, in_tree = registry.flatten((dynamic, dynamic_kw))
+        try:
+            avals = tuple([get_aval(x) for x in leaves])
+        except TypeError:
+            _raise_bad_argument(self, dynamic, dynamic_kw)
+        key = (in_tree, avals, static, configuration.trace_context())
+        try:
+            traced = self.traces.get(key)
+        except TypeError:
+            _raise_unhashable(self, static)
+        if traced is None or not traced.is_current():
+            traced = self.traces[key] = self._trace(in_tree, avals, static)
+        return traced, leaves
+
+    def _trace(self, in_tree: Any, avals: tuple[Any, ...], static: Any) -> TracedCall:
+        out_tree = None
+
+        def flat(*leaves: Any) -> list[Any]:
+            nonlocal out_tree
+            args, kwargs = in_tree.unflatten(leaves)
+            if static:
+                args = _with_static(args, static[0])
+                kwargs = {**kwargs, **dict(static[1])}
+            outs, out_tree = registry.flatten(self.fun(*args, **kwargs))
+            for x in outs:
+                if not is_valid_value(x):
+                    _raise_bad_output(self, x)
+            return outs
+
+        debug = DebugInfo("jit", func_source(self.fun, self.name))
+        with source_info.reset_name_stack():
+            closed = trace_to_jaxpr(flat, avals, debug)
+        return TracedCall(closed, in_tree, out_tree, self.name, self.donated_leaves(in_tree))
+
+    def donated_leaves(self, in_tree: Any) -> tuple[bool, ...]:
+        """Which leaves are donated."""
+        if not self.donate_argnums and not self.donate_argnames:
+            return (False,) * in_tree.num_leaves
+        args_tree, kwargs_tree = in_tree.children()
+        # Positions count the static arguments too.
+        total = args_tree.num_children() if callable(getattr(args_tree, "num_children", None)) \
+            else len(args_tree.children())
+        n_all = total + len(self.static_argnums)
+        static = {i if i >= 0 else n_all + i for i in self.static_argnums}
+        donate = {i if i >= 0 else n_all + i for i in self.donate_argnums}
+        dynamic = [i for i in range(n_all) if i not in static]
+        flags: list[bool] = []
+        for i, child in zip(dynamic, args_tree.children(), strict=False):
+            flags += [i in donate] * child.num_leaves
+        names = kwargs_tree.node_data()[1] if kwargs_tree.node_data() else []
+        for name, child in zip(names, kwargs_tree.children(), strict=True):
+            flags += [name in self.donate_argnames] * child.num_leaves
+        return tuple(flags)
+
+    def bind(self, traced: TracedCall, leaves: Sequence[Any]) -> Any:
+        """The call as an operation of the interpreters that are active."""
+        closed = traced.closed
+        if self.inline:
+            outs = inline_call(closed, *leaves)
+        else:
+            consts = closed.consts
+            called = closed.memo.get("hoisted")
+            if called is None:
+                called = ClosedJaxpr(hoisted(closed), []) if consts else closed
+                closed.memo["hoisted"] = called
+            outs = jit_p.bind(
+                *consts, *leaves, jaxpr=called, name=self.name,
+                donated_invars=(False,) * len(consts) + traced.donated,
+                keep_unused=self.keep_unused, inline=self.inline,
+                compiler_options_kvs=self.compiler_options,
+            )
+        return traced.out_tree.unflatten(outs)
+
+    def miss(self, *args: Any, **kwargs: Any) -> Any:
+        """A call whose signature C++ does not know: (outputs, fast path, drop the entry)."""
+        traced, leaves = self.trace(args, kwargs)
+        if state.dynamic is not eager_trace or _any_tracer(leaves, traced.closed.consts):
+            return self.bind(traced, leaves), None, False
+        device, committed = dispatch.device_of((*leaves, *traced.closed.consts))
+        if self.device is not None and not committed:
+            device = self.device
+        executable = dispatch.compile_closed(
+            traced.closed, self.name, donated=traced.donated, keep_unused=self.keep_unused,
+            compiler_options=self.compiler_options, device=device,
+        )
+        outs = executable.call(leaves, committed)
+        out = traced.out_tree.unflatten(outs)
+        if any([type(x) is not ArrayImpl for x in outs]):
+            return out, None, False
+        return out, executable.fast_path(traced.out_tree, committed), False
+
+
+def _any_tracer(*groups: Iterable[Any]) -> bool:
+    for group in groups:
+        for x in group:
+            if isinstance(x, Tracer):
+                return True
+    return False
+
+
+def _with_static(args: tuple[Any, ...], static: tuple[tuple[int, Any], ...]) -> tuple[Any, ...]:
+    merged = list(args)
+    for i, value in static:
+        merged.insert(i, value)
+    return tuple(merged)
+
+
+def _traces_of(fun: Callable[..., Any], key: Any) -> dict[Any, TracedCall]:
+    try:
+        return _traces.setdefault(fun, {}).setdefault(key, {})  # type: ignore[no-any-return]
+    except TypeError:  # not hashable, or no weak references
+        return {}
+
+
+def _name_of(fun: Any) -> str:
+    while isinstance(fun, partial):
+        fun = fun.func
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+def func_source(fun: Any, name: str) -> str:
+    """`name at file:line`, for messages."""
+    code = getattr(getattr(fun, "__wrapped__", fun), "__code__", None)
+    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
+
+
+# -- the decorators --------------------------------------------------------------------------------
+
+
+def jit(
+    fun: Any = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
+    static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
+    donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
+    backend: str | None = None, inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """Compile a function with XLA.
+
+    The function is traced once for each signature: tree structure, shapes and dtypes of its
+    arguments and values of its static ones. Then its compiled program runs.
+
+    Args:
+      fun: takes and returns pytrees of arrays. Without it, a decorator is returned.
+      static_argnums, static_argnames: arguments that are compile-time constants; hashable.
+      donate_argnums, donate_argnames: arguments whose memory results may take over; they must
+        not be used after the call.
+      keep_unused: pass arguments to XLA that the function does not use.
+      device, backend: where to run if no argument is committed to a device.
+      inline: in another traced function, stand there as single operations and not as one call.
+      compiler_options: XLA flags by name.
+
+    Raises:
+      TypeError: `fun` is not callable.
+
+    >>> import pyjx as jax
+    >>> jax.jit(lambda x: x * 2 + 1)(3.0)
+    Array(7., dtype=float32, weak_type=True)
+    """
+    if fun is None:
+        return partial(
+            jit, in_shardings=in_shardings, out_shardings=out_shardings,
+            static_argnums=static_argnums, static_argnames=static_argnames,
+            donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+            keep_unused=keep_unused, device=device, backend=backend, inline=inline,
+            compiler_options=compiler_options,
+        )
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+    numbers, names = _argument_sets(fun, static_argnums, static_argnames)
+    donated, donated_names = _argument_sets(fun, donate_argnums, donate_argnames)
+    if backend is not None and device is None:
+        from pyjx.runtime import backends
+
+        device = backends.local_devices(backend=backend)[0]
+    options = tuple(sorted((compiler_options or {}).items()))
+    spec = JitSpec(fun, numbers, names, donated, donated_names, keep_unused, inline, options,
+                   device)
+    return _finish(spec, spec.miss, fun)
+
+
+def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any = ()) -> Any:
+    """`jit` for the library's own functions: one compiled call on concrete arguments, and plain
+    Python, operation by operation, where something is being traced."""
+    if fun is None:
+        return partial(op_jit, static_argnums=static_argnums, static_argnames=static_argnames)
+    numbers, names = _argument_sets(fun, static_argnums, static_argnames)
+    spec = JitSpec(fun, numbers, names, (), (), False, True, (), None)
+    full_miss = spec.miss
+
+    def miss(*args: Any, **kwargs: Any) -> Any:
+        if state.dynamic is not eager_trace or _any_tracer(args, kwargs.values()):
+            return fun(*args, **kwargs), None, False
+        return full_miss(*args, **kwargs)
+
+    return _finish(spec, miss, fun)
+
+
+def _finish(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., Any]) -> Any:
+    fn = jaxlib_api.make_pjit(
+        spec.name, fun, miss, spec.static_argnums, spec.static_argnames, spec.key,
+        registry, dispatch.shard_argument, dispatch._shared_cache,
+    )
+    for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+        value = getattr(fun, attribute, None)
+        if value is not None:
+            setattr(fn, attribute, value)
+    fn.__wrapped__ = fun
+    fn._jit_spec = spec
+    fn.trace = partial(_stage, spec, "trace")
+    fn.lower = partial(_stage, spec, "lower")
+    fn.eval_shape = partial(_stage, spec, "eval_shape")
+    fn.clear_cache = partial(_clear, spec, fn)
+    return fn
+
+
+def _stage(spec: JitSpec, what: str, *args: Any, **kwargs: Any) -> Any:
+    from pyjx.runtime import stages
+
+    return getattr(stages, what)(spec, args, kwargs)
+
+
+def _clear(spec: JitSpec, fn: Any) -> None:
+    spec.traces.clear()
+    fn._clear_cache()
+
+
+def _as_tuple(x: Any, kind: type) -> tuple[Any, ...]:
+    if x is None:
+        return ()
+    return (x,) if isinstance(x, kind) else tuple(x)
+
+
+def _argument_sets(fun: Any, argnums: Any, argnames: Any) -> tuple[tuple[int, ...],
+                                                                   tuple[str, ...]]:
+    """Positions and names of arguments; each of the two is inferred if only the other is given."""
+    if argnums is None and not argnames:
+        return (), ()
+    numbers = _as_tuple(argnums, int)
+    names = _as_tuple(argnames, str)
+    import inspect
+
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (ValueError, TypeError):
+        return numbers, names
+    positional = [p.name for p in parameters
+                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    known = {p.name for p in parameters}
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    f"jitted function has invalid argnames {{{name!r}}} in static_argnames. "
+                    f"Function does not take these args."
+                )
+    if not variadic:
+        for i in numbers:
+            if not -len(positional) <= i < len(positional):
+                raise ValueError(
+                    f"jitted function has static_argnums={numbers}, donate_argnums=() but only "
+                    f"accepts {len(positional)} positional arguments."
+                )
+    if argnums is None:
+        numbers = tuple([i for i, n in enumerate(positional) if n in names])
+    elif not argnames:
+        names = tuple([positional[i] for i in numbers if -len(positional) <= i < len(positional)])
+    return numbers, names
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def _raise_bad_argument(spec: JitSpec, args: Any, kwargs: Any) -> None:
+    from pyjx.tree_util import keystr, tree_flatten_with_path
+
+    for path, leaf in tree_flatten_with_path((args, kwargs))[0]:
+        if not is_valid_value(leaf):
+            where = f"args{keystr(path[1:])}" if path[0].idx == 0 else f"kwargs{keystr(path[1:])}"
+            raise TypeError(
+                f"Cannot interpret value of type {type(leaf)} as an abstract array; it does not "
+                f"have a dtype attribute. It was passed to the jitted function {spec.name} as "
+                f"{where}. Mark it as static (static_argnums or static_argnames) if it is not an "
+                "array."
+            )
+        get_aval(leaf)
+
+
+def _raise_unhashable(spec: JitSpec, static: Any) -> None:
+    for where, value in (*static[0], *static[1]):
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(
+                "Non-hashable static arguments are used in a jit function. An error occurred "
+                f"while trying to hash the static argument {where!r} of {spec.name}, an object "
+                f"of type {type(value)}, {value!r}."
+            ) from None
+    raise TypeError(f"unhashable arguments of the jitted function {spec.name}")
+
+
+def _raise_bad_output(spec: JitSpec, x: Any) -> None:
+    raise TypeError(
+        f"function {func_source(spec.fun, spec.name)} traced for jit returned a value of type "
+        f"{type(x)}, which is not a valid JAX type"
+    )

@@ -1,0 +1,311 @@
+"""The `jit` primitive: a jaxpr called as one operation, and how transformations go through it.
+
+Each rule derives another jaxpr from the one called and keeps it there (`ClosedJaxpr.memo`), so a
+function that is called many times is transformed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyjx.core import source_info
+from pyjx.core.avals import get_aval
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import Tracer, eval_jaxpr, jaxpr_as_fun, literal_value, trace_to_jaxpr
+from pyjx.transforms.jvp import jvp_flat
+from pyjx.transforms.linearize import LinearTrace, accumulate, backward_eqns, linearize_flat
+from pyjx.transforms.structural import UndefinedPrimal, Zero
+from pyjx.transforms.vmap import batch_flat, match_axis
+
+
+def _call_shape(*avals: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
+    return jaxpr.out_avals
+
+
+jit_p = register(Primitive(
+    "jit", shape_rule=_call_shape, multiple_results=True, cached=False,
+    effects=lambda params: params["jaxpr"].effects,
+))
+
+
+def call(closed: ClosedJaxpr, name: str, *args: Any, **params: Any) -> list[Any]:
+    """Bind `jit_p` with default parameters for all that is not given."""
+    return jit_p.bind(
+        *args, jaxpr=closed, name=name,
+        donated_invars=params.get("donated_invars", (False,) * len(args)),
+        keep_unused=params.get("keep_unused", False), inline=params.get("inline", False),
+        compiler_options_kvs=params.get("compiler_options_kvs", ()),
+    )
+
+
+def _derived_params(params: dict[str, Any], n_args: int) -> dict[str, Any]:
+    """Parameters for a jaxpr derived from the call's: its arguments are others, none donated."""
+    return {**params, "donated_invars": (False,) * n_args, "keep_unused": False}
+
+
+# -- forward mode ----------------------------------------------------------------------------------
+
+
+def jvp_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...]) -> tuple[ClosedJaxpr, list[bool]]:
+    """From (primals, tangents where `nonzero`) to (outs, nonzero out tangents), and which those are.
+    """
+    key = "jvp", nonzero
+    if key not in closed.memo:
+        avals = closed.in_avals
+        out_nonzero: list[bool] = []
+
+        def fun(*args: Any) -> list[Any]:
+            primals = args[:len(avals)]
+            given = iter(args[len(avals):])
+            tangents = [
+                next(given) if nz else Zero(a.to_tangent_aval())
+                for nz, a in zip(nonzero, avals, strict=True)
+            ]
+            outs, out_tangents = jvp_flat(jaxpr_as_fun(closed), primals, tangents)
+            out_nonzero[:] = [type(t) is not Zero for t in out_tangents]
+            return outs + [t for t in out_tangents if type(t) is not Zero]
+
+        tangent_avals = [
+            a.to_tangent_aval() for a, nz in zip(avals, nonzero, strict=True) if nz
+        ]
+        derived = trace_to_jaxpr(fun, [*avals, *tangent_avals], closed.jaxpr.debug_info)
+        closed.memo[key] = derived, out_nonzero
+    return closed.memo[key]
+
+
+def _with_zeros(tangents: Sequence[Any], nonzero: Sequence[bool], avals: Sequence[Any]) -> list[Any]:
+    given = iter(tangents)
+    return [
+        next(given) if nz else Zero(a.to_tangent_aval())
+        for nz, a in zip(nonzero, avals, strict=True)
+    ]
+
+
+def _jit_jvp(primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+    nonzero = tuple([type(t) is not Zero for t in tangents])
+    derived, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
+    args = [*primals, *[t for t in tangents if type(t) is not Zero]]
+    flat = jit_p.bind(*args, jaxpr=derived, **_derived_params(params, len(args)))
+    n = len(jaxpr.jaxpr.outvars)
+    return flat[:n], _with_zeros(flat[n:], out_nonzero, jaxpr.out_avals)
+
+
+# -- linearization ---------------------------------------------------------------------------------
+
+
+class _Linearized:
+    """A jaxpr split in two.
+
+    `known` maps primals to (outs, residuals); `linear` maps (residuals, forwarded primals,
+    tangents) to the nonzero out tangents. `forwarded` are the primals that are residuals as they
+    are.
+    """
+
+    __slots__ = ("forwarded", "known", "linear", "out_nonzero")
+
+    known: ClosedJaxpr
+    linear: ClosedJaxpr
+    forwarded: list[int]
+    out_nonzero: list[bool]
+
+
+def linearize_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...]) -> _Linearized:
+    key = "linearize", nonzero
+    if key in closed.memo:
+        return closed.memo[key]
+    result = _Linearized()
+    program: Any = None
+    residual_avals: list[Any] = []
+
+    def known(*primals: Any) -> list[Any]:
+        nonlocal program
+        outs, program = linearize_flat(jaxpr_as_fun(closed), primals, nonzero)
+        program = program.pruned()
+        position = {id(p): i for i, p in enumerate(primals)}
+        residuals = [r for r in program.residuals() if isinstance(r, Tracer)]
+        result.forwarded = [position[id(r)] for r in residuals if id(r) in position]
+        computed = [r for r in residuals if id(r) not in position]
+        residual_avals[:] = map(get_aval, computed)
+        order = computed + [primals[i] for i in result.forwarded]
+        program = program.abstracted(order)
+        return [*outs, *computed]
+
+    in_avals = closed.in_avals
+    result.known = trace_to_jaxpr(known, in_avals, closed.jaxpr.debug_info)
+    result.out_nonzero = [type(x) is not Zero for x in program.outs]
+    forwarded_avals = [in_avals[i] for i in result.forwarded]
+    tangent_avals = [
+        a.to_tangent_aval() for a, nz in zip(in_avals, nonzero, strict=True) if nz
+    ]
+    n_residuals = len(residual_avals) + len(forwarded_avals)
+
+    def linear(*args: Any) -> list[Any]:
+        filled = program.filled(args[:n_residuals])
+        given = iter(args[n_residuals:])
+        tangents = [None if v is None else next(given) for v in filled.invars]
+        outs = filled.forward(tangents)
+        return [t for t, nz in zip(outs, result.out_nonzero, strict=True) if nz]
+
+    result.linear = trace_to_jaxpr(
+        linear, [*residual_avals, *forwarded_avals, *tangent_avals], closed.jaxpr.debug_info
+    )
+    closed.memo[key] = result
+    return result
+
+
+def _jit_linearize(trace: LinearTrace, primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr,
+                   **params: Any) -> Any:
+    nonzero = tuple([type(t) is not Zero for t in tangents])
+    if not any(nonzero):
+        outs = jit_p.bind(*primals, jaxpr=jaxpr, **params)
+        return outs, [Zero.of_primal(o) for o in outs]
+    split = linearize_jaxpr(jaxpr, nonzero)
+    flat = jit_p.bind(*primals, jaxpr=split.known, **_derived_params(params, len(primals)))
+    n = len(jaxpr.jaxpr.outvars)
+    residuals = [*flat[n:], *[primals[i] for i in split.forwarded]]
+    operands = [*residuals, *[t for t in tangents if type(t) is not Zero]]
+    linear_params = {**_derived_params(params, len(operands)), "jaxpr": split.linear}
+    out_tangents = trace.record(jit_p, operands, linear_params)
+    return flat[:n], _with_zeros(out_tangents, split.out_nonzero, jaxpr.out_avals)
+
+
+# -- transposition ---------------------------------------------------------------------------------
+
+
+def backward_jaxpr(
+    jaxpr: Jaxpr, consts: Sequence[Any], operands: Sequence[Any], cotangents: Sequence[Any]
+) -> list[Any]:
+    """Cotangents of the operands that are `UndefinedPrimal`, None for the others.
+
+    Equations without a linear operand are evaluated, the others are transposed.
+    """
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    linear: set[Var] = set()
+    for var, x in zip(jaxpr.invars, operands, strict=True):
+        if type(x) is UndefinedPrimal:
+            linear.add(var)
+        else:
+            env[var] = x
+    eqns = []
+    with source_info.replaying() as replay:
+        for eqn in jaxpr.eqns:
+            values = [literal_value(v) if isinstance(v, Literal) else v if v in linear else env[v]
+                      for v in eqn.invars]
+            if any(type(v) is Var for v in values):
+                linear.update(eqn.outvars)
+                eqns.append(eqn.replace(invars=values))
+                continue
+            replay.source = eqn.source_info
+            out = eqn.primitive.bind(*values, **eqn.params)
+            outs = out if eqn.primitive.multiple_results else [out]
+            env.update(zip(eqn.outvars, outs, strict=True))
+    cts: dict[Var, Any] = {}
+    for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
+        if v in linear and type(ct) is not Zero:
+            accumulate(cts, v, ct)
+    backward_eqns(eqns, cts)
+    return [
+        None if v not in linear else cts[v] if v in cts else Zero(v.aval) for v in jaxpr.invars
+    ]
+
+
+def transpose_jaxpr(
+    closed: ClosedJaxpr, linear: tuple[bool, ...], ct_nonzero: tuple[bool, ...]
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """From (residuals, nonzero cotangents) to the nonzero cotangents of the linear inputs."""
+    key = "transpose", linear, ct_nonzero
+    if key not in closed.memo:
+        in_avals, out_avals = closed.in_avals, closed.out_avals
+        residual_avals = [a for a, lin in zip(in_avals, linear, strict=True) if not lin]
+        nonzero: list[bool] = []
+
+        def fun(*args: Any) -> list[Any]:
+            values = iter(args)
+            operands = [
+                UndefinedPrimal(a) if lin else next(values)
+                for a, lin in zip(in_avals, linear, strict=True)
+            ]
+            cts = _with_zeros(list(values), ct_nonzero, out_avals)
+            with source_info.reset_name_stack():
+                outs = backward_jaxpr(closed.jaxpr, closed.consts, operands, cts)
+            outs = [o for o in outs if o is not None]
+            nonzero[:] = [type(o) is not Zero for o in outs]
+            return [o for o in outs if type(o) is not Zero]
+
+        ct_avals = [a for a, nz in zip(out_avals, ct_nonzero, strict=True) if nz]
+        derived = trace_to_jaxpr(fun, [*residual_avals, *ct_avals], closed.jaxpr.debug_info)
+        closed.memo[key] = derived, nonzero
+    return closed.memo[key]
+
+
+def _jit_transpose(cts: Any, *operands: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
+    linear = tuple([type(x) is UndefinedPrimal for x in operands])
+    ct_nonzero = tuple([type(ct) is not Zero for ct in cts])
+    derived, nonzero = transpose_jaxpr(jaxpr, linear, ct_nonzero)
+    args = [x for x in operands if type(x) is not UndefinedPrimal]
+    args += [ct for ct in cts if type(ct) is not Zero]
+    outs = iter(jit_p.bind(*args, jaxpr=derived, **_derived_params(params, len(args))))
+    flags = iter(nonzero)
+    return [
+        None if not lin else next(outs) if next(flags) else Zero(x.aval)
+        for x, lin in zip(operands, linear, strict=True)
+    ]
+
+
+# -- batching --------------------------------------------------------------------------------------
+
+
+def batch_jaxpr(
+    closed: ClosedJaxpr, dims: tuple[int | None, ...], size: int, axis_name: Any = None,
+    out_dims: tuple[int | None, ...] | None = None,
+) -> tuple[ClosedJaxpr, list[int | None]]:
+    """The jaxpr of the whole batch, and where its outputs have their batch axes.
+
+    With `out_dims`, outputs are moved (or repeated) to have them there.
+    """
+    key = "batch", dims, size, axis_name, out_dims
+    if key not in closed.memo:
+        got: list[int | None] = []
+
+        def fun(*args: Any) -> list[Any]:
+            outs, found = batch_flat(jaxpr_as_fun(closed), args, dims, size, axis_name)
+            if out_dims is not None:
+                outs = [match_axis(o, d, to, size)
+                        for o, d, to in zip(outs, found, out_dims, strict=True)]
+                found = list(out_dims)
+            got[:] = found
+            return outs
+
+        in_avals = [
+            a if d is None else a.update(shape=(*a.shape[:d], size, *a.shape[d:]))
+            for a, d in zip(closed.in_avals, dims, strict=True)
+        ]
+        closed.memo[key] = trace_to_jaxpr(fun, in_avals, closed.jaxpr.debug_info), got
+    return closed.memo[key]
+
+
+def _jit_batch(operands: Any, dims: Any, *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+    size = next(
+        get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None
+    )
+    derived, out_dims = batch_jaxpr(jaxpr, tuple(dims), size)
+    return jit_p.bind(*operands, jaxpr=derived, **_derived_params(params, len(operands))), out_dims
+
+
+jit_p.jvp = _jit_jvp
+jit_p.linearize = _jit_linearize
+jit_p.transpose = _jit_transpose
+jit_p.batch = _jit_batch
+
+
+def inline_call(closed: ClosedJaxpr, *args: Any) -> list[Any]:
+    """The operations of a jaxpr, one by one, where a call of it would stand."""
+    return eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+
+def hoisted(closed: ClosedJaxpr) -> Jaxpr:
+    """The jaxpr with its constants as leading arguments."""
+    jaxpr = closed.jaxpr
+    return jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])

@@ -1,0 +1,83 @@
+"""Forward mode: pushes tangents along with primals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core.avals import get_aval
+from pyjx.core.primitive import Primitive
+from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked
+from pyjx.transforms.structural import Zero
+
+
+class JVPTracer(Tracer):
+    """A primal with its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
+        self._trace = trace
+        self.aval = get_aval(primal)
+        self.primal = primal
+        self.tangent = tangent
+
+    def to_concrete_value(self) -> Any:
+        primal = self.primal
+        return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
+
+    def _origin_msg(self) -> str:
+        return self.primal._origin_msg() if isinstance(self.primal, Tracer) else ""
+
+
+class JVPTrace(Trace):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "JVPTrace"
+
+    def split(self, x: Any) -> tuple[Any, Any]:
+        """Primal and tangent of any value; one of an outer trace is constant here."""
+        if type(x) is JVPTracer and x._trace is self:
+            return x.primal, x.tangent
+        if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
+            raise_leaked(x)
+        return x, Zero(get_aval(x).to_tangent_aval())
+
+    def join(self, primal: Any, tangent: Any) -> Any:
+        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        if not self.alive:
+            self.check_alive(operands)
+        primals = []
+        tangents = []
+        for x in operands:
+            if type(x) is JVPTracer and x._trace is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+            else:
+                primal, tangent = self.split(x)
+                primals.append(primal)
+                tangents.append(tangent)
+        rule = primitive.jvp
+        if rule is None:
+            if primitive.decomposition is not None:
+                return primitive.decomposition(*operands, **params)
+            raise NotImplementedError(f"Differentiation rule for '{primitive}' not implemented")
+        out, tangent_out = rule(primals, tangents, **params)
+        if primitive.multiple_results:
+            return [self.join(p, t) for p, t in zip(out, tangent_out, strict=True)]
+        return self.join(out, tangent_out)
+
+
+def jvp_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Outputs and tangents (symbolic zeros where they are zero) of a function on flat values."""
+    trace = JVPTrace()
+    with new_level(trace):
+        outs = fun(*[trace.join(p, t) for p, t in zip(primals, tangents, strict=True)])
+        pairs = [trace.split(x) for x in outs]
+    return [p for p, _ in pairs], [t for _, t in pairs]

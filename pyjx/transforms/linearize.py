@@ -1,0 +1,255 @@
+"""Reverse mode: linearize, then walk the linear program backwards.
+
+`linearize` runs a function in forward mode with tangents that are not values but the variables of
+a linear program: what depends on them is recorded, all the rest (primals and residuals) is
+computed by whatever interpreter is outside. `backward` transposes that program, last equation
+first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core import source_info
+from pyjx.core.avals import get_aval
+from pyjx.core.jaxpr import JaxprEqn, Var, no_effects
+from pyjx.core.primitive import Primitive
+from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked
+from pyjx.transforms.jvp import JVPTrace
+from pyjx.transforms.structural import (
+    UndefinedPrimal,
+    Zero,
+    add_tangents,
+    instantiate,
+)
+
+
+class LinearTracer(Tracer):
+    """A tangent: a variable of the linear program being recorded."""
+
+    __slots__ = ("var",)
+
+    def __init__(self, trace: LinearTrace, var: Var) -> None:
+        self._trace = trace
+        self.aval = var.aval
+        self.var = var
+
+
+class LinearTrace(Trace):
+    """Records operations on tangents. Operands that are not tangents are kept as values."""
+
+    __slots__ = ("eqns",)
+
+    def __init__(self) -> None:
+        self.eqns: list[JaxprEqn] = []
+
+    def __repr__(self) -> str:
+        return "LinearTrace"
+
+    def new_arg(self, aval: Any) -> LinearTracer:
+        return LinearTracer(self, Var(aval))
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        if not self.alive:
+            self.check_alive(operands)
+        return self.record(primitive, operands, params)
+
+    def record(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Add an equation. Its `invars` hold variables for tangents and values for residuals."""
+        invars = [self.unwrap(x) for x in operands]
+        avals = tuple([x.aval if isinstance(x, Tracer) else get_aval(x) for x in operands])
+        out = primitive.out_avals(avals, params)
+        many = primitive.multiple_results
+        outvars = [Var(a) for a in out] if many else [Var(out)]
+        self.eqns.append(
+            JaxprEqn(primitive, invars, outvars, params, no_effects, source_info.current())
+        )
+        if many:
+            return [LinearTracer(self, v) for v in outvars]
+        return LinearTracer(self, outvars[0])
+
+    def unwrap(self, x: Any) -> Any:
+        """A tangent's variable, or the value that any other operand is."""
+        if type(x) is LinearTracer and x._trace is self:
+            return x.var
+        if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
+            raise_leaked(x)
+        return x
+
+
+class LinearizeTrace(JVPTrace):
+    """Forward mode whose tangents are recorded in a `LinearTrace`."""
+
+    __slots__ = ("linear",)
+
+    def __init__(self, linear: LinearTrace) -> None:
+        self.linear = linear
+
+    def __repr__(self) -> str:
+        return "LinearizeTrace"
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        rule = primitive.linearize
+        if rule is None:
+            return JVPTrace.process(self, primitive, operands, params)
+        if not self.alive:
+            self.check_alive(operands)
+        primals, tangents = zip(*map(self.split, operands), strict=True)
+        outs, tangents_out = rule(self.linear, primals, tangents, **params)
+        if primitive.multiple_results:
+            return [self.join(p, t) for p, t in zip(outs, tangents_out, strict=True)]
+        return self.join(outs, tangents_out)
+
+
+class LinearProgram:
+    """What `linearize` recorded: equations from tangents in to tangents out.
+
+    `outs` holds a variable, a symbolic zero, or (a tangent that does not depend on the inputs) a
+    value.
+    """
+
+    __slots__ = ("eqns", "invars", "outs")
+
+    def __init__(self, invars: list[Var | None], eqns: list[JaxprEqn], outs: list[Any]) -> None:
+        self.invars = invars
+        self.eqns = eqns
+        self.outs = outs
+
+    def forward(self, tangents: Sequence[Any]) -> list[Any]:
+        """Apply the linear map."""
+        env: dict[Var, Any] = {}
+        for var, t in zip(self.invars, tangents, strict=True):
+            if var is not None:
+                env[var] = instantiate(t)
+        with source_info.replaying() as replay:
+            for eqn in self.eqns:
+                replay.source = eqn.source_info
+                operands = [env[x] if type(x) is Var else x for x in eqn.invars]
+                out = eqn.primitive.bind(*operands, **eqn.params)
+                if eqn.primitive.multiple_results:
+                    env.update(zip(eqn.outvars, out, strict=True))
+                else:
+                    env[eqn.outvars[0]] = out
+        return [instantiate(env[x] if type(x) is Var else x) for x in self.outs]
+
+    def backward(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Apply the transposed map: a cotangent, maybe a symbolic zero, for each input."""
+        cts: dict[Var, Any] = {}
+        for var, ct in zip(self.outs, cotangents, strict=True):
+            if type(var) is Var and type(ct) is not Zero:
+                accumulate(cts, var, ct)
+        backward_eqns(self.eqns, cts)
+        return [
+            None if v is None else cts[v] if v in cts else Zero(v.aval) for v in self.invars
+        ]
+
+    def pruned(self) -> LinearProgram:
+        """The program without the equations that no output depends on."""
+        live = {x for x in self.outs if type(x) is Var}
+        eqns = []
+        for eqn in reversed(self.eqns):
+            if not live.isdisjoint(eqn.outvars):
+                live.update(x for x in eqn.invars if type(x) is Var)
+                eqns.append(eqn)
+        return LinearProgram(self.invars, eqns[::-1], self.outs)
+
+    def residuals(self) -> list[Any]:
+        """The values that the program holds, each once, in the order of their first use."""
+        seen: dict[int, Any] = {}
+        for eqn in self.eqns:
+            for x in eqn.invars:
+                if type(x) is not Var:
+                    seen.setdefault(id(x), x)
+        for x in self.outs:
+            if type(x) is not Var and type(x) is not Zero:
+                seen.setdefault(id(x), x)
+        return list(seen.values())
+
+    def abstracted(self, residuals: Sequence[Any]) -> LinearProgram:
+        """The program with a `Hole` for each of `residuals`, which says its position there."""
+        holes = {id(r): Hole(i) for i, r in enumerate(residuals)}
+        return self._map_residuals(lambda x: holes.get(id(x), x))
+
+    def filled(self, residuals: Sequence[Any]) -> LinearProgram:
+        """The inverse of `abstracted`."""
+        return self._map_residuals(lambda x: residuals[x.index] if type(x) is Hole else x)
+
+    def _map_residuals(self, f: Callable[[Any], Any]) -> LinearProgram:
+        eqns = [
+            e.replace(invars=[x if type(x) is Var else f(x) for x in e.invars]) for e in self.eqns
+        ]
+        outs = [x if type(x) is Var or type(x) is Zero else f(x) for x in self.outs]
+        return LinearProgram(self.invars, eqns, outs)
+
+
+class Hole:
+    """The place of a residual in a linear program that is kept without them."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+def accumulate(cts: dict[Var, Any], var: Var, ct: Any) -> None:
+    """Add a cotangent of `var` to those that other paths have brought."""
+    cts[var] = add_tangents(cts[var], ct) if var in cts else ct
+
+
+def backward_eqns(eqns: Sequence[JaxprEqn], cts: dict[Var, Any]) -> None:
+    """Move the cotangents in `cts` backwards through linear equations, adding where paths meet.
+
+    In an equation a `Var` operand is linear; any other is a residual.
+    """
+    with source_info.replaying(transpose=True) as replay:
+        for eqn in reversed(eqns):
+            primitive = eqn.primitive
+            if primitive.multiple_results:
+                ct: Any = [cts.pop(v, None) for v in eqn.outvars]
+                if all(c is None or type(c) is Zero for c in ct):
+                    continue
+                ct = [Zero(v.aval) if c is None else c
+                      for c, v in zip(ct, eqn.outvars, strict=True)]
+            else:
+                ct = cts.pop(eqn.outvars[0], None)
+                if ct is None or type(ct) is Zero:
+                    continue
+            rule = primitive.transpose
+            if rule is None:
+                raise NotImplementedError(
+                    f"Transpose rule (for reverse-mode differentiation) for '{primitive}' "
+                    "not implemented"
+                )
+            replay.source = eqn.source_info
+            invars = eqn.invars
+            operands = [UndefinedPrimal(x.aval) if type(x) is Var else x for x in invars]
+            for x, c in zip(invars, rule(ct, *operands, **eqn.params), strict=True):
+                if type(x) is Var and c is not None and type(c) is not Zero:
+                    cts[x] = add_tangents(cts[x], c) if x in cts else c
+
+
+def linearize_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
+    differentiate: Sequence[bool] | None = None,
+) -> tuple[list[Any], LinearProgram]:
+    """Outputs of a function on flat values, and its derivative there as a linear program.
+
+    Inputs for which `differentiate` is false are constants.
+    """
+    trace = LinearTrace()
+    with new_level(trace):
+        tangents: list[Any] = []
+        for i, x in enumerate(primals):
+            aval = get_aval(x).to_tangent_aval()
+            wanted = differentiate is None or differentiate[i]
+            tangents.append(trace.new_arg(aval) if wanted else Zero(aval))
+        forward = LinearizeTrace(trace)
+        with new_level(forward):
+            outs = fun(*[forward.join(p, t) for p, t in zip(primals, tangents, strict=True)])
+            pairs = [forward.split(x) for x in outs]
+        invars = [t.var if type(t) is LinearTracer else None for t in tangents]
+        program_outs = [t if type(t) is Zero else trace.unwrap(t) for _, t in pairs]
+    return [p for p, _ in pairs], LinearProgram(invars, trace.eqns, program_outs)

@@ -1,0 +1,111 @@
+"""Makers of rules: the shapes that most derivatives and batching rules have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyjx.core.avals import get_aval
+from pyjx.core.primitive import Primitive
+from pyjx.transforms.structural import (
+    Zero,
+    add_tangents,
+    broadcast_axis,
+    is_scalar_constant,
+    moveaxis,
+)
+
+Rule = Callable[..., Any]
+
+
+def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:
+    """Forward rule from one rule an operand, `(g, *primals, **params) -> tangent`.
+
+    The tangent is the sum of what the rules give; None stands for an operand without derivative.
+    """
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        total: Any = None
+        for rule, g in zip(rules, tangents, strict=True):
+            if rule is not None and type(g) is not Zero:
+                t = rule(g, *primals, **params)
+                total = t if total is None else add_tangents(total, t)
+        return out, Zero.of_primal(out) if total is None else total
+
+    return jvp
+
+
+def jvp_by_result(primitive: Primitive, *rules: Rule | None) -> Rule:
+    """As `jvp_by_operand`, for rules that read the result: `(g, ans, *primals, **params)`."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        total: Any = None
+        for rule, g in zip(rules, tangents, strict=True):
+            if rule is not None and type(g) is not Zero:
+                t = rule(g, out, *primals, **params)
+                total = t if total is None else add_tangents(total, t)
+        return out, Zero.of_primal(out) if total is None else total
+
+    return jvp
+
+
+def jvp_zero(primitive: Primitive) -> Rule:
+    """Forward rule of an operation that is constant almost everywhere, or has no tangents."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        if primitive.multiple_results:
+            return out, [Zero.of_primal(o) for o in out]
+        return out, Zero.of_primal(out)
+
+    return jvp
+
+
+def jvp_linear(primitive: Primitive) -> Rule:
+    """Forward rule of an operation that is linear in its only operand."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        return primitive.bind(*primals, **params), primitive.bind(*tangents, **params)
+
+    return jvp
+
+
+def elementwise_batch(primitive: Primitive) -> Rule:
+    """Batching rule of an elementwise operation of any number of operands."""
+
+    def batch(operands: Any, dims: Any, **params: Any) -> Any:
+        if len(operands) == 1:
+            return primitive.bind(*operands, **params), dims[0]
+        shape = dim = None
+        for x, d in zip(operands, dims, strict=True):
+            if d is not None:
+                x_shape = get_aval(x).shape
+                if shape is None or len(x_shape) > len(shape):
+                    shape, dim = x_shape, d
+        assert shape is not None and dim is not None
+        aligned = [_align(x, d, shape, dim) for x, d in zip(operands, dims, strict=True)]
+        return primitive.bind(*aligned, **params), dim
+
+    return batch
+
+
+def _align(x: Any, d: int | None, shape: tuple[int, ...], dim: int) -> Any:
+    if d is None:
+        return x if is_scalar_constant(x) else broadcast_axis(x, shape[dim], dim)
+    return moveaxis(x, d, dim)
+
+
+def unbatched_dims(d: int, dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Axis numbers of one example as axis numbers of the batch whose batch axis is `d`."""
+    return tuple([i if i < d else i + 1 for i in dims])
+
+
+def define(primitive: Primitive, **rules: Rule) -> Primitive:
+    """Set rules that need the primitive itself. The kinds are those of `Primitive`."""
+    for kind, rule in rules.items():
+        if kind not in Primitive.__slots__:
+            raise TypeError(f"{primitive.name}: there is no kind of rule named {kind!r}")
+        setattr(primitive, kind, rule)
+    return primitive

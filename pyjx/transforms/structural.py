@@ -1,0 +1,345 @@
+"""The operations that the transformation engines themselves need: transpose, broadcast, sum, add.
+
+They stand here, and not in `pyjx.lax`, because batching moves and makes axes, forward mode adds
+tangents and reverse mode adds cotangents and undoes broadcasts. `pyjx.lax` exports them to users.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import literal_types
+
+
+class Zero:
+    """A tangent or cotangent that is known to be zero. One instance an aval."""
+
+    __slots__ = ("aval",)
+    _of: dict[Any, Zero] = {}
+
+    aval: Any
+
+    def __new__(cls, aval: Any) -> Zero:
+        self = cls._of.get(aval)
+        if self is None:
+            self = cls._of[aval] = object.__new__(cls)
+            self.aval = aval
+        return self
+
+    @staticmethod
+    def of_primal(x: Any) -> Zero:
+        """The zero tangent at `x`."""
+        return Zero(get_aval(x).to_tangent_aval())
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+class UndefinedPrimal:
+    """Stands for a linear operand in a transpose rule."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"UndefinedPrimal({self.aval})"
+
+
+def is_undefined_primal(x: Any) -> bool:
+    return type(x) is UndefinedPrimal
+
+
+def is_scalar_constant(x: Any) -> bool:
+    """Whether `x` becomes a literal, which elementwise operations take beside any shape."""
+    return type(x) in literal_types
+
+
+def scalar_constant(value: Any, dtype: Any) -> Any:
+    """A NumPy scalar, which jaxprs show inline."""
+    return np.asarray(value, dtype)[()]
+
+
+def full_aval(aval: ShapedArray, value: Any) -> Any:
+    """An array of the given aval, filled with one value."""
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    scalar = scalar_constant(value, aval.dtype)
+    return broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
+
+
+def instantiate(x: Any) -> Any:
+    """`x`, with a symbolic zero made an array."""
+    return full_aval(x.aval, 0) if type(x) is Zero else x
+
+
+def zeros_like(x: Any) -> Any:
+    return full_aval(get_aval(x), 0)
+
+
+# -- add_any: the sum of two tangents or cotangents ------------------------------------------------
+
+
+def _add_any_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+    if x.shape != y.shape or x.dtype != y.dtype:
+        raise TypeError(f"add_any: expected equal shapes and dtypes, got {x} and {y}")
+    return x if not x.weak_type else y
+
+
+def _add_any_jvp(primals: Any, tangents: Any) -> Any:
+    return add_any_p.bind(*primals), add_tangents(*tangents)
+
+
+def _add_any_batch(operands: Any, dims: Any) -> Any:
+    (x, y), (dx, dy) = operands, dims
+    size = get_aval(x).shape[dx] if dx is not None else get_aval(y).shape[dy]
+    return add_any_p.bind(at_front(x, dx, size), at_front(y, dy, size)), 0
+
+
+add_any_p = register(Primitive(
+    "add_any", shape_rule=_add_any_shape, jvp=_add_any_jvp, batch=_add_any_batch,
+    transpose=lambda ct, x, y: (ct, ct), linear=True,
+))
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """x + y, where either may be a symbolic zero."""
+    if type(x) is Zero:
+        return y
+    if type(y) is Zero:
+        return x
+    if get_aval(x).dtype == dtypes.float0:
+        return x
+    return add_any_p.bind(x, y)
+
+
+# -- transpose -------------------------------------------------------------------------------------
+
+
+def _transpose_shape(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
+    if sorted(permutation) != list(range(x.ndim)):
+        raise TypeError(
+            "transpose permutation isn't a permutation of operand dimensions, "
+            f"got permutation {permutation} for operand shape {x.shape}."
+        )
+    return x.update(shape=tuple([x.shape[i] for i in permutation]))
+
+
+def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    inverse = [0] * len(permutation)
+    for i, p in enumerate(permutation):
+        inverse[p] = i
+    return tuple(inverse)
+
+
+def _transpose_batch(operands: Any, dims: Any, *, permutation: tuple[int, ...]) -> Any:
+    (x,), (d,) = operands, dims
+    moved = (d, *[i if i < d else i + 1 for i in permutation])
+    return transpose_p.bind(x, permutation=moved), 0
+
+
+transpose_p = register(Primitive(
+    "transpose", shape_rule=_transpose_shape, batch=_transpose_batch, linear=True,
+    jvp=lambda primals, tangents, *, permutation: (
+        transpose_p.bind(*primals, permutation=permutation),
+        transpose_p.bind(*tangents, permutation=permutation),
+    ),
+    transpose=lambda ct, x, *, permutation: (
+        transpose_p.bind(ct, permutation=_inverse(permutation)),
+    ),
+))
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+    """The operand with its axes in another order: axis i of the result is `permutation[i]`.
+
+    Raises:
+      TypeError: `permutation` is not a permutation of the operand's axes.
+
+    >>> import pyjx as jax
+    >>> jax.lax.transpose(jax.numpy.ones((2, 3)), (1, 0)).shape
+    (3, 2)
+    """
+    order = tuple([operator.index(i) for i in permutation])
+    if order == tuple(range(get_aval(operand).ndim)) and not isinstance(operand, np.ndarray):
+        return operand
+    return transpose_p.bind(operand, permutation=order)
+
+
+def moveaxis(x: Any, source: int, destination: int) -> Any:
+    """`x` with one axis moved."""
+    if source == destination:
+        return x
+    order = [i for i in range(get_aval(x).ndim) if i != source]
+    order.insert(destination, source)
+    return transpose_p.bind(x, permutation=tuple(order))
+
+
+# -- broadcast_in_dim ------------------------------------------------------------------------------
+
+
+def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...],
+                     broadcast_dimensions: tuple[int, ...], sharding: Any = None) -> ShapedArray:
+    if len(broadcast_dimensions) != x.ndim:
+        raise TypeError(
+            "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; "
+            f"got broadcast_dimensions {broadcast_dimensions} for operand ndim {x.ndim}."
+        )
+    if any(not 0 <= d < len(shape) for d in broadcast_dimensions):
+        raise TypeError(
+            "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
+            f"{broadcast_dimensions} for operand ndim {x.ndim} and shape {shape}."
+        )
+    if any(a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:], strict=False)):
+        raise TypeError(
+            "broadcast_in_dim broadcast_dimensions must be strictly increasing; "
+            f"got broadcast_dimensions {broadcast_dimensions}"
+        )
+    for i, d in enumerate(broadcast_dimensions):
+        if x.shape[i] != shape[d] and x.shape[i] != 1:
+            raise TypeError(
+                "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their "
+                "corresponding dimensions in the target broadcast shape; got operand of shape "
+                f"{x.shape}, target broadcast shape {shape}, "
+                f"broadcast_dimensions {broadcast_dimensions}"
+            )
+    return ShapedArray(shape, x.dtype, x.weak_type)
+
+
+def _broadcast_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    return broadcast_in_dim_p.bind(*primals, **params), broadcast_in_dim_p.bind(*tangents, **params)
+
+
+def _broadcast_transpose(ct: Any, x: Any, *, shape: tuple[int, ...],
+                         broadcast_dimensions: tuple[int, ...], sharding: Any = None) -> Any:
+    in_shape = x.aval.shape
+    stretched = [d for d, n in zip(broadcast_dimensions, in_shape, strict=True) if n != shape[d]]
+    new = [d for d in range(len(shape)) if d not in broadcast_dimensions]
+    out = reduce_sum(ct, sorted(new + stretched))
+    if stretched:
+        kept = tuple([i for i, n in enumerate(in_shape) if n == shape[broadcast_dimensions[i]]])
+        out = broadcast_in_dim(out, in_shape, kept)
+    return (out,)
+
+
+def _broadcast_batch(operands: Any, dims: Any, *, shape: tuple[int, ...],
+                     broadcast_dimensions: tuple[int, ...], sharding: Any = None) -> Any:
+    (x,), (d,) = operands, dims
+    x = moveaxis(x, d, 0)
+    size = get_aval(x).shape[0]
+    moved = (0, *[i + 1 for i in broadcast_dimensions])
+    return broadcast_in_dim_p.bind(
+        x, shape=(size, *shape), broadcast_dimensions=moved, sharding=sharding
+    ), 0
+
+
+broadcast_in_dim_p = register(Primitive(
+    "broadcast_in_dim", shape_rule=_broadcast_shape, jvp=_broadcast_jvp,
+    transpose=_broadcast_transpose, batch=_broadcast_batch, linear=True,
+))
+
+
+def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int],
+                     *, out_sharding: Any = None) -> Any:
+    """Stretch the operand to `shape`: its axis i becomes axis `broadcast_dimensions[i]`.
+
+    Axes of size 1 are repeated, and so is the operand along the axes that are new.
+
+    Raises:
+      TypeError: the axes are out of range, not increasing, or of another size.
+
+    >>> import pyjx as jax
+    >>> jax.lax.broadcast_in_dim(jax.numpy.arange(2), (2, 3), (0,)).tolist()
+    [[0, 0, 0], [1, 1, 1]]
+    """
+    shape = tuple(shape)
+    dims = tuple(broadcast_dimensions)
+    if get_aval(operand).shape == shape and dims == tuple(range(len(shape))):
+        if not isinstance(operand, np.ndarray) and not is_scalar_constant(operand):
+            return operand
+    return broadcast_in_dim_p.bind(
+        operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding
+    )
+
+
+def broadcast_axis(x: Any, size: int, axis: int) -> Any:
+    """`x` repeated `size` times along a new axis."""
+    shape = list(get_aval(x).shape)
+    dims = [i if i < axis else i + 1 for i in range(len(shape))]
+    shape.insert(axis, size)
+    return broadcast_in_dim_p.bind(
+        x, shape=tuple(shape), broadcast_dimensions=tuple(dims), sharding=None
+    )
+
+
+def at_front(x: Any, dim: int | None, size: int) -> Any:
+    """A batched value with its batch axis in front; one that is not batched is repeated."""
+    return broadcast_axis(x, size, 0) if dim is None else moveaxis(x, dim, 0)
+
+
+# -- reduce_sum ------------------------------------------------------------------------------------
+
+
+def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape without `axes`, which must be distinct and in range."""
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: duplicate value in axes: {axes}")
+    if any(not 0 <= a < x.ndim for a in axes):
+        raise ValueError(f"{name}: axes {axes} out of range for an operand of shape {x.shape}")
+    return tuple([n for i, n in enumerate(x.shape) if i not in axes])
+
+
+def _reduce_sum_shape(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: Any = None
+                      ) -> ShapedArray:
+    if not dtypes.issubdtype(x.dtype, np.number):
+        raise TypeError(f"reduce_sum does not accept dtype {x.dtype}. Accepted dtypes are "
+                        "subtypes of number.")
+    return ShapedArray(reduced_shape("reduce_sum", x, axes), x.dtype, x.weak_type)
+
+
+def reduction_batch(primitive: Primitive) -> Any:
+    """The batching rule of a reduction over `axes`."""
+
+    def batch(operands: Any, dims: Any, *, axes: tuple[int, ...], **params: Any) -> Any:
+        (x,), (d,) = operands, dims
+        moved = tuple([a if a < d else a + 1 for a in axes])
+        out_dim = d - sum(1 for a in moved if a < d)
+        return primitive.bind(x, axes=moved, **params), out_dim
+
+    return batch
+
+
+def _reduce_sum_transpose(ct: Any, x: Any, *, axes: tuple[int, ...], out_sharding: Any = None
+                          ) -> Any:
+    shape = x.aval.shape
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    return (broadcast_in_dim(ct, shape, kept),)
+
+
+reduce_sum_p = register(Primitive(
+    "reduce_sum", shape_rule=_reduce_sum_shape, transpose=_reduce_sum_transpose, linear=True,
+    jvp=lambda primals, tangents, **params: (
+        reduce_sum_p.bind(*primals, **params), reduce_sum_p.bind(*tangents, **params),
+    ),
+))
+reduce_sum_p.batch = reduction_batch(reduce_sum_p)
+
+
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """The sum over `axes`.
+
+    >>> import pyjx as jax
+    >>> jax.lax.reduce_sum(jax.numpy.ones((2, 3)), (0,)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    if not axes:
+        return operand
+    return reduce_sum_p.bind(operand, axes=tuple(axes), out_sharding=out_sharding)

@@ -1,0 +1,99 @@
+"""Batching: one example's program becomes the whole batch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive
+from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked, state
+from pyjx.transforms.structural import broadcast_axis, moveaxis
+
+
+class BatchTracer(Tracer):
+    """One example of `val`, whose examples lie along axis `batch_dim`."""
+
+    __slots__ = ("batch_dim", "val")
+
+    def __init__(self, trace: BatchTrace, val: Any, batch_dim: int) -> None:
+        aval = get_aval(val)
+        shape = aval.shape
+        self._trace = trace
+        self.aval = ShapedArray(shape[:batch_dim] + shape[batch_dim + 1:], aval.dtype,
+                                aval.weak_type)
+        self.val = val
+        self.batch_dim = batch_dim
+
+    def _origin_msg(self) -> str:
+        return self.val._origin_msg() if isinstance(self.val, Tracer) else ""
+
+
+class BatchTrace(Trace):
+    __slots__ = ("axis_name", "axis_size", "spmd_axis_name")
+
+    def __init__(self, axis_name: Any, axis_size: int, spmd_axis_name: Any = None) -> None:
+        self.axis_name = axis_name
+        self.axis_size = axis_size
+        self.spmd_axis_name = spmd_axis_name
+
+    def __repr__(self) -> str:
+        return "BatchTrace"
+
+    def split(self, x: Any) -> tuple[Any, int | None]:
+        if type(x) is BatchTracer and x._trace is self:
+            return x.val, x.batch_dim
+        if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
+            raise_leaked(x)
+        return x, None
+
+    def join(self, val: Any, dim: int | None) -> Any:
+        return val if dim is None else BatchTracer(self, val, dim)
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        if not self.alive:
+            self.check_alive(operands)
+        vals = []
+        dims = []
+        for x in operands:
+            val, dim = self.split(x)
+            vals.append(val)
+            dims.append(dim)
+        rule = primitive.batch
+        if rule is None:
+            if primitive.decomposition is not None:
+                return primitive.decomposition(*operands, **params)
+            raise NotImplementedError(f"Batching rule for '{primitive}' not implemented")
+        out, dim_out = rule(vals, dims, **params)
+        if primitive.multiple_results:
+            return [self.join(v, d) for v, d in zip(out, dim_out, strict=True)]
+        return self.join(out, dim_out)
+
+
+def batch_flat(
+    fun: Callable[..., Sequence[Any]],
+    args: Sequence[Any],
+    in_dims: Sequence[int | None],
+    axis_size: int,
+    axis_name: Any = None,
+    spmd_axis_name: Any = None,
+) -> tuple[list[Any], list[int | None]]:
+    """Batched outputs of a function on flat values, and where their batch axes are."""
+    trace = BatchTrace(axis_name, axis_size, spmd_axis_name)
+    frames = state.axis_frames
+    with new_level(trace):
+        state.axis_frames = frames if axis_name is None else (*frames, (axis_name, trace))
+        try:
+            outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
+            pairs = [trace.split(x) for x in outs]
+        finally:
+            state.axis_frames = frames
+    return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+def match_axis(x: Any, dim: int | None, destination: int | None, size: int) -> Any:
+    """A batched output with its batch axis where the caller wants it."""
+    if dim is None:
+        return x if destination is None else broadcast_axis(x, size, destination)
+    return moveaxis(x, dim, destination)  # type: ignore[arg-type]

@@ -1,0 +1,757 @@
+"""Pytrees: nested containers of leaves, flattened and rebuilt by jaxlib's C++ registry.
+
+Tuples, named tuples, lists, dicts (keys in sorted order), None (no leaves), OrderedDict and
+defaultdict are nodes; every object of another type is a leaf, unless its type is registered here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from operator import methodcaller
+from typing import Any, TypeVar
+
+from pyjx.jaxlib_api import pytree, pytree_all_leaves, pytree_is_node, pytree_treedef_tuple
+
+PyTreeDef = pytree.PyTreeDef
+PyTreeRegistry = pytree.PyTreeRegistry
+DictKey = pytree.DictKey
+SequenceKey = pytree.SequenceKey
+GetAttrKey = pytree.GetAttrKey
+FlattenedIndexKey = pytree.FlattenedIndexKey
+
+KeyEntry = TypeVar("KeyEntry", bound=Hashable)
+KeyPath = tuple[KeyEntry, ...]
+IsLeaf = Callable[[Any], bool] | None
+_Class = TypeVar("_Class", bound=type)
+
+default_registry = pytree.default_registry()
+default_registry.__module__ = __name__  # so that a PyTreeDef is pickled with its registry's name
+default_registry.__name__ = "default_registry"
+_flatten = default_registry.flatten
+
+
+class _Unspecified:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<Unspecified>"
+
+
+_unspecified: Any = _Unspecified()
+
+
+# Flattening and mapping
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
+    """The leaves of a tree and its structure.
+
+    Args:
+      tree: the tree.
+      is_leaf: asked of every node; where it is true the node counts as a leaf.
+
+    Returns:
+      The list of leaves, and the `PyTreeDef` from which `tree_unflatten` rebuilds the tree.
+
+    >>> tree_flatten({"b": 1, "a": (2, None)})
+    ([2, 1], PyTreeDef({'a': (*, None), 'b': *}))
+    """
+    return _flatten(tree, is_leaf)
+
+
+def tree_unflatten(treedef: Any, leaves: Iterable[Any]) -> Any:
+    """The tree of the given structure with the given leaves, the inverse of `tree_flatten`.
+
+    Raises:
+      ValueError: the number of leaves is not that of the structure.
+    """
+    return treedef.unflatten(leaves)
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of a tree, in the order of `tree_flatten`.
+
+    >>> tree_leaves([1, (2, {"x": 3})])
+    [1, 2, 3]
+    """
+    return _flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """The structure of a tree: a `PyTreeDef`, which can be compared, hashed and unflattened."""
+    return _flatten(tree, is_leaf)[1]
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Applies `f` to the leaves of `tree`; the result has the structure of `tree`.
+
+    Args:
+      f: called with one leaf of `tree` and, for each tree of `rest`, what is at the same place.
+      tree: decides the structure.
+      *rest: trees that have the structure of `tree` or, deeper down, more of it.
+      is_leaf: see `tree_flatten`.
+
+    Raises:
+      ValueError: a tree of `rest` has another structure; the message names the place.
+
+    >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+    {'a': 11, 'b': [22]}
+    """
+    leaves, treedef = _flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten([f(x) for x in leaves])
+    columns = _flatten_rest("tree_map", treedef, tree, rest, is_leaf)
+    return treedef.unflatten([f(*xs) for xs in zip(leaves, *columns, strict=True)])
+
+
+def _flatten_rest(name: str, treedef: Any, tree: Any, rest: Sequence[Any], is_leaf: IsLeaf
+                  ) -> list[list[Any]]:
+    columns = []
+    for other in rest:
+        try:
+            columns.append(treedef.flatten_up_to(other))
+        except ValueError:
+            raise_prefix_error(f"{name} tree", tree, other, is_leaf)
+            raise
+    return columns
+
+
+def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _unspecified,
+                is_leaf: IsLeaf = None) -> Any:
+    """`functools.reduce` over the leaves of a tree.
+
+    >>> tree_reduce(lambda total, x: total + x, {"a": 1, "b": [2, 3]}, 10)
+    16
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if initializer is _unspecified:
+        return functools.reduce(function, leaves)
+    return functools.reduce(function, leaves, initializer)
+
+
+def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: Any, *,
+                            identity: Any = _unspecified, is_leaf: IsLeaf = None) -> Any:
+    """Combines the leaves of a tree by an associative operation, as a balanced binary tree.
+
+    The depth is the logarithm of the number of leaves, so that operations can run in parallel and
+    rounding errors of a sum grow slowly.
+
+    Args:
+      operation: associative function of two values.
+      tree: the tree.
+      identity: the result for a tree without leaves.
+      is_leaf: see `tree_flatten`.
+
+    Raises:
+      TypeError: there are no leaves and no identity.
+
+    >>> tree_reduce_associative(lambda a, b: f"({a}{b})", list("abcd"))
+    '((ab)(cd))'
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if not leaves:
+        if identity is _unspecified:
+            raise TypeError("tree_reduce_associative: the tree has no leaves, so identity must "
+                            "be specified.")
+        return identity
+
+    def combine(values: list[Any]) -> Any:
+        if len(values) == 1:
+            return values[0]
+        half = len(values) // 2
+        return operation(combine(values[:half]), combine(values[half:]))
+
+    return combine(leaves)
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether all leaves are true.
+
+    >>> tree_all({"a": True, "b": [1, 0]})
+    False
+    """
+    return all(tree_leaves(tree, is_leaf))
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """Whether every item is itself a leaf.
+
+    >>> all_leaves([1, "x"]), all_leaves([1, None]), all_leaves([1, [2]])
+    (True, False, False)
+    """
+    if is_leaf is None:
+        return bool(pytree_all_leaves(default_registry, iterable))
+    for item in iterable:
+        leaves = _flatten(item, is_leaf)[0]
+        if len(leaves) != 1 or leaves[0] is not item:
+            return False
+    return True
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """Repeats the leaves of a prefix so that it has the structure of `full_tree`.
+
+    Args:
+      prefix_tree: a tree that ends where `full_tree` may go on.
+      full_tree: gives the structure.
+      is_leaf: what to take for a leaf of `prefix_tree`.
+
+    Raises:
+      ValueError: `prefix_tree` is no prefix of `full_tree`; the message names the place.
+
+    >>> tree_broadcast({"a": 1, "b": 2}, {"a": [10, 20], "b": 30})
+    {'a': [1, 1], 'b': 2}
+    """
+    return tree_unflatten(tree_structure(full_tree),
+                          _broadcast("tree_broadcast", prefix_tree, full_tree, is_leaf))
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of `tree_broadcast(prefix_tree, full_tree)`."""
+    return _broadcast("broadcast_prefix", prefix_tree, full_tree, is_leaf)
+
+
+def _broadcast(name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf) -> list[Any]:
+    values, treedef = _flatten(prefix_tree, is_leaf)
+    try:
+        subtrees = treedef.flatten_up_to(full_tree)
+    except ValueError:
+        raise_prefix_error(f"{name} prefix_tree", prefix_tree, full_tree, is_leaf)
+        raise
+    result: list[Any] = []
+    for value, subtree in zip(values, subtrees, strict=True):
+        result.extend([value] * tree_structure(subtree).num_leaves)
+    return result
+
+
+def tree_transpose(outer_treedef: Any, inner_treedef: Any | None, pytree_to_transpose: Any) -> Any:
+    """Turns a tree of trees inside out.
+
+    Args:
+      outer_treedef: the structure of the outer tree.
+      inner_treedef: the structure of the trees in it; None takes that of the first.
+      pytree_to_transpose: a tree of structure `outer_treedef.compose(inner_treedef)`.
+
+    Returns:
+      A tree of structure `inner_treedef.compose(outer_treedef)`.
+
+    Raises:
+      TypeError: the number of leaves is not the product of those of the two structures.
+
+    >>> outer, inner = tree_structure([0, 0]), tree_structure({"a": 0})
+    >>> tree_transpose(outer, inner, [{"a": 1}, {"a": 2}])
+    {'a': [1, 2]}
+    """
+    flat, treedef = tree_flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        inner_trees = outer_treedef.flatten_up_to(pytree_to_transpose)
+        if not inner_trees:
+            raise TypeError("tree_transpose: inner_treedef must be specified when the outer tree "
+                            "has no leaves.")
+        inner_treedef = tree_structure(inner_trees[0])
+    inner_size = inner_treedef.num_leaves
+    if len(flat) != inner_size * outer_treedef.num_leaves:
+        raise TypeError(f"Mismatch\n{treedef}\n != \n{outer_treedef.compose(inner_treedef)}")
+    return inner_treedef.unflatten(
+        [outer_treedef.unflatten(flat[i::inner_size]) for i in range(inner_size)])
+
+
+def build_tree(treedef: Any, xs: Any) -> Any:
+    """Puts `xs`, nested tuples or lists of the shape of `treedef`, into its containers."""
+    return treedef.from_iterable_tree(xs)
+
+
+# Structures
+
+
+def treedef_tuple(treedefs: Iterable[Any]) -> Any:
+    """The structure of a tuple whose items have the given structures."""
+    return pytree_treedef_tuple(default_registry, list(treedefs))
+
+
+def treedef_children(treedef: Any) -> list[Any]:
+    """The structures of the children of the root.
+
+    >>> treedef_children(tree_structure((1, [2])))
+    [PyTreeDef(*), PyTreeDef([*])]
+    """
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: Any) -> bool:
+    """Whether the structure is one leaf (or None, which has no children either)."""
+    return treedef.num_nodes == 1
+
+
+def treedef_is_strict_leaf(treedef: Any) -> bool:
+    """Whether the structure is one leaf, and not None."""
+    return treedef.num_nodes == 1 and treedef.num_leaves == 1
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether objects of exactly this type are nodes.
+
+    >>> is_tree_node(list), is_tree_node(int)
+    (True, False)
+    """
+    return isinstance(typ, type) and bool(pytree_is_node(default_registry, typ, _registered))
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """The children of the root, and the auxiliary data that rebuilds it.
+
+    Raises:
+      ValueError: `tree` is a leaf.
+
+    >>> flatten_one_level({"a": [1, 2], "b": 3})
+    (([1, 2], 3), ('a', 'b'))
+    """
+    result = default_registry.flatten_one_level(tree)
+    if result is None:
+        raise ValueError(f"can't tree-flatten type: {type(tree)}")
+    return result
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+    """As `flatten_one_level`, with each child as a pair `(key, child)`.
+
+    >>> flatten_one_level_with_keys([4])[0]
+    [(SequenceKey(idx=0), 4)]
+    """
+    result = _one_level_with_keys(tree)
+    if result is None:
+        raise ValueError(f"can't tree-flatten type: {type(tree)}")
+    return result
+
+
+def _one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
+    cls = type(tree)
+    if isinstance(tree, tuple) and cls is not tuple and cls not in _registered and (
+            hasattr(cls, "_fields")):  # C++ of jaxlib < 0.12 repeats the first field's name
+        return [(GetAttrKey(f), x) for f, x in zip(cls._fields, tree, strict=True)], cls
+    result = default_registry.flatten_one_level_with_keys(tree)
+    return None if result is None else (list(result[0]), result[1])
+
+
+# Key paths
+
+
+def tree_flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
+                           is_leaf_takes_path: bool = False
+                           ) -> tuple[list[tuple[tuple[Any, ...], Any]], Any]:
+    """As `tree_flatten`, with each leaf as a pair `(key path, leaf)`.
+
+    Args:
+      tree: the tree.
+      is_leaf: `is_leaf(node)`, or `is_leaf(path, node)` with `is_leaf_takes_path`.
+      is_leaf_takes_path: which of the two.
+
+    >>> tree_flatten_with_path({"a": [5]})[0]
+    [((DictKey(key='a'), SequenceKey(idx=0)), 5)]
+    """
+    if is_leaf is not None and not is_leaf_takes_path:
+        asks_node = is_leaf
+
+        def is_leaf(path: Any, node: Any) -> bool:
+            return asks_node(node)
+
+    return default_registry.flatten_with_path(tree, is_leaf)
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
+                          is_leaf_takes_path: bool = False) -> list[tuple[tuple[Any, ...], Any]]:
+    """The pairs `(key path, leaf)` of a tree; see `tree_flatten_with_path`.
+
+    >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"a": [5], "b": 6})]
+    [("['a'][0]", 5), ("['b']", 6)]
+    """
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any,
+                       is_leaf: Callable[..., bool] | None = None,
+                       is_leaf_takes_path: bool = False) -> Any:
+    """As `tree_map`, with the key path of the leaf as the first argument of `f`.
+
+    >>> tree_map_with_path(lambda path, x: keystr(path) + str(x), {"a": [5]})
+    {'a': ["['a'][0]5"]}
+    """
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    if not rest:
+        return treedef.unflatten([f(path, x) for path, x in pairs])
+    columns = _flatten_rest("tree_map_with_path", treedef, tree, rest,
+                            None if is_leaf_takes_path else is_leaf)
+    return treedef.unflatten(
+        [f(path, x, *others) for (path, x), *others in zip(pairs, *columns, strict=True)])
+
+
+def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+    """A key path as text.
+
+    Args:
+      keys: the key path.
+      simple: names and numbers only, in place of Python's notation.
+      separator: put between the keys.
+
+    >>> path = (GetAttrKey("params"), DictKey("w"), SequenceKey(0))
+    >>> keystr(path)
+    ".params['w'][0]"
+    >>> keystr(path, simple=True, separator="/")
+    'params/w/0'
+    """
+    return separator.join(map(_simple_key if simple else str, keys))
+
+
+def _simple_key(key: Any) -> str:
+    if isinstance(key, (DictKey, FlattenedIndexKey)):
+        return str(key.key)
+    if isinstance(key, SequenceKey):
+        return str(key.idx)
+    if isinstance(key, GetAttrKey):
+        return str(key.name)
+    return str(key)
+
+
+# Mismatches
+
+
+def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None
+                  ) -> list[Callable[[str], ValueError]]:
+    """Why `prefix_tree` is no prefix of `full_tree`: one entry for each place where they differ.
+
+    Returns:
+      Functions from the name of the prefix, such as `"vmap in_axes"`, to an error that tells the
+      place and the difference. The list is empty if it is a prefix.
+
+    >>> str(prefix_errors([1, (2,)], [1, 2])[0]("spec")).splitlines()[:2]
+    ['pytree structure error: different types at key path', '    spec[1]']
+    """
+    return list(_prefix_errors((), prefix_tree, full_tree, is_leaf))
+
+
+def raise_prefix_error(name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> None:
+    """Raises the first of `prefix_errors`, if there is one."""
+    for make_error in _prefix_errors((), prefix_tree, full_tree, is_leaf):
+        raise make_error(name) from None
+
+
+def _prefix_errors(path: tuple[Any, ...], prefix: Any, full: Any, is_leaf: IsLeaf
+                   ) -> Iterator[Callable[[str], ValueError]]:
+    if is_leaf is not None and is_leaf(prefix):
+        return
+    expected = _one_level_with_keys(prefix)
+    if expected is None:
+        return
+    if type(prefix) is not type(full):
+        yield _mismatch("types", path, f"a node of type\n    {type(prefix)}\n"
+                        f"but the full tree has a value of type\n    {type(full)}.")
+        return
+    found = _one_level_with_keys(full)
+    assert found is not None
+    if len(expected[0]) != len(found[0]):
+        yield _arity_mismatch(path, type(prefix), expected[0], found[0])
+    elif not _same_metadata(expected[1], found[1]):
+        yield _mismatch("pytree metadata", path, f"a node of type\n    {type(prefix)}\n"
+                        f"with the metadata\n    {expected[1]}\nbut the full tree has one with "
+                        f"the metadata\n    {found[1]}")
+    else:
+        for (key, below), (_, full_below) in zip(expected[0], found[0], strict=True):
+            yield from _prefix_errors((*path, key), below, full_below, is_leaf)
+
+
+def _same_metadata(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception as e:
+        raise ValueError(
+            "pytree structure error: the metadata of a node must be comparable by ==, but comparing"
+            f"\n    {a}\nof type {type(a)} with\n    {b}\nof type {type(b)}\nraised "
+            f"{type(e).__name__}: {e}") from e
+
+
+def _arity_mismatch(path: tuple[Any, ...], cls: type, expected: list[Any], found: list[Any]
+                    ) -> Callable[[str], ValueError]:
+    if issubclass(cls, (list, tuple)):
+        return _mismatch(f"lengths of {cls.__name__}", path,
+                         f"a {cls.__name__} of length {len(expected)}, "
+                         f"but the full tree has one of length {len(found)}.")
+    expected_keys, found_keys = [key for key, _ in expected], [key for key, _ in found]
+    missing = [k for k in expected_keys if k not in found_keys]
+    surplus = [k for k in found_keys if k not in expected_keys]
+    return _mismatch("numbers of pytree children", path,
+                     f"a node of type\n    {cls}\nwith {len(expected)} children, but the "
+                     f"full tree has one with {len(found)}."
+                     + (f"\nMissing in the full tree: {keystr(missing, separator=' ')}"
+                        if missing else "")
+                     + (f"\nOnly in the full tree: {keystr(surplus, separator=' ')}"
+                        if surplus else ""))
+
+
+def _mismatch(what: str, path: tuple[Any, ...], details: str) -> Callable[[str], ValueError]:
+    return lambda name: ValueError(
+        f"pytree structure error: different {what} at key path\n    {name}{keystr(path)}\n"
+        f"There {name} has {details}")
+
+
+# Registration
+
+_registered: set[type] = set()
+
+
+def register_pytree_node(
+    nodetype: type,
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_with_keys_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
+) -> None:
+    """Makes objects of a type nodes of trees.
+
+    Args:
+      nodetype: the type; objects of its subclasses stay leaves.
+      flatten_func: from an object to its children and its auxiliary data, which must be hashable
+        and comparable.
+      unflatten_func: from the auxiliary data and the children to an object. The children can be
+        anything, so it should not check them.
+      flatten_with_keys_func: as `flatten_func`, with each child as a pair `(key, child)`.
+
+    Raises:
+      ValueError: the type is registered already.
+
+    >>> class Pair:
+    ...     def __init__(self, x, y):
+    ...         self.x, self.y = x, y
+    >>> register_pytree_node(Pair, lambda p: ((p.x, p.y), None), lambda _, xy: Pair(*xy))
+    >>> tree_leaves([Pair(1, 2), 3])
+    [1, 2, 3]
+    """
+    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    _registered.add(nodetype)
+
+
+def register_pytree_with_keys(
+    nodetype: type,
+    flatten_with_keys: Callable[[Any], tuple[Iterable[Any], Hashable]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
+) -> None:
+    """As `register_pytree_node`, for types whose children have names.
+
+    Args:
+      nodetype: the type.
+      flatten_with_keys: from an object to pairs `(key, child)` and its auxiliary data.
+      unflatten_func: from the auxiliary data and the children to an object.
+      flatten_func: the same without the keys, if that can be done faster.
+    """
+    if flatten_func is None:
+
+        def flatten_func(tree: Any) -> tuple[Iterable[Any], Hashable]:
+            pairs, aux = flatten_with_keys(tree)
+            return [child for _, child in pairs], aux
+
+    register_pytree_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_node_class(cls: _Class) -> _Class:
+    """Class decorator that registers a class by its methods.
+
+    They are `tree_flatten(self)` and the class method `tree_unflatten(cls, aux, children)`.
+
+    >>> @register_pytree_node_class
+    ... class Box:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    ...     def tree_flatten(self):
+    ...         return (self.x,), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, aux, children):
+    ...         return cls(*children)
+    >>> tree_map(lambda x: x + 1, Box(1)).x
+    2
+    """
+    register_pytree_node(cls, methodcaller("tree_flatten"), cls.tree_unflatten)  # type: ignore[attr-defined]
+    return cls
+
+
+def register_pytree_with_keys_class(cls: _Class) -> _Class:
+    """Class decorator that registers a class whose children have names.
+
+    Its methods are `tree_flatten_with_keys(self)`, the class method
+    `tree_unflatten(cls, aux, children)`, and perhaps `tree_flatten(self)`.
+    """
+    register_pytree_with_keys(
+        cls, methodcaller("tree_flatten_with_keys"), cls.tree_unflatten,  # type: ignore[attr-defined]
+        methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None)
+    return cls
+
+
+def register_dataclass(nodetype: _Class, data_fields: Sequence[str] | None = None,
+                       meta_fields: Sequence[str] | None = None,
+                       drop_fields: Sequence[str] = ()) -> _Class:
+    """Registers a dataclass, or a class with such attributes and constructor, as a node.
+
+    Args:
+      nodetype: the class.
+      data_fields: names of the fields that are children.
+      meta_fields: names of the fields that are auxiliary data: hashable, and static under jit.
+      drop_fields: names of fields that are left out, and so get their defaults on rebuilding.
+      For a dataclass both lists may be left out: then the fields with `static=True` in their
+      metadata (see `jax.tree.static`) are auxiliary and the others are children.
+
+    Raises:
+      TypeError: one list without the other, or none for a class that is no dataclass.
+      ValueError: a field is in both lists, in none, or does not exist.
+
+    >>> import dataclasses
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: float
+    ...     name: str = dataclasses.field(metadata={"static": True})
+    >>> tree_map(lambda x: 2 * x, Layer(1.5, "in"))
+    Layer(weight=3.0, name='in')
+    """
+    is_dataclass = isinstance(nodetype, type) and hasattr(nodetype, "__dataclass_fields__")
+    if (data_fields is None) != (meta_fields is None):
+        raise TypeError("register_dataclass: data_fields and meta_fields must both be specified "
+                        f"when either is specified. Got {data_fields=} {meta_fields=}.")
+    if data_fields is None or meta_fields is None:
+        if not is_dataclass:
+            raise TypeError("register_dataclass: data_fields and meta_fields are required when "
+                            f"nodetype is not a dataclass. Got {nodetype=}.")
+        data_fields, meta_fields = _fields_by_metadata(nodetype, drop_fields)
+    data_fields, meta_fields = list(data_fields), list(meta_fields)
+    overlap = set(data_fields) & set(meta_fields)
+    if overlap:
+        raise ValueError("data_fields and meta_fields must not overlap. Overlapping fields: "
+                         f"{overlap}.")
+    if is_dataclass:
+        _check_fields(nodetype, {*data_fields, *meta_fields}, set(drop_fields))
+    default_registry.register_dataclass_node(nodetype, data_fields, meta_fields)
+    _registered.add(nodetype)
+    return nodetype
+
+
+def _fields_by_metadata(nodetype: Any, drop_fields: Sequence[str]) -> tuple[list[str], list[str]]:
+    import dataclasses
+
+    fields = [f for f in dataclasses.fields(nodetype) if f.name not in drop_fields]
+    return ([f.name for f in fields if not f.metadata.get("static", False)],
+            [f.name for f in fields if f.metadata.get("static", False)])
+
+
+def _check_fields(nodetype: Any, given: set[str], dropped: set[str]) -> None:
+    import dataclasses
+
+    init_fields = {f.name for f in dataclasses.fields(nodetype) if f.init}
+    problems = ""
+    if missing := init_fields - given - dropped:
+        problems += f" Missing fields: {missing}. Add them to drop_fields to suppress this error."
+    if unexpected := given - init_fields:
+        problems += f" Unexpected fields: {unexpected}."
+    if problems:
+        raise ValueError("data_fields and meta_fields must include all dataclass fields with "
+                         f"``init=True`` and only them.{problems}")
+
+
+def register_static(cls: _Class) -> _Class:
+    """Class decorator that makes objects of a class nodes without leaves.
+
+    They are part of the structure: static under jit, so they must be hashable and comparable.
+
+    >>> @register_static
+    ... class Mode(str):
+    ...     pass
+    >>> tree_leaves([Mode("train"), 1])
+    [1]
+    """
+    register_pytree_node(cls, lambda obj: ((), obj), lambda obj, _: obj, lambda obj: ((), obj))
+    return cls
+
+
+register_pytree_with_keys(
+    OrderedDict,
+    lambda d: ([(DictKey(k), v) for k, v in d.items()], tuple(d)),
+    lambda keys, values: OrderedDict(zip(keys, values, strict=True)),
+    lambda d: (tuple(d.values()), tuple(d)),
+)
+
+
+def _flatten_defaultdict(d: defaultdict[Any, Any]) -> tuple[Iterable[Any], Hashable]:
+    keys = tuple(sorted(d))
+    return [d[k] for k in keys], (d.default_factory, keys)
+
+
+def _flatten_defaultdict_with_keys(d: defaultdict[Any, Any]) -> tuple[Iterable[Any], Hashable]:
+    keys = tuple(sorted(d))
+    return [(DictKey(k), d[k]) for k in keys], (d.default_factory, keys)
+
+
+register_pytree_with_keys(
+    defaultdict,
+    _flatten_defaultdict_with_keys,
+    lambda aux, values: defaultdict(aux[0], zip(aux[1], values, strict=True)),
+    _flatten_defaultdict,
+)
+
+
+# Functions as trees
+
+
+class _Opaque:
+    """Stands for a `functools.partial` inside a `Partial`: compared and hashed as its function."""
+
+    __slots__ = ("_fun",)
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self._fun = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._fun(*args, **kwargs)
+
+    def __hash__(self) -> int:
+        return hash(self._fun)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Opaque) and bool(self._fun == other._fun)
+
+    def __repr__(self) -> str:
+        return repr(self._fun)
+
+
+class Partial(functools.partial):
+    """A `functools.partial` that is a node: its arguments are children, its function is static.
+
+    So it can be given to jit as an argument or returned from it. A `functools.partial` (or another
+    Partial) given as the function is taken as a whole: the arguments it holds are static.
+
+    >>> add = Partial(lambda x, y: x + y, 1)
+    >>> tree_leaves(add), add(10)
+    ([1], 11)
+    """
+
+    def __new__(cls, func: Callable[..., Any], /, *args: Any, **kw: Any) -> Partial:
+        if isinstance(func, functools.partial):
+            func = _Opaque(func)
+        return super().__new__(cls, func, *args, **kw)
+
+
+register_pytree_node(
+    Partial,
+    lambda p: ((p.args, p.keywords), p.func),
+    lambda func, args_kw: Partial(func, *args_kw[0], **args_kw[1]),
+)
+
+
+__all__ = [
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial", "PyTreeDef",
+    "PyTreeRegistry", "SequenceKey", "all_leaves", "broadcast_prefix", "build_tree",
+    "default_registry", "flatten_one_level", "flatten_one_level_with_keys", "is_tree_node",
+    "keystr", "prefix_errors", "register_dataclass", "register_pytree_node",
+    "register_pytree_node_class", "register_pytree_with_keys", "register_pytree_with_keys_class",
+    "register_static", "tree_all", "tree_broadcast", "tree_flatten", "tree_flatten_with_path",
+    "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_reduce",
+    "tree_reduce_associative", "tree_structure", "tree_transpose", "tree_unflatten",
+    "treedef_children", "treedef_is_leaf", "treedef_tuple",
+]

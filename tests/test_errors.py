@@ -1,0 +1,121 @@
+"""Errors: their place in the class tree and what their messages tell."""
+
+import numpy as np
+import pytest
+
+from pyjx import errors
+
+
+class Aval:
+    def __init__(self, text):
+        self.text = text
+
+    def str_short(self, short_dtypes=False):
+        return self.text
+
+
+class Tracer:
+    def __init__(self, text, origin=""):
+        self.aval = Aval(text)
+        self.origin = origin
+
+    def _origin_msg(self):
+        return self.origin
+
+
+ORIGIN = "The value was made at model.py:3 (loss)."
+
+
+@pytest.mark.parametrize(
+    ("cls", "bases"),
+    [
+        (errors.JAXTypeError, (TypeError,)),
+        (errors.JAXIndexError, (IndexError,)),
+        (errors.ConcretizationTypeError, (errors.JAXTypeError,)),
+        (errors.TracerBoolConversionError, (errors.ConcretizationTypeError, TypeError)),
+        (errors.TracerArrayConversionError, (errors.JAXTypeError,)),
+        (errors.TracerIntegerConversionError, (errors.JAXTypeError,)),
+        (errors.NonConcreteBooleanIndexError, (errors.JAXIndexError,)),
+        (errors.UnexpectedTracerError, (errors.JAXTypeError,)),
+        (errors.KeyReuseError, (errors.JAXTypeError,)),
+        (errors.JaxprTypeError, (TypeError,)),
+        (errors.JaxRuntimeError, (RuntimeError,)),
+        (errors.InconclusiveDimensionOperation, (Exception,)),
+    ],
+)
+def test_class_tree(cls, bases):
+    for base in bases:
+        assert issubclass(cls, base)
+
+
+def test_conversions_to_integer_and_array_are_not_concretization_errors():
+    assert not issubclass(errors.TracerArrayConversionError, errors.ConcretizationTypeError)
+    assert not issubclass(errors.TracerIntegerConversionError, errors.ConcretizationTypeError)
+
+
+@pytest.mark.parametrize(
+    ("cls", "start", "cure"),
+    [
+        (
+            errors.ConcretizationTypeError,
+            "Abstract tracer value encountered where concrete value is expected: "
+            "traced array with shape float32[2]\n",
+            "static_argnums",
+        ),
+        (
+            errors.TracerBoolConversionError,
+            "Attempted boolean conversion of traced array with shape float32[2].\n",
+            "lax.cond",
+        ),
+        (
+            errors.TracerArrayConversionError,
+            "The numpy.ndarray conversion method __array__() was called on "
+            "traced array with shape float32[2]\n",
+            "jax.numpy",
+        ),
+        (
+            errors.TracerIntegerConversionError,
+            "The __index__() method was called on traced array with shape float32[2]\n",
+            "fori_loop",
+        ),
+        (
+            errors.NonConcreteBooleanIndexError,
+            "Array boolean indices must be concrete; got float32[2]\n",
+            "jnp.where",
+        ),
+    ],
+)
+def test_message_says_what_happened_where_and_what_to_do(cls, start, cure):
+    text = str(cls(Tracer("float32[2]", ORIGIN)))
+    assert text.startswith(start)
+    assert text.count(ORIGIN) == 1
+    assert cure in text.rsplit("\n", 1)[1]
+    assert "\n\n" not in str(cls(Tracer("float32[2]")))
+
+
+def test_concretization_error_takes_a_context():
+    text = str(errors.ConcretizationTypeError(Tracer("int32[]"), "It was the axis argument."))
+    assert text.split("\n")[1] == "It was the axis argument."
+
+
+def test_values_without_an_origin_are_described_too():
+    assert "got ndarray" in str(errors.NonConcreteBooleanIndexError(np.zeros(2)))
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [errors.JAXTypeError, errors.JAXIndexError, errors.UnexpectedTracerError, errors.KeyReuseError],
+)
+def test_plain_messages_are_kept(cls):
+    assert str(cls("the message")) == "the message"
+
+
+def test_escaped_tracer_error():
+    error = errors.escaped_tracer_error(Tracer("float32[]", ORIGIN))
+    assert isinstance(error, errors.UnexpectedTracerError)
+    text = str(error)
+    assert text.startswith("Encountered an unexpected tracer. ")
+    assert "float32[] wrapped in a Tracer" in text
+    assert ORIGIN in text
+    assert "checking_leaks" in text
+    assert "more" in str(errors.escaped_tracer_error(Tracer("float32[]", ORIGIN), "more"))
