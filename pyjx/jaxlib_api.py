@@ -181,7 +181,7 @@ def init_config_state(state: Any, name: str, value: Any, in_jit_key: bool,
         Config.__init__(state, name, value, include_in_jit_key=in_jit_key,
                         include_in_trace_context=in_trace_context)
     else:
-        Config.__init__(state, value, include_in_jit_key=in_jit_key)  # type: ignore
+        Config.__init__(state, value, include_in_jit_key=in_jit_key)
 
 
 # () -> the values of all states with in_trace_context, in this thread; None on jaxlib 0.7.

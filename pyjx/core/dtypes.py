@@ -20,8 +20,8 @@ DType = Any  # np.dtype, or an ExtendedDType
 Node = Any  # np.dtype, or int, float, complex for the weak types
 
 bfloat16: type = ml_dtypes.bfloat16
-finfo = ml_dtypes.finfo
-iinfo = ml_dtypes.iinfo
+finfo: Any = ml_dtypes.finfo
+iinfo: Any = ml_dtypes.iinfo
 
 # The dtype of the tangents of values that have none, such as integers. It has no bytes.
 float0: np.dtype[Any] = np.dtype([("float0", np.void, 0)])
@@ -109,6 +109,11 @@ _python_dtypes: tuple[dict[type, np.dtype[Any]], dict[type, np.dtype[Any]]] = (
     {bool: bool_dtype, int: np.dtype("int32"), float: _f32, complex: _c64},
     {bool: bool_dtype, int: np.dtype("int64"), float: _f64, complex: _c128},
 )
+
+
+# The same with the weak type of such a scalar.
+_python_types = tuple([{t: (d, t is not bool) for t, d in table.items()}
+                       for table in _python_dtypes])
 
 
 def python_scalar_dtype(python_type: type) -> np.dtype[Any]:
@@ -260,7 +265,14 @@ def to_numeric_dtype(dtype: Any) -> DType:
     return _signed[2] if dtype == bool_dtype else dtype
 
 
-# --- which dtypes there may be ---------------------------------------------------------------------
+# --- which dtypes there may be -------------------------------------------------------------------
+
+
+def _native(dtype: Any) -> np.dtype[Any]:
+    """The NumPy dtype that `dtype` stands for, in the machine's byte order."""
+    if not isinstance(dtype, np.dtype):
+        dtype = np.dtype(dtype)
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
@@ -274,9 +286,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
             raise ValueError("Internal: canonicalize_dtype called on extended dtype "
                              f"{dtype} with allow_extended_dtype=False")
         return dtype
-    dtype = np.dtype(dtype)
-    if not dtype.isnative:
-        dtype = dtype.newbyteorder("=")
+    dtype = _native(dtype)
     return dtype if configuration.enable_x64.value else _narrowed.get(dtype, dtype)
 
 
@@ -303,7 +313,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None,
         return dtype
     if isinstance(dtype, type) and dtype in _python_dtypes[0]:
         return python_scalar_dtype(dtype)
-    numeric = np.dtype(dtype)
+    numeric = _native(dtype)
     if numeric not in all_dtypes and numeric != float0:
         where = f" in {fun_name}" if fun_name else ""
         raise TypeError("JAX only supports number, bool, and string dtypes, got dtype "
@@ -340,6 +350,9 @@ def dtype(x: Any) -> DType:
 
 
 def _dtype_and_weak(x: Any) -> tuple[DType, bool]:
+    scalar = _python_types[configuration.enable_x64.value].get(type(x))
+    if scalar is not None:
+        return scalar
     aval = getattr(x, "aval", None)
     if aval is not None:
         return aval.dtype, aval.weak_type
@@ -349,12 +362,13 @@ def _dtype_and_weak(x: Any) -> tuple[DType, bool]:
     if isinstance(found, (np.dtype, ExtendedDType)):
         if callable(x):  # a scalar constructor such as `pyjx.numpy.float32`
             return _of_dtype_like(found)
-        if found not in all_dtypes and found != float0 and not is_extended(found):
+        narrow = canonicalize_dtype(found, True)
+        if narrow not in all_dtypes and narrow != float0 and not is_extended(narrow):
             raise _not_an_array_type(x, found)
-        return canonicalize_dtype(found, True), False
-    if is_python_scalar(x):
-        python_type = next(t for t in (bool, int, float, complex) if isinstance(x, t))
-        return python_scalar_dtype(python_type), python_type is not bool
+        return narrow, False
+    for python_type in (int, float, complex):  # instances of subclasses, such as of IntEnum
+        if isinstance(x, python_type):
+            return python_scalar_dtype(python_type), True
     if x is None:
         raise ValueError(f"Invalid argument to dtype: {x}.")
     raise TypeError(f"Cannot determine dtype of {x}")
@@ -363,7 +377,7 @@ def _dtype_and_weak(x: Any) -> tuple[DType, bool]:
 def _of_dtype_like(x: Any) -> tuple[DType, bool]:
     if x in _python_dtypes[0]:
         return python_scalar_dtype(x), x is not bool
-    found = np.dtype(x)
+    found = _native(x)
     if found != float0 and found not in all_dtypes:
         raise _not_an_array_type(x, found)
     return check_and_canonicalize_user_dtype(found, "dtype", stacklevel=5), False
@@ -380,7 +394,7 @@ def _not_an_array_type(x: Any, found: Any) -> TypeError:
 _EDGES: dict[Node, tuple[Node, ...]] = {
     bool_dtype: (int,),
     int: (_signed[0], _unsigned[0], *_small_ints),
-    **{d: () for d in (*_small_ints, *_small_floats, _c128)},
+    **dict.fromkeys((*_small_ints, *_small_floats, _c128), ()),
     **{low: (high,) for low, high in zip(_signed, (*_signed[1:], float), strict=True)},
     **{low: (high, _signed[k + 1]) if k < 3 else (high,)
        for k, (low, high) in enumerate(zip(_unsigned, (*_unsigned[1:], float), strict=True))},
@@ -391,7 +405,7 @@ _EDGES: dict[Node, tuple[Node, ...]] = {
 
 # Under strict promotion only weak types give way, and never to a lower category.
 _STRICT_EDGES: dict[Node, tuple[Node, ...]] = {
-    **{d: () for d in all_dtypes},
+    **dict.fromkeys(all_dtypes, ()),
     int: (*integer_dtypes, float),
     float: (*floating_dtypes, complex),
     complex: (*complex_dtypes,),
@@ -414,7 +428,7 @@ def _above(node: Node, strict: bool) -> frozenset[Node]:
     return found
 
 
-def _join(nodes: frozenset[Node], strict: bool) -> Node:
+def _join(nodes: tuple[Node, ...], strict: bool) -> Node:
     """The least upper bound: the common upper bound that is below all others."""
     found = _join_cache.get((nodes, strict))
     if found is None:
@@ -426,9 +440,9 @@ def _join(nodes: frozenset[Node], strict: bool) -> Node:
     return found
 
 
-def _no_promotion(nodes: frozenset[Node], strict: bool) -> TypePromotionError:
-    names = tuple(sorted([node.name if isinstance(node, np.dtype) else str(node)
-                          for node in nodes]))
+def _no_promotion(nodes: tuple[Node, ...], strict: bool) -> TypePromotionError:
+    names = tuple([node.name if isinstance(node, np.dtype) else str(node)
+                   for node in dict.fromkeys(nodes)])
     lead = f"Input dtypes {names} have no available implicit dtype promotion path"
     if strict:
         return TypePromotionError(
@@ -477,8 +491,9 @@ def promote_types(a: Any, b: Any) -> np.dtype[Any]:
     >>> promote_types("int32", "float16")
     dtype('float16')
     """
-    nodes = [x if isinstance(x, type) and x in _weak_types else np.dtype(x) for x in (a, b)]
-    return np.dtype(_join_as_narrow(frozenset(nodes)))
+    nodes = tuple([x if isinstance(x, type) and x in _weak_types else np.dtype(x)
+                   for x in (a, b)])
+    return np.dtype(_join_as_narrow(nodes))
 
 
 _result_cache: dict[Any, tuple[DType, bool]] = {}
@@ -494,21 +509,21 @@ def join_types(*types: tuple[DType, bool]) -> tuple[DType, bool]:
     found = _result_cache.get(key)
     if found is None:
         found = _join_types(types)
-        if key[1] or not any([dtype in _narrowed for dtype, _ in types]):
+        if key[1] or not any(dtype in _narrowed for dtype, _ in types):
             _result_cache[key] = found
     return found
 
 
 def _join_types(types: tuple[tuple[DType, bool], ...]) -> tuple[DType, bool]:
-    weak = all([weak for _, weak in types])
-    dtypes = frozenset([dtype for dtype, _ in types])
-    if len(dtypes) == 1 and not weak:
+    weak = all(weak for _, weak in types)
+    dtypes = tuple([dtype for dtype, _ in types])
+    if not weak and dtypes.count(dtypes[0]) == len(dtypes):
         return types[0][0], False
     if weak and not _is_strict():
         result = _join_as_narrow(dtypes)
     else:
         result = _join_as_narrow(
-            frozenset([_weak_node(dtype) if weak else dtype for dtype, weak in types]))
+            tuple([_weak_node(dtype) if weak else dtype for dtype, weak in types]))
         weak = isinstance(result, type)
         if weak:
             return python_scalar_dtype(result), True
@@ -517,11 +532,11 @@ def _join_types(types: tuple[tuple[DType, bool], ...]) -> tuple[DType, bool]:
     return result, weak and result != bool_dtype
 
 
-def _join_as_narrow(nodes: frozenset[Node]) -> Node:
+def _join_as_narrow(nodes: tuple[Node, ...]) -> Node:
     """The least upper bound; without x64, of 64 bits only if one of the nodes is."""
     result = _join(nodes, _is_strict())
     if (isinstance(result, np.dtype) and not configuration.enable_x64.value
-            and nodes.isdisjoint(_narrowed)):
+            and _narrowed.keys().isdisjoint(nodes)):
         return _narrowed.get(result, result)
     return result
 

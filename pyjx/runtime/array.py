@@ -16,8 +16,11 @@ import numpy as np
 from pyjx import jaxlib_api
 from pyjx.core import avals
 from pyjx.core.avals import ShapedArray
+from pyjx.core.trace import Tracer
 from pyjx.runtime import sharding as shardings  # noqa: F401  (gives the shardings their methods)
 from pyjx.runtime.sharding import SingleDeviceSharding, single_device_sharding
+
+jaxlib_api.initialize(Tracer)
 
 ArrayImpl = jaxlib_api.ArrayImpl
 _to_numpy = jaxlib_api.to_numpy
@@ -29,7 +32,6 @@ def _make_array_class() -> Any:
     if jaxlib_api.ARRAY_CLASS_KNOWS_TRACERS:
         jaxlib_api.ArrayBase.__module__ = "pyjx"
         return jaxlib_api.ArrayBase
-    from pyjx.core.trace import Tracer
 
     class ArrayMeta(type):
         def __instancecheck__(cls, instance: Any) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 
 from pyjx import configuration as config
 from pyjx import jaxlib_api, tree_util
-from pyjx.core import avals
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
@@ -445,6 +444,3 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
         raise ValueError("`devices` argument to `device_put_replicated must be a non-empty "
                          "sequence.")
     return device_put_sharded([x] * len(devices), devices)
-
-
-avals.aval_makers.setdefault(ArrayImpl, lambda x: x.aval)

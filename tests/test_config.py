@@ -1,0 +1,302 @@
+"""Flags: reading, setting, contexts, threads, environment variables."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from pyjx import configuration as cfg
+from pyjx.configuration import State, config
+
+
+@pytest.fixture(autouse=True)
+def _restore() -> Iterator[None]:
+    """Global values and the table of flags are as before after each test."""
+    flags = dict(cfg.states)
+    values = {state: state.get_global() for state in flags.values()}
+    yield
+    cfg.states.clear()
+    cfg.states.update(flags)
+    for state, value in values.items():
+        if state.get_global() != value:
+            state.update(value)
+
+
+def test_every_flag_can_be_read_set_and_has_its_own_environment_variable() -> None:
+    assert len(cfg.states) > 150
+    assert len({state.environ for state in cfg.states.values()}) == len(cfg.states)
+    for name, state in cfg.states.items():
+        assert getattr(config, name) == config.read(name) == config.values[name] == state.value
+        assert getattr(cfg, name.removeprefix("jax_").removeprefix("pyjx_")) is state
+        config.update(name, state.value)
+    assert set(config.meta) == set(cfg.states)
+    assert set(cfg.states) <= set(dir(config))
+
+
+@pytest.mark.parametrize(("name", "default"), [
+    ("jax_enable_x64", False), ("jax_threefry_partitionable", True),
+    ("jax_default_prng_impl", "threefry2x32"), ("jax_default_matmul_precision", None),
+    ("jax_numpy_dtype_promotion", "standard"), ("jax_numpy_rank_promotion", "allow"),
+    ("jax_transfer_guard", None), ("jax_compilation_cache_max_size", -1),
+    ("jax_persistent_cache_min_compile_time_secs", 1.0), ("check_vma", False),
+    ("jax_cpu_collectives_implementation", "gloo"), ("jax_explicit_x64_dtypes", "warn"),
+    ("jax_pyjx_outline", "auto"), ("jax_pyjx_strict_indices", False), ("jax_pyjx_cache", True),
+    ("jax_pyjx_cache_dir", None), ("jax_pyjx_cache_max_bytes", 2 * 2**30),
+])
+def test_defaults(name: str, default: object) -> None:
+    assert cfg.states[name].default == default
+
+
+def test_update_is_seen_everywhere_and_by_other_threads() -> None:
+    config.update("jax_enable_x64", True)
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(config.jax_enable_x64))
+    thread.start()
+    thread.join()
+    assert seen == [True]
+    assert config.x64_enabled and cfg.enable_x64.value and config.read("jax_enable_x64")
+
+
+def test_a_context_is_of_its_thread_and_wins_over_the_global_value() -> None:
+    seen = []
+    with cfg.enable_x64(True):
+        thread = threading.Thread(target=lambda: seen.append(cfg.enable_x64.value))
+        thread.start()
+        thread.join()
+        config.update("jax_enable_x64", False)
+        assert cfg.enable_x64.value
+    assert seen == [False]
+    assert not cfg.enable_x64.value
+
+
+def test_contexts_nest_and_can_be_entered_again() -> None:
+    strict = cfg.numpy_dtype_promotion("strict")
+    for _ in range(2):
+        with strict:
+            with cfg.numpy_dtype_promotion("standard"), strict:
+                assert cfg.numpy_dtype_promotion.value == "strict"
+            assert cfg.numpy_dtype_promotion.value == "strict"
+    assert cfg.numpy_dtype_promotion.value == "standard"
+
+
+def test_a_context_ends_with_an_error() -> None:
+    with pytest.raises(KeyError), cfg.debug_nans(True):
+        raise KeyError
+    assert cfg.debug_nans.value is False
+
+
+def test_a_context_as_a_decorator() -> None:
+    @cfg.enable_x64(True)
+    def f(x: int, *, y: int) -> tuple[bool, int]:
+        "doc"
+        return cfg.enable_x64.value, x + y
+
+    assert f(1, y=2) == (True, 3)
+    assert (f.__name__, f.__doc__) == ("f", "doc")
+    assert not cfg.enable_x64.value
+
+
+@pytest.mark.parametrize("state", [cfg.enable_x64, cfg.log_compiles, cfg.check_tracer_leaks,
+                                   cfg.disable_jit, cfg.no_tracing])
+def test_boolean_contexts_mean_true_without_an_argument(state: State) -> None:
+    with state():
+        assert state.value is True
+    assert state.value is False
+
+
+def test_disable_jit_by_keyword_and_checking_leaks() -> None:
+    with cfg.disable_jit(disable=True):
+        assert config.jax_disable_jit
+        with cfg.disable_jit(disable=False):
+            assert not config.jax_disable_jit
+    with cfg.checking_leaks():
+        assert config.jax_check_tracer_leaks
+
+
+def test_other_contexts_need_an_argument() -> None:
+    with pytest.raises(TypeError, match="Context manager for numpy_rank_promotion config option "
+                                        "requires an argument"):
+        cfg.numpy_rank_promotion()
+
+
+@pytest.mark.parametrize(("name", "value", "message"), [
+    ("jax_default_matmul_precision", "foo", r"new enum value must be None or in \['default'"),
+    ("jax_numpy_rank_promotion", None, r"new enum value must be in \['allow', 'warn', 'raise'\]"),
+    ("jax_num_cpu_devices", "a", "new int config value must be None or of type int, got a"),
+    ("jax_compilation_cache_max_size", 1.5, "must be None or of type int, got 1.5"),
+    ("jax_persistent_cache_min_compile_time_secs", "x", "must be None or of type float"),
+    ("jax_compilation_cache_dir", 4, "new string config value must be None or of type str"),
+    ("jax_enable_x64", "maybe", "must be True or False, got 'maybe' for jax_enable_x64"),
+    ("jax_default_device", 3, "jax.default_device must be passed either a Device object"),
+])
+def test_values_that_a_flag_cannot_take(name: str, value: object, message: str) -> None:
+    before = config.read(name)
+    with pytest.raises(ValueError, match=message):
+        config.update(name, value)
+    with pytest.raises(ValueError, match=message):
+        cfg.states[name](value)
+    assert config.read(name) == before
+
+
+def test_values_that_are_converted_or_taken_as_they_are() -> None:
+    config.update("jax_enable_x64", "off")
+    assert config.jax_enable_x64 is False
+    config.update("jax_enable_custom_prng", 1)
+    assert config.jax_enable_custom_prng is True
+    config.update("jax_persistent_cache_min_compile_time_secs", 2)
+    assert config.jax_persistent_cache_min_compile_time_secs == 2
+    config.update("jax_default_device", "cpu")
+    assert config.jax_default_device == "cpu"
+    with cfg.default_matmul_precision(None):
+        assert config.jax_default_matmul_precision is None
+
+
+def test_unknown_flags() -> None:
+    with pytest.raises(AttributeError, match="Unrecognized config option: jax_foo"):
+        config.update("jax_foo", 1)
+    with pytest.raises(AttributeError, match="Unrecognized config option: jax_foo"):
+        config.read("jax_foo")
+    with pytest.raises(AttributeError, match="'Config' object has no attribute 'jax_foo'"):
+        _ = config.jax_foo
+    with pytest.raises(AttributeError, match="config.update"):
+        config.jax_enable_x64 = True
+
+
+def test_a_state_has_no_truth_value() -> None:
+    with pytest.raises(TypeError, match="State.value"):
+        bool(cfg.enable_x64)
+    assert repr(cfg.enable_x64) == "<State jax_enable_x64=False>"
+    assert cfg.enable_x64.__name__ == "enable_x64"
+
+
+def test_the_transfer_guard_sets_all_directions() -> None:
+    directions = (cfg.transfer_guard_host_to_device, cfg.transfer_guard_device_to_device,
+                  cfg.transfer_guard_device_to_host)
+    with cfg.transfer_guard_device_to_host("log"):
+        with cfg.transfer_guard("disallow"):
+            assert [state.value for state in directions] == ["disallow"] * 3
+        assert [state.value for state in directions] == [None, None, "log"]
+    config.update("jax_transfer_guard", "allow")
+    assert [state.value for state in directions] == ["allow"] * 3
+    with pytest.raises(ValueError, match="new enum value"):
+        cfg.transfer_guard("never")
+
+
+def test_guards_reach_jaxlib() -> None:
+    from jaxlib import _jax
+
+    local = _jax.guard_lib.thread_local_state()
+    with cfg.transfer_guard_host_to_device("disallow_explicit"):
+        level = _jax.guard_lib.TransferGuardLevel.DISALLOW_EXPLICIT
+        assert local.host_to_device == level
+    assert local.host_to_device is None
+    with cfg.array_garbage_collection_guard("log"):
+        assert local.garbage_collect_array == _jax.guard_lib.GarbageCollectionGuardLevel.LOG
+
+
+def test_x64_reaches_jaxlib_0_7() -> None:
+    from jaxlib import _jax
+
+    if not hasattr(_jax.jax_jit, "get_enable_x64"):
+        pytest.skip("later versions of jaxlib read the state itself")
+    assert not _jax.jax_jit.get_enable_x64()
+    with cfg.enable_x64(True):
+        assert _jax.jax_jit.get_enable_x64()
+    assert not _jax.jax_jit.get_enable_x64()
+
+
+def test_the_logging_level_and_logged_modules() -> None:
+    config.update("jax_logging_level", "ERROR")
+    assert logging.getLogger("pyjx").level == logging.ERROR
+    config.update("jax_logging_level", "NOTSET")
+    config.update("jax_debug_log_modules", "pyjx.some_module, pyjx.other")
+    logger = logging.getLogger("pyjx.some_module")
+    assert logger.level == logging.DEBUG and len(logger.handlers) == 1
+
+
+@pytest.mark.parametrize("state", [
+    cfg.enable_x64, cfg.numpy_dtype_promotion, cfg.default_matmul_precision, cfg.debug_nans,
+    cfg.default_prng_impl, cfg.random_seed_offset, cfg.outline, cfg.strict_indices,
+    cfg.default_device, cfg.explicit_x64_dtypes, cfg.optimization_level])
+def test_flags_that_change_the_program_are_part_of_the_trace_context(state: State) -> None:
+    others = {"jax_numpy_dtype_promotion": "strict", "jax_default_matmul_precision": "highest",
+              "jax_default_prng_impl": "rbg", "jax_random_seed_offset": 7,
+              "jax_pyjx_outline": "on", "jax_default_device": "cpu",
+              "jax_explicit_x64_dtypes": "allow", "jax_optimization_level": "O1"}
+    before = cfg.trace_context()
+    with state(others.get(state.flag, True)):
+        assert cfg.trace_context() != before
+    assert cfg.trace_context() == before == cfg._trace_context()
+
+
+def test_logging_does_not_change_the_trace_context() -> None:
+    before = cfg.trace_context()
+    with cfg.log_compiles(True):
+        assert cfg.trace_context() == before
+    old = cfg.trace_state.swap_local("a trace")
+    assert cfg.trace_context() == before
+    cfg.trace_state.set_local(old)
+
+
+def test_user_contexts() -> None:
+    context = cfg.make_user_context(default_value=3)
+    before = cfg.trace_context()
+    with context(5):
+        assert context.value == 5
+        assert cfg.trace_context() != before
+    assert context.value == 3
+    assert cfg.trace_context() == before
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), [
+    (bool, "1", True), (bool, "True", True), (bool, "on", True), (bool, "0", False),
+    (bool, "FALSE", False), (bool, "no", False), (int, "-3", -3), (float, "0.5", 0.5),
+    (str, "a b", "a b"), (("x", "y"), "y", "y"),
+])
+def test_environment_variables(monkeypatch: pytest.MonkeyPatch, kind: type, text: str,
+                               value: object) -> None:
+    monkeypatch.setenv("JAX_SOME_FLAG", text)
+    assert State("jax_some_flag", kind, None).value == value
+
+
+@pytest.mark.parametrize(("kind", "text", "message"), [
+    (bool, "2", "invalid truth value '2' for environment 'JAX_SOME_FLAG'"),
+    (bool, "", "invalid truth value ''"),
+    (int, "x", 'Invalid value "x" for JAX flag jax_some_flag: .* JAX_SOME_FLAG .* of type int'),
+    (float, "", 'Invalid value ""'),
+    (("x", "y"), "z", r"""Invalid value "z" for JAX flag jax_some_flag: .* in \['x', 'y'\]"""),
+])
+def test_bad_environment_variables(monkeypatch: pytest.MonkeyPatch, kind: type, text: str,
+                                   message: str) -> None:
+    monkeypatch.setenv("JAX_SOME_FLAG", text)
+    with pytest.raises(ValueError, match=message):
+        State("jax_some_flag", kind, None)
+
+
+def test_environment_variables_are_read_at_import() -> None:
+    code = ("from pyjx.configuration import config as c; print(c.jax_enable_x64, "
+            "c.jax_numpy_rank_promotion, c.jax_pyjx_outline, c.jax_pyjx_cache, "
+            "c.jax_transfer_guard_device_to_host)")
+    environ = {"JAX_ENABLE_X64": "true", "JAX_NUMPY_RANK_PROMOTION": "raise",
+               "PYJX_OUTLINE": "off", "PYJX_CACHE": "0", "JAX_TRANSFER_GUARD": "log"}
+    import os
+
+    run = subprocess.run([sys.executable, "-c", code], env={**os.environ, **environ},
+                         capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["True", "raise", "off", "False", "log"]
+
+
+def test_absl_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("absl.flags")
+    monkeypatch.setattr(sys, "argv", ["prog", "--jax_enable_x64", "--other=3",
+                                      "--jax_numpy_rank_promotion=warn", "--nojax_pyjx_cache"])
+    config.parse_flags_with_absl()
+    config.config_with_absl()  # a second time: nothing
+    assert config.jax_enable_x64
+    assert config.jax_numpy_rank_promotion == "warn"
+    assert not config.jax_pyjx_cache
