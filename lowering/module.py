@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import RULES, Block
+from lowering.locations import Locations
 from lowering.types import tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -36,10 +37,11 @@ class Lowered:
 class Module:
     """The functions of a module as they are written."""
 
-    __slots__ = ("_by_jaxpr", "_names", "const_args", "functions", "platform")
+    __slots__ = ("_by_jaxpr", "_names", "const_args", "functions", "locations", "platform")
 
-    def __init__(self, platform: str) -> None:
+    def __init__(self, platform: str, locations: Locations | None = None) -> None:
         self.platform = platform
+        self.locations = locations
         self.functions: list[str] = []
         self.const_args: list[Any] = []
         self._names: set[str] = {"main"}
@@ -95,7 +97,9 @@ class Module:
 
 def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
     """Write the equations of `jaxpr`; the names of its inputs are in `env`."""
+    locations = b.module.locations
     for eqn in jaxpr.eqns:
+        start = len(b.lines)
         operands = [
             env[v] if type(v) is not Literal else b.constant(v.val, v.aval) for v in eqn.invars
         ]
@@ -107,6 +111,8 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
             env[eqn.outvars[0]] = out
         else:
             env.update(zip(eqn.outvars, out, strict=True))
+        if locations is not None:
+            locations.mark(b.lines, start, eqn)
     return [
         env[v] if type(v) is not Literal else b.constant(v.val, v.aval) for v in jaxpr.outvars
     ]
@@ -182,7 +188,7 @@ FAMILIES: tuple[str, ...] = (
 
 def lower(
     closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
-    donated: Sequence[bool] = (),
+    donated: Sequence[bool] = (), locations: int = 0,
 ) -> Lowered:
     """The StableHLO module of a jaxpr. The same jaxpr gives the same text.
 
@@ -191,9 +197,11 @@ def lower(
       name: the module is called `jit_<name>`.
       platform: `cpu`, `cuda` or `tpu`, for the rules that differ.
       donated: for each argument, whether its memory may be reused for a result.
+      locations: how many of the user's stack frames each operation's location has; 0 for none.
     """
     _load_families()
-    module = Module(platform)
+    places = Locations(name, locations) if locations else None
+    module = Module(platform, places)
     jaxpr = closed.jaxpr
     small = [np.asarray(c).nbytes <= INLINE_CONSTANT_BYTES if isinstance(c, np.ndarray) else False
              for c in closed.consts]
@@ -210,6 +218,8 @@ def lower(
         f"module @{module_name} attributes {{mhlo.num_partitions = 1 : i32, "
         f"mhlo.num_replicas = 1 : i32}} {{\n{body}\n}}\n"
     )
+    if places is not None:
+        text += "\n".join([*places.lines, ""])
     return Lowered(text, consts)
 
 

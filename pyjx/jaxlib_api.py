@@ -23,11 +23,11 @@ import numpy as np
 # Before jaxlib is loaded: only warnings and errors of XLA's C++ log reach the user.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-import jaxlib  # noqa: E402
-from jaxlib import _jax  # noqa: E402
+import jaxlib
+from jaxlib import _jax
 
 try:
-    from jaxlib import _hlo  # type: ignore[attr-defined]
+    from jaxlib import _hlo
 except ImportError:  # jaxlib < 0.8 has these classes in _jax
     _hlo = _jax
 
@@ -93,9 +93,10 @@ def refuse_jax() -> None:
             "This process has imported jax; import pyjx in another one."
         )
     if not any(finder is _RefuseJax for finder in sys.meta_path):
-        sys.meta_path.insert(0, _RefuseJax)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _RefuseJax)
     # C++ looks this up for every array it makes; None fails at once, without any search.
-    sys.modules["jax._src.sharding_impls"] = None  # type: ignore[assignment]
+    modules: Any = sys.modules
+    modules["jax._src.sharding_impls"] = None
 
 
 @contextmanager
@@ -118,13 +119,17 @@ def _answer_imports(names: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
                 sys.modules[name] = old
 
 
-def initialize(tracer_class: type) -> None:
+def initialize(tracer_class: Any) -> None:
     """Tell C++ which class the tracers have; call it once, before the first array is made."""
     refuse_jax()
     if hasattr(_jax, "set_tracer_class"):
         _jax.set_tracer_class(tracer_class)
-    if not hasattr(tracer_class, "_is_traced_array"):  # read by isinstance(x, ArrayBase)
-        tracer_class._is_traced_array = True  # type: ignore[attr-defined]
+    tracer_class._is_traced_array = _is_traced_array
+
+
+def _is_traced_array(tracer: Any) -> bool:
+    """Called by C++ for `isinstance(tracer, ArrayBase)`."""
+    return True
 
 
 def set_check_pspec(check_pspec: Callable[..., None], spec: Any) -> None:
@@ -272,10 +277,10 @@ def compile_and_load(client: Any, program: Any, devices: Any, options: Any,
                      host_callbacks: Sequence[Any] = ()) -> Any:
     """Compile StableHLO (text, bytecode or an MLIR module) for a `DeviceList`.
 
-    Programs with host callbacks must be MLIR modules: C++ takes no text there.
+    Programs with host callbacks must be MLIR modules: newer versions take no text there.
     """
     if host_callbacks:
-        if isinstance(program, (str, bytes)):
+        if isinstance(program, (str, bytes)) and JAXLIB_VERSION >= (0, 8):
             program = parse_module(program)
         return client.compile_and_load(program, devices, options, list(host_callbacks))
     return client.compile_and_load(program, devices, options)
@@ -288,7 +293,7 @@ def deserialize_executable(client: Any, blob: bytes, devices: Any, options: Any)
 
 def serialize_executable(client: Any, executable: Any) -> bytes:
     """The executable as bytes, valid for the same jaxlib on the same kind of host."""
-    return client.serialize_executable(executable)  # type: ignore[no-any-return]
+    return client.serialize_executable(executable)
 
 
 def set_effort(build_options: Any, level: str, memory_level: str, time_effort: float,
@@ -333,6 +338,19 @@ def parse_module(program: str | bytes) -> Any:
 
     with mlir_context():
         return ir.Module.parse(program)
+
+
+def to_xla_computation(program: str | bytes) -> Any:
+    """The program as an (unoptimised) HLO computation."""
+    return _jax.mlir.mlir_module_to_xla_computation(program, use_tuple_args=False,
+                                                    return_tuple=False)
+
+
+def hlo_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
+    """XLA's cost estimates for an HLO computation."""
+    analysis = _jax if hasattr(_jax, "hlo_module_cost_analysis") else _hlo
+    return analysis.hlo_module_cost_analysis(
+        client, computation.as_hlo_module())
 
 
 def register_custom_call(name: str, handler: Any, platform: str, api_version: int = 1) -> None:
@@ -414,6 +432,11 @@ def batched_device_put(aval: Any, sharding: Any, shards: Sequence[Any], devices:
     With `alias` the array may share the memory of the host buffers for as long as it lives, so
     nobody may write to them any more. Without it they are read before the call returns.
     """
+    if not alias and len(devices) > 1:
+        # C++ cannot copy the same host memory to several devices during the call.
+        copies = {id(s): s.copy() if isinstance(s, np.ndarray) else s for s in shards}
+        shards = [copies[id(s)] for s in shards]
+        alias = True
     return _batched_device_put(aval, sharding, shards, devices, committed, False,
                                _ZERO_COPY if alias else _COPY_NOW, True)
 
@@ -424,7 +447,7 @@ batched_block_until_ready = _jax.batched_block_until_ready
 def copy_arrays(arrays: Sequence[Any], device_lists: Sequence[Any], shardings: Sequence[Any],
                 semantics: Sequence[Any]) -> list[Any]:
     """Copy arrays between devices (or memories) with the same layout of shards."""
-    return _jax.batched_copy_array_to_devices_with_sharding(  # type: ignore[no-any-return]
+    return _jax.batched_copy_array_to_devices_with_sharding(
         arrays, device_lists, shardings, semantics)
 
 
@@ -443,7 +466,7 @@ def commit(array: Any, sharding: Any, committed: bool = True) -> Any:
 
 def to_numpy(array: Any) -> np.ndarray[Any, Any]:
     """A read-only NumPy view (or copy, from an accelerator) of an array with one local buffer."""
-    return array._single_device_array_to_np_array_did_copy()[0]  # type: ignore[no-any-return]
+    return array._single_device_array_to_np_array_did_copy()[0]
 
 
 _DLPACK_HAS_VERSION = "max_version" in (_jax.buffer_to_dlpack_managed_tensor.__doc__ or "")
@@ -481,6 +504,6 @@ pytree_treedef_tuple = getattr(pytree, "treedef_tuple", None) or pytree.tuple
 def pytree_is_node(registry: Any, typ: type, registered: set[type]) -> bool:
     """Whether a type is a node; `registered` has the custom ones, for jaxlib < 0.10."""
     if hasattr(registry, "is_node"):
-        return registry.is_node(typ)  # type: ignore[no-any-return]
+        return registry.is_node(typ)
     return (typ in registered or typ in (tuple, list, dict, type(None))
             or (issubclass(typ, tuple) and hasattr(typ, "_fields")))

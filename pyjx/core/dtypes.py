@@ -570,3 +570,15 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     if weak:
         found = _default_of(found)
     return (found, weak) if return_weak_type_flag else found
+
+
+def dtype_of_short_name(text: str) -> Any:
+    """The dtype that `f32`, `bf16`, `bool` or a full name such as `float32` stands for, or None.
+
+    >>> dtype_of_short_name("bf16")
+    dtype(bfloat16)
+    """
+    for candidate in all_dtypes:
+        if text in (short_dtype_name(candidate), name(candidate)):
+            return candidate
+    return None

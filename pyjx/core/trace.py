@@ -323,7 +323,7 @@ class JaxprTrace(Trace):
         return ClosedJaxpr(jaxpr, [self.consts[k] for k in self.const_vars])
 
 
-literal_types = frozenset(aval_makers)  - {np.ndarray}
+literal_types = frozenset(aval_makers) - {np.ndarray}
 
 
 @contextmanager
@@ -338,6 +338,29 @@ def recording(trace: JaxprTrace) -> Iterator[None]:
         finally:
             state.dynamic = saved
             configuration.trace_state.set_local(flag)
+
+
+@contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Run operations on plain values at once, even while a function is being traced.
+
+    >>> import pyjx as jax
+    >>> @jax.jit
+    ... def f(x):
+    ...     with jax.ensure_compile_time_eval():
+    ...         n = int(jax.numpy.arange(3).sum())
+    ...     return x * n
+    >>> f(2.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
+    saved = state.dynamic
+    state.dynamic = eager_trace
+    flag = configuration.trace_state.swap_local(None)
+    try:
+        yield
+    finally:
+        state.dynamic = saved
+        configuration.trace_state.set_local(flag)
 
 
 def trace_to_jaxpr(

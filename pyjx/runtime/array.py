@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -44,13 +45,20 @@ def _make_array_class() -> Any:
 Array: Any = _make_array_class()
 
 
-class Shard(NamedTuple):
-    """The part of an array on one device: `data` is None where the device is another process's."""
+class Shard:
+    """The part of an array on one device.
 
-    device: Any
-    index: tuple[slice, ...]
-    replica_id: int
-    data: Any
+    `index` is where the part is in the array; parts of equal index differ in `replica_id`;
+    `data` is the part, or None where the device is another process's.
+    """
+
+    __slots__ = ("data", "device", "index", "replica_id")
+
+    def __init__(self, device: Any, index: tuple[slice, ...], replica_id: int, data: Any) -> None:
+        self.device = device
+        self.index = index
+        self.replica_id = replica_id
+        self.data = data
 
     def __repr__(self) -> str:
         return (f"Shard(device={self.device!r}, index={self.index}, "
@@ -69,7 +77,7 @@ def value(self: Any) -> np.ndarray[Any, Any]:
     """The elements as a read-only NumPy array: a view on the CPU, else a copy that is kept."""
     kept = self._npy_value
     if kept is not None:
-        return kept  # type: ignore[no-any-return]
+        return kept
     if type(self._sharding) is SingleDeviceSharding:
         try:
             array, copied = self._single_device_array_to_np_array_did_copy()
@@ -81,7 +89,7 @@ def value(self: Any) -> np.ndarray[Any, Any]:
     if copied:
         array.flags.writeable = False
         self._npy_value = array
-    return array  # type: ignore[no-any-return]
+    return array
 
 
 def _gather(self: Any) -> np.ndarray[Any, Any]:
@@ -144,13 +152,14 @@ def _bool(self: Any) -> bool:
 
 def _index(self: Any) -> int:
     aval = self.aval
-    if aval.ndim or aval.dtype.kind not in "iuV" or aval.dtype.kind == "V" and not _is_int(aval):
+    if aval.ndim or not _is_int(aval.dtype):
         raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
     return int(value(self).item())
 
 
-def _is_int(aval: Any) -> bool:
-    return "int" in aval.dtype.name  # int4 and its like are NumPy dtypes of kind V
+def _is_int(dtype: Any) -> bool:
+    kind = dtype.kind
+    return kind in "iu" or (kind == "V" and "int" in dtype.name)  # int4 and its like
 
 
 def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -166,6 +175,7 @@ def _item(self: Any, *args: Any) -> Any:
     """One element as a Python scalar: the only one, or that at a flat or full index."""
     if not args:
         if self.aval.size != 1:
+            _raise_if_deleted(self)
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return value(self).item()
     if len(args) == 1 and isinstance(args[0], tuple):
@@ -183,7 +193,7 @@ def _len(self: Any) -> int:
     shape = self.aval.shape
     if not shape:
         raise TypeError("len() of unsized object")
-    return shape[0]  # type: ignore[no-any-return]
+    return shape[0]
 
 
 def _iter(self: Any) -> Iterator[Any]:
@@ -211,7 +221,7 @@ def _rows_on_cpu(self: Any, aval: ShapedArray, sharding: Any) -> Iterator[Any]:
 def _reversed(self: Any) -> Iterator[Any]:
     if not self.aval.shape:
         raise TypeError("iteration over a 0-d array")
-    return (self[i] for i in range(self.aval.shape[0] - 1, -1, -1))
+    return iter(list(self)[::-1])
 
 
 # ---- text ---------------------------------------------------------------------------------
@@ -235,9 +245,8 @@ def _repr(self: Any) -> str:
                            max_line_width=width)
     tail = _dtype_text(aval)
     last_line = len(body) - body.rfind("\n") - 1
-    if body.rfind("\n") < 0:
-        last_line += len("Array(")
-    separator = " " if last_line + len(tail) + 1 <= width else "\n" + " " * len("Array(")
+    # JAX indents the dtype that would not fit, but breaks no line.
+    separator = " " if last_line + len(tail) + 3 <= width else " " * len("Array(")
     return f"Array({body},{separator}{tail}"
 
 
@@ -265,7 +274,8 @@ def _device(self: Any) -> Any:
 
 def _devices(self: Any) -> set[Any]:
     """The devices which hold (parts of) the array."""
-    return self._sharding.device_set  # type: ignore[no-any-return]
+    _raise_if_deleted(self)
+    return self._sharding.device_set
 
 
 def _shards(self: Any, everywhere: bool) -> list[Shard]:
@@ -291,7 +301,7 @@ def _global_shards(self: Any) -> list[Shard]:
     """The parts on all devices; `data` is None for those of other processes."""
     _raise_if_deleted(self)
     if self.is_fully_addressable:
-        return self.addressable_shards  # type: ignore[no-any-return]
+        return self.addressable_shards
     return _shards(self, everywhere=True)
 
 
@@ -336,23 +346,25 @@ _DL_CPU, _DL_CUDA, _DL_ROCM = 1, 2, 10
 def _dlpack_device(self: Any) -> tuple[Any, int]:
     """DLPack's (device type, device number)."""
     if type(self._sharding) is not SingleDeviceSharding:
-        raise BufferError("__dlpack__ only supported for unsharded arrays.")
-    from enum import IntEnum
-
+        raise BufferError(
+            "to_dlpack can only pack a dlpack tensor from an array on a singular device, but an "
+            f"array with a Sharding over {self._sharding.num_devices} devices was provided.")
     device = self._sharding._device
     platform = device.platform
     kinds = {"cpu": _DL_CPU, "gpu": _DL_CUDA, "cuda": _DL_CUDA, "rocm": _DL_ROCM}
     if platform not in kinds:
         raise BufferError(f"Cannot export arrays on platform {platform} through DLPack; copy the "
                           "array to the host first.")
-    global _device_types
-    if _device_types is None:
-        _device_types = IntEnum("DLDeviceType", {"kDLCPU": 1, "kDLCUDA": 2, "kDLROCM": 10})
     number = 0 if platform == "cpu" else device.local_hardware_id or 0
-    return _device_types(kinds[platform]), number
+    return _device_types()(kinds[platform]), number
 
 
-_device_types: Any = None
+@lru_cache(maxsize=1)
+def _device_types() -> Any:
+    from enum import IntEnum
+
+    return IntEnum("DLDeviceType", [("kDLCPU", _DL_CPU), ("kDLCUDA", _DL_CUDA),
+                                    ("kDLROCM", _DL_ROCM)])
 
 
 def _dlpack(self: Any, *, stream: Any = None, max_version: tuple[int, int] | None = None,
@@ -379,7 +391,8 @@ def _rebuild(fun: Callable[..., Any], args: Any, state: Any, aval_state: dict[st
 
 
 def _reduce(self: Any) -> Any:
-    fun, args, state = value(self).__reduce__()  # type: ignore[misc]
+    reduced: Any = value(self).__reduce__()
+    fun, args, state = reduced
     return _rebuild, (fun, args, state, {"weak_type": self.aval.weak_type})
 
 
@@ -396,11 +409,17 @@ def _setitem(self: Any, index: Any, new: Any) -> None:
     )
 
 
-def _check_and_rearrange(self: Any, arrays: Sequence[Any], sharding: Any, aval: Any
-                         ) -> Sequence[Any]:
-    """Called by C++ for arrays made of shards: order them as the sharding's devices are."""
+def _check_and_rearrange(*arguments: Any) -> Sequence[Any]:
+    """Called by C++ for arrays made of shards: order them as the sharding's devices are.
+
+    Newer versions pass `(arrays, sharding, aval)`, older ones the array before them.
+    """
+    arrays, sharding, aval = arguments[-3:]
     by_device = {a._sharding._device: a for a in arrays}
     wanted = sharding._addressable_device_assignment
+    if len(arrays) != len(wanted):
+        raise ValueError(f"Expected {len(wanted)} per-device arrays (this is how many devices are "
+                         f"addressable by the sharding), but got {len(arrays)}")
     if len(arrays) != len(by_device) or set(by_device) != set(wanted):
         raise ValueError(
             f"Addressable devices and per-device arrays devices do not match. Sharding contains "
@@ -474,12 +493,15 @@ _METHODS: dict[str, Any] = {
 
 def _install() -> None:
     for name, getter in _PROPERTIES.items():
-        setattr(ArrayImpl, name, property(getter))
+        descriptor = property(getter)
+        setattr(ArrayImpl, name, descriptor)
+        if hasattr(descriptor, "__set_name__"):  # for the error of an assignment
+            descriptor.__set_name__(ArrayImpl, name)
     for name, method in _METHODS.items():
         method.__name__ = name
         method.__qualname__ = f"Array.{name}"
         setattr(ArrayImpl, name, method)
-    ArrayImpl.__hash__ = None  # type: ignore[assignment]
+    ArrayImpl.__hash__ = None
     ArrayImpl.__array_priority__ = 100
     avals.aval_makers[ArrayImpl] = attrgetter("aval")
 

@@ -7,6 +7,7 @@ tpu, cuda, rocm, cpu; the flag `jax_platforms` ("cpu", "cuda,cpu", "gpu") overri
 
 from __future__ import annotations
 
+import copyreg
 import glob
 import os
 import sys
@@ -221,15 +222,14 @@ def _start(platform: str, explicit: bool) -> Any:
 
 
 def _requested() -> tuple[str, ...] | None:
-    """The platforms that the flag asks for, aliases resolved; None if it asks for none."""
+    """The names that the flag asks for; None if it asks for none."""
     names = config.platforms.value or config.platform_name.value
-    if not names:
-        return None
-    found: list[str] = []
-    for name in names.split(","):
-        name = name.strip()
-        found += [p for p in _ALIASES.get(name, (name,)) if p not in found]
-    return tuple(found)
+    return tuple(name.strip() for name in names.split(",")) if names else None
+
+
+def _is_requested(platform: str) -> bool:
+    names = _requested()
+    return names is None or any(platform in _ALIASES.get(name, (name,)) for name in names)
 
 
 def _start_default() -> Any:
@@ -238,22 +238,34 @@ def _start_default() -> Any:
     with _lock:
         if _default_client is not None:
             return _default_client
-        requested = _requested()
-        for platform in requested or (*(p.platform for p in _PLUGINS), "cpu"):
-            client = _start(platform, explicit=requested is not None)
-            if client is not None:
-                if requested is None and platform == "cpu":
-                    _warn_of_unused_hardware()
-                _default_client = client
-                return client
-            if requested and platform not in _ALIASES["gpu"]:
-                break  # each named platform must start
-        names = requested or ("cpu",)
-        raise RuntimeError(
-            f"Unable to initialize backend '{names[0]}': {_failures.get(names[0], 'not found')} "
-            f"(platforms requested: {config.platforms.value or names[0]}; set JAX_PLATFORMS='' or "
-            "jax_platforms=None to choose a backend automatically)"
-        )
+        names = _requested()
+        if names is None:
+            _default_client = _start_best()
+            return _default_client
+        for name in names:  # each of them must start
+            clients = [_start(p, explicit=True) for p in _ALIASES.get(name, (name,))]
+            client = next((c for c in clients if c is not None), None)
+            if client is None:
+                platform = _ALIASES.get(name, (name,))[0]
+                raise RuntimeError(
+                    f"Unable to initialize backend '{platform}': {_failures[platform]} (platforms "
+                    f"requested: {','.join(names)}; set JAX_PLATFORMS='' or jax_platforms=None to "
+                    "choose a backend automatically)"
+                )
+            _default_client = _default_client or client
+        return _default_client
+
+
+def _start_best() -> Any:
+    for plugin in _PLUGINS:
+        client = _start(plugin.platform, explicit=False)
+        if client is not None:
+            return client
+    _warn_of_unused_hardware()
+    client = _start("cpu", explicit=True)
+    if client is None:
+        raise RuntimeError(f"Unable to initialize backend 'cpu': {_failures['cpu']}")
+    return client
 
 
 def _warn_of_unused_hardware() -> None:
@@ -264,15 +276,15 @@ def _warn_of_unused_hardware() -> None:
             warnings.warn(
                 f"A {plugin.hardware} may be present, but pyjx falls back to the CPU: "
                 f"{_failures[plugin.platform]}",
-                stacklevel=5,
+                stacklevel=6,
             )
 
 
 def report() -> dict[str, str]:
     """Why each platform that is not in use is missing, by its name (`cpu` always starts)."""
     with _lock:
-        for plugin in _PLUGINS:
-            if _requested() is None:
+        if _requested() is None:
+            for plugin in _PLUGINS:
                 _start(plugin.platform, explicit=False)
         return dict(_failures)
 
@@ -300,12 +312,11 @@ def get_backend(backend: str | Any | None = None) -> Any:
         return backend
     default = _default_client or _start_default()
     wanted = _ALIASES.get(backend, (backend,))
-    requested = _requested()
     with _lock:
         for platform in wanted:
             if platform in _clients:
                 return _clients[platform]
-            if requested is None or platform in requested or platform == "cpu":
+            if _is_requested(platform) or platform == "cpu":
                 client = _start(platform, explicit=False)
                 if client is not None:
                     return client
@@ -362,7 +373,7 @@ def devices(backend: str | Any | None = None) -> list[Any]:
     >>> devices("cpu")[0]
     CpuDevice(id=0)
     """
-    return get_backend(backend).devices()  # type: ignore[no-any-return]
+    return get_backend(backend).devices()
 
 
 def local_devices(process_index: int | None = None, backend: str | Any | None = None,
@@ -375,7 +386,7 @@ def local_devices(process_index: int | None = None, backend: str | Any | None = 
     client = get_backend(backend)
     index = host_id if process_index is None else process_index
     if index is None:
-        return client.local_devices()  # type: ignore[no-any-return]
+        return client.local_devices()
     if index not in process_indices(client):
         raise ValueError(f"Unknown process_index {index}")
     return [d for d in client.devices() if d.process_index == index]
@@ -409,6 +420,17 @@ def process_count(backend: str | Any | None = None) -> int:
 def default_backend() -> str:
     """The name of the preferred platform: "cpu", "gpu" or "tpu"."""
     return public_name(get_backend())
+
+
+def _find_device(platform: str, number: int) -> Any:
+    """The device of a pickled reference."""
+    for device in devices(platform):
+        if device.id == number:
+            return device
+    raise ValueError(f"There is no device {number} of platform {platform} in this process.")
+
+
+copyreg.pickle(Device, lambda d: (_find_device, (d.client.platform, d.id)))
 
 
 @lru_cache(maxsize=64)

@@ -16,6 +16,7 @@ import re
 import stat
 import sys
 import time
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -225,17 +226,13 @@ class Entry:
         return blob
 
     def _touch(self) -> None:
-        try:
+        with suppress(OSError):
             os.utime(self._path)
-        except OSError:
-            pass
 
     def _discard(self, reason: Any) -> None:
         _debug("the cached executable %s is dropped: %s", self._path, reason)
-        try:
+        with suppress(OSError):
             os.unlink(self._path)
-        except OSError:
-            pass
 
     def _write(self, blob: bytes) -> None:
         where = os.path.dirname(self._path)
@@ -248,10 +245,8 @@ class Entry:
                 f.write(blob)
             os.replace(temporary, self._path)
         except BaseException:
-            try:
+            with suppress(OSError):
                 os.unlink(temporary)
-            except OSError:
-                pass
             raise
         _note_growth(where, len(_MAGIC) + _DIGEST_SIZE + len(blob))
 

@@ -15,6 +15,7 @@ from pyjx.core.trace import Tracer
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl, value
 from pyjx.runtime.sharding import (
+    IndivisibleError,
     Mesh,
     NamedSharding,
     PartitionSpec,
@@ -77,7 +78,10 @@ def _host_value(x: Any, aval: ShapedArray) -> tuple[np.ndarray[Any, Any], bool]:
         if x.dtype == aval.dtype:
             return x, False
         return x.astype(aval.dtype), True
-    return np.array(x, dtype=aval.dtype), True
+    try:
+        return np.array(x, dtype=aval.dtype), True
+    except OverflowError:
+        raise OverflowError(f"Python int {x} too large to convert to {aval.dtype}") from None
 
 
 def array_from_host(x: Any) -> Any:
@@ -94,7 +98,9 @@ def _put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Any, alias: 
         return _put(aval, sharding, (x,), [sharding._device], True, alias)
     _check_fits(sharding, aval)
     parts = sharding.addressable_devices_indices_map(aval.shape)
-    shards = [np.ascontiguousarray(x[index]) if aval.shape else x for index in parts.values()]
+    cut: dict[str, Any] = {}  # copies of a part share host memory
+    shards = [cut[k] if (k := str(index)) in cut else cut.setdefault(k, x[index])
+              for index in parts.values()]
     return _put(aval, sharding, shards, list(parts), True, alias)
 
 
@@ -106,7 +112,10 @@ def _check_fits(sharding: Any, aval: ShapedArray) -> None:
             "One of device_put args is incompatible with its sharding annotation "
             f"{sharding}: {error}"
         ) from None
-    sharding.shard_shape(aval.shape)
+    try:
+        sharding.shard_shape(aval.shape)
+    except IndivisibleError as error:
+        raise IndivisibleError(f"One of device_put args was given the sharding {error}") from None
 
 
 # ---- device to device ---------------------------------------------------------------------
@@ -225,7 +234,7 @@ def device_put(
     *,
     src: Any = None,
     donate: bool | Any = False,
-    may_alias: bool | None | Any = None,
+    may_alias: bool | Any | None = None,
 ) -> Any:
     """Put the leaves of a pytree on devices.
 
@@ -279,7 +288,7 @@ def _prefix(name: str, prefix: Any, tree: Any, count: int,
         text = str(errors[0](name)) if errors else ""
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value; \n"
-            f"  Mismatch details ({len(errors)} found):\n{text}"
+            f"  Mismatch details ({len(errors)} found):\n  {text}"
         ) from None
 
 
@@ -318,7 +327,7 @@ def _device_put_batch(operands: Any, dims: Any, **params: Any) -> Any:
 def _device_put_transpose(cts: Any, *operands: Any, devices: Any, srcs: Any, copy_semantics: Any
                           ) -> Any:
     """The identity's transpose, back to where the operands came from."""
-    from pyjx.transforms.zeros import Zero
+    from pyjx.transforms.structural import Zero
 
     live = [i for i, ct in enumerate(cts) if not isinstance(ct, Zero)]
     out: list[Any] = list(cts)

@@ -153,7 +153,8 @@ def compile_closed(
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
-                 keep_unused: bool = False, platform: str = "cpu") -> tuple[Any, list[bool]]:
+                 keep_unused: bool = False, platform: str = "cpu",
+                 locations: bool = False) -> tuple[Any, list[bool]]:
     """The module of a jaxpr, and which of its arguments the module takes."""
     mode = configuration.outline.value
     outline = mode == "on" or (mode == "auto" and platform == "cpu")
@@ -168,7 +169,8 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
         prepared = prepared.replace(jaxpr=jaxpr.replace(invars=invars))
         donated = [d for d, k in zip(donated, kept, strict=False) if k]
-    return lower(prepared, name, platform=platform, donated=donated), kept
+    frames = configuration.traceback_in_locations_limit.value if locations else 0
+    return lower(prepared, name, platform=platform, donated=donated, locations=frames), kept
 
 
 # -- eager operations ------------------------------------------------------------------------------

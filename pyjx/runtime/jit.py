@@ -41,13 +41,16 @@ class JitSpec:
     """A function with the options it is jitted with."""
 
     __slots__ = ("compiler_options", "device", "donate_argnames", "donate_argnums", "fun",
-                 "inline", "keep_unused", "name", "static_argnames", "static_argnums", "traces")
+                 "inline", "keep_unused", "name", "static_argnames", "static_argnums", "traced_for",
+                 "traces")
 
     def __init__(self, fun: Callable[..., Any], static_argnums: tuple[int, ...],
                  static_argnames: tuple[str, ...], donate_argnums: tuple[int, ...],
                  donate_argnames: tuple[str, ...], keep_unused: bool, inline: bool,
-                 compiler_options: tuple[tuple[str, Any], ...], device: Any) -> None:
+                 compiler_options: tuple[tuple[str, Any], ...], device: Any,
+                 traced_for: str = "jit") -> None:
         self.fun = fun
+        self.traced_for = traced_for
         self.name = getattr(fun, "__name__", None) or _name_of(fun)
         self.static_argnums = static_argnums
         self.static_argnames = static_argnames
@@ -72,7 +75,7 @@ class JitSpec:
         if not self.static_argnums and not self.static_argnames:
             return args, kwargs, ()
         n = len(args)
-        positions = {i if i >= 0 else n + i for i in self.static_argnums}
+        positions = static_positions(self.static_argnums, n)
         names = self.static_argnames
         static = (
             tuple([(i, args[i]) for i in sorted(positions) if i < n]),
@@ -113,7 +116,7 @@ class JitSpec:
                     _raise_bad_output(self, x)
             return outs
 
-        debug = DebugInfo("jit", func_source(self.fun, self.name))
+        debug = DebugInfo(self.traced_for, func_source(self.fun, self.name))
         with source_info.reset_name_stack():
             closed = trace_to_jaxpr(flat, avals, debug)
         return TracedCall(closed, in_tree, out_tree, self.name, self.donated_leaves(in_tree))
@@ -174,6 +177,11 @@ class JitSpec:
         if any([type(x) is not ArrayImpl for x in outs]):
             return out, None, False
         return out, executable.fast_path(traced.out_tree, committed), False
+
+
+def static_positions(numbers: Sequence[int], n_args: int) -> set[int]:
+    """Positions of static arguments in a call with `n_args` of them."""
+    return {i if i >= 0 else n_args + i for i in numbers}
 
 
 def _any_tracer(*groups: Iterable[Any]) -> bool:
@@ -308,6 +316,14 @@ def _stage(spec: JitSpec, what: str, *args: Any, **kwargs: Any) -> Any:
 def _clear(spec: JitSpec, fn: Any) -> None:
     spec.traces.clear()
     fn._clear_cache()
+
+
+def clear_caches() -> None:
+    """Forget all traces and compiled programs of this process."""
+    for options in list(_traces.values()):
+        for traces in options.values():
+            traces.clear()
+    dispatch.clear_caches()
 
 
 def _as_tuple(x: Any, kind: type) -> tuple[Any, ...]:

@@ -94,7 +94,7 @@ def _canonical_partition(partition: Any) -> Any:
 _SpecBase: Any = jaxlib_api.PartitionSpecBase
 
 
-class PartitionSpec(_SpecBase):  # type: ignore[misc]
+class PartitionSpec(_SpecBase):
     """For each dimension the mesh axes that it is cut along: a name, a tuple of names, or None.
 
     Args:
@@ -192,12 +192,13 @@ def _checked_axes(what: str, partitions: tuple[Any, ...], names: Any) -> frozens
     if not isinstance(names, (set, frozenset)):
         raise TypeError(f"`{what}` argument of PartitionSpec should be of type `frozenset` or "
                         f"`set`. Got type {type(names)}")
+    names = frozenset(names)
     for name in _axes_of(partitions):
         if name in names:
             raise ValueError(f"partitions cannot overlap with {what} axes passed to "
                              f"PartitionSpec. Got partitions: {partitions} and "
                              f"{what} axes: {names}")
-    return frozenset(names)
+    return names
 
 
 def _make_spec(partitions: tuple[Any, ...], unreduced: Any, reduced: Any) -> PartitionSpec:
@@ -259,7 +260,8 @@ class Mesh:
                     "Number of axis names should match the number of axis_types. Got "
                     f"axis_names={axis_names} and axis_types={types}"
                 )
-        return _mesh(cls, tuple(devices.flat), devices.shape, axis_names, types)
+        make: Any = cls
+        return _mesh(make, tuple(devices.flat), devices.shape, axis_names, types)
 
     def __reduce__(self) -> Any:
         return Mesh, (self.devices, self.axis_names, self.axis_types)
@@ -315,7 +317,7 @@ class Mesh:
 
 
 @lru_cache(maxsize=4096)
-def _mesh(cls: type, devices: tuple[Any, ...], shape: Shape, names: tuple[Any, ...],
+def _mesh(cls: Any, devices: tuple[Any, ...], shape: Shape, names: tuple[Any, ...],
           types: tuple[AxisType, ...]) -> Mesh:
     """Meshes are interned: C++ compares those of two shardings by identity."""
     self: Mesh = object.__new__(cls)
@@ -378,9 +380,9 @@ def _shard_shape_of(hlo: Any, sharding: Any, shape: Shape) -> Shape:
     for axis, (size, count) in enumerate(zip(shape, tiles, strict=False)):
         if size % count:
             raise IndivisibleError(
-                f"Sharding {sharding} implies that array axis {axis} is partitioned {count} times, "
+                f"{sharding} implies that array axis {axis} is partitioned {count} times, "
                 f"but the dimension size is {size} (full shape: {shape}, per-dimension tiling "
-                f"factors: {list(tiles)} should evenly divide the shape)"
+                f"factors: {tuple(tiles)} should evenly divide the shape)"
             )
     return tuple(s // t for s, t in zip(shape, tiles, strict=False))
 

@@ -1,0 +1,168 @@
+"""`emit-hlo`: show what a Python function becomes, stage by stage.
+
+    emit-hlo model.py:loss "f32[8,128]" "f32[128,10]" --grad --emit stablehlo
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyjx as jax
+from pyjx.core import dtypes
+
+_SPEC = re.compile(r"^(?P<dtype>[A-Za-z]\w*)(?:\[(?P<shape>[\d,\s]*)\])?$")
+STAGES = ("jaxpr", "stablehlo", "hlo", "hlo-opt", "cost")
+
+
+class UsageError(Exception):
+    """The command line asks for something that cannot be had."""
+
+
+def parse_spec(text: str) -> Any:
+    """The argument that a spec such as `f32[8,128]`, `i32[]` or `3.5` stands for.
+
+    >>> parse_spec("f32[8,128]")
+    ShapeDtypeStruct(shape=(8, 128), dtype=float32)
+    """
+    match = _SPEC.match(text.strip())
+    if match:
+        dtype = dtypes.dtype_of_short_name(match["dtype"])
+        if dtype is None:
+            raise UsageError(
+                f"argument {text!r}: there is no dtype {match['dtype']!r}; write f32, bf16, i32, "
+                "bool, c64 or another short or NumPy name."
+            )
+        dims = [int(d) for d in (match["shape"] or "").split(",") if d.strip()]
+        return jax.ShapeDtypeStruct(tuple(dims), dtype)
+    for convert in (int, float, complex):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    raise UsageError(
+        f"argument {text!r}: expected a shape such as f32[8,128], or a number."
+    )
+
+
+def load_function(target: str) -> Callable[..., Any]:
+    """The function that `FILE.py:NAME` or `module:NAME` names."""
+    place, colon, name = target.rpartition(":")
+    if not colon or not place or not name:
+        raise UsageError(f"{target!r}: expected FILE.py:FUNCTION or module:FUNCTION.")
+    module = _load_file(place) if place.endswith(".py") else _load_module(place)
+    value: Any = module
+    for part in name.split("."):
+        if not hasattr(value, part):
+            known = [n for n in dir(module) if callable(getattr(module, n)) and n[0] != "_"]
+            hint = f" It has: {', '.join(known)}." if known else ""
+            raise UsageError(f"{place} has no function {name!r}.{hint}")
+        value = getattr(value, part)
+    if not callable(value):
+        raise UsageError(f"{target!r} is a {type(value).__name__}, not a function.")
+    return value  # type: ignore[no-any-return]
+
+
+def _load_file(path: str) -> Any:
+    if not os.path.isfile(path):
+        raise UsageError(f"there is no file {path!r}.")
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _load_module(name: str) -> Any:
+    sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"there is no module {error.name!r}.") from None
+
+
+def emit(fun: Callable[..., Any], args: Sequence[Any], stage: str) -> str:
+    """The text of one stage of `fun` for arguments like `args`."""
+    traced = jax.jit(fun).trace(*args)
+    if stage == "jaxpr":
+        return str(traced.jaxpr)
+    lowered = traced.lower()
+    if stage == "stablehlo":
+        return lowered.as_text()  # type: ignore[no-any-return]
+    if stage == "hlo":
+        return lowered.as_text("hlo")  # type: ignore[no-any-return]
+    compiled = lowered.compile()
+    if stage == "hlo-opt":
+        return compiled.as_text()  # type: ignore[no-any-return]
+    return json.dumps(_costs(compiled), indent=2, sort_keys=True)
+
+
+def _costs(compiled: Any) -> dict[str, Any]:
+    costs = {k: v for k, v in (compiled.cost_analysis() or {}).items() if "{" not in k}
+    memory = compiled.memory_analysis()
+    if memory is not None:
+        for name in ("argument", "output", "temp", "alias", "generated_code"):
+            costs[f"{name} size in bytes"] = getattr(memory, f"{name}_size_in_bytes")
+    return costs
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="emit-hlo", description="Show what a Python function becomes on its way to XLA.",
+    )
+    parser.add_argument("function", help="FILE.py:FUNCTION or module:FUNCTION")
+    parser.add_argument("arguments", nargs="*", metavar="ARG",
+                        help="a shape such as f32[8,128], or a number, for each argument")
+    parser.add_argument("--emit", choices=STAGES, default="stablehlo",
+                        help="the stage to show (default: stablehlo)")
+    parser.add_argument("--grad", action="store_true",
+                        help="of the gradient with respect to the first argument")
+    parser.add_argument("--vmap", action="store_true",
+                        help="of the function mapped over the first axis of its arguments")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there, not to the terminal")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; the result is the exit status."""
+    options = _parser().parse_args(argv)
+    try:
+        fun = load_function(options.function)
+        args = [parse_spec(a) for a in options.arguments]
+        if options.grad:
+            fun = jax.grad(fun)
+        if options.vmap:
+            fun = jax.vmap(fun)
+        text = emit(fun, args, options.emit)
+    except UsageError as error:
+        print(f"emit-hlo: {error}", file=sys.stderr)
+        return 2
+    except (TypeError, ValueError, NotImplementedError) as error:
+        print(f"emit-hlo: {type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    text = text.rstrip("\n") + "\n"
+    if options.output:
+        temporary = f"{options.output}.tmp{os.getpid()}"
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, options.output)
+    else:
+        try:
+            sys.stdout.write(text)
+        except BrokenPipeError:  # `emit-hlo ... | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""The checker: whether a jaxpr is well formed and well typed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr breaks a rule of the IR."""
+
+
+def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
+    """Raise JaxprTypeError unless the jaxpr is legal.
+
+    Each variable is bound once and before its use; each equation's result types are those that
+    its primitive's shape rule gives for its operands; its effects are among the jaxpr's; calls of
+    nested jaxprs agree with them; nested jaxprs are legal.
+    """
+    if isinstance(jaxpr, ClosedJaxpr):
+        jaxpr = jaxpr.jaxpr
+    bound: set[Var] = set()
+    for v in (*jaxpr.constvars, *jaxpr.invars):
+        _bind(v, bound, "as an input")
+    for eqn in jaxpr.eqns:
+        _check_eqn(jaxpr, eqn, bound)
+    for v in jaxpr.outvars:
+        _check_bound(v, bound, "as an output")
+
+
+def _bind(v: Var, bound: set[Var], where: str) -> None:
+    if v in bound:
+        raise JaxprTypeError(f"Variable {v} is bound a second time {where}.")
+    bound.add(v)
+
+
+def _check_bound(v: Any, bound: set[Var], where: str) -> None:
+    if not isinstance(v, Literal) and v not in bound:
+        raise JaxprTypeError(f"Variable {v} is used {where} but not bound before.")
+
+
+def _check_eqn(jaxpr: Jaxpr, eqn: JaxprEqn, bound: set[Var]) -> None:
+    where = f"in the equation `{eqn}`"
+    for atom in eqn.invars:
+        _check_bound(atom, bound, where)
+    avals = tuple([v.aval for v in eqn.invars])
+    expected = eqn.primitive.out_avals(avals, eqn.params)
+    outs = expected if eqn.primitive.multiple_results else [expected]
+    if len(outs) != len(eqn.outvars):
+        raise JaxprTypeError(
+            f"{eqn.primitive} gives {len(outs)} results, {len(eqn.outvars)} are bound {where}."
+        )
+    for v, aval in zip(eqn.outvars, outs, strict=True):
+        if not _same_type(v.aval, aval):
+            raise JaxprTypeError(f"{v} is of type {v.aval}, expected {aval}, {where}.")
+        if not isinstance(v, DropVar):
+            _bind(v, bound, where)
+    if not eqn.effects <= jaxpr.effects:
+        raise JaxprTypeError(
+            f"Effects {set(eqn.effects - jaxpr.effects)} are not among the jaxpr's, {where}."
+        )
+    for sub in subjaxprs(eqn):
+        check_jaxpr(sub)
+    if eqn.primitive.name == "jit":
+        _check_call(eqn, where)
+
+
+def _check_call(eqn: JaxprEqn, where: str) -> None:
+    called = eqn.params["jaxpr"].jaxpr
+    if len(called.invars) != len(eqn.invars):
+        raise JaxprTypeError(
+            f"The called jaxpr takes {len(called.invars)} arguments, {len(eqn.invars)} are given "
+            f"{where}."
+        )
+    for inner, outer in zip(called.invars, eqn.invars, strict=True):
+        if not _same_type(inner.aval, outer.aval):
+            raise JaxprTypeError(f"Argument of type {outer.aval}, expected {inner.aval}, {where}.")
+
+
+def _same_type(a: Any, b: Any) -> bool:
+    """Equal shape and dtype; a weak type is a hint and may differ."""
+    if a is b:
+        return True
+    return getattr(a, "shape", 0) == getattr(b, "shape", 1) and a.dtype == b.dtype

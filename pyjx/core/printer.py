@@ -1,0 +1,314 @@
+"""The printed form of jaxprs.
+
+    { lambda c:f32[4]; a:f32[3,4] b:f32[4]. let d:f32[3,4] = add a c in (d,) }
+
+Constants stand before the semicolon, arguments after it. Variables are named in the order in
+which they appear: a to z, then ba, bb and so on. A nested jaxpr that is used more than once is
+printed once, in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes, source_info
+from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+
+WIDTH = 80
+
+# Parameters left out, always or where they are None: they say nothing more.
+_SILENT_OF: dict[str, frozenset[str]] = {
+    "broadcast_in_dim": frozenset({"shape", "sharding"}),
+    "convert_element_type": frozenset({"sharding"}),
+}
+_SILENT_NONE_OF: dict[str, frozenset[str]] = {
+    "dot_general": frozenset({"precision", "preferred_element_type", "out_sharding"}),
+}
+
+
+class _Names:
+    """Letters for variables, and names for shared jaxprs."""
+
+    def __init__(self) -> None:
+        self.of: dict[Var, str] = {}
+        self.shared: dict[Jaxpr, str] = {}
+        self._count = 0
+
+    def name(self, v: Var) -> str:
+        name = self.of.get(v)
+        if name is None:
+            name = self.of[v] = letters(self._count)
+            self._count += 1
+        return name
+
+
+def letters(n: int) -> str:
+    """n in base 26 with the digits a to z.
+
+    >>> [letters(n) for n in (0, 25, 26)]
+    ['a', 'z', 'ba']
+    """
+    name = ""
+    while True:
+        n, digit = divmod(n, 26)
+        name = chr(ord("a") + digit) + name
+        if not n:
+            return name
+
+
+class _Printer:
+    def __init__(self, *, print_shapes: bool = True, source_info: bool = False,
+                 name_stack: bool = False, custom_pp_eqn_rules: bool = True,
+                 print_effects: bool = False) -> None:
+        self.names = _Names()
+        self.print_shapes = print_shapes
+        self.source_info = source_info
+        self.name_stack = name_stack
+        self.concise = custom_pp_eqn_rules
+        self.print_effects = print_effects
+
+    # -- atoms
+
+    def binder(self, v: Var) -> str:
+        name = "_" if isinstance(v, DropVar) else self.names.name(v)
+        return f"{name}:{v.aval.str_short(short_dtypes=True)}" if self.print_shapes else name
+
+    def atom(self, v: Any) -> str:
+        if isinstance(v, Literal):
+            text = literal_text(v)
+            return f"{text}:{v.aval.str_short(short_dtypes=True)}" if self.print_shapes else text
+        return self.names.name(v)
+
+    # -- jaxprs
+
+    def jaxpr(self, jaxpr: Jaxpr, indent: int) -> str:
+        """The text, for a place `indent` columns from the left."""
+        name = self.names.shared.get(jaxpr)
+        if name is not None:
+            return name
+        constants = " ".join([self.binder(v) for v in jaxpr.constvars])
+        arguments = " ".join([self.binder(v) for v in jaxpr.invars])
+        head = f"{{ lambda {constants}; {arguments}. let" if constants else \
+            f"{{ lambda ; {arguments}. let"
+        last_use = _last_uses(jaxpr)
+        eqns = [self.eqn(e, indent + 4, last_use, i) for i, e in enumerate(jaxpr.eqns)]
+        outs = [self.atom(v) for v in jaxpr.outvars]
+        tail = f"in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}"
+        if not eqns:
+            return f"{head}  {tail}"
+        if len(eqns) == 1 and "\n" not in eqns[0] and not (self.source_info or self.name_stack):
+            line = f"{head} {eqns[0]} {tail}"
+            if len(line) + indent <= WIDTH:
+                return line
+        if self.source_info or self.name_stack:
+            eqns = self._annotated(jaxpr.eqns, eqns)
+        pad = " " * indent
+        body = "".join([f"\n{pad}    {e}" for e in eqns])
+        return f"{head}{body}\n{pad}  {tail}"
+
+    def _annotated(self, eqns: Sequence[JaxprEqn], texts: list[str]) -> list[str]:
+        first_lines = [t.split("\n", 1)[0] for t in texts]
+        width = max(map(len, first_lines))
+        out = []
+        for eqn, text, first in zip(eqns, texts, first_lines, strict=True):
+            notes = []
+            if self.source_info:
+                notes.append(source_info.summarize(eqn.source_info))
+            if self.name_stack:
+                notes.append(f"[{eqn.source_info.name_stack}]")
+            out.append(f"{first:<{width}} # {' '.join(notes)}{text[len(first):]}")
+        return out
+
+    def eqn(self, eqn: JaxprEqn, indent: int, last_use: dict[Var, int] | None = None,
+            position: int = -1) -> str:
+        operands = [self.atom(v) for v in eqn.invars]
+        results = []
+        for v in eqn.outvars:
+            if last_use is not None and v not in last_use:
+                shape = f":{v.aval.str_short(short_dtypes=True)}" if self.print_shapes else ""
+                results.append(f"_{shape}")
+            else:
+                results.append(self.binder(v))
+        lhs = " ".join(results)
+        start = f"{lhs} = " if results else ""
+        name = eqn.primitive.name
+        if self.print_effects and eqn.effects:
+            name += f"{{{', '.join(sorted(map(str, eqn.effects)))}}}"
+        shown = self._shown(eqn)
+        if not shown:
+            return self._wrapped(f"{start}{name}", operands, indent)
+        self._name_call(eqn)
+        items = [f"{k}={self.value(v, indent + 2)}" for k, v in shown]
+        line = f"{start}{name}[{' '.join(items)}]"
+        text = f"{line} {' '.join(operands)}"
+        if "\n" not in text and len(text) + indent <= WIDTH:
+            return text
+        if "\n" not in line and len(line) + indent <= WIDTH:
+            return self._wrapped(line, operands, indent)
+        pad = " " * indent
+        body = "".join([f"\n{pad}  {item}" for item in items])
+        return self._wrapped(f"{start}{name}[{body}\n{pad}]", operands, indent)
+
+    def _shown(self, eqn: JaxprEqn) -> list[tuple[str, Any]]:
+        """The parameters that are printed."""
+        name = eqn.primitive.name
+        if name == "jit" and self.concise:
+            shown = [("name", eqn.params["name"]), ("jaxpr", eqn.params["jaxpr"])]
+            for key, value in sorted(eqn.params.items()):
+                if key in ("keep_unused", "inline") and value:
+                    shown.append((key, value))
+                elif key == "donated_invars" and any(value):
+                    shown.append((key, value))
+                elif key == "compiler_options_kvs" and value:
+                    shown.append((key, value))
+            return shown
+        shown = []
+        for key, value in sorted(eqn.params.items()):
+            if self.concise:
+                if key in ("accuracy", "out_dtype") and value is None:
+                    continue
+                if name == "broadcast_in_dim" and key == "broadcast_dimensions" and not value:
+                    continue
+                if key in _SILENT_OF.get(name, ()):
+                    continue
+                if value is None and key in _SILENT_NONE_OF.get(name, ()):
+                    continue
+            shown.append((key, value))
+        return shown
+
+    def _name_call(self, eqn: JaxprEqn) -> None:
+        """Let the variables of a called jaxpr have the names of the operands and results."""
+        if eqn.primitive.name != "jit" or not self.concise:
+            return
+        called = eqn.params["jaxpr"].jaxpr
+        if called in self.names.shared:
+            return
+        of = self.names.of
+        if len(called.invars) == len(eqn.invars):
+            for inner, outer in zip(called.invars, eqn.invars, strict=True):
+                if type(outer) is not Literal and inner not in of:
+                    of[inner] = self.names.name(outer)  # type: ignore[arg-type]
+        for inner, outer in zip(called.outvars, eqn.outvars, strict=True):
+            if type(inner) is not Literal and inner not in of and outer in of:
+                of[inner] = of[outer]  # type: ignore[index]
+
+    def _wrapped(self, head: str, operands: list[str], indent: int) -> str:
+        """Operands after `head`, on as few lines as they fit."""
+        if not operands:
+            return head + " "
+        lines = [head]
+        column = indent + len(head.rsplit("\n", 1)[-1]) if "\n" not in head else \
+            len(head.rsplit("\n", 1)[-1])
+        for operand in operands:
+            if column + 1 + len(operand) > WIDTH and column > indent + 2:
+                lines.append(" " * (indent + 2) + operand)
+                column = indent + 2 + len(operand)
+            else:
+                lines[-1] += " " + operand
+                column += 1 + len(operand)
+        return "\n".join(lines)
+
+    def value(self, value: Any, indent: int) -> str:
+        if isinstance(value, ClosedJaxpr):
+            return self.jaxpr(value.jaxpr, indent)
+        if isinstance(value, Jaxpr):
+            return self.jaxpr(value, indent)
+        if isinstance(value, tuple) and any(isinstance(v, (ClosedJaxpr, Jaxpr)) for v in value):
+            pad = " " * indent
+            items = "".join([f"\n{pad}  {self.value(v, indent + 2)}" for v in value])
+            return f"({items}\n{pad})"
+        return value_text(value)
+
+    # -- shared jaxprs
+
+    def program(self, jaxpr: Jaxpr) -> str:
+        shared = _shared_jaxprs(jaxpr)
+        definitions = []
+        taken: dict[str, int] = {}
+        for closed, name in shared:
+            name = name or "jaxpr"
+            n = taken.get(name, 0)
+            taken[name] = n + 1
+            unique = f"{name}{n}" if n else name
+            text = self.jaxpr(closed, 0)
+            self.names.shared[closed] = unique
+            definitions.append(f"let {unique} = {text} in\n")
+        return "".join(definitions) + self.jaxpr(jaxpr, 0)
+
+
+def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
+    used: dict[Var, int] = {}
+    for i, e in enumerate(jaxpr.eqns):
+        for v in e.invars:
+            if type(v) is not Literal:
+                used[v] = i  # type: ignore[index]
+    for v in jaxpr.outvars:
+        if type(v) is not Literal:
+            used[v] = len(jaxpr.eqns)  # type: ignore[index]
+    return used
+
+
+def _shared_jaxprs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
+    """Nested jaxprs that are used more than once, each after those that it uses."""
+    counts: dict[Jaxpr, int] = {}
+    names: dict[Jaxpr, str] = {}
+    order: list[Jaxpr] = []
+
+    def visit(j: Jaxpr) -> None:
+        for eqn in j.eqns:
+            for sub in subjaxprs(eqn):
+                counts[sub] = counts.get(sub, 0) + 1
+                if counts[sub] == 1:
+                    names[sub] = str(eqn.params.get("name", ""))
+                    visit(sub)
+                    order.append(sub)
+
+    visit(jaxpr)
+    return [(j, names[j]) for j in order if counts[j] > 1]
+
+
+def literal_text(literal: Literal) -> str:
+    """The value as Python writes it, whatever its dtype."""
+    value = literal.val
+    dtype = getattr(literal.aval, "dtype", None)
+    if dtype is None or dtypes.is_extended(dtype):
+        return str(value)
+    if dtype == np.bool_:
+        return str(bool(value))
+    if dtypes.issubdtype(dtype, np.integer):
+        return str(int(value))
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        return str(complex(value))
+    return str(float(value))
+
+
+def value_text(value: Any) -> str:
+    """A parameter as it is printed."""
+    if isinstance(value, np.dtype):
+        return dtypes.name(value)
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return dtypes.name(np.dtype(value))
+    if callable(value) and not isinstance(value, type) and hasattr(value, "__name__"):
+        return str(value.__name__)
+    if isinstance(value, tuple) and value and not hasattr(value, "_fields"):
+        items = [value_text(v) for v in value]
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+    return str(value)
+
+
+def jaxpr_to_string(jaxpr: Jaxpr, *, source_info: bool = False, print_shapes: bool = True,
+                    custom_pp_eqn_rules: bool = True, name_stack: bool = False,
+                    print_effects: bool = False, **_: Any) -> str:
+    """The printed form of a jaxpr."""
+    printer = _Printer(source_info=source_info, print_shapes=print_shapes,
+                       name_stack=name_stack, custom_pp_eqn_rules=custom_pp_eqn_rules,
+                       print_effects=print_effects)
+    return printer.program(jaxpr)
+
+
+def eqn_to_string(eqn: JaxprEqn) -> str:
+    """The printed form of one equation, with names of its own."""
+    return _Printer().eqn(eqn, 0)

@@ -1,0 +1,158 @@
+"""Makers of elementwise primitives, and the checks of their public functions' operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, aval_makers, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import Tracer
+from pyjx.lax.common import all_weak, broadcast_operands, check_same_dtypes, nary_shape
+from pyjx.transforms.rules import elementwise_batch
+from pyjx.transforms.structural import (
+    Zero,
+    is_undefined_primal,
+    scalar_constant,
+)
+
+# Which dtypes an operand may have, in the words of the error message.
+REAL_OR_COMPLEX = "integer, floating, complexfloating"
+INEXACT = "floating, complexfloating"
+FLOATING = "floating"
+COMPLEX = "complexfloating"
+INTEGER = "integer"
+INTEGER_OR_BOOL = "integer, bool"
+ORDERED = "integer, floating, bool"
+ANY = "any"
+
+_CLASSES: dict[str, Any] = {
+    "integer": np.integer, "signedinteger": np.signedinteger, "floating": np.floating,
+    "complexfloating": np.complexfloating, "bool": np.bool_, "float32": np.float32,
+    "float64": np.float64,
+}
+_accepted: dict[tuple[str, Any], bool] = {}
+
+
+def accepts(kinds: str, dtype: Any) -> bool:
+    """Whether `dtype` is of one of the `kinds`, a list such as `integer, bool`."""
+    found = _accepted.get((kinds, dtype))
+    if found is None:
+        found = _accepted[kinds, dtype] = kinds == ANY or any(
+            dtypes.issubdtype(dtype, _CLASSES[k]) for k in kinds.split(", ")
+        )
+    return found
+
+
+def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...]) -> None:
+    """Raise TypeError unless each operand's dtype is of the kinds at its position."""
+    for i, (kind, aval) in enumerate(zip(kinds, avals, strict=True)):
+        if not accepts(kind, aval.dtype):
+            at = f" at position {i}" if len(kinds) > 1 else ""
+            raise TypeError(
+                f"{name} does not accept dtype {dtypes.name(aval.dtype)}{at}. "
+                f"Accepted dtypes{at} are subtypes of {kind}."
+            )
+
+
+def elementwise(
+    name: str, *kinds: str, out: Any = None, same_dtypes: bool = True, **rules: Any
+) -> Primitive:
+    """An elementwise primitive with an operand of each of the `kinds`.
+
+    `out` gives the result's dtype from that of the first operand: a function, a dtype, or None
+    where it is the same.
+    """
+
+    def shape_rule(*avals: ShapedArray, **params: Any) -> ShapedArray:
+        check_kinds(name, kinds, avals)
+        if same_dtypes and len(avals) > 1:
+            check_same_dtypes(name, *avals)
+        dtype = avals[0].dtype
+        if out is not None:
+            dtype = out(dtype) if callable(out) and not isinstance(out, type) else np.dtype(out)
+        weak = all_weak(avals) and dtype != np.bool_
+        return ShapedArray(nary_shape(name, avals), dtype, weak)
+
+    primitive = register(Primitive(name, shape_rule=shape_rule, **rules))
+    primitive.batch = elementwise_batch(primitive)
+    return primitive
+
+
+def real_dtype(dtype: Any) -> Any:
+    """The dtype of the real part; real dtypes are their own."""
+    return _REAL.get(dtype, dtype)
+
+
+def complex_dtype(dtype: Any) -> Any:
+    """The complex dtype whose parts have this dtype."""
+    return _COMPLEX.get(dtype, dtype)
+
+
+_REAL = {np.dtype("complex64"): np.dtype("float32"), np.dtype("complex128"): np.dtype("float64")}
+_COMPLEX = {real: cplx for cplx, real in _REAL.items()}
+
+
+# -- operands of public functions ------------------------------------------------------------------
+
+
+def operand(name: str, x: Any, position: int = 0) -> Any:
+    """`x`, if it is a value that operations take; TypeError otherwise."""
+    if type(x) in aval_makers or isinstance(x, Tracer):
+        return x
+    convert = getattr(x, "__jax_array__", None)
+    if convert is not None:
+        return convert()
+    try:
+        get_aval(x)
+    except TypeError:
+        raise TypeError(
+            f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
+            f"type {type(x)} and was passed to {name} at position {position}."
+        ) from None
+    return x
+
+
+def operands(name: str, x: Any, y: Any) -> tuple[Any, ...]:
+    """The operands of a binary operation: of one dtype, and brought to one shape."""
+    x, y = operand(name, x), operand(name, y, 1)
+    a, b = get_aval(x), get_aval(y)
+    if a.dtype != b.dtype:
+        check_same_dtypes(name, a, b)
+    return (x, y) if a.shape == b.shape else broadcast_operands(name, x, y)
+
+
+def like(x: Any, value: Any) -> Any:
+    """The number `value` with the dtype of `x`, as a scalar that jaxprs show inline."""
+    return scalar_constant(value, get_aval(x).dtype)
+
+
+# -- transpose rules -------------------------------------------------------------------------------
+
+
+def transpose_unary(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """The transpose of a linear operation of one operand: `rule(ct, aval, **params)`."""
+
+    def transpose(ct: Any, x: Any, **params: Any) -> Any:
+        return (Zero(x.aval) if type(ct) is Zero else rule(ct, x.aval, **params),)
+
+    return transpose
+
+
+def transpose_nary(*rules: Callable[..., Any] | None) -> Callable[..., Any]:
+    """The transpose of an operation that is linear in some operands, with one rule for each.
+
+    A rule is `(ct, *operands, **params) -> cotangent`.
+    """
+
+    def transpose(ct: Any, *xs: Any, **params: Any) -> Any:
+        return [
+            None if rule is None or not is_undefined_primal(x)
+            else Zero(x.aval) if type(ct) is Zero else rule(ct, *xs, **params)
+            for rule, x in zip(rules, xs, strict=True)
+        ]
+
+    return transpose

@@ -1,0 +1,42 @@
+"""Public names that load their module when they are first used (PEP 562)."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def attach(package: str, families: Mapping[str, str], submodules: str = ""
+           ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` for a package.
+
+    Args:
+      package: its name.
+      families: for each module, the names it defines, separated by spaces. `public=name` exports
+        a name under another one.
+      submodules: names of modules of the package, separated by spaces.
+    """
+    source: dict[str, tuple[str, str]] = {}
+    for module, names in families.items():
+        for entry in names.split():
+            public, _, name = entry.partition("=")
+            source[public] = module, name or public
+    modules = frozenset(submodules.split())
+
+    def getattribute(name: str) -> Any:
+        if name in modules:
+            return importlib.import_module(f"{package}.{name}")
+        try:
+            module, original = source[name]
+        except KeyError:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+        value = getattr(importlib.import_module(module), original)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def directory() -> list[str]:
+        return sorted({*source, *modules, *vars(sys.modules[package])})
+
+    return getattribute, directory

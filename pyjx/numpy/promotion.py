@@ -1,0 +1,281 @@
+"""Bringing operands together: which values are arrays, dtype promotion, rank promotion.
+
+Python scalars whose type agrees with the common dtype stay as they are, and others become NumPy
+scalars of it: both are literals in jaxprs and go with operands of any shape.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pyjx import configuration
+from pyjx.core import dtypes
+from pyjx.core.avals import aval_makers, get_aval
+from pyjx.core.trace import Tracer
+from pyjx.lax.common import broadcast_shapes
+from pyjx.transforms.structural import broadcast_in_dim_p
+
+_python_scalars = frozenset((bool, int, float, complex))
+
+
+# -- which values are arrays -----------------------------------------------------------------------
+
+
+def is_arraylike(x: Any) -> bool:
+    """Whether NumPy-like functions take `x` as an array: lists and strings are none."""
+    return (
+        type(x) in aval_makers
+        or isinstance(x, (Tracer, np.ndarray, np.generic, int, float, complex))
+        or hasattr(x, "aval")
+        or hasattr(x, "__jax_array__")
+    )
+
+
+def check_arraylike(name: str, *args: Any) -> None:
+    """Raise TypeError unless all arguments of the function `name` are arrays or scalars."""
+    for i, x in enumerate(args):
+        if type(x) not in aval_makers and not is_arraylike(x):
+            raise TypeError(
+                f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}."
+            )
+
+
+def as_operand(x: Any) -> Any:
+    """`x`, which is array-like, as a value that primitives take: `__jax_array__` is called."""
+    if type(x) in aval_makers or isinstance(x, Tracer):
+        return x
+    convert = getattr(x, "__jax_array__", None)
+    return x if convert is None else convert()
+
+
+def operands(name: str, *args: Any) -> list[Any]:
+    """The arguments of the function `name` as values that primitives take.
+
+    Raises:
+      TypeError: an argument is no array or scalar.
+    """
+    check_arraylike(name, *args)
+    return [as_operand(x) for x in args]
+
+
+# -- dtypes ----------------------------------------------------------------------------------------
+
+
+def literal(x: Any, dtype: Any, weak: bool = False) -> Any:
+    """The Python scalar `x` as a scalar of `dtype`; a Python scalar if it is to be weakly typed."""
+    kind = type(x)
+    if kind in _python_scalars and dtypes.python_scalar_dtype(kind) == dtype:
+        return x
+    scalar = np.asarray(x, dtypes.dtype(x)).astype(dtype)[()]
+    if weak and dtype == dtypes.python_scalar_dtype(dtypes.scalar_type_of(dtype)):
+        return scalar.item()
+    return scalar
+
+
+def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
+    """The value `x` with another dtype and weak type."""
+    if type(x) in _python_scalars:
+        return literal(x, dtype, weak)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x if x.dtype == dtype else _cast_on_host(x, dtype)
+    aval = get_aval(x)
+    if aval.dtype == dtype and aval.weak_type == weak:
+        return x
+    from pyjx.lax import elementwise
+
+    if aval.dtype != dtype and _drops_imaginary_part(aval.dtype, dtype):
+        x = elementwise.real(x)
+    return elementwise.convert_element_type_p.bind(
+        x, new_dtype=dtype, weak_type=weak, sharding=None
+    )
+
+
+def _drops_imaginary_part(old: Any, new: Any) -> bool:
+    return old in dtypes.complex_dtypes and new not in dtypes.complex_dtypes
+
+
+def _cast_on_host(x: Any, dtype: Any) -> Any:
+    if _drops_imaginary_part(x.dtype, dtype):
+        x = x.real
+    return x.astype(dtype)
+
+
+def promote_dtypes(*args: Any) -> list[Any]:
+    """The values with their common dtype."""
+    dtype, weak = dtypes.lattice_result_type(*args)
+    return [convert(x, dtype, weak) for x in args]
+
+
+def promote_dtypes_inexact(*args: Any) -> list[Any]:
+    """The values with their common dtype, or the float dtype for integers."""
+    dtype, weak = dtypes.lattice_result_type(*args)
+    dtype = dtypes.to_inexact_dtype(dtype)
+    return [convert(x, dtype, weak) for x in args]
+
+
+def promote_dtypes_numeric(*args: Any) -> list[Any]:
+    """The values with their common dtype, or int32 for booleans."""
+    dtype, weak = dtypes.lattice_result_type(*args)
+    dtype = dtypes.to_numeric_dtype(dtype)
+    return [convert(x, dtype, weak) for x in args]
+
+
+def promote_dtypes_complex(*args: Any) -> list[Any]:
+    """The values with the complex dtype of their common dtype."""
+    dtype, weak = dtypes.lattice_result_type(*args)
+    dtype = dtypes.to_complex_dtype(dtype)
+    return [convert(x, dtype, weak) for x in args]
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+
+def promote_shapes(name: str, *args: Any) -> list[Any]:
+    """The values brought to one shape by NumPy's rules; those of rank 0 stay as they are.
+
+    Raises:
+      TypeError, ValueError: the shapes do not broadcast.
+      ValueError: the ranks differ, and the flag `jax_numpy_rank_promotion` forbids that.
+    """
+    shapes = [get_aval(x).shape for x in args]
+    shape: tuple[int, ...] = ()
+    for s in shapes:
+        if s and s != shape:
+            if shape:
+                break
+            shape = s
+    else:
+        return list(args)
+    out = common_shape(name, shapes)
+    return [stretch(x, out) if s else x for x, s in zip(args, shapes, strict=True)]
+
+
+def common_shape(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape to which shapes, not all of rank 0, broadcast."""
+    ranks = {len(s) for s in shapes if s}
+    if len(ranks) > 1 and configuration.numpy_rank_promotion.value != "allow":
+        _rank_promotion(name, shapes)
+    try:
+        return broadcast_shapes(*shapes)
+    except ValueError:
+        if len(ranks) > 1:
+            raise
+        got = ", ".join(map(str, shapes))
+        raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.") from None
+
+
+def _rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
+    text = " ".join(map(str, shapes))
+    link = "https://docs.jax.dev/en/latest/rank_promotion_warning.html."
+    if configuration.numpy_rank_promotion.value == "raise":
+        raise ValueError(
+            f"Operands could not be broadcast together for {name} on shapes {text} and with the "
+            "config option jax_numpy_rank_promotion='raise'. For more information, see " + link
+        )
+    warnings.warn(
+        f"Following NumPy automatic rank promotion for {name} on shapes {text}. Set the "
+        "jax_numpy_rank_promotion config option to 'allow' to disable this warning; for more "
+        "information, see " + link, stacklevel=4,
+    )
+
+
+def stretch(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` broadcast to `shape`, which fits."""
+    old = get_aval(x).shape
+    if old == shape:
+        return x
+    offset = len(shape) - len(old)
+    kept = [i for i, n in enumerate(old) if n == shape[offset + i]]
+    if len(kept) < len(old):
+        from pyjx.lax import shapes as lax_shapes
+
+        x = lax_shapes.squeeze(x, [i for i in range(len(old)) if i not in kept])
+    return broadcast_in_dim_p.bind(
+        x, shape=shape, broadcast_dimensions=tuple([offset + i for i in kept]), sharding=None
+    )
+
+
+# -- dtypes and shapes together --------------------------------------------------------------------
+
+
+def promote_args(name: str, *args: Any) -> list[Any]:
+    """The arguments of the function `name` with their common dtype and shape.
+
+    Raises:
+      TypeError: an argument is no array or scalar, or the shapes do not broadcast.
+    """
+    return promote_shapes(name, *promote_dtypes(*operands(name, *args)))
+
+
+def promote_args_inexact(name: str, *args: Any) -> list[Any]:
+    """Like `promote_args`, with the float dtype for integers."""
+    return promote_shapes(name, *promote_dtypes_inexact(*operands(name, *args)))
+
+
+def promote_args_numeric(name: str, *args: Any) -> list[Any]:
+    """Like `promote_args`, with int32 for booleans."""
+    return promote_shapes(name, *promote_dtypes_numeric(*operands(name, *args)))
+
+
+def promote_args_complex(name: str, *args: Any) -> list[Any]:
+    """Like `promote_args`, with the complex dtype."""
+    return promote_shapes(name, *promote_dtypes_complex(*operands(name, *args)))
+
+
+def _literal_beside(x: Any, a: Any) -> Any:
+    """The Python scalar `x` as operand beside a value of aval `a`, or None: promote as usual."""
+    kind = type(x)
+    dtype = a.dtype
+    if dtypes.python_scalar_dtype(kind) is dtype:
+        return x
+    if kind is int and dtypes.python_scalar_dtype(float) is dtype:
+        return float(x)
+    if (kind is float or kind is int) and dtype in dtypes.floating_dtypes and not a.weak_type:
+        return dtype.type(x)
+    return None
+
+
+def promote_two(name: str, x: Any, y: Any) -> Any:
+    """`promote_args` for two arguments, which costs next to nothing where they go together."""
+    if isinstance(x, Tracer):
+        if isinstance(y, Tracer):
+            if x.aval is y.aval:
+                return x, y
+        elif type(y) in _python_scalars:
+            scalar = _literal_beside(y, x.aval)
+            if scalar is not None:
+                return x, scalar
+    elif type(x) in _python_scalars and isinstance(y, Tracer):
+        scalar = _literal_beside(x, y.aval)
+        if scalar is not None:
+            return scalar, y
+    return promote_args(name, x, y)
+
+
+def promote_two_inexact(name: str, x: Any, y: Any) -> Any:
+    """`promote_args_inexact` for two arguments, fast where nothing is to be done."""
+    if isinstance(x, Tracer):
+        dtype = x.aval.dtype
+        if dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes:
+            return promote_two(name, x, y)
+    return promote_args_inexact(name, x, y)
+
+
+def promote_inexact(name: str, x: Any) -> Any:
+    """The argument of the function `name`, with the float dtype for integers."""
+    if isinstance(x, Tracer):
+        dtype = x.aval.dtype
+        if dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes:
+            return x
+    return promote_dtypes_inexact(*operands(name, x))[0]
+
+
+__all__ = [
+    "as_operand", "check_arraylike", "common_shape", "convert", "is_arraylike", "literal", "operands", "promote_args", "promote_args_complex",
+    "promote_args_inexact", "promote_args_numeric", "promote_dtypes", "promote_dtypes_complex",
+    "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_inexact", "promote_shapes",
+    "promote_two", "promote_two_inexact", "stretch",
+]

@@ -1,0 +1,167 @@
+"""Tracing without running: `make_jaxpr`, `eval_shape`, `ShapeDtypeStruct`, `typeof`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_value
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.runtime.jit import JitSpec, _argument_sets, static_positions
+from pyjx.tree_util import tree_map, tree_unflatten
+
+
+class ShapeDtypeStruct:
+    """Shape, dtype and placement of an array without its data.
+
+    >>> ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("dtype", "is_ref", "manual_axis_type", "shape", "sharding", "weak_type")
+
+    def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
+                 vma: Any = None, is_ref: bool = False, manual_axis_type: Any = None) -> None:
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        self.shape = canonical_shape(shape)
+        self.dtype = dtype if dtypes.is_extended(dtype) else np.dtype(dtype)
+        self.sharding = sharding
+        self.weak_type = weak_type
+        self.is_ref = is_ref
+        self.manual_axis_type = manual_axis_type if manual_axis_type is not None else vma
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def format(self) -> Any:
+        return self.sharding
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def update(self, **fields: Any) -> ShapeDtypeStruct:
+        """A copy with some fields replaced."""
+        unknown = fields.keys() - set(self.__slots__)
+        if unknown:
+            raise TypeError(f"ShapeDtypeStruct.update: unknown fields {sorted(unknown)}")
+        values = {name: fields.get(name, getattr(self, name)) for name in self.__slots__}
+        return ShapeDtypeStruct(values.pop("shape"), values.pop("dtype"), **values)
+
+    @staticmethod
+    def like(x: Any) -> ShapeDtypeStruct:
+        """The struct that describes the array `x`."""
+        return ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))
+
+    def _fields(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.sharding, self.weak_type, self.is_ref
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __repr__(self) -> str:
+        text = f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.name(self.dtype)}"
+        if self.sharding is not None:
+            text += f", sharding={self.sharding}"
+        return text + (", weak_type=True)" if self.weak_type else ")")
+
+
+class _Described:
+    """A leaf that only its aval is known of."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+
+def described(x: Any) -> Any:
+    """Structs, and other objects with a shape and a dtype, as leaves that can be traced."""
+    if isinstance(x, ShapedArray):
+        return _Described(x)
+    if isinstance(x, ShapeDtypeStruct) or (
+        not is_valid_value(x) and hasattr(x, "shape") and hasattr(x, "dtype")
+    ):
+        dtype = x.dtype if dtypes.is_extended(x.dtype) else dtypes.canonicalize_dtype(x.dtype)
+        return _Described(ShapedArray(x.shape, dtype, getattr(x, "weak_type", False)))
+    return x
+
+
+def describe_arguments(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]
+                       ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """`described` over all leaves of the arguments that are not static."""
+    static = static_positions(spec.static_argnums, len(args))
+    args = tuple([x if i in static else tree_map(described, x) for i, x in enumerate(args)])
+    names = spec.static_argnames
+    return args, {k: v if k in names else tree_map(described, v) for k, v in kwargs.items()}
+
+
+def struct_of(aval: Any) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Any = (), axis_env: Any = None,
+    return_shape: bool = False, abstracted_axes: Any = None,
+) -> Callable[..., Any]:
+    """A function that gives the jaxpr of `fun` for the arguments it is called with.
+
+    With `return_shape` it gives the pair of the jaxpr and the results' shapes and dtypes.
+
+    >>> import pyjx as jax
+    >>> jax.make_jaxpr(lambda x: x * 2.0)(jax.numpy.ones(3))
+    { lambda ; a:f32[3]. let b:f32[3] = mul a 2.0:f32[] in (b,) }
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+    numbers, names = _argument_sets(fun, static_argnums or None, None)
+    spec = JitSpec(fun, numbers, names, (), (), False, False, (), None, traced_for="make_jaxpr")
+
+    @wraps(fun)
+    def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = describe_arguments(spec, args, kwargs)
+        traced, _ = spec.trace(args, kwargs)
+        closed: ClosedJaxpr = traced.closed
+        if return_shape:
+            shapes = tree_unflatten(traced.out_tree, list(map(struct_of, closed.out_avals)))
+            return closed, shapes
+        return closed
+
+    return jaxpr_of
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of `fun(*args, **kwargs)`, without computing it.
+
+    >>> import pyjx as jax
+    >>> jax.eval_shape(lambda x: x.sum(), jax.ShapeDtypeStruct((2, 3), "float32"))
+    ShapeDtypeStruct(shape=(), dtype=float32)
+    """
+    spec = getattr(fun, "_jit_spec", None)
+    if spec is None:
+        if not callable(fun):
+            raise TypeError(f"Expected a callable value, got {fun!r}")
+        spec = JitSpec(fun, (), (), (), (), False, False, (), None, traced_for="eval_shape")
+    args, kwargs = describe_arguments(spec, args, kwargs)
+    traced, _ = spec.trace(args, kwargs)
+    return tree_unflatten(traced.out_tree, list(map(struct_of, traced.closed.out_avals)))
+
+
+def typeof(x: Any) -> Any:
+    """The aval of a value: its shape, dtype and weak type."""
+    return get_aval(x)

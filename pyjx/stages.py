@@ -1,0 +1,12 @@
+"""The stages of a jitted function: traced, lowered, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyjx.jaxlib_api import PjitFunction as Wrapped
+from pyjx.runtime.stages import ArgInfo, Compiled, Lowered, Traced
+
+CompilerOptions = Mapping[str, str | bool | int | float]
+
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

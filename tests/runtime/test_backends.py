@@ -1,0 +1,113 @@
+"""Which platforms there are, and the reasons given for those that are missing."""
+
+import pytest
+
+from pyjx.runtime import backends
+
+
+def test_queries():
+    assert backends.default_backend() == "cpu"
+    assert repr(backends.devices("cpu")[0]) == "CpuDevice(id=0)"
+    assert backends.device_count() == len(backends.devices())
+    assert backends.local_devices() == backends.local_devices(process_index=0)
+    assert backends.process_index() == 0 and backends.process_count() == 1
+    with pytest.raises(ValueError, match="Unknown process_index 3"):
+        backends.local_devices(process_index=3)
+
+
+def test_missing_platforms_say_why():
+    with pytest.raises(RuntimeError) as raised:
+        backends.devices("gpu")
+    text = str(raised.value)
+    assert text.startswith("Unknown backend: 'gpu' requested, but no platforms that are instances "
+                           "of gpu are present. Platforms present are: cpu")
+    assert "cuda: its plugin" in text
+    with pytest.raises(RuntimeError, match=r"Unknown backend foo. Available backends are \['cpu'"):
+        backends.devices("foo")
+
+
+def test_report():
+    assert set(backends.report()) >= {"tpu", "cuda", "rocm"}
+
+
+COUNT = "from pyjx.runtime import backends; print(backends.device_count(), backends.report())"
+
+
+@pytest.mark.parametrize("environment", [
+    {"JAX_NUM_CPU_DEVICES": "3"},
+    {"XLA_FLAGS": "--xla_force_host_platform_device_count=3"},
+])
+def test_number_of_cpu_devices(run_python, environment):
+    assert run_python(COUNT, **environment).startswith("3 ")
+
+
+def test_platforms_flag(run_python):
+    assert run_python(COUNT, JAX_PLATFORMS="cpu") == "1 {}\n"
+    out = run_python(
+        "from pyjx.runtime import backends\n"
+        "try: backends.devices()\n"
+        "except RuntimeError as error: print(error)", JAX_PLATFORMS="cuda,cpu")
+    assert out.startswith("Unable to initialize backend 'cuda': its plugin ")
+
+
+def test_gpu_memory_is_not_preallocated(monkeypatch):
+    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
+    assert backends._gpu_options()["preallocate"] is False
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")
+    assert backends._gpu_options()["preallocate"] is True
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", ".5")
+    assert backends._gpu_options()["memory_fraction"] == 0.5
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "nothing")
+    with pytest.raises(ValueError, match="XLA_PYTHON_CLIENT_ALLOCATOR must be one of"):
+        backends._gpu_options()
+
+
+def test_distribution_comes_before_backends():
+    backends.devices()
+    with pytest.raises(RuntimeError, match="must be called before any JAX calls"):
+        backends.set_distributed(node_id=0)
+
+
+def test_plugins_are_found_by_path(monkeypatch, tmp_path):
+    library = tmp_path / "jax_plugins" / "xla_cuda13" / "xla_cuda_plugin.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"no library")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert backends.plugin_library("cuda") == str(library)
+    assert backends.plugin_library("rocm") is None
+
+
+FAKE = """
+import sys; sys.path.insert(0, {folder!r})
+from pyjx.runtime import backends
+print(backends.default_backend(), backends.report()["cuda"])
+assert "jax_plugins" not in sys.modules
+"""
+
+
+def test_an_installed_plugin_without_hardware(run_python, tmp_path):
+    library = tmp_path / "jax_plugins" / "xla_cuda12" / "xla_cuda_plugin.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"no library")
+    out = run_python(FAKE.format(folder=str(tmp_path)))
+    if not backends._has_hardware(backends._PLUGINS[1]):
+        assert out == "cpu its plugin is installed, but no NVIDIA GPU was found\n"
+
+
+def test_a_plugin_that_fails_to_load(run_python, tmp_path):
+    library = tmp_path / "jax_plugins" / "xla_cuda12" / "xla_cuda_plugin.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"no library")
+    out = run_python(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from pyjx.runtime import backends\n"
+        "try: backends.devices()\n"
+        "except RuntimeError as error: print(error)", JAX_PLATFORMS="gpu")
+    assert out.startswith("Unable to initialize backend 'cuda': it failed to start: ")
+
+
+def test_devices_can_be_pickled():
+    import pickle
+
+    device = backends.devices()[0]
+    assert pickle.loads(pickle.dumps(device)) is device

@@ -1,0 +1,251 @@
+"""The disk cache: what is damaged, foreign or unsafe is never used, and nothing is ever lost."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from pyjx import configuration as config
+from pyjx.runtime import cache
+from pyjx.runtime.backends import default_device
+from pyjx.runtime.compile import compile, compile_options
+from pyjx.runtime.device_put import device_put
+
+
+def program(constant):
+    return f"""module @m {{ func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {{
+      %c = stablehlo.constant dense<{constant}.0> : tensor<3xf32>
+      %0 = stablehlo.add %a, %c : tensor<3xf32>
+      return %0 : tensor<3xf32> }} }}"""
+
+
+def result(executable):
+    x = device_put(np.zeros(3, np.float32))
+    return np.asarray(executable.execute_sharded([x]).disassemble_into_single_device_arrays()[0][0])
+
+
+def check(constant):
+    np.testing.assert_array_equal(result(compile(program(constant))), [constant] * 3)
+
+
+def entries(folder):
+    return sorted(folder.glob("*.xla"))
+
+
+def test_a_second_compilation_loads(cache_folder, monkeypatch):
+    check(1)
+    (entry,) = entries(cache_folder)
+    assert cache_folder.stat().st_mode & 0o777 == 0o700
+    assert entry.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr("pyjx.jaxlib_api.compile_and_load", None)  # would be called to compile
+    check(1)
+
+
+def test_keys_depend_on_program_and_options():
+    device = default_device()
+
+    def key(text, **options):
+        chosen = compile_options((device,), compiler_options=options)
+        return cache.entry_for(device.client, text, (device,), chosen)._path
+
+    paths = {key(program(1)), key(program(2)), key(program(1), xla_cpu_enable_fast_math=True)}
+    assert len(paths) == 3
+    assert key(program(1)) in paths
+
+
+def test_source_locations_are_no_part_of_the_key():
+    device = default_device()
+    options = compile_options((device,))
+    plain = program(1)
+    located = plain.replace(": tensor<3xf32>\n", ": tensor<3xf32> loc(#loc1)\n", 1)
+    located += '\n#loc1 = loc("f"("file.py":12:3))'
+    assert located != plain
+
+    def path(text):
+        return cache.entry_for(device.client, text, (device,), options)._path
+
+    assert path(located).split("/")[-1] != ""
+    moved = located.replace(":12:3", ":13:3")
+    assert path(located) == path(moved)
+
+
+@pytest.mark.parametrize("damage", [
+    lambda blob: b"", lambda blob: blob[:20], lambda blob: blob[:-1],
+    lambda blob: blob[:100] + bytes([blob[100] ^ 1]) + blob[101:],
+    lambda blob: b"X" + blob[1:], lambda blob: b"something else entirely" * 100,
+    lambda blob: blob[:10] + bytes([blob[10] ^ 1]) + blob[11:],
+])
+def test_damaged_entries_are_compiled_again(cache_folder, damage):
+    check(2)
+    (entry,) = entries(cache_folder)
+    good = entry.read_bytes()
+    entry.write_bytes(damage(good))
+    check(2)
+    assert entry.read_bytes()[:8] == good[:8]
+    check(2)
+
+
+def test_an_entry_under_another_name_is_refused(cache_folder):
+    check(3)
+    (first,) = entries(cache_folder)
+    check(4)
+    (second,) = set(entries(cache_folder)) - {first}
+    second.write_bytes(first.read_bytes())
+    check(4)
+
+
+def test_what_xla_cannot_load_is_compiled_again(cache_folder):
+    check(5)
+    (entry,) = entries(cache_folder)
+    device = default_device()
+    place = cache.entry_for(device.client, program(5), (device,), compile_options((device,)))
+    place._write(b"checksummed, but no executable")
+    check(5)
+    assert entry.stat().st_size > 1000
+
+
+def test_a_symbolic_link_is_not_followed(cache_folder, tmp_path):
+    check(6)
+    (entry,) = entries(cache_folder)
+    entry.rename(tmp_path / "elsewhere")
+    entry.symlink_to(tmp_path / "elsewhere")
+    check(6)
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(cache_folder):
+    cache_folder.mkdir()
+    cache_folder.chmod(0o777)
+    check(7)
+    assert cache.folder() is None
+    assert entries(cache_folder) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs chown")
+def test_a_folder_of_another_user_is_not_used(cache_folder):
+    cache_folder.mkdir()
+    os.chown(cache_folder, 12345, 12345)
+    check(8)
+    assert cache.folder() is None
+
+
+@pytest.mark.parametrize("path", ["/proc/nowhere/cache", "gs://bucket/cache"])
+def test_no_folder_no_cache(path):
+    config.cache_dir.update(path)
+    check(9)
+    assert cache.folder() is None
+
+
+def test_switches(cache_folder):
+    with config.cache(False):
+        assert cache.folder() is None
+        check(10)
+    with config.enable_compilation_cache(False):
+        assert cache.folder() is None
+    assert not cache_folder.exists()
+
+
+def test_folder_by_flag_and_environment(monkeypatch, tmp_path):
+    config.cache_dir.update(None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache.folder() == str(tmp_path / "xdg" / "pyjx")
+    with config.compilation_cache_dir(str(tmp_path / "other")):
+        assert cache.folder() == str(tmp_path / "other")
+    config.cache_dir.update(str(tmp_path / "cache"))
+
+
+def test_minimum_compile_time_when_the_user_sets_it(cache_folder):
+    with config.persistent_cache_min_compile_time_secs(1000.0):
+        check(11)
+    assert entries(cache_folder) == []
+
+
+def test_dumps_are_not_skipped(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=/tmp/dump")
+    device = default_device()
+    options = compile_options((device,))
+    assert cache.entry_for(device.client, program(1), (device,), options) is None
+
+
+def test_programs_with_host_callbacks_are_not_kept(cache_folder):
+    text = """module @m { func.func public @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%a)
+        {api_version = 4 : i32, backend_config = {index = 0 : ui64}}
+        : (tensor<2xf32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32> } }"""
+    compile(text, host_callbacks=[lambda a: (np.asarray(a),)])
+    assert entries(cache_folder) == []
+
+
+def test_the_oldest_entries_go(cache_folder):
+    for i in range(6):
+        check(20 + i)
+    found = entries(cache_folder)
+    now = time.time()
+    for age, entry in enumerate(found):
+        os.utime(entry, (now - 10 * age, now - 10 * age))
+    size = found[0].stat().st_size
+    left = cache.evict(str(cache_folder), 5 * size)
+    assert entries(cache_folder) == sorted(found[:4])
+    assert left == sum(e.stat().st_size for e in found[:4])
+
+
+def test_the_bound_holds(cache_folder):
+    check(30)
+    size = entries(cache_folder)[0].stat().st_size
+    with config.cache_max_bytes(4 * size):
+        for i in range(8):
+            check(31 + i)
+            assert sum(e.stat().st_size for e in entries(cache_folder)) <= 4 * size
+    assert entries(cache_folder)
+
+
+def test_litter_is_removed(cache_folder):
+    check(40)
+    litter = cache_folder / "tmp-1-1-1"
+    litter.write_bytes(b"")
+    os.utime(litter, (0, 0))
+    fresh = cache_folder / "tmp-1-1-2"
+    fresh.write_bytes(b"")
+    cache.evict(str(cache_folder), 1 << 40)
+    assert not litter.exists() and fresh.exists()
+
+
+def test_clear(cache_folder):
+    check(41)
+    cache.clear()
+    assert entries(cache_folder) == []
+
+
+def test_reading_marks_old_entries_as_used(cache_folder):
+    check(42)
+    (entry,) = entries(cache_folder)
+    os.utime(entry, (0, 0))
+    check(42)
+    assert time.time() - entry.stat().st_mtime < 60
+
+
+MANY = """
+import sys, numpy as np
+from pyjx.runtime.compile import compile
+from pyjx.runtime.device_put import device_put
+from tests.runtime.test_cache import program, result
+order = np.random.RandomState(int(sys.argv[1]) if len(sys.argv) > 1 else None).permutation(6)
+for constant in [*order, *order]:
+    assert result(compile(program(constant))).tolist() == [constant] * 3
+print("good")
+"""
+
+
+def test_twenty_processes_at_once(start_python, cache_folder):
+    processes = [start_python(MANY) for _ in range(20)]
+    for process in processes:
+        out, err = process.communicate(timeout=300)
+        assert out == "good\n", err
+        assert err == ""
+    assert len(entries(cache_folder)) == 6
+    assert [p for p in cache_folder.iterdir() if p.name.startswith("tmp-")] == []
+    with config.cache_dir(str(cache_folder)):
+        for entry in entries(cache_folder):
+            place = cache.Entry(str(cache_folder), bytes.fromhex(entry.stem))
+            assert place._read() is not None

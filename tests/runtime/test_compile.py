@@ -1,0 +1,61 @@
+"""Compilation: options, errors, foreign functions."""
+
+import numpy as np
+import pytest
+
+from pyjx.jaxlib_api import JaxRuntimeError
+from pyjx.runtime.compile import compile, compile_options
+from pyjx.runtime.device_put import device_put
+
+ADD = """module @m { func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.add %a, %a : tensor<3xf32>
+  return %0 : tensor<3xf32> } }"""
+
+
+def run(executable, *args):
+    results = executable.execute_sharded([device_put(a) for a in args])
+    return [np.asarray(r[0]) for r in results.disassemble_into_single_device_arrays()]
+
+
+def test_runs():
+    (out,) = run(compile(ADD), np.arange(3, dtype=np.float32))
+    np.testing.assert_array_equal(out, [0, 2, 4])
+
+
+def test_compiler_options():
+    compile(ADD, compiler_options={"xla_cpu_enable_fast_math": True})
+    with pytest.raises(JaxRuntimeError, match="No such compile option: 'xla_foo'"):
+        compile(ADD, compiler_options={"xla_foo": True})
+    with pytest.raises(TypeError, match="compiler_options: the value of 'xla_foo' is a str"):
+        compile(ADD, compiler_options={"xla_foo": object()})
+    with pytest.raises(TypeError, match="the name of an option is a str, got 3"):
+        compile(ADD, compiler_options={3: True})
+
+
+def test_options_are_kept():
+    from pyjx.runtime.backends import default_device
+
+    devices = (default_device(),)
+    assert compile_options(devices) is compile_options(devices)
+    with pytest.raises(ValueError, match="2 replicas of 1 partitions need 2 devices, got 1"):
+        compile_options(devices, num_replicas=2)
+
+
+def test_error_of_a_text_that_does_not_parse():
+    with pytest.raises(JaxRuntimeError) as raised:
+        compile("module @m { foo }")
+    assert "error:" in str(raised.value)
+    assert "forward incompatibility" not in str(raised.value)
+
+
+def test_lapack_is_registered_when_it_is_called():
+    text = """module @m { func.func public @main(%a: tensor<2x2xf32>)
+        -> (tensor<2x2xf32>, tensor<i32>) {
+      %1:2 = stablehlo.custom_call @lapack_spotrf_ffi(%a) {api_version = 4 : i32,
+        backend_config = {uplo = 76 : ui8}, operand_layouts = [dense<[0, 1]> : tensor<2xindex>],
+        result_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<> : tensor<0xindex>]}
+        : (tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<i32>)
+      return %1#0, %1#1 : tensor<2x2xf32>, tensor<i32> } }"""
+    out, info = run(compile(text), np.array([[4, 0], [0, 9]], np.float32))
+    np.testing.assert_allclose(np.tril(out), [[2, 0], [0, 3]])
+    assert info == 0

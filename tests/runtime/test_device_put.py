@@ -1,0 +1,150 @@
+"""device_put and its kin."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from pyjx import configuration as config
+from pyjx.core.avals import ShapedArray
+from pyjx.runtime import backends
+from pyjx.runtime.device_put import (
+    array_from_numpy,
+    block_until_ready,
+    copy_to_host_async,
+    device_get,
+    device_put,
+    device_put_replicated,
+    device_put_sharded,
+)
+from pyjx.runtime.sharding import SingleDeviceSharding
+
+
+def aligned(n):
+    """A float32 array whose memory could be shared with the device."""
+    buffer = np.empty(4 * n + 64, np.uint8)
+    start = -buffer.ctypes.data % 64
+    return buffer[start:start + 4 * n].view(np.float32)
+
+
+@pytest.mark.parametrize("n", [1, 16, 1000, 1_000_000])
+def test_later_writes_to_numpy_memory_are_not_seen(n):
+    source = aligned(n)
+    source[:] = 1
+    arrays = [device_put(source), device_put(source, backends.devices()[0]),
+              array_from_numpy(source, ShapedArray((n,), np.float32))]
+    source[:] = 2
+    for x in arrays:
+        assert np.all(np.asarray(x) == 1)
+
+
+@pytest.mark.parametrize("x", [
+    np.arange(6.0)[::-1], np.ones((2, 3)).T, np.arange(12).reshape(3, 4)[:, ::-2],
+    np.arange(3, dtype=">f4"), np.float64(1.5), np.int64(7), np.bool_(True), 3, 2.5, 1j, False,
+    np.ones(3, ml_dtypes.float8_e4m3fn), np.zeros((0, 4)),
+])
+def test_values(x):
+    y = device_put(x)
+    np.testing.assert_array_equal(np.asarray(y), np.asarray(x))
+    assert not y.committed
+
+
+def test_64_bits():
+    x = np.arange(3.0)
+    assert device_put(x).dtype == np.float32
+    with config.enable_x64(True):
+        assert device_put(x).dtype == np.float64
+        assert device_put(2**40).item() == 2**40
+    with pytest.raises(OverflowError, match="Python int 3000000000 too large to convert to int32"):
+        device_put(3000000000)
+
+
+def test_placement():
+    device = backends.devices()[0]
+    x = device_put(np.ones(2, np.float32))
+    assert device_put(x) is x
+    y = device_put(x, device)
+    assert y.committed and not x.committed
+    assert y.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
+    assert device_put(y, SingleDeviceSharding(device)) is y
+    z = device_put(x, may_alias=False)
+    assert z.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+    pinned = device_put(x, SingleDeviceSharding(device, memory_kind="pinned_host"))
+    assert pinned.sharding.memory_kind == "pinned_host"
+    np.testing.assert_array_equal(pinned, x)
+
+
+def test_trees():
+    device = backends.devices()[0]
+    tree = {"a": 1, "b": [2.5, None]}
+    out = device_put(tree, {"a": None, "b": device})
+    assert out["b"][1] is None
+    assert not out["a"].committed and out["b"][0].committed
+    assert out["b"][0].weak_type
+
+
+@pytest.mark.parametrize(("args", "error", "text"), [
+    ((1, "cpu"), ValueError, "`jax.device_put` only accepts .* Received invalid value: cpu"),
+    ((["x"],), TypeError, "Argument 'x' of type <class 'str'> is not a valid JAX type"),
+    ((np.ones(2, object),), TypeError, "Dtype object is not a valid JAX array type"),
+])
+def test_bad_input(args, error, text):
+    with pytest.raises(error, match=text):
+        device_put(*args)
+
+
+def test_bad_prefix():
+    device = backends.devices()[0]
+    with pytest.raises(ValueError, match="must be a tree prefix of the corresponding value"):
+        device_put([1, 2], [device])
+
+
+def test_alias_and_donate_exclude_each_other():
+    with pytest.raises(ValueError, match="may_alias and donate cannot be True"):
+        device_put(np.ones(2), may_alias=True, donate=True)
+
+
+def test_jax_array_protocol():
+    class Wrapped:
+        def __jax_array__(self):
+            return device_put(np.arange(2))
+
+    assert device_put(Wrapped()).tolist() == [0, 1]
+
+
+def test_device_get():
+    tree = {"a": device_put(np.arange(3)), "b": 1, "c": "text"}
+    out = device_get(tree)
+    assert type(out["a"]) is np.ndarray and out["a"].tolist() == [0, 1, 2]
+    assert out["b"] == 1 and out["c"] == "text"
+    assert type(device_get(tree["a"])) is np.ndarray
+
+
+def test_waiting():
+    x = device_put(1.5)
+    assert block_until_ready(x) is x
+    tree = {"a": x, "b": "text"}
+    assert block_until_ready(tree) is tree
+    assert copy_to_host_async(tree) is tree
+
+
+def test_parts_for_devices():
+    devices = backends.devices()[:1]
+    x = device_put_sharded([np.arange(3)], devices)
+    assert x.shape == (1, 3) and x.committed
+    assert device_put_replicated(np.arange(3), devices).tolist() == [[0, 1, 2]]
+    with pytest.raises(ValueError, match=r"len\(shards\) = 2 must equal len\(devices\) = 1"):
+        device_put_sharded([1, 2], devices)
+
+
+def test_default_device_by_name():
+    with config.default_device("cpu"):
+        assert device_put(1).device.platform == "cpu"
+
+
+def test_traced():
+    from pyjx.core.trace import trace_to_jaxpr  # noqa: F401  (skips where tracing is not there)
+    from pyjx.runtime import jit
+
+    f = jit.jit(lambda x: device_put({"a": x, "b": 2.0}, backends.devices()[0]))
+    out = f(np.float32(3))
+    assert float(out["a"]) == 3 and float(out["b"]) == 2

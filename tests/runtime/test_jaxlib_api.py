@@ -1,0 +1,110 @@
+"""The adapter over jaxlib: start-up, and that jax stays out."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pyjx import jaxlib_api
+from pyjx.core.avals import ShapedArray
+from pyjx.core.trace import Tracer
+from pyjx.runtime import array, backends, device_put
+
+
+def test_initialize_may_be_called_again():
+    jaxlib_api.initialize(Tracer)
+    assert Tracer._is_traced_array(None)
+
+
+@pytest.mark.parametrize("first", ["jax._src", "pyjx.runtime.array"])
+def test_jax_and_pyjx_exclude_each_other(run_python, tmp_path, first):
+    package = tmp_path / "jax" / "_src"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package.parent / "__init__.py").write_text("import jax._src")
+    second = {"jax._src": "pyjx.runtime.array", "pyjx.runtime.array": "jax"}[first]
+    out = run_python(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        f"import {first}\n"
+        f"try:\n    import {second}\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    assert out.startswith("jax and pyjx cannot share a process")
+
+
+def test_no_jax_module_is_left(run_python):
+    out = run_python(
+        "import sys, numpy as np\n"
+        "from pyjx.runtime import array, device_put, compile\n"
+        "device_put.device_put(np.ones(3, 'f4'))\n"
+        "print([m for m in sys.modules if m.split('.')[0] == 'jax' and sys.modules[m]])\n"
+        "print([m for m in ('scipy', 'jaxlib.mlir', 'jaxlib.xla_client', 'logging', 'inspect')"
+        " if m in sys.modules])"
+    )
+    assert out.split("\n")[0] == "[]"
+    assert "scipy" not in out and "jaxlib.mlir" not in out and "xla_client" not in out
+
+
+def test_arrays_made_in_cpp_have_avals():
+    source = np.arange(6, dtype=np.float32)
+    x = jaxlib_api.from_dlpack(source.__dlpack__(), backends.default_device())
+    assert x.aval is ShapedArray((6,), np.float32)
+    assert x.sharding == device_put.default_placement()[0]
+    np.testing.assert_array_equal(x, source)
+
+
+def test_a_host_callback_runs():
+    from pyjx.runtime.compile import compile
+
+    text = """module @m { func.func public @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%a)
+        {api_version = 4 : i32, backend_config = {index = 0 : ui64}}
+        : (tensor<2xf32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32> } }"""
+    executable = compile(text, host_callbacks=[lambda a: (np.asarray(a) + 1,)])
+    x = device_put.device_put(np.zeros(2, np.float32))
+    (out,) = executable.execute_sharded([x]).disassemble_into_single_device_arrays()
+    np.testing.assert_array_equal(out[0], [1, 1])
+
+
+def test_the_fast_path_runs_without_python():
+    from pyjx.runtime.compile import compile
+
+    x = device_put.device_put(np.arange(3, dtype=np.float32))
+    c = device_put.device_put(np.ones(3, np.float32))
+    text = """module @m {
+      func.func public @main(%c: tensor<3xf32>, %a: tensor<3xf32>) -> tensor<3xf32> {
+        %0 = stablehlo.add %a, %c : tensor<3xf32>
+        return %0 : tensor<3xf32> } }"""
+    executable = compile(text)
+    handler = jaxlib_api.result_handler(x.aval, x.sharding, False)
+    misses = []
+    registry = jaxlib_api.pytree.default_registry()
+
+    def miss(*args):
+        misses.append(args)
+        (out,) = executable.execute_sharded([c, *args]).consume_with_handlers([handler])
+        fast = jaxlib_api.FastPath(executable, registry.flatten(out)[1], [x.sharding] * 2,
+                                   [x.sharding], [x.aval], [False], [True], [None] * 2, [c])
+        return out, fast, False
+
+    f = jaxlib_api.make_pjit("f", None, miss, [], [], "test", registry, lambda x, s, y: x,
+                             jaxlib_api.pjit_cache(16))
+    for _ in range(3):
+        np.testing.assert_array_equal(f(x), [1, 2, 3])
+    assert len(misses) == 1
+
+
+def test_start_up_is_quick():
+    """Nothing but NumPy, ml_dtypes and jaxlib's extension takes time."""
+    code = ("import numpy, ml_dtypes, jaxlib, time\nfrom jaxlib import _jax\n"
+            "t = time.perf_counter()\nimport pyjx.runtime.compile, pyjx.runtime.device_put\n"
+            "print(time.perf_counter() - t)")
+    seconds = min(
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                             check=True).stdout)
+        for _ in range(3)
+    )
+    assert seconds < 0.15
+    assert array.Array is not None

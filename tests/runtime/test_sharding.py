@@ -1,0 +1,219 @@
+"""Shardings: what they print, which part is where. Most need eight devices: the last test gives
+this file another run with them."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pyjx.runtime import backends
+from pyjx.runtime.array import (
+    make_array_from_callback,
+    make_array_from_single_device_arrays,
+)
+from pyjx.runtime.device_put import device_put, device_put_replicated, device_put_sharded
+from pyjx.runtime.sharding import (
+    AxisType,
+    DuplicateSpecError,
+    GSPMDSharding,
+    IndivisibleError,
+    Mesh,
+    NamedSharding,
+    P,
+    SingleDeviceSharding,
+    single_device_sharding,
+)
+
+HERE = os.path.abspath(__file__)
+EIGHT = "--xla_force_host_platform_device_count=8"
+needs_eight = pytest.mark.skipif(EIGHT not in os.environ.get("XLA_FLAGS", ""),
+                                 reason="runs in a process with eight devices")
+
+
+@pytest.fixture
+def devices():
+    return backends.devices("cpu")
+
+
+@pytest.fixture
+def mesh(devices):
+    return Mesh(np.array(devices[:8]).reshape(4, 2), ("x", "y"))
+
+
+@pytest.mark.parametrize(("spec", "text"), [
+    (P(), "P()"), (P("x"), "P('x',)"), (P("x", None), "P('x', None)"),
+    (P(("x", "y")), "P(('x', 'y'),)"), (P("x", ("y",)), "P('x', 'y')"), (P([]), "P(None,)"),
+    (P(P.UNCONSTRAINED), "P(UNCONSTRAINED,)"), (P("x") + P("y"), "P('x', 'y')"),
+    (("x",) + P("y"), "P('x', 'y')"),
+])
+def test_spec(spec, text):
+    assert repr(spec) == text
+    assert pickle.loads(pickle.dumps(spec)) == spec
+
+
+def test_spec_is_no_tuple():
+    assert P("x") != ("x",)
+    assert P("x", None) != P("x")
+    assert P("x", "y")[0] == "x" and len(P("x", "y")) == 2
+    assert hash(P("x")) == hash(P(("x",)))
+    with pytest.raises(ValueError, match="partitions cannot overlap with unreduced axes"):
+        P("x", unreduced={"x"})
+
+
+def test_one_device(devices):
+    s = SingleDeviceSharding(devices[0])
+    assert repr(s) == "SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)"
+    assert s == SingleDeviceSharding(devices[0]) == pickle.loads(pickle.dumps(s))
+    assert hash(s) == hash(SingleDeviceSharding(devices[0]))
+    assert s != SingleDeviceSharding(devices[0], memory_kind="pinned_host")
+    assert single_device_sharding(devices[0]) is single_device_sharding(devices[0])
+    assert s.shard_shape((2, 3)) == (2, 3)
+    assert s.device_set == s.addressable_devices == {devices[0]}
+    assert s.devices_indices_map((2, 3)) == {devices[0]: (slice(None), slice(None))}
+    assert s.is_fully_replicated and s.is_fully_addressable and s.num_devices == 1
+
+
+def test_mesh_of_one(devices):
+    mesh = Mesh(devices[:1], "x")
+    assert repr(mesh) == "Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))"
+    with pytest.raises(ValueError, match=r"devices.ndim == 1 and len\(axis_names\) == 2"):
+        Mesh(devices[:1], ("x", "y"))
+    assert Mesh(devices[:1], "x", AxisType.Explicit).axis_types == (AxisType.Explicit,)
+
+
+@needs_eight
+def test_mesh(mesh, devices):
+    assert mesh is Mesh(np.array(devices).reshape(4, 2), ("x", "y"))
+    assert str(mesh) == "Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))"
+    assert dict(mesh.shape) == {"x": 4, "y": 2} and mesh.size == 8 and not mesh.empty
+    assert mesh.local_mesh is mesh and not mesh.is_multi_process
+    assert mesh.device_ids.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
+@needs_eight
+def test_named_repr(mesh):
+    s = NamedSharding(mesh, P("x", "y"))
+    assert repr(s) == ("NamedSharding(mesh=Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto)), "
+                       "spec=P('x', 'y'), memory_kind=device)")
+    assert pickle.loads(pickle.dumps(s)) == s
+    assert s.with_memory_kind("pinned_host").memory_kind == "pinned_host"
+    assert s.update(spec=P("y")).spec == P("y")
+
+
+@needs_eight
+@pytest.mark.parametrize(("spec", "hlo"), [
+    (P("x", "y"), "{devices=[4,2]<=[8]}"),
+    (P("x"), "{devices=[4,1,2]<=[8] last_tile_dim_replicate}"),
+    (P(("x", "y")), "{devices=[8,1]<=[8]}"),
+    (P(None, "x"), "{devices=[1,4,2]<=[8] last_tile_dim_replicate}"),
+    (P("y", "x"), "{devices=[2,4]<=[4,2]T(1,0)}"),
+    (P(("y", "x")), "{devices=[8,1]<=[4,2]T(1,0)}"),
+    (P(), "{replicated}"),
+])
+def test_hlo_sharding(mesh, spec, hlo):
+    assert repr(NamedSharding(mesh, spec)._to_xla_hlo_sharding(2)) == hlo
+
+
+@needs_eight
+def test_bad_specs(mesh):
+    with pytest.raises(ValueError, match=r"Resource axis: z of P\('z',\) is not found in mesh"):
+        NamedSharding(mesh, P("z"))
+    with pytest.raises(DuplicateSpecError, match="has duplicate entries for `x`"):
+        NamedSharding(mesh, P("x", "x"))
+    with pytest.raises(ValueError, match="Could not find memory addressable by device cpu"):
+        NamedSharding(mesh, P("x"), memory_kind="foo")
+    with pytest.raises(IndivisibleError, match="array axis 0 is partitioned 4 times, but the "
+                                               "dimension size is 7"):
+        NamedSharding(mesh, P("x")).shard_shape((7,))
+    with pytest.raises(ValueError, match="only valid for values of rank at least 1"):
+        device_put(np.float32(1), NamedSharding(mesh, P("x")))
+
+
+@needs_eight
+@pytest.mark.parametrize("spec", [
+    P(), P("x"), P("y"), P("x", "y"), P("y", "x"), P(("x", "y")), P(("y", "x")), P(None, "y"),
+    P("x", None, "y"),
+])
+def test_parts_are_where_the_mesh_says(mesh, devices, spec):
+    x = np.arange(8 * 8 * 4).reshape(8, 8, 4)
+    y = device_put(x, NamedSharding(mesh, spec))
+    np.testing.assert_array_equal(y, x)
+    for shard in y.addressable_shards:
+        np.testing.assert_array_equal(shard.data, x[shard.index])
+        position = np.argwhere(mesh.device_ids == shard.device.id)[0]
+        place = dict(zip("xy", position, strict=True))
+        for entry, part, size in zip(spec, shard.index, x.shape, strict=False):
+            axes = entry if isinstance(entry, tuple) else () if entry is None else (entry,)
+            count = start = 0
+            for axis in axes:
+                count = (count or 1) * mesh.shape[axis]
+                start = start * mesh.shape[axis] + place[axis]
+            if count:
+                assert part == slice(start * size // count, (start + 1) * size // count)
+    assert pickle.loads(pickle.dumps(y)).tolist() == x.tolist()
+
+
+@needs_eight
+def test_moves(mesh, devices):
+    x = np.arange(16.0, dtype=np.float32).reshape(8, 2)
+    named = [NamedSharding(mesh, s) for s in (P(), P("x", "y"), P("y"), P(("x", "y")))]
+    everywhere = [*named, *map(SingleDeviceSharding, devices[:3])]
+    for source in everywhere:
+        y = device_put(x, source)
+        for target in everywhere:
+            z = device_put(y, target)
+            assert z.sharding == target and z.committed
+            np.testing.assert_array_equal(z, x)
+    assert device_put(y, y.sharding) is y
+
+
+@needs_eight
+def test_equivalence(mesh):
+    a, b = NamedSharding(mesh, P("x")), NamedSharding(mesh, P("x", None))
+    assert a != b and a.is_equivalent_to(b, 2)
+    assert not a.is_equivalent_to(NamedSharding(mesh, P("y")), 2)
+    g = GSPMDSharding(mesh._internal_device_list, a._to_xla_hlo_sharding(2))
+    assert a.is_equivalent_to(g, 2)
+    assert g.shard_shape((8, 4)) == (2, 4)
+    assert GSPMDSharding.get_replicated(mesh.devices.flat).is_fully_replicated
+
+
+@needs_eight
+def test_arrays_from_parts(mesh, devices):
+    x = np.arange(16, dtype=np.float32).reshape(8, 2)
+    s = NamedSharding(mesh, P("x", "y"))
+    np.testing.assert_array_equal(make_array_from_callback(x.shape, s, lambda i: x[i]), x)
+    pair = NamedSharding(Mesh(devices[:2], "x"), P("x"))
+    parts = [device_put(np.full(1, i, np.float32), devices[i]) for i in (1, 0)]
+    assert make_array_from_single_device_arrays((2,), pair, parts).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="Expected 2 per-device arrays"):
+        make_array_from_single_device_arrays((2,), pair, parts[:1])
+    with pytest.raises(ValueError, match=r"Expected shard shape \(2,\) doesn't match"):
+        make_array_from_single_device_arrays((4,), pair, parts)
+
+
+@needs_eight
+def test_one_part_a_device(devices):
+    x = device_put_sharded([np.arange(3) + i for i in range(4)], devices[:4])
+    assert x.shape == (4, 3) and [s.device for s in x.addressable_shards] == devices[:4]
+    assert x.tolist()[2] == [2, 3, 4]
+    assert device_put_replicated(1.5, devices[:4]).tolist() == [1.5] * 4
+
+
+@needs_eight
+def test_dlpack_takes_one_device(mesh):
+    x = device_put(np.arange(8), NamedSharding(mesh, P("x")))
+    with pytest.raises(BufferError, match="an array with a Sharding over 8 devices"):
+        x.__dlpack__()
+
+
+@pytest.mark.skipif("EIGHT_DEVICES" in os.environ, reason="this is that run")
+def test_with_eight_devices():
+    env = {**os.environ, "XLA_FLAGS": EIGHT, "EIGHT_DEVICES": "1"}
+    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-W", "error", "-p",
+                          "no:cacheprovider", HERE], env=env, capture_output=True, text=True,
+                         timeout=300)
+    assert run.returncode == 0, run.stdout[-3000:]
