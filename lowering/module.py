@@ -101,7 +101,7 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
     for eqn in jaxpr.eqns:
         start = len(b.lines)
         operands = [
-            env[v] if type(v) is not Literal else b.constant(v.val, v.aval) for v in eqn.invars
+            b.constant(v.val, v.aval) if isinstance(v, Literal) else env[v] for v in eqn.invars
         ]
         emit = RULES.get(eqn.primitive.name)
         if emit is None:
@@ -114,7 +114,7 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
         if locations is not None:
             locations.mark(b.lines, start, eqn)
     return [
-        env[v] if type(v) is not Literal else b.constant(v.val, v.aval) for v in jaxpr.outvars
+        b.constant(v.val, v.aval) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars
     ]
 
 
@@ -132,7 +132,7 @@ _decompositions: dict[Any, ClosedJaxpr] = {}
 def _emit_decomposed(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     primitive = eqn.primitive
     avals = tuple([v.aval for v in eqn.invars])
-    key = (primitive, avals, *eqn.params.items())
+    key: Any = (primitive, avals, *eqn.params.items())
     try:
         closed = _decompositions.get(key)
     except TypeError:  # an unhashable parameter

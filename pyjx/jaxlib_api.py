@@ -376,12 +376,8 @@ else:
     result_handler = _jax.array_result_handler
 
 
-class FastPath(NamedTuple):
-    """What C++ needs to run a jitted call without Python. The fields are read by these names.
-
-    `const_args` come before the arguments of the call; `in_shardings` and
-    `in_device_local_layouts` count them too, `kept_var_bitvec` is about the call's arguments.
-    """
+class _FastPath(NamedTuple):
+    """The record that C++ reads, by these names."""
 
     xla_executable: Any
     out_pytree_def: Any
@@ -394,6 +390,28 @@ class FastPath(NamedTuple):
     const_args: Sequence[Any]
 
 
+def FastPath(
+    xla_executable: Any, out_pytree_def: Any, in_shardings: Sequence[Any],
+    out_shardings: Sequence[Any], out_avals: Sequence[Any], out_committed: Sequence[bool],
+    kept_var_bitvec: Sequence[bool], in_device_local_layouts: Sequence[Any],
+    const_args: Sequence[Any],
+) -> _FastPath:
+    """What C++ needs to run a jitted call without Python.
+
+    Args:
+      xla_executable: the loaded program.
+      out_pytree_def: the structure of the result.
+      in_shardings, in_device_local_layouts: of the program's parameters, constants first.
+      out_shardings, out_avals, out_committed: of the program's results.
+      kept_var_bitvec: for each flat argument of the call, whether the program takes it.
+      const_args: arrays that the program takes before the arguments.
+    """
+    # C++ counts the constants here too, and would read past the end without them.
+    kept = [True] * len(const_args) + list(kept_var_bitvec)
+    return _FastPath(xla_executable, out_pytree_def, in_shardings, out_shardings, out_avals,
+                     out_committed, kept, in_device_local_layouts, const_args)
+
+
 def pjit_cache(capacity: int = 4096) -> Any:
     """A cache of signatures to fast paths; it may be shared by functions."""
     return PjitFunctionCache(capacity)
@@ -402,7 +420,7 @@ def pjit_cache(capacity: int = 4096) -> Any:
 def make_pjit(
     name: str,
     fun: Callable[..., Any] | None,
-    cache_miss: Callable[..., tuple[Any, FastPath | None, bool]],
+    cache_miss: Callable[..., tuple[Any, Any, bool]],
     static_argnums: Sequence[int],
     static_argnames: Sequence[str],
     cache_key: Any,
@@ -412,7 +430,7 @@ def make_pjit(
 ) -> Any:
     """The C++ callable of a jitted function.
 
-    `cache_miss(*args, **kwargs)` gives `(outputs, fast path or None, drop the entry)`.
+    `cache_miss(*args, **kwargs)` gives `(outputs, FastPath(...) or None, drop the entry)`.
     """
     return _jax.pjit(name, fun, cache_miss, static_argnums, static_argnames, cache_key, registry,
                      shard_arg_fallback, cache)
@@ -482,17 +500,6 @@ def to_dlpack(array: Any, stream: Any = None, max_version: tuple[int, int] | Non
 def from_dlpack(capsule: Any, device: Any, stream: int | None = None) -> Any:
     """An array that shares the capsule's memory where alignment allows. Not yet committed."""
     return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream)
-
-
-def collect_garbage() -> None:
-    """Release what C++ holds for Python objects that died in other threads."""
-    _jax.collect_garbage()
-
-
-# ---- the NumPy view of custom dtypes, IFRT odds and ends ----------------------------------
-
-approx_top_k_output_size = _jax.approx_top_k_reduction_output_size
-hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
 
 
 # ---- pytrees ------------------------------------------------------------------------------

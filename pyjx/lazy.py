@@ -1,8 +1,13 @@
-"""Public names that load their module when they are first used (PEP 562)."""
+"""Public names that load their module when they are first used (PEP 562).
+
+Type checkers do not run `__getattr__`, so each such package has a stub, `__init__.pyi`, made from
+the same table: `python -m pyjx.lazy` writes the stubs anew.
+"""
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,3 +45,33 @@ def attach(package: str, families: Mapping[str, str], submodules: str = ""
         return sorted({*source, *modules, *vars(sys.modules[package])})
 
     return getattribute, directory
+
+
+PACKAGES = ("pyjx", "pyjx.lax", "pyjx.nn", "pyjx.numpy", "pyjx.random")
+
+
+def stub(package: str) -> str:
+    """The text of the package's `__init__.pyi`."""
+    module = importlib.import_module(package)
+    lines = [f"# Written by `python -m pyjx.lazy` from the table in {package}/__init__.py.", ""]
+    for name in getattr(module, "SUBMODULES", "").split():
+        lines.append(f"from {package} import {name} as {name}")
+    for source, names in sorted(module.FAMILIES.items()):
+        for entry in names.split():
+            public, _, name = entry.partition("=")
+            lines.append(f"from {source} import {name or public} as {public}")
+    if package == "pyjx":
+        lines += ["", "__version__: str", "__version_info__: tuple[int, int, int]"]
+    return "\n".join(lines) + "\n"
+
+
+def stub_path(package: str) -> str:
+    module = importlib.import_module(package)
+    assert module.__file__ is not None
+    return os.path.join(os.path.dirname(module.__file__), "__init__.pyi")
+
+
+if __name__ == "__main__":
+    for package_name in PACKAGES:
+        with open(stub_path(package_name), "w", encoding="utf-8") as file:
+            file.write(stub(package_name))

@@ -83,7 +83,7 @@ class ShapedArray(AbstractValue):
 
     def __new__(cls, shape: Sequence[int], dtype: Any, weak_type: bool = False, **_: Any
                 ) -> ShapedArray:
-        key = (shape, dtype, weak_type)
+        key: Any = (shape, dtype, weak_type)
         try:
             return _interned[key]
         except KeyError:

@@ -25,8 +25,8 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
         _bind(v, bound, "as an input")
     for eqn in jaxpr.eqns:
         _check_eqn(jaxpr, eqn, bound)
-    for v in jaxpr.outvars:
-        _check_bound(v, bound, "as an output")
+    for out in jaxpr.outvars:
+        _check_bound(out, bound, "as an output")
 
 
 def _bind(v: Var, bound: set[Var], where: str) -> None:

@@ -157,12 +157,9 @@ class _Printer:
         name = eqn.primitive.name
         if name == "jit" and self.concise:
             shown = [("name", eqn.params["name"]), ("jaxpr", eqn.params["jaxpr"])]
-            for key, value in sorted(eqn.params.items()):
-                if key in ("keep_unused", "inline") and value:
-                    shown.append((key, value))
-                elif key == "donated_invars" and any(value):
-                    shown.append((key, value))
-                elif key == "compiler_options_kvs" and value:
+            for key in ("compiler_options_kvs", "donated_invars", "inline", "keep_unused"):
+                value = eqn.params[key]
+                if any(value) if isinstance(value, tuple) else value:
                     shown.append((key, value))
             return shown
         shown = []

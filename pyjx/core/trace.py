@@ -71,7 +71,7 @@ eager_trace = EagerTrace()
 
 def set_eager(implementation: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any]) -> None:
     """Tell the eager trace how to run an operation on concrete values."""
-    eager_trace.process = implementation  # type: ignore[method-assign]
+    eager_trace.process = implementation  # type: ignore
 
 
 class _State(threading.local):

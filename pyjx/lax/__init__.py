@@ -8,8 +8,8 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 # Public names by family.
-_FAMILIES: dict[str, str] = {
+FAMILIES: dict[str, str] = {
     "pyjx.transforms.structural": "broadcast_in_dim broadcast_in_dim_p reduce_sum_p transpose_p",
 }
 
-__getattr__, __dir__ = attach(__name__, _FAMILIES)
+__getattr__, __dir__ = attach(__name__, FAMILIES)

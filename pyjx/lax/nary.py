@@ -13,11 +13,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import all_weak, broadcast_operands, check_same_dtypes, nary_shape
 from pyjx.transforms.rules import elementwise_batch
-from pyjx.transforms.structural import (
-    Zero,
-    is_undefined_primal,
-    scalar_constant,
-)
+from pyjx.transforms.structural import Zero, is_undefined_primal, scalar_constant
 
 # Which dtypes an operand may have, in the words of the error message.
 REAL_OR_COMPLEX = "integer, floating, complexfloating"

@@ -302,8 +302,7 @@ def _put_traced(leaves: Sequence[Any], targets: Sequence[Any], sources: Sequence
         else _CopySemantics.ALWAYS_COPY if a is False else _CopySemantics.REUSE_INPUT
         for d, a in zip(donated, aliased, strict=True)
     )
-    shardings = tuple(single_device_sharding(t) if isinstance(t, _Device) else t for t in targets)
-    return device_put_p.bind(*leaves, devices=shardings, srcs=tuple(sources),
+    return device_put_p.bind(*leaves, devices=tuple(targets), srcs=tuple(sources),
                              copy_semantics=semantics)
 
 
@@ -324,27 +323,35 @@ def _device_put_batch(operands: Any, dims: Any, **params: Any) -> Any:
     return device_put_p.bind(*operands, **params), dims
 
 
+def _device_put_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    return device_put_p.bind(*primals, **params), _put_nonzero(tangents, **params)
+
+
 def _device_put_transpose(cts: Any, *operands: Any, devices: Any, srcs: Any, copy_semantics: Any
                           ) -> Any:
     """The identity's transpose, back to where the operands came from."""
+    return _put_nonzero(cts, devices=srcs, srcs=devices,
+                        copy_semantics=(_CopySemantics.ALWAYS_COPY,) * len(srcs))
+
+
+def _put_nonzero(xs: Any, **params: Any) -> list[Any]:
+    """Move the tangents that are not symbolic zeros; each parameter is a tuple, one an operand."""
     from pyjx.transforms.structural import Zero
 
-    live = [i for i, ct in enumerate(cts) if not isinstance(ct, Zero)]
-    out: list[Any] = list(cts)
-    moved = device_put_p.bind(
-        *[cts[i] for i in live],
-        devices=tuple(srcs[i] for i in live),
-        srcs=tuple(devices[i] for i in live),
-        copy_semantics=(_CopySemantics.REUSE_INPUT,) * len(live),
-    ) if live else []
-    for i, ct in zip(live, moved, strict=True):
-        out[i] = ct
+    live = [i for i, x in enumerate(xs) if type(x) is not Zero]
+    out = list(xs)
+    if live:
+        live_params = {k: tuple([v[i] for i in live]) for k, v in params.items()}
+        moved = device_put_p.bind(*[xs[i] for i in live], **live_params)
+        for i, x in zip(live, moved, strict=True):
+            out[i] = x
     return out
 
 
 device_put_p = register(Primitive(
     "device_put",
     shape_rule=_device_put_shape,
+    jvp=_device_put_jvp,
     batch=_device_put_batch,
     transpose=_device_put_transpose,
     impl=_device_put_impl,

@@ -16,14 +16,14 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effec
 from pyjx.core.passes import prepare
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import no_source_info
-from pyjx.core.trace import Tracer, set_eager
+from pyjx.core.trace import set_eager
 from pyjx.runtime import array as _array  # noqa: F401  (makes the C++ array class pyjx's)
 from pyjx.runtime import backends
 from pyjx.runtime import compile as compiler
+from pyjx.runtime.sharding import single_device_sharding
 from pyjx.transforms.calls import jit_p
 from pyjx.transforms.physicalize import physicalize
 
-jaxlib_api.initialize(Tracer)
 ArrayImpl = jaxlib_api.ArrayImpl
 avals_module.aval_makers.setdefault(ArrayImpl, lambda x: x.aval)
 registry = jaxlib_api.pytree.default_registry()
@@ -47,7 +47,7 @@ class Executable:
         self.closed = closed
         self.kept = kept
         self.device = device
-        self.sharding = jaxlib_api.SingleDeviceSharding(device)
+        self.sharding = single_device_sharding(device)
         self.const_args = [self.put(c, get_aval(c)) for c in const_args]
         self.out_avals = [physical_aval(a) for a in closed.out_avals]
         self._handlers: dict[bool, list[Any]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core import source_info
@@ -15,6 +15,28 @@ from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.runtime import dispatch
 from pyjx.runtime.dispatch import ArrayImpl, registry
 from pyjx.transforms.calls import hoisted, inline_call, jit_p
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+class Wrapped(Protocol, Generic[P, R]):
+    """A jitted function."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The function traced for arguments like these."""
+
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The StableHLO program for arguments like these."""
+
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Shapes and dtypes of the results for arguments like these."""
+
+    def clear_cache(self) -> None:
+        """Forget the traces and programs of this function."""
+
 
 _traces: Any = weakref.WeakKeyDictionary()  # function -> {options: {signature: TracedCall}}
 
@@ -174,7 +196,7 @@ class JitSpec:
         )
         outs = executable.call(leaves, committed)
         out = traced.out_tree.unflatten(outs)
-        if any([type(x) is not ArrayImpl for x in outs]):
+        if any(type(x) is not ArrayImpl for x in outs):
             return out, None, False
         return out, executable.fast_path(traced.out_tree, committed), False
 
@@ -219,6 +241,15 @@ def func_source(fun: Any, name: str) -> str:
 
 
 # -- the decorators --------------------------------------------------------------------------------
+
+
+@overload
+def jit(fun: Callable[P, R], /, **options: Any) -> Wrapped[P, R]: ...
+
+
+@overload
+def jit(fun: None = None, /, **options: Any
+        ) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
 
 
 def jit(
@@ -270,6 +301,16 @@ def jit(
     spec = JitSpec(fun, numbers, names, donated, donated_names, keep_unused, inline, options,
                    device)
     return _finish(spec, spec.miss, fun)
+
+
+@overload
+def op_jit(fun: Callable[P, R], *, static_argnums: Any = None, static_argnames: Any = ()
+           ) -> Callable[P, R]: ...
+
+
+@overload
+def op_jit(fun: None = None, *, static_argnums: Any = None, static_argnames: Any = ()
+           ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
 def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any = ()) -> Any:

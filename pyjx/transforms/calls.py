@@ -49,8 +49,7 @@ def _derived_params(params: dict[str, Any], n_args: int) -> dict[str, Any]:
 
 
 def jvp_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...]) -> tuple[ClosedJaxpr, list[bool]]:
-    """From (primals, tangents where `nonzero`) to (outs, nonzero out tangents), and which those are.
-    """
+    """From (primals, tangents where `nonzero`) to (outs, nonzero out tangents), and which are."""
     key = "jvp", nonzero
     if key not in closed.memo:
         avals = closed.in_avals
@@ -75,7 +74,8 @@ def jvp_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...]) -> tuple[ClosedJax
     return closed.memo[key]
 
 
-def _with_zeros(tangents: Sequence[Any], nonzero: Sequence[bool], avals: Sequence[Any]) -> list[Any]:
+def _with_zeros(tangents: Sequence[Any], nonzero: Sequence[bool], avals: Sequence[Any]
+                ) -> list[Any]:
     given = iter(tangents)
     return [
         next(given) if nz else Zero(a.to_tangent_aval())

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked
+from pyjx.core.trace import Trace, Tracer, raise_leaked, state
 from pyjx.transforms.structural import Zero
 
 
@@ -73,11 +73,25 @@ class JVPTrace(Trace):
 
 
 def jvp_flat(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any],
+    aux: list[Any] | None = None,
 ) -> tuple[list[Any], list[Any]]:
-    """Outputs and tangents (symbolic zeros where they are zero) of a function on flat values."""
+    """Outputs and tangents (symbolic zeros where they are zero) of a function on flat values.
+
+    `aux` is a list that `fun` fills with more results, which lose their tangents and may be
+    anything.
+    """
     trace = JVPTrace()
-    with new_level(trace):
-        outs = fun(*[trace.join(p, t) for p, t in zip(primals, tangents, strict=True)])
+    saved = state.level
+    trace.level = state.level = saved + 1
+    trace.alive = True
+    try:
+        outs = fun(*[p if type(t) is Zero else JVPTracer(trace, p, t)
+                     for p, t in zip(primals, tangents, strict=True)])
         pairs = [trace.split(x) for x in outs]
+        if aux:
+            aux[:] = [trace.split(x)[0] if isinstance(x, Tracer) else x for x in aux]
+    finally:
+        state.level = saved
+        trace.alive = False
     return [p for p, _ in pairs], [t for _, t in pairs]

@@ -15,14 +15,19 @@ from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import JaxprEqn, Var, no_effects
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked
-from pyjx.transforms.jvp import JVPTrace
+from pyjx.core.trace import Trace, Tracer, raise_leaked, state
+from pyjx.transforms.jvp import JVPTrace, JVPTracer
 from pyjx.transforms.structural import (
     UndefinedPrimal,
     Zero,
     add_tangents,
     instantiate,
 )
+
+
+# For primitives that hold jaxprs: `(trace, operands, params) -> outs`, which evaluates the results
+# that depend on no tangent and records the others.
+split_rules: dict[Primitive, Callable[..., Any]] = {}
 
 
 class LinearTracer(Tracer):
@@ -54,21 +59,32 @@ class LinearTrace(Trace):
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
+        if primitive.multiple_results:
+            split = split_rules.get(primitive)
+            if split is not None:
+                return split(self, operands, params)
         return self.record(primitive, operands, params)
 
     def record(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """Add an equation. Its `invars` hold variables for tangents and values for residuals."""
-        invars = [self.unwrap(x) for x in operands]
-        avals = tuple([x.aval if isinstance(x, Tracer) else get_aval(x) for x in operands])
-        out = primitive.out_avals(avals, params)
-        many = primitive.multiple_results
-        outvars = [Var(a) for a in out] if many else [Var(out)]
-        self.eqns.append(
-            JaxprEqn(primitive, invars, outvars, params, no_effects, source_info.current())
-        )
-        if many:
+        invars: list[Any] = []
+        avals: list[Any] = []
+        for x in operands:
+            if type(x) is LinearTracer and x._trace is self:
+                invars.append(x.var)
+                avals.append(x.aval)
+            else:
+                invars.append(self.unwrap(x))
+                avals.append(get_aval(x))
+        out = primitive.out_avals(tuple(avals), params)
+        source = source_info.current()
+        if primitive.multiple_results:
+            outvars = [Var(a) for a in out]
+            self.eqns.append(JaxprEqn(primitive, invars, outvars, params, no_effects, source))
             return [LinearTracer(self, v) for v in outvars]
-        return LinearTracer(self, outvars[0])
+        var = Var(out)
+        self.eqns.append(JaxprEqn(primitive, invars, [var], params, no_effects, source))
+        return LinearTracer(self, var)
 
     def unwrap(self, x: Any) -> Any:
         """A tangent's variable, or the value that any other operand is."""
@@ -233,23 +249,39 @@ def backward_eqns(eqns: Sequence[JaxprEqn], cts: dict[Var, Any]) -> None:
 
 def linearize_flat(
     fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
-    differentiate: Sequence[bool] | None = None,
+    differentiate: Sequence[bool] | None = None, aux: list[Any] | None = None,
 ) -> tuple[list[Any], LinearProgram]:
     """Outputs of a function on flat values, and its derivative there as a linear program.
 
-    Inputs for which `differentiate` is false are constants.
+    Inputs for which `differentiate` is false are constants. `aux` is a list that `fun` fills with
+    more results, which are not differentiated and may be anything.
     """
     trace = LinearTrace()
-    with new_level(trace):
-        tangents: list[Any] = []
+    forward = LinearizeTrace(trace)
+    saved = state.level
+    trace.level = saved + 1
+    forward.level = state.level = saved + 2
+    trace.alive = forward.alive = True
+    try:
+        args: list[Any] = []
+        invars: list[Var | None] = []
         for i, x in enumerate(primals):
-            aval = get_aval(x).to_tangent_aval()
-            wanted = differentiate is None or differentiate[i]
-            tangents.append(trace.new_arg(aval) if wanted else Zero(aval))
-        forward = LinearizeTrace(trace)
-        with new_level(forward):
-            outs = fun(*[forward.join(p, t) for p, t in zip(primals, tangents, strict=True)])
-            pairs = [forward.split(x) for x in outs]
-        invars = [t.var if type(t) is LinearTracer else None for t in tangents]
-        program_outs = [t if type(t) is Zero else trace.unwrap(t) for _, t in pairs]
-    return [p for p, _ in pairs], LinearProgram(invars, trace.eqns, program_outs)
+            if differentiate is None or differentiate[i]:
+                var = Var(get_aval(x).to_tangent_aval())
+                args.append(JVPTracer(forward, x, LinearTracer(trace, var)))
+                invars.append(var)
+            else:
+                args.append(x)
+                invars.append(None)
+        outs = []
+        program_outs = []
+        for out in fun(*args):
+            primal, tangent = forward.split(out)
+            outs.append(primal)
+            program_outs.append(tangent if type(tangent) is Zero else trace.unwrap(tangent))
+        if aux:
+            aux[:] = [forward.split(x)[0] if isinstance(x, Tracer) else x for x in aux]
+    finally:
+        state.level = saved
+        trace.alive = forward.alive = False
+    return outs, LinearProgram(invars, trace.eqns, program_outs)

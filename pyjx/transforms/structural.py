@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,13 @@ class Zero:
     """A tangent or cotangent that is known to be zero. One instance an aval."""
 
     __slots__ = ("aval",)
-    _of: dict[Any, Zero] = {}
 
     aval: Any
 
     def __new__(cls, aval: Any) -> Zero:
-        self = cls._of.get(aval)
+        self = _zeros.get(aval)
         if self is None:
-            self = cls._of[aval] = object.__new__(cls)
+            self = _zeros[aval] = object.__new__(cls)
             self.aval = aval
         return self
 
@@ -40,6 +40,9 @@ class Zero:
 
     def __repr__(self) -> str:
         return f"Zero({self.aval})"
+
+
+_zeros: dict[Any, Zero] = {}
 
 
 class UndefinedPrimal:
@@ -68,11 +71,23 @@ def scalar_constant(value: Any, dtype: Any) -> Any:
     return np.asarray(value, dtype)[()]
 
 
+_python_types = {"f": float, "c": complex, "i": int}
+
+
+def scalar_of(aval: ShapedArray, value: Any) -> Any:
+    """One element of an aval: a Python scalar where the aval is weakly typed, or a NumPy one."""
+    if aval.weak_type:
+        python_type = _python_types.get(aval.dtype.kind)
+        if python_type is not None and dtypes.python_scalar_dtype(python_type) == aval.dtype:
+            return python_type(value)
+    return scalar_constant(value, aval.dtype)
+
+
 def full_aval(aval: ShapedArray, value: Any) -> Any:
     """An array of the given aval, filled with one value."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    scalar = scalar_constant(value, aval.dtype)
+    scalar = scalar_of(aval, value)
     return broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
 
 
@@ -198,7 +213,7 @@ def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...]
             "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
             f"{broadcast_dimensions} for operand ndim {x.ndim} and shape {shape}."
         )
-    if any(a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(broadcast_dimensions)):
         raise TypeError(
             "broadcast_in_dim broadcast_dimensions must be strictly increasing; "
             f"got broadcast_dimensions {broadcast_dimensions}"
@@ -262,9 +277,9 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     """
     shape = tuple(shape)
     dims = tuple(broadcast_dimensions)
-    if get_aval(operand).shape == shape and dims == tuple(range(len(shape))):
-        if not isinstance(operand, np.ndarray) and not is_scalar_constant(operand):
-            return operand
+    same = get_aval(operand).shape == shape and dims == tuple(range(len(shape)))
+    if same and not isinstance(operand, np.ndarray) and not is_scalar_constant(operand):
+        return operand
     return broadcast_in_dim_p.bind(
         operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding
     )

@@ -142,9 +142,34 @@ def test_default_device_by_name():
 
 
 def test_traced():
-    from pyjx.core.trace import trace_to_jaxpr  # noqa: F401  (skips where tracing is not there)
+    from pyjx.core.trace import trace_to_jaxpr
+
+    closed = trace_to_jaxpr(lambda x: device_put([x, 2.0], backends.devices()[0]),
+                            [ShapedArray((), np.float32)])
+    (eqn,) = closed.jaxpr.eqns
+    assert eqn.primitive.name == "device_put"
+    assert eqn.params["devices"] == (backends.devices()[0],) * 2
+    assert eqn.params["srcs"] == (None, None)
+    assert [str(s) for s in eqn.params["copy_semantics"]] == ["ArrayCopySemantics.REUSE_INPUT"] * 2
+
+
+def test_compiled():
     from pyjx.runtime import jit
 
     f = jit.jit(lambda x: device_put({"a": x, "b": 2.0}, backends.devices()[0]))
     out = f(np.float32(3))
     assert float(out["a"]) == 3 and float(out["b"]) == 2
+
+
+def test_derivatives():
+    from pyjx.runtime.device_put import device_put_p
+    from pyjx.transforms.structural import Zero
+
+    aval = ShapedArray((), np.float32)
+    params = dict(zip(("devices", "srcs"), [(backends.devices()[0],) * 2, (None,) * 2],
+                      strict=True), copy_semantics=(0, 0))
+    primals, tangents = device_put_p.jvp((1.0, 2.0), (Zero(aval), 3.0), **params)
+    assert [float(p) for p in primals] == [1, 2]
+    assert tangents[0] is Zero(aval) and float(tangents[1]) == 3
+    back = device_put_p.transpose([4.0, Zero(aval)], None, None, **params)
+    assert float(back[0]) == 4 and back[1] is Zero(aval)

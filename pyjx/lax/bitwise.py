@@ -1,0 +1,169 @@
+"""Bits of integers: logic, shifts, counts, and the upper half of products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.lax.elementwise import add, mul
+from pyjx.lax.nary import INTEGER, INTEGER_OR_BOOL, elementwise, like, operand, operands
+from pyjx.transforms.rules import define, jvp_zero
+
+and_p = elementwise("and", INTEGER_OR_BOOL, INTEGER_OR_BOOL)
+or_p = elementwise("or", INTEGER_OR_BOOL, INTEGER_OR_BOOL)
+xor_p = elementwise("xor", INTEGER_OR_BOOL, INTEGER_OR_BOOL)
+not_p = elementwise("not", INTEGER_OR_BOOL)
+shift_left_p = elementwise("shift_left", INTEGER, INTEGER)
+shift_right_arithmetic_p = elementwise("shift_right_arithmetic", INTEGER, INTEGER)
+shift_right_logical_p = elementwise("shift_right_logical", INTEGER, INTEGER)
+population_count_p = elementwise("population_count", INTEGER)
+clz_p = elementwise("clz", INTEGER)
+
+
+def bitwise_and(x: Any, y: Any) -> Any:
+    """The bits that x and y both have; "and" of booleans.
+
+    Raises:
+      TypeError: the dtypes differ or are inexact, or the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.bitwise_and(6, 3))
+    2
+    """
+    x, y = operands("bitwise_and", x, y)
+    return and_p.bind(x, y)
+
+
+def bitwise_or(x: Any, y: Any) -> Any:
+    """The bits that x or y have; "or" of booleans. Errors as for `bitwise_and`.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.bitwise_or(6, 3))
+    7
+    """
+    x, y = operands("bitwise_or", x, y)
+    return or_p.bind(x, y)
+
+
+def bitwise_xor(x: Any, y: Any) -> Any:
+    """The bits in which x and y differ. Errors as for `bitwise_and`.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.bitwise_xor(6, 3))
+    5
+    """
+    x, y = operands("bitwise_xor", x, y)
+    return xor_p.bind(x, y)
+
+
+def bitwise_not(x: Any) -> Any:
+    """All bits flipped; "not" of booleans.
+
+    Raises:
+      TypeError: `x` is of an inexact dtype.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.bitwise_not(6))
+    -7
+    """
+    return not_p.bind(operand("bitwise_not", x))
+
+
+def shift_left(x: Any, y: Any) -> Any:
+    """x * 2^y, without the bits that do not fit; 0 where y is not below the number of bits.
+
+    Raises:
+      TypeError: the dtypes differ or are not integer, or the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.shift_left(3, 2))
+    12
+    """
+    x, y = operands("shift_left", x, y)
+    return shift_left_p.bind(x, y)
+
+
+def shift_right_arithmetic(x: Any, y: Any) -> Any:
+    """x moved y bits to the right; copies of the sign come in. Errors as for `shift_left`.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.shift_right_arithmetic(-8, 1))
+    -4
+    """
+    x, y = operands("shift_right_arithmetic", x, y)
+    return shift_right_arithmetic_p.bind(x, y)
+
+
+def shift_right_logical(x: Any, y: Any) -> Any:
+    """x moved y bits to the right; zeros come in. Errors as for `shift_left`.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.shift_right_logical(-8, 1))
+    2147483644
+    """
+    x, y = operands("shift_right_logical", x, y)
+    return shift_right_logical_p.bind(x, y)
+
+
+def population_count(x: Any) -> Any:
+    """How many bits of x are set.
+
+    Raises:
+      TypeError: `x` is not of an integer dtype.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.population_count(7))
+    3
+    """
+    return population_count_p.bind(operand("population_count", x))
+
+
+def clz(x: Any) -> Any:
+    """How many zeros stand before the first bit of x that is set.
+
+    Raises:
+      TypeError: `x` is not of an integer dtype.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.clz(1))
+    31
+    """
+    return clz_p.bind(operand("clz", x))
+
+
+def _mulhi(x: Any, y: Any) -> Any:
+    # With halves x = x1 B + x0, y = y1 B + y0, none of whose products overflows
+    # (H. S. Warren, Hacker's Delight, 2nd edition, section 8-2).
+    dtype = get_aval(x).dtype
+    signed = dtypes.iinfo(dtype).min < 0
+    half = dtypes.itemsize_bits(dtype) // 2
+    down = shift_right_arithmetic if signed else shift_right_logical
+    width, mask = like(x, half), like(x, 2**half - 1)
+    x0, x1 = bitwise_and(x, mask), down(x, width)
+    y0, y1 = bitwise_and(y, mask), down(y, width)
+    t = add(mul(x1, y0), shift_right_logical(mul(x0, y0), width))
+    s = add(mul(x0, y1), bitwise_and(t, mask))
+    return add(mul(x1, y1), add(down(t, width), down(s, width)))
+
+
+mulhi_p = elementwise("mulhi", INTEGER, INTEGER, decomposition=_mulhi)
+
+
+def mulhi(x: Any, y: Any, /) -> Any:
+    """The upper half of the product x y, whose lower half is `mul(x, y)`.
+
+    Raises:
+      TypeError: the dtypes differ or are not integer, or the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.mulhi(2**30, 8))
+    2
+    """
+    x, y = operands("mulhi", x, y)
+    return mulhi_p.bind(x, y)
+
+
+for _p in (and_p, or_p, xor_p, not_p, shift_left_p, shift_right_arithmetic_p,
+           shift_right_logical_p, population_count_p, clz_p, mulhi_p):
+    define(_p, jvp=jvp_zero(_p))

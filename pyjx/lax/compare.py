@@ -1,0 +1,364 @@
+"""Comparisons, extrema, and the choice between arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.lax.common import (
+    all_weak,
+    broadcast_operands,
+    broadcast_to,
+    check_same_dtypes,
+)
+from pyjx.lax.elementwise import mul
+from pyjx.lax.nary import ANY, FLOATING, ORDERED, elementwise, operand, operands
+from pyjx.transforms.rules import (
+    define,
+    elementwise_batch,
+    jvp_by_operand,
+    jvp_by_result,
+    jvp_zero,
+)
+from pyjx.transforms.structural import (
+    Zero,
+    at_front,
+    broadcast_in_dim,
+    full_aval,
+    instantiate,
+    is_scalar_constant,
+    is_undefined_primal,
+    zeros_like,
+)
+
+# -- comparisons -----------------------------------------------------------------------------------
+
+
+def _comparison(name: str, kinds: str) -> Primitive:
+    primitive = elementwise(name, kinds, kinds, out=np.bool_)
+    return define(primitive, jvp=jvp_zero(primitive))
+
+
+eq_p = _comparison("eq", ANY)
+ne_p = _comparison("ne", ANY)
+ge_p = _comparison("ge", ORDERED)
+gt_p = _comparison("gt", ORDERED)
+le_p = _comparison("le", ORDERED)
+lt_p = _comparison("lt", ORDERED)
+# In the total order -nan < -inf < ... < -0 < +0 < ... < inf < nan, for sorting.
+eq_to_p = _comparison("eq_to", ANY)
+le_to_p = _comparison("le_to", ORDERED)
+lt_to_p = _comparison("lt_to", ORDERED)
+
+
+def eq(x: Any, y: Any) -> Any:
+    """Whether x equals y, elementwise. Dtypes and shapes as for `lax.add`, but also bool.
+
+    Raises:
+      TypeError: the dtypes differ, or the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> jax.lax.eq(jax.numpy.arange(3), 1).tolist()
+    [False, True, False]
+    """
+    x, y = operands("eq", x, y)
+    return eq_p.bind(x, y)
+
+
+def ne(x: Any, y: Any) -> Any:
+    """Whether x differs from y, elementwise; true where one is nan.
+
+    >>> import pyjx as jax
+    >>> bool(jax.lax.ne(1.0, 2.0))
+    True
+    """
+    x, y = operands("ne", x, y)
+    return ne_p.bind(x, y)
+
+
+def ge(x: Any, y: Any) -> Any:
+    """Whether x >= y, elementwise; false where one is nan.
+
+    Raises:
+      TypeError: the dtypes differ or are complex, or the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> bool(jax.lax.ge(2.0, 2.0))
+    True
+    """
+    x, y = operands("ge", x, y)
+    return ge_p.bind(x, y)
+
+
+def gt(x: Any, y: Any) -> Any:
+    """Whether x > y, elementwise; false where one is nan. Errors as for `ge`.
+
+    >>> import pyjx as jax
+    >>> bool(jax.lax.gt(2.0, 2.0))
+    False
+    """
+    x, y = operands("gt", x, y)
+    return gt_p.bind(x, y)
+
+
+def le(x: Any, y: Any) -> Any:
+    """Whether x <= y, elementwise; false where one is nan. Errors as for `ge`.
+
+    >>> import pyjx as jax
+    >>> bool(jax.lax.le(1.0, 2.0))
+    True
+    """
+    x, y = operands("le", x, y)
+    return le_p.bind(x, y)
+
+
+def lt(x: Any, y: Any) -> Any:
+    """Whether x < y, elementwise; false where one is nan. Errors as for `ge`.
+
+    >>> import pyjx as jax
+    >>> bool(jax.lax.lt(1.0, 2.0))
+    True
+    """
+    x, y = operands("lt", x, y)
+    return lt_p.bind(x, y)
+
+
+is_finite_p = elementwise("is_finite", FLOATING, out=np.bool_)
+define(is_finite_p, jvp=jvp_zero(is_finite_p))
+
+
+def is_finite(x: Any) -> Any:
+    """Whether x is neither infinite nor nan.
+
+    Raises:
+      TypeError: `x` is not of a floating dtype.
+
+    >>> import pyjx as jax
+    >>> bool(jax.lax.is_finite(float("inf")))
+    False
+    """
+    return is_finite_p.bind(operand("is_finite", x))
+
+
+# -- extrema ---------------------------------------------------------------------------------------
+
+
+def _share(x: Any, ans: Any, y: Any) -> Any:
+    """The derivative of an extremum in x: 1 where x is it, shared where x and y both are."""
+    from pyjx.lax.convert import cast
+
+    dtype = get_aval(ans).dtype
+    return select(eq(x, y), full_aval(get_aval(ans), 0.5), cast(eq(x, ans), dtype))
+
+
+def _extremum_jvp(primitive: Primitive) -> Any:
+    return jvp_by_result(
+        primitive, lambda g, ans, x, y: mul(g, _share(x, ans, y)),
+        lambda g, ans, x, y: mul(g, _share(y, ans, x)),
+    )
+
+
+max_p = elementwise("max", ANY, ANY)
+min_p = elementwise("min", ANY, ANY)
+for _p in (max_p, min_p):
+    define(_p, jvp=_extremum_jvp(_p))
+
+
+def max(x: Any, y: Any) -> Any:
+    """The larger of x and y; nan where one is nan. Complex numbers are ordered by real part first.
+
+    The derivative where they are equal is one half for each.
+
+    Raises:
+      TypeError: the dtypes differ, or the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> jax.lax.max(jax.numpy.arange(3), 1).tolist()
+    [1, 1, 2]
+    """
+    x, y = operands("max", x, y)
+    return max_p.bind(x, y)
+
+
+def min(x: Any, y: Any) -> Any:
+    """The smaller of x and y; nan where one is nan. Complex numbers are ordered by real part first.
+
+    The derivative where they are equal is one half for each.
+
+    Raises:
+      TypeError: the dtypes differ, or the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> jax.lax.min(jax.numpy.arange(3), 1).tolist()
+    [0, 1, 1]
+    """
+    x, y = operands("min", x, y)
+    return min_p.bind(x, y)
+
+
+# -- clamp -----------------------------------------------------------------------------------------
+
+
+def _clamp_shape(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
+    check_same_dtypes("clamp", low, x, high)
+    for name, bound in (("min", low), ("max", high)):
+        if bound.shape and bound.shape != x.shape:
+            raise TypeError(
+                f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
+                f"{name}.shape={bound.shape}, operand.shape={x.shape}."
+            )
+    return ShapedArray(x.shape, x.dtype, all_weak((low, x, high)))
+
+
+def _inside(x: Any, low: Any, high: Any) -> Any:
+    from pyjx.lax.bitwise import bitwise_and
+
+    return bitwise_and(gt(x, low), lt(x, high))
+
+
+clamp_p = register(Primitive("clamp", shape_rule=_clamp_shape))
+# clamp is its operand between the bounds, and a bound where the operand is beyond it.
+define(clamp_p, batch=elementwise_batch(clamp_p), jvp=jvp_by_operand(
+    clamp_p,
+    lambda g, low, x, high: select(_broadcast_like(_inside(low, x, high), g), g, zeros_like(g)),
+    lambda g, low, x, high: select(_inside(x, low, high), g, zeros_like(g)),
+    lambda g, low, x, high: select(lt(high, x), g, zeros_like(g)),
+))
+
+
+def _broadcast_like(x: Any, y: Any) -> Any:
+    return broadcast_to(x, get_aval(y).shape)
+
+
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """`x`, but `min` where it is less, and `max` where it is greater.
+
+    Args:
+      min: an array of the shape of `x`, or a scalar.
+      x: an array of real numbers.
+      max: an array of the shape of `x`, or a scalar.
+
+    Raises:
+      TypeError: the dtypes differ, or a bound has another shape.
+
+    >>> import pyjx as jax
+    >>> jax.lax.clamp(1, jax.numpy.arange(4), 2).tolist()
+    [1, 1, 2, 2]
+    """
+    low, x, high = operand("clamp", min), operand("clamp", x, 1), operand("clamp", max, 2)
+    shape = get_aval(x).shape
+    low, high = [b if is_scalar_constant(b) or get_aval(b).shape else broadcast_to(b, shape)
+                 for b in (low, high)]
+    return clamp_p.bind(low, x, high)
+
+
+# -- select ----------------------------------------------------------------------------------------
+
+
+def _select_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
+    if not dtypes.issubdtype(which.dtype, np.bool_) and \
+            not dtypes.issubdtype(which.dtype, np.integer):
+        raise TypeError(
+            f"select `which` must be boolean or integer type, got {dtypes.name(which.dtype)}."
+        )
+    if which.dtype == np.bool_ and len(cases) > 2:
+        raise TypeError("select with boolean `which` cannot have > 2 cases.")
+    check_same_dtypes("select", *cases)
+    shape = cases[0].shape
+    if any(c.shape != shape for c in cases):
+        raise TypeError(
+            f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}]."
+        )
+    if which.shape and which.shape != shape:
+        raise TypeError(
+            "select `which` must be scalar or have the same shape as cases, got `which` shape "
+            f"{which.shape} but case shape {shape}."
+        )
+    return ShapedArray(shape, cases[0].dtype, all_weak(cases))
+
+
+def _select_jvp(primals: Any, tangents: Any) -> Any:
+    which, *cases = primals
+    out = select_n_p.bind(which, *cases)
+    ts = tangents[1:]
+    if all(type(t) is Zero for t in ts):
+        return out, Zero.of_primal(out)
+    return out, select_n_p.bind(which, *[instantiate(t) for t in ts])
+
+
+def _select_transpose(ct: Any, which: Any, *cases: Any) -> Any:
+    if type(ct) is Zero:
+        return [None, *[Zero(c.aval) if is_undefined_primal(c) else None for c in cases]]
+    zeros = full_aval(get_aval(ct), 0)
+
+    def back(i: int) -> Any:
+        return select_n_p.bind(which, *[ct if j == i else zeros for j in range(len(cases))])
+
+    return [None, *[back(i) if is_undefined_primal(c) else None for i, c in enumerate(cases)]]
+
+
+def _select_batch(operands: Any, dims: Any) -> Any:
+    which, *cases = operands
+    which_dim, *case_dims = dims
+    if which_dim is None and len(set(case_dims)) == 1 and not get_aval(which).shape:
+        return select_n_p.bind(*operands), case_dims[0]
+    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+    cases = [at_front(c, d, size) for c, d in zip(cases, case_dims, strict=True)]
+    if which_dim is None and not get_aval(which).shape:
+        return select_n_p.bind(which, *cases), 0
+    which = at_front(which, which_dim, size)
+    if get_aval(which).ndim < get_aval(cases[0]).ndim:  # a scalar for each example
+        which = broadcast_in_dim(which, get_aval(cases[0]).shape, (0,))
+    return select_n_p.bind(which, *cases), 0
+
+
+select_n_p = register(Primitive(
+    "select_n", shape_rule=_select_shape, jvp=_select_jvp, transpose=_select_transpose,
+    batch=_select_batch, linear=True,
+))
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """From each position, the element of the case whose number `which` gives.
+
+    Args:
+      which: integers, or booleans for two cases, of the shape of the cases; or a scalar. What
+        numbers outside the range choose is not defined.
+      *cases: arrays of one shape and dtype.
+
+    Raises:
+      ValueError: there are no cases.
+      TypeError: shapes or dtypes do not agree; `which` is neither boolean nor integer.
+
+    >>> import pyjx as jax
+    >>> jnp = jax.numpy
+    >>> jax.lax.select_n(jnp.array([True, False]), jnp.zeros(2), jnp.ones(2)).tolist()
+    [1.0, 0.0]
+    """
+    if not cases:
+        raise ValueError("select_n() must have at least one case")
+    which = operand("select_n", which)
+    return select_n_p.bind(which, *[operand("select_n", c, i) for i, c in enumerate(cases, 1)])
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """`on_true` where `pred` holds, and `on_false` elsewhere.
+
+    Args:
+      pred: booleans, of the shape of the other arguments or a scalar.
+      on_true: an array.
+      on_false: an array of the same shape and dtype.
+
+    Raises:
+      TypeError: shapes or dtypes do not agree.
+
+    >>> import pyjx as jax
+    >>> jnp = jax.numpy
+    >>> jax.lax.select(jnp.array([True, False]), jnp.zeros(2), jnp.ones(2)).tolist()
+    [0.0, 1.0]
+    """
+    return select_n(pred, on_false, on_true)

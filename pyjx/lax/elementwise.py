@@ -1,0 +1,596 @@
+"""Arithmetic, powers and rounding, elementwise."""
+
+from __future__ import annotations
+
+import enum
+import operator
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.lax.common import all_weak, broadcast_operands, nary_shape
+from pyjx.lax.nary import (
+    FLOATING,
+    INEXACT,
+    REAL_OR_COMPLEX,
+    accepts,
+    check_kinds,
+    elementwise,
+    like,
+    operand,
+    operands,
+    real_dtype,
+    transpose_nary,
+    transpose_unary,
+)
+from pyjx.transforms.rules import (
+    define,
+    elementwise_batch,
+    jvp_by_operand,
+    jvp_by_result,
+    jvp_linear,
+    jvp_zero,
+)
+from pyjx.transforms.structural import (
+    Zero,
+    full_aval,
+    instantiate,
+    is_scalar_constant,
+    scalar_constant,
+    zeros_like,
+)
+
+# -- sums and products -----------------------------------------------------------------------------
+
+neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=True)
+define(neg_p, jvp=jvp_linear(neg_p), transpose=transpose_unary(lambda ct, x: neg(ct)))
+
+
+def neg(x: Any) -> Any:
+    """-x. Unsigned integers wrap around.
+
+    Raises:
+      TypeError: `x` is boolean.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.neg(2.0))
+    -2.0
+    """
+    return neg_p.bind(operand("neg", x))
+
+
+def _sum_jvp(primitive: Primitive, second: Any) -> Any:
+    # d(x ± y) = dx ± dy, in one operation
+    def jvp(primals: Any, tangents: Any) -> Any:
+        out = primitive.bind(*primals)
+        dx, dy = tangents
+        if type(dx) is Zero:
+            return out, Zero.of_primal(out) if type(dy) is Zero else second(dy)
+        return out, dx if type(dy) is Zero else primitive.bind(dx, dy)
+
+    return jvp
+
+
+add_p = elementwise("add", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True)
+define(add_p, jvp=_sum_jvp(add_p, lambda dy: dy),
+       transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: ct))
+
+
+def add(x: Any, y: Any) -> Any:
+    """x + y.
+
+    The arguments have one dtype, other than bool, and equal shapes up to axes of size 1; a scalar
+    goes with any shape.
+
+    Raises:
+      TypeError: the dtypes differ or are boolean, or the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> jax.lax.add(jax.numpy.arange(3), 10).tolist()
+    [10, 11, 12]
+    """
+    x, y = operands("add", x, y)
+    return add_p.bind(x, y)
+
+
+sub_p = elementwise("sub", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True)
+define(sub_p, jvp=_sum_jvp(sub_p, neg),
+       transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))
+
+
+def sub(x: Any, y: Any) -> Any:
+    """x - y. Dtypes and shapes as for `add`.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.sub(5, 3))
+    2
+    """
+    x, y = operands("sub", x, y)
+    return sub_p.bind(x, y)
+
+
+def _mul_shape(x: ShapedArray, y: ShapedArray, *, out_dtype: Any = None) -> ShapedArray:
+    check_kinds("mul", (REAL_OR_COMPLEX, REAL_OR_COMPLEX), (x, y))
+    if x.dtype != y.dtype:
+        raise TypeError(f"mul: expected equal dtypes, got {x.dtype} and {y.dtype}")
+    dtype = x.dtype if out_dtype is None else dtypes.canonicalize_dtype(out_dtype)
+    return ShapedArray(nary_shape("mul", (x, y)), dtype, all_weak((x, y)) and out_dtype is None)
+
+
+mul_p = register(Primitive("mul", shape_rule=_mul_shape, linear=True))
+# d(x y) = dx y + x dy
+define(
+    mul_p,
+    batch=elementwise_batch(mul_p),
+    jvp=jvp_by_operand(
+        mul_p, lambda g, x, y, out_dtype=None: mul_p.bind(g, y, out_dtype=out_dtype),
+        lambda g, x, y, out_dtype=None: mul_p.bind(x, g, out_dtype=out_dtype),
+    ),
+    transpose=transpose_nary(
+        lambda ct, x, y, out_dtype=None: _mul_back(ct, x, y),
+        lambda ct, x, y, out_dtype=None: _mul_back(ct, y, x),
+    ),
+)
+
+
+def _mul_back(ct: Any, linear: Any, other: Any) -> Any:
+    dtype = linear.aval.dtype
+    if get_aval(ct).dtype != dtype:  # the product has an `out_dtype`
+        from pyjx.lax.convert import cast
+
+        ct = cast(ct, dtype)
+    return mul_p.bind(ct, other, out_dtype=None)
+
+
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    """x * y. Dtypes and shapes as for `add`.
+
+    Args:
+      x: an array.
+      y: an array.
+      out_dtype: the dtype in which to multiply, and of the result; by default that of `x`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.mul(1.5, 2.0))
+    3.0
+    """
+    x, y = operands("mul", x, y)
+    if out_dtype is not None:
+        out_dtype = np.dtype(dtypes.check_and_canonicalize_user_dtype(out_dtype, "mul"))
+    return mul_p.bind(x, y, out_dtype=out_dtype)
+
+
+div_p = elementwise("div", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True)
+# d(x / y) = dx / y - dy x / y^2
+define(
+    div_p,
+    jvp=jvp_by_operand(
+        div_p, lambda g, x, y: div(g, y),
+        lambda g, x, y: mul(mul(neg(g), x), integer_pow(y, -2)),
+    ),
+    transpose=transpose_nary(lambda ct, x, y: div(ct, y), None),
+)
+
+
+def div(x: Any, y: Any) -> Any:
+    """x / y; of integers, rounded toward zero. Dtypes and shapes as for `add`.
+
+    Integer division by zero gives -1 (all bits set), and the overflow -2^(n-1) / -1 its dividend.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.div(-7, 2)), float(jax.lax.div(1.0, 4.0))
+    (-3, 0.25)
+    """
+    x, y = operands("div", x, y)
+    return div_p.bind(x, y)
+
+
+rem_p = elementwise("rem", "integer, floating", "integer, floating")
+# rem(x, y) = x - y trunc(x / y), and trunc is constant almost everywhere
+define(rem_p, jvp=jvp_by_operand(
+    rem_p, lambda g, x, y: g,
+    lambda g, x, y: mul(neg(g), mul(sign(div(x, y)), floor(abs(div(x, y))))),
+))
+
+
+def rem(x: Any, y: Any) -> Any:
+    """The remainder of x / y rounded toward zero: it has the sign of `x`, as C's fmod.
+
+    Raises:
+      TypeError: the dtypes differ, or are boolean or complex; the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.rem(-7, 3))
+    -1
+    """
+    x, y = operands("rem", x, y)
+    return rem_p.bind(x, y)
+
+
+# -- powers ----------------------------------------------------------------------------------------
+
+
+def _integer_pow_shape(x: ShapedArray, *, y: int) -> ShapedArray:
+    check_kinds("integer_pow", (REAL_OR_COMPLEX,), (x,))
+    if y < 0 and dtypes.issubdtype(x.dtype, np.integer):
+        raise TypeError(
+            f"Integers cannot be raised to negative powers, got integer_pow({x.str_short()}, {y})"
+        )
+    return x
+
+
+def _integer_pow_tangent(g: Any, x: Any, *, y: int) -> Any:
+    # d x^y = y x^(y-1) dx
+    if y == 0:
+        return zeros_like(g)
+    power = x if y == 2 else integer_pow(x, y - 1) if y != 1 else None
+    return g if power is None else mul(g, mul(like(x, y), power))
+
+
+def _integer_pow_by_squaring(x: Any, *, y: int) -> Any:
+    if y == 0:
+        return full_aval(get_aval(x), 1)
+    result = None
+    n = -y if y < 0 else y
+    while n:
+        if n & 1:
+            result = x if result is None else mul(result, x)
+        n >>= 1
+        if n:
+            x = mul(x, x)
+    return div(like(result, 1), result) if y < 0 else result
+
+
+integer_pow_p = register(Primitive(
+    "integer_pow", shape_rule=_integer_pow_shape, decomposition=_integer_pow_by_squaring,
+))
+define(integer_pow_p, batch=elementwise_batch(integer_pow_p),
+       jvp=jvp_by_operand(integer_pow_p, _integer_pow_tangent))
+
+
+def integer_pow(x: Any, y: int) -> Any:
+    """x to the power `y`, a Python integer, by repeated squaring.
+
+    Raises:
+      TypeError: `x` is boolean, `y` is not an integer, or `x` is an integer and `y` negative.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.integer_pow(3, 4))
+    81
+    """
+    return integer_pow_p.bind(operand("integer_pow", x), y=operator.index(y))
+
+
+def reciprocal(x: Any) -> Any:
+    """1 / x.
+
+    Raises:
+      TypeError: `x` is not of an inexact dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.reciprocal(4.0))
+    0.25
+    """
+    return integer_pow(x, -1)
+
+
+square_p = elementwise("square", REAL_OR_COMPLEX)
+# d x^2 = 2 x dx
+define(square_p, jvp=jvp_by_operand(square_p, lambda g, x: mul(g, mul(like(x, 2), x))))
+
+
+def square(x: Any) -> Any:
+    """x * x.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.square(3.0))
+    9.0
+    """
+    return square_p.bind(operand("square", x))
+
+
+one_minus_square_p = elementwise(
+    "one_minus_square", REAL_OR_COMPLEX,
+    decomposition=lambda x: mul(add(like(x, 1), x), sub(like(x, 1), x)),
+)
+# d(1 - x^2) = -2 x dx
+define(one_minus_square_p, jvp=jvp_by_operand(
+    one_minus_square_p, lambda g, x: mul(g, mul(like(x, -2), x))))
+
+
+def one_minus_square(x: Any) -> Any:
+    """1 - x^2, as (1 + x)(1 - x), which is exact to rounding near 1 too.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.one_minus_square(0.5))
+    0.75
+    """
+    return one_minus_square_p.bind(operand("one_minus_square", x))
+
+
+def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+    check_kinds("pow", (INEXACT, REAL_OR_COMPLEX), (x, y))
+    if x.dtype != y.dtype and not dtypes.issubdtype(y.dtype, np.integer):
+        raise TypeError(
+            "the first argument to pow must have an inexact dtype (float or complex), and the "
+            "second argument must have an inexact or integer dtype, and two inexact dtypes must "
+            f"match, but got {x.dtype} and {y.dtype} respectively."
+        )
+    return ShapedArray(nary_shape("pow", (x, y)), x.dtype, x.weak_type)
+
+
+def _pow_tangent_x(g: Any, x: Any, y: Any) -> Any:
+    # d/dx x^y = y x^(y-1), which is 0 for y = 0 even at x = 0
+    if is_scalar_constant(y):
+        if y == 0:
+            return zeros_like(g)
+        exponent = scalar_constant(y, get_aval(x).dtype)
+        less = scalar_constant(y - 1, get_aval(x).dtype)
+        return mul(g, mul(exponent, pow(x, less)))
+    from pyjx.lax.compare import eq, select
+    from pyjx.lax.convert import cast
+
+    y = cast(y, get_aval(x).dtype)
+    is_zero = eq(y, like(y, 0))
+    safe = select(is_zero, full_aval(get_aval(y), 1), y)
+    return mul(g, mul(y, pow(x, sub(safe, like(y, 1)))))
+
+
+def _pow_tangent_y(g: Any, ans: Any, x: Any, y: Any) -> Any:
+    # d/dy x^y = log(x) x^y, which is 0 at x = 0, y > 0
+    from pyjx.lax.compare import eq, select
+    from pyjx.lax.transcendental import log
+
+    if is_scalar_constant(x):
+        return zeros_like(g) if x == 0 else mul(g, mul(log(like(g, x)), ans))
+    safe = select(eq(x, like(x, 0)), full_aval(get_aval(x), 1), x)
+    return mul(g, mul(log(safe), ans))
+
+
+pow_p = register(Primitive("pow", shape_rule=_pow_shape))
+define(pow_p, batch=elementwise_batch(pow_p), jvp=jvp_by_result(
+    pow_p, lambda g, ans, x, y: _pow_tangent_x(g, x, y), _pow_tangent_y))
+
+
+def pow(x: Any, y: Any) -> Any:
+    """x to the power y.
+
+    Args:
+      x: an array of an inexact dtype.
+      y: an array of the same dtype, or of integers.
+
+    Raises:
+      TypeError: other dtypes, or shapes that do not broadcast.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.pow(9.0, 0.5))
+    3.0
+    """
+    x, y = operand("pow", x), operand("pow", y, 1)
+    if get_aval(x).shape != get_aval(y).shape:
+        x, y = broadcast_operands("pow", x, y)
+    return pow_p.bind(x, y)
+
+
+# -- magnitude and sign ----------------------------------------------------------------------------
+
+
+def _abs_tangent(g: Any, ans: Any, x: Any) -> Any:
+    from pyjx.lax.compare import eq, ge, select
+    from pyjx.lax.convert import cast, conj, real
+
+    dtype = get_aval(x).dtype
+    if not dtypes.issubdtype(dtype, np.complexfloating):
+        return select(ge(x, like(x, 0)), g, neg(g))
+    # d|z| = Re(conj(z) / |z| dz)
+    size = cast(ans, dtype)
+    size = select(eq(size, like(x, 0)), full_aval(get_aval(x), 1), size)
+    return real(mul(g, div(conj(x), size)))
+
+
+abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_dtype)
+define(abs_p, jvp=jvp_by_result(abs_p, _abs_tangent))
+
+
+def abs(x: Any) -> Any:
+    """|x|, of the real dtype for complex `x`.
+
+    Raises:
+      TypeError: `x` is boolean or unsigned.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.abs(3 + 4j))
+    5.0
+    """
+    return abs_p.bind(operand("abs", x))
+
+
+def _sign_jvp(primals: Any, tangents: Any) -> Any:
+    from pyjx.lax.compare import eq, select
+    from pyjx.lax.convert import complex, conj, imag
+
+    (x,), (g,) = primals, tangents
+    ans = sign_p.bind(x)
+    if not dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
+        return ans, Zero.of_primal(ans)
+    # d(z / |z|) = i s Im(conj(s) dz) / |z|, where s = z / |z|
+    size = abs(x)
+    size = select(eq(size, like(size, 0)), full_aval(get_aval(size), 1), size)
+    turn = div(imag(mul(conj(ans), instantiate(g))), size)
+    return ans, mul(ans, complex(zeros_like(turn), turn))
+
+
+sign_p = elementwise("sign", REAL_OR_COMPLEX, jvp=_sign_jvp)
+
+
+def sign(x: Any) -> Any:
+    """-1, 0 or 1 as `x` is negative, zero or positive; x / |x| for complex `x`, and 0 at 0.
+
+    >>> import pyjx as jax
+    >>> jax.lax.sign(jax.numpy.array([-2.0, 0.0, 3.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    return sign_p.bind(operand("sign", x))
+
+
+# -- rounding --------------------------------------------------------------------------------------
+
+
+class RoundingMethod(enum.IntEnum):
+    """What `round` does with numbers halfway between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+floor_p = elementwise("floor", FLOATING)
+ceil_p = elementwise("ceil", FLOATING)
+round_p = elementwise("round", FLOATING)
+for _p in (floor_p, ceil_p, round_p):
+    define(_p, jvp=jvp_zero(_p))
+
+
+def floor(x: Any) -> Any:
+    """The largest integer that is not above `x`, as a float.
+
+    Raises:
+      TypeError: `x` is not of a floating dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.floor(-1.5))
+    -2.0
+    """
+    return floor_p.bind(operand("floor", x))
+
+
+def ceil(x: Any) -> Any:
+    """The smallest integer that is not below `x`, as a float.
+
+    Raises:
+      TypeError: `x` is not of a floating dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.ceil(-1.5))
+    -1.0
+    """
+    return ceil_p.bind(operand("ceil", x))
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """The nearest integer, as a float.
+
+    Args:
+      x: an array of a floating dtype.
+      rounding_method: what to do with numbers halfway between two integers.
+
+    Raises:
+      TypeError: `x` is not of a floating dtype.
+      ValueError: there is no such rounding method.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.round(2.5)), float(jax.lax.round(2.5, jax.lax.RoundingMethod.TO_NEAREST_EVEN))
+    (3.0, 2.0)
+    """
+    return round_p.bind(operand("round", x), rounding_method=RoundingMethod(rounding_method))
+
+
+nextafter_p = elementwise("nextafter", FLOATING, FLOATING)
+# The neighbour of x moves as x does.
+define(nextafter_p, jvp=jvp_by_operand(nextafter_p, lambda g, x, y: g, None))
+
+
+def nextafter(x1: Any, x2: Any) -> Any:
+    """The floating point number next to `x1` in the direction of `x2`.
+
+    Raises:
+      TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> bool(jax.lax.nextafter(1.0, 2.0) > 1.0)
+    True
+    """
+    x1, x2 = operands("nextafter", x1, x2)
+    return nextafter_p.bind(x1, x2)
+
+
+# -- polynomials -----------------------------------------------------------------------------------
+
+
+def _horner(x: Any, *coeffs: Any, unroll: int | None = None) -> Any:
+    total = coeffs[-1]
+    for c in reversed(coeffs[:-1]):
+        total = add(mul(total, x), c)
+    return total if len(coeffs) > 1 else add(zeros_like(x), total)
+
+
+def _polynomial_shape(x: ShapedArray, *coeffs: ShapedArray, unroll: int | None = None
+                      ) -> ShapedArray:
+    avals = (x, *coeffs)
+    check_kinds("polynomial", (REAL_OR_COMPLEX,) * len(avals), avals)
+    for c in coeffs:
+        if c.dtype != x.dtype:
+            raise TypeError(
+                f"polynomial: expected coefficients of dtype {x.dtype}, got {c.dtype}"
+            )
+    return ShapedArray(nary_shape("polynomial", avals), x.dtype, all_weak(avals))
+
+
+def _polynomial_jvp(primals: Any, tangents: Any, *, unroll: int | None = None) -> Any:
+    x, *coeffs = primals
+    dx, *dcoeffs = tangents
+    out = polynomial_p.bind(x, *coeffs, unroll=unroll)
+    total: Any = None
+    if type(dx) is not Zero and len(coeffs) > 1:
+        # d/dx sum c_k x^k = sum k c_k x^(k-1)
+        derived = [mul(like(x, k), c) for k, c in enumerate(coeffs[1:], 1)]
+        total = mul(dx, polynomial_p.bind(x, *derived, unroll=unroll))
+    if any(type(d) is not Zero for d in dcoeffs):
+        along = _horner(x, *[instantiate(d) for d in dcoeffs])
+        total = along if total is None else add(total, along)
+    return out, Zero.of_primal(out) if total is None else total
+
+
+polynomial_p = register(Primitive(
+    "polynomial", shape_rule=_polynomial_shape, jvp=_polynomial_jvp, decomposition=_horner))
+polynomial_p.batch = elementwise_batch(polynomial_p)
+
+
+def polynomial(x: Any, coeffs: Any, *, unroll: int | None = None) -> Any:
+    """The polynomial c_0 + c_1 x + ... + c_n x^n, by Horner's rule.
+
+    Args:
+      x: an array.
+      coeffs: the coefficients (c_0, ..., c_n): a sequence of scalars or of arrays that broadcast
+        with `x`, or one array whose leading axis counts them.
+      unroll: how many terms the program may hold written out; accepted for compatibility.
+
+    Raises:
+      TypeError: `x` is boolean, or a coefficient has another dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.polynomial(3.0, [1.0, 5.0, 2.0]))
+    34.0
+    """
+    x = operand("polynomial", x)
+    dtype = get_aval(x).dtype
+    if not accepts(REAL_OR_COMPLEX, dtype):
+        check_kinds("polynomial", (REAL_OR_COMPLEX,), (get_aval(x),))
+    terms = [scalar_constant(c, dtype) if isinstance(c, (int, float)) else
+             operand("polynomial", c, i) for i, c in enumerate(_unstacked(coeffs), 1)]
+    if not terms:
+        return zeros_like(x)
+    if any(get_aval(c).shape != get_aval(x).shape for c in terms):
+        x, *terms = broadcast_operands("polynomial", x, *terms)
+    return polynomial_p.bind(x, *terms, unroll=unroll)
+
+
+def _unstacked(coeffs: Any) -> Any:
+    """The coefficients as a list; NumPy's scalars stay scalars."""
+    if isinstance(coeffs, (list, tuple)):
+        return coeffs
+    return [coeffs[i] for i in range(get_aval(coeffs).shape[0])]
+
+

@@ -1,0 +1,472 @@
+"""Reductions over axes: sums, products, extrema, logic, positions of extrema, any monoid."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax, tree_util
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounds import greatest, least
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import Tracer, eval_jaxpr, is_concrete, trace_to_jaxpr
+from pyjx.lax.common import as_dtype
+from pyjx.transforms.jvp import jvp_flat
+from pyjx.transforms.rules import define, jvp_by_result, jvp_zero, unbatched_dims
+from pyjx.transforms.structural import (
+    broadcast_in_dim,
+    full_aval,
+    reduce_sum,
+    reduce_sum_p,
+    reduced_shape,
+    reduction_batch,
+)
+from pyjx.transforms.vmap import batch_flat
+
+__all__ = [
+    "argmax", "argmax_p", "argmin", "argmin_p", "reduce", "reduce_and", "reduce_and_p",
+    "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p",
+    "reduce_p", "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_xor",
+    "reduce_xor_p",
+]
+
+# -- reductions whose results have the operand's dtype ---------------------------------------------
+
+
+def _reduction(name: str, check: Callable[[ShapedArray], None] | None = None) -> Primitive:
+    def shape_rule(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: Any = None
+                   ) -> ShapedArray:
+        if check is not None:
+            check(x)
+        return ShapedArray(reduced_shape(name, x, axes), x.dtype, x.weak_type)
+
+    primitive = register(Primitive(name, shape_rule=shape_rule))
+    return define(primitive, batch=reduction_batch(primitive))
+
+
+def _check_number(x: ShapedArray) -> None:
+    if not dtypes.issubdtype(x.dtype, np.number):
+        raise TypeError(f"reduce_prod does not accept dtype {dtypes.name(x.dtype)}. Accepted "
+                        "dtypes are subtypes of number.")
+
+
+def _check_logical(x: ShapedArray) -> None:
+    if x.dtype != np.bool_ and not dtypes.issubdtype(x.dtype, np.integer):
+        raise TypeError("logical reduction requires operand dtype bool or int, "
+                        f"got {dtypes.name(x.dtype)}.")
+
+
+reduce_max_p = _reduction("reduce_max")
+reduce_min_p = _reduction("reduce_min")
+reduce_prod_p = _reduction("reduce_prod", _check_number)
+reduce_and_p = _reduction("reduce_and", _check_logical)
+reduce_or_p = _reduction("reduce_or", _check_logical)
+reduce_xor_p = _reduction("reduce_xor", _check_logical)
+for _p in (reduce_and_p, reduce_or_p, reduce_xor_p):
+    define(_p, jvp=jvp_zero(_p))
+
+
+def _along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """A reduction's result repeated along the axes it reduced."""
+    return broadcast_in_dim(reduced, shape, [i for i in range(len(shape)) if i not in axes])
+
+
+def _extremum_jvp(g: Any, ans: Any, x: Any, *, axes: tuple[int, ...], out_sharding: Any = None
+                  ) -> Any:
+    # The mean of the tangents at the places where the extremum is attained.
+    shape = get_aval(x).shape
+    places = lax.convert_element_type(lax.eq(x, _along(ans, shape, axes)), get_aval(g).dtype)
+    return lax.div(reduce_sum(lax.mul(g, places), axes), reduce_sum(places, axes))
+
+
+define(reduce_max_p, jvp=jvp_by_result(reduce_max_p, _extremum_jvp))
+define(reduce_min_p, jvp=jvp_by_result(reduce_min_p, _extremum_jvp))
+
+
+def _halves(x: Any, axis: int) -> tuple[Any, Any, Any]:
+    """The first and second half along an axis, and what is left (None, or one element)."""
+    n = get_aval(x).shape[axis]
+    half = n // 2
+    rest = lax.slice_in_dim(x, 2 * half, n, axis=axis) if n % 2 else None
+    return (lax.slice_in_dim(x, 0, half, axis=axis),
+            lax.slice_in_dim(x, half, 2 * half, axis=axis), rest)
+
+
+def _product_tree(x: Any, axes: tuple[int, ...]) -> Any:
+    """The product as a tree of multiplications: its derivatives need no division."""
+    for axis in sorted(axes, reverse=True):
+        n = get_aval(x).shape[axis]
+        if n == 0:
+            aval = get_aval(x)
+            shape = aval.shape[:axis] + aval.shape[axis + 1:]
+            x = full_aval(ShapedArray(shape, aval.dtype), 1)
+            continue
+        while n > 1:
+            first, second, rest = _halves(x, axis)
+            x = lax.mul(first, second)
+            if rest is not None:
+                x = lax.concatenate([x, rest], axis)
+            n = get_aval(x).shape[axis]
+        x = lax.squeeze(x, (axis,))
+    return x
+
+
+def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> Any:
+    (out,), (tangent,) = jvp_flat(lambda x: [_product_tree(x, axes)], primals, tangents)
+    return out, tangent
+
+
+define(reduce_prod_p, jvp=_prod_jvp)
+
+
+def _axes(axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple([operator.index(a) for a in axes])
+
+
+def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """The maximum over `axes`; of nothing, the least value of the dtype. A NaN wins.
+
+    Its derivative is the mean over the places where the maximum is attained.
+
+    Raises:
+      ValueError: the axes are not distinct or out of range.
+
+    >>> import pyjx as jax
+    >>> jax.lax.reduce_max(jax.numpy.array([[1, 5], [3, 2]]), (0,)).tolist()
+    [3, 5]
+    """
+    return reduce_max_p.bind(operand, axes=_axes(axes), out_sharding=out_sharding)
+
+
+def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """The minimum over `axes`; of nothing, the greatest value of the dtype. A NaN wins.
+
+    Its derivative is the mean over the places where the minimum is attained.
+
+    Raises:
+      ValueError: the axes are not distinct or out of range.
+
+    >>> import pyjx as jax
+    >>> jax.lax.reduce_min(jax.numpy.array([[1, 5], [3, 2]]), (0,)).tolist()
+    [1, 2]
+    """
+    return reduce_min_p.bind(operand, axes=_axes(axes), out_sharding=out_sharding)
+
+
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+    """The product over `axes`.
+
+    Raises:
+      ValueError: the axes are not distinct or out of range.
+      TypeError: the operand is not of a numeric dtype.
+
+    >>> import pyjx as jax
+    >>> jax.lax.reduce_prod(jax.numpy.array([[1, 5], [3, 2]]), (1,)).tolist()
+    [5, 6]
+    """
+    return reduce_prod_p.bind(operand, axes=_axes(axes))
+
+
+def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise (of booleans: logical) conjunction over `axes`.
+
+    Raises:
+      ValueError: the axes are not distinct or out of range.
+      TypeError: the operand is neither boolean nor integer.
+
+    >>> import pyjx as jax
+    >>> jax.lax.reduce_and(jax.numpy.array([6, 3]), (0,)).item()
+    2
+    """
+    return reduce_and_p.bind(operand, axes=_axes(axes))
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise (of booleans: logical) disjunction over `axes`.
+
+    Raises:
+      ValueError: the axes are not distinct or out of range.
+      TypeError: the operand is neither boolean nor integer.
+
+    >>> import pyjx as jax
+    >>> jax.lax.reduce_or(jax.numpy.array([6, 3]), (0,)).item()
+    7
+    """
+    return reduce_or_p.bind(operand, axes=_axes(axes))
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise (of booleans: logical) exclusive disjunction over `axes`.
+
+    Raises:
+      ValueError: the axes are not distinct or out of range.
+      TypeError: the operand is neither boolean nor integer.
+
+    >>> import pyjx as jax
+    >>> jax.lax.reduce_xor(jax.numpy.array([6, 3]), (0,)).item()
+    5
+    """
+    return reduce_xor_p.bind(operand, axes=_axes(axes))
+
+
+# -- argmax, argmin --------------------------------------------------------------------------------
+
+
+def _arg_shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: Any) -> ShapedArray:
+    axis, = axes
+    if not 0 <= axis < x.ndim:
+        raise ValueError(f"Invalid axis {axis} for operand shape {x.shape}")
+    if x.shape[axis] < 1:
+        raise ValueError("argmin and argmax require non-empty reduced dimension. "
+                         f"operand.shape={x.shape} {axis=}")
+    if not dtypes.issubdtype(index_dtype, np.integer):
+        raise TypeError("index_dtype must be an integer type, "
+                        f"but got {dtypes.name(np.dtype(index_dtype))}")
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        raise TypeError(f"argmin and argmax do not accept dtype {dtypes.name(x.dtype)}. Accepted "
+                        "dtypes are subtypes of integer, floating, bool.")
+    return ShapedArray(x.shape[:axis] + x.shape[axis + 1:], index_dtype)
+
+
+argmax_p = register(Primitive("argmax", shape_rule=_arg_shape))
+argmin_p = register(Primitive("argmin", shape_rule=_arg_shape))
+for _p in (argmax_p, argmin_p):
+    define(_p, batch=reduction_batch(_p), jvp=jvp_zero(_p))
+
+
+def _arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
+    index_dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, primitive.name)
+    return primitive.bind(operand, axes=(operator.index(axis),), index_dtype=index_dtype)
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The position of the first maximum along `axis`, or of the first NaN if there is one.
+
+    Args:
+      operand: an array of any dtype but complex.
+      axis: the axis; it goes away.
+      index_dtype: the integer dtype of the result.
+
+    Raises:
+      ValueError: the axis is out of range, or of size 0.
+      TypeError: `index_dtype` is not an integer dtype; the operand is complex.
+
+    >>> import pyjx as jax
+    >>> jax.lax.argmax(jax.numpy.array([1., 3., 3.]), 0, "int32").item()
+    1
+    """
+    return _arg(argmax_p, operand, axis, index_dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The position of the first minimum along `axis`, or of the first NaN if there is one.
+
+    Args:
+      operand: an array of any dtype but complex.
+      axis: the axis; it goes away.
+      index_dtype: the integer dtype of the result.
+
+    Raises:
+      ValueError: the axis is out of range, or of size 0.
+      TypeError: `index_dtype` is not an integer dtype; the operand is complex.
+
+    >>> import pyjx as jax
+    >>> jax.lax.argmin(jax.numpy.array([1., 0., 0.]), 0, "int32").item()
+    1
+    """
+    return _arg(argmin_p, operand, axis, index_dtype)
+
+
+# -- reduce: any monoid ----------------------------------------------------------------------------
+
+
+def _reduce_shape(*avals: ShapedArray, computation: Any, jaxpr: ClosedJaxpr,
+                  dimensions: tuple[int, ...]) -> list[ShapedArray]:
+    operands, inits = avals[:len(avals) // 2], avals[len(avals) // 2:]
+    if any(a.shape for a in inits):
+        raise ValueError(f"reduce found non-scalar initial value: {[a.shape for a in inits]}")
+    if any(a.shape != operands[0].shape for a in operands):
+        raise ValueError("reduce requires operands of equal shapes, "
+                         f"got {[a.shape for a in operands]}")
+    if [a.dtype for a in operands] != [a.dtype for a in inits]:
+        raise TypeError(
+            "reduce got inconsistent dtypes for operands and init_values: got operand dtypes "
+            f"{[a.dtype for a in operands]} and init_value dtypes {[a.dtype for a in inits]}."
+        )
+    shape = reduced_shape("reduce", operands[0], dimensions)
+    return [ShapedArray(shape, a.dtype) for a in operands]
+
+
+def _pointwise(closed: ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
+    """A jaxpr on scalars applied to each element of arrays of one shape."""
+    shape = get_aval(operands[0]).shape
+    size = get_aval(operands[0]).size
+    flat = [lax.reshape(x, (size,)) for x in operands]
+    outs, dims = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), flat,
+                            [0] * len(flat), size)
+    return [broadcast_in_dim(y, shape, ()) if d is None else lax.reshape(y, shape)
+            for y, d in zip(outs, dims, strict=True)]
+
+
+def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Sequence[Any],
+                 inits: Sequence[Any]) -> list[Any]:
+    """`reduce` by halving the axes: for derivatives, and for initial values that differ."""
+    xs = list(operands)
+    for axis in sorted(dimensions, reverse=True):
+        while (n := get_aval(xs[0]).shape[axis]) > 1:
+            firsts, seconds, rests = zip(*[_halves(x, axis) for x in xs], strict=True)
+            xs = _pointwise(closed, [*firsts, *seconds])
+            if n % 2:
+                xs = [lax.concatenate([x, r], axis) for x, r in zip(xs, rests, strict=True)]
+    shape = get_aval(xs[0]).shape
+    kept = tuple([n for i, n in enumerate(shape) if i not in dimensions])
+    starts = [v if get_aval(v).shape else broadcast_in_dim(v, kept, ()) for v in inits]
+    if any(shape[a] == 0 for a in dimensions):
+        return starts
+    return _pointwise(closed, [*starts, *[lax.squeeze(x, dimensions) for x in xs]])
+
+
+def _reduce_jvp(primals: Any, tangents: Any, *, computation: Any, jaxpr: ClosedJaxpr,
+                dimensions: tuple[int, ...]) -> Any:
+    n = len(primals) // 2
+    return jvp_flat(lambda *args: _reduce_tree(jaxpr, dimensions, args[:n], args[n:]),
+                    primals, tangents)
+
+
+def _reduce_batch(operands: Any, dims: Any, *, computation: Any, jaxpr: ClosedJaxpr,
+                  dimensions: tuple[int, ...]) -> Any:
+    n = len(operands) // 2
+    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+    xs = [lax.broadcast(x, (size,)) if d is None else lax.moveaxis(x, d, 0) if d else x
+          for x, d in zip(operands[:n], dims[:n], strict=True)]
+    moved = unbatched_dims(0, dimensions)
+    if all(d is None for d in dims[n:]):
+        outs = reduce_p.bind(*xs, *operands[n:], computation=computation, jaxpr=jaxpr,
+                             dimensions=moved)
+        return outs, [0] * n
+    kept = [m for i, m in enumerate(get_aval(xs[0]).shape) if i not in moved]
+    starts = [broadcast_in_dim(v, kept, () if d is None else (0,))
+              for v, d in zip(operands[n:], dims[n:], strict=True)]
+    return _reduce_tree(jaxpr, moved, xs, starts), [0] * n
+
+
+reduce_p = register(Primitive("reduce", shape_rule=_reduce_shape, jvp=_reduce_jvp,
+                              batch=_reduce_batch, multiple_results=True))
+
+
+def known_value(x: Any) -> Any:
+    """A rank-0 value as a NumPy scalar where it is known, else None."""
+    if isinstance(x, Tracer):
+        if not is_concrete(x):
+            return None
+        x = x.to_concrete_value()
+    array = np.asarray(x)
+    return array[()] if array.ndim == 0 else None
+
+
+def _monoid(computation: Any, operand: Any, init: Any, dimensions: tuple[int, ...],
+            out_sharding: Any) -> Any:
+    """The result if `computation` and `init` are a monoid that has its own primitive."""
+    value = known_value(init)
+    if value is None:
+        return None
+    dtype = get_aval(operand).dtype
+    if computation is lax.add:
+        if value == 0 and dtype != np.bool_:
+            return reduce_sum_p.bind(operand, axes=dimensions, out_sharding=out_sharding)
+    elif computation is lax.max:
+        if value == least(dtype):
+            return reduce_max_p.bind(operand, axes=dimensions, out_sharding=out_sharding)
+    elif computation is lax.min:
+        if value == greatest(dtype):
+            return reduce_min_p.bind(operand, axes=dimensions, out_sharding=out_sharding)
+    elif computation is lax.mul:
+        if value == 1 and dtype != np.bool_:
+            return reduce_prod_p.bind(operand, axes=dimensions)
+    elif computation is lax.bitwise_or:
+        if value == 0:
+            return reduce_or_p.bind(operand, axes=dimensions)
+    elif computation is lax.bitwise_and:
+        if value == np.invert(np.zeros((), dtype)):
+            return reduce_and_p.bind(operand, axes=dimensions)
+    elif computation is lax.bitwise_xor:
+        if value == 0:
+            return reduce_xor_p.bind(operand, axes=dimensions)
+    return None
+
+
+def trace_reducer(name: str, computation: Any, avals: Sequence[ShapedArray], in_tree: Any
+                  ) -> ClosedJaxpr:
+    """The jaxpr of a function of two scalars, or two trees of them, that gives one such."""
+    scalars = [ShapedArray((), a.dtype) for a in avals]
+
+    def flat(*args: Any) -> list[Any]:
+        left = tree_util.tree_unflatten(in_tree, args[:len(avals)])
+        right = tree_util.tree_unflatten(in_tree, args[len(avals):])
+        leaves, tree = tree_util.tree_flatten(computation(left, right))
+        got = [get_aval(x) for x in leaves]
+        if len(leaves) != len(avals):
+            raise ValueError(f"{name}: the computation must return {len(avals)} values, as many "
+                             f"as there are operands, got {tree}")
+        if [(a.shape, a.dtype) for a in got] != [((), a.dtype) for a in avals]:
+            raise TypeError(f"{name}: the computation must return values of types {scalars}, "
+                            f"got {got}")
+        return leaves
+
+    closed = trace_to_jaxpr(flat, scalars + scalars)
+    if any(isinstance(c, Tracer) for c in closed.consts):
+        raise NotImplementedError(
+            f"Reduction computations can't close over Tracers ({name}). Please file an issue."
+        )
+    return closed
+
+
+def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
+           dimensions: Sequence[int], out_sharding: Any = None) -> Any:
+    """Combine all elements along `dimensions` with a function, starting from `init_values`.
+
+    Args:
+      operands: an array, or a tree of arrays of one shape.
+      init_values: a scalar for each; should be the identity of `computation`, as it may be used
+        more than once.
+      computation: `(accumulated, element) -> accumulated`, on scalars or trees of them. Must be
+        associative and commutative up to rounding; the order is not specified.
+      dimensions: the axes to reduce.
+
+    Returns:
+      The operands' tree, without the axes.
+
+    Raises:
+      ValueError: `operands` and `init_values` differ in structure; a value of `init_values` is not
+        a scalar; the axes are not distinct or out of range.
+      TypeError: dtypes of `operands`, `init_values` and results of `computation` differ.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.array([[3., 1.], [2., 5.]])
+    >>> jax.lax.reduce(x, 0., lambda a, b: jax.lax.max(a, b), (0,)).tolist()
+    [3.0, 5.0]
+    """
+    flat, tree = tree_util.tree_flatten(operands)
+    inits, init_tree = tree_util.tree_flatten(init_values)
+    if tree != init_tree:
+        raise ValueError("Operands must have the same tree structure as init_values: "
+                         f"{tree} vs. {init_tree}")
+    axes = _axes(dimensions)
+    avals = [get_aval(x) for x in flat]
+    inits = [as_dtype(v, a.dtype) for v, a in zip(inits, avals, strict=True)]
+    for v in inits:
+        if get_aval(v).shape:
+            raise ValueError("reduce found non-scalar initial value: "
+                             f"{[get_aval(v).shape for v in inits]}")
+    if len(flat) == 1:
+        out = _monoid(computation, flat[0], inits[0], axes, out_sharding)
+        if out is not None:
+            return tree_util.tree_unflatten(tree, [out])
+    jaxpr = trace_reducer("reduce", computation, avals, tree)
+    outs = reduce_p.bind(*flat, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes)
+    return tree_util.tree_unflatten(tree, outs)

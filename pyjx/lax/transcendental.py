@@ -1,0 +1,489 @@
+"""Exponentials, logarithms, roots, trigonometric and hyperbolic functions, elementwise."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.primitive import Primitive
+from pyjx.lax.elementwise import (
+    abs,
+    add,
+    div,
+    integer_pow,
+    mul,
+    neg,
+    one_minus_square,
+    square,
+    sub,
+)
+from pyjx.lax.nary import FLOATING, INEXACT, elementwise, like, operand, operands
+from pyjx.transforms.rules import define, jvp_by_operand, jvp_by_result
+
+
+class AccuracyMode(enum.Enum):
+    """How accurately to compute a function, where an implementation has a choice."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance:
+    """The error that is allowed of a function: absolute, relative, and in units in the last place.
+
+    Raises:
+      ValueError: one of them is negative.
+    """
+
+    __slots__ = ("atol", "rtol", "ulps")
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> None:
+        if atol < 0.0 or rtol < 0.0 or ulps < 0:
+            raise ValueError("Tolerances must be non-negative.")
+        self.atol = atol
+        self.rtol = rtol
+        self.ulps = ulps
+
+    def _key(self) -> tuple[float, float, int]:
+        return self.atol, self.rtol, self.ulps
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tolerance) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
+
+
+def _accurate(name: str, accuracy: Any) -> Any:
+    if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
+        raise TypeError(
+            f"{name}: accuracy must be None, an AccuracyMode or a Tolerance, got {accuracy!r}"
+        )
+    return accuracy
+
+
+def _by_operand(primitive: Primitive, tangent: Callable[[Any, Any], Any]) -> None:
+    """The derivative from `tangent(g, x)`."""
+    define(primitive, jvp=jvp_by_operand(primitive, lambda g, x, **_: tangent(g, x)))
+
+
+def _by_result(primitive: Primitive, tangent: Callable[[Any, Any, Any], Any]) -> None:
+    """The derivative from `tangent(g, ans, x)`."""
+    define(primitive, jvp=jvp_by_result(primitive, lambda g, ans, x, **_: tangent(g, ans, x)))
+
+
+# -- exponentials and logarithms -------------------------------------------------------------------
+
+exp_p = elementwise("exp", INEXACT)
+# d e^x = e^x dx
+_by_result(exp_p, lambda g, ans, x: mul(g, ans))
+
+
+def exp(x: Any, *, accuracy: Any = None) -> Any:
+    """e^x.
+
+    Args:
+      x: an array of an inexact dtype.
+      accuracy: an `AccuracyMode` or a `Tolerance`, where the result need be more, or may be less,
+        accurate than usual.
+
+    Raises:
+      TypeError: `x` is not of an inexact dtype, or `accuracy` of another type.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.exp(0.0))
+    1.0
+    """
+    return exp_p.bind(operand("exp", x), accuracy=_accurate("exp", accuracy))
+
+
+def _exp2(x: Any, *, accuracy: Any = None) -> Any:
+    return exp(mul(like(x, math.log(2.0)), x), accuracy=accuracy)
+
+
+exp2_p = elementwise("exp2", INEXACT, decomposition=_exp2)
+# d 2^x = log(2) 2^x dx
+_by_result(exp2_p, lambda g, ans, x: mul(like(x, math.log(2.0)), mul(g, ans)))
+
+
+def exp2(x: Any, *, accuracy: Any = None) -> Any:
+    """2^x. Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.exp2(0.0))
+    1.0
+    """
+    return exp2_p.bind(operand("exp2", x), accuracy=_accurate("exp2", accuracy))
+
+
+expm1_p = elementwise("expm1", INEXACT)
+# d (e^x - 1) = e^x dx
+_by_operand(expm1_p, lambda g, x: mul(g, exp(x)))
+
+
+def expm1(x: Any, *, accuracy: Any = None) -> Any:
+    """e^x - 1, accurate near 0. Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.expm1(0.0))
+    0.0
+    """
+    return expm1_p.bind(operand("expm1", x), accuracy=_accurate("expm1", accuracy))
+
+
+log_p = elementwise("log", INEXACT)
+# d log x = dx / x
+_by_operand(log_p, lambda g, x: div(g, x))
+
+
+def log(x: Any, *, accuracy: Any = None) -> Any:
+    """The natural logarithm: nan for negative real x. Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.log(1.0))
+    0.0
+    """
+    return log_p.bind(operand("log", x), accuracy=_accurate("log", accuracy))
+
+
+def _log2(x: Any, *, accuracy: Any = None) -> Any:
+    # log2(z) = log(z) / log(2), part by part: a complex product would spoil infinities.
+    y = log(x, accuracy=accuracy)
+    if not dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
+        return mul(y, like(y, 1 / math.log(2.0)))
+    from pyjx.lax.convert import complex, imag, real
+
+    re, im = real(y), imag(y)
+    scale = like(re, 1 / math.log(2.0))
+    return complex(mul(re, scale), mul(im, scale))
+
+
+log2_p = elementwise("log2", INEXACT, decomposition=_log2)
+# d log2 x = dx / (x log 2)
+_by_operand(log2_p, lambda g, x: div(g, mul(x, like(x, math.log(2.0)))))
+
+
+def log2(x: Any, *, accuracy: Any = None) -> Any:
+    """The logarithm to base 2. Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.log2(1.0))
+    0.0
+    """
+    return log2_p.bind(operand("log2", x), accuracy=_accurate("log2", accuracy))
+
+
+log1p_p = elementwise("log1p", INEXACT)
+# d log(1 + x) = dx / (1 + x)
+_by_operand(log1p_p, lambda g, x: div(g, add(x, like(x, 1))))
+
+
+def log1p(x: Any, *, accuracy: Any = None) -> Any:
+    """log(1 + x), accurate near 0. Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.log1p(0.0))
+    0.0
+    """
+    return log1p_p.bind(operand("log1p", x), accuracy=_accurate("log1p", accuracy))
+
+
+logistic_p = elementwise("logistic", INEXACT)
+# d s(x) = s(x) (1 - s(x)) dx
+_by_result(logistic_p, lambda g, ans, x: mul(g, mul(ans, sub(like(ans, 1), ans))))
+
+
+def logistic(x: Any, *, accuracy: Any = None) -> Any:
+    """1 / (1 + e^-x). Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.logistic(0.0))
+    0.5
+    """
+    return logistic_p.bind(operand("logistic", x), accuracy=_accurate("logistic", accuracy))
+
+
+# -- roots -----------------------------------------------------------------------------------------
+
+sqrt_p = elementwise("sqrt", INEXACT)
+# d sqrt(x) = dx / (2 sqrt(x))
+_by_result(sqrt_p, lambda g, ans, x: mul(g, div(like(x, 0.5), ans)))
+
+
+def sqrt(x: Any, *, accuracy: Any = None) -> Any:
+    """The square root: nan for negative real x. Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.sqrt(4.0))
+    2.0
+    """
+    return sqrt_p.bind(operand("sqrt", x), accuracy=_accurate("sqrt", accuracy))
+
+
+rsqrt_p = elementwise("rsqrt", INEXACT)
+# d x^(-1/2) = -x^(-1/2) / (2 x) dx
+_by_result(rsqrt_p, lambda g, ans, x: mul(g, mul(like(x, -0.5), div(ans, x))))
+
+
+def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
+    """1 / sqrt(x). Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.rsqrt(4.0))
+    0.5
+    """
+    return rsqrt_p.bind(operand("rsqrt", x), accuracy=_accurate("rsqrt", accuracy))
+
+
+cbrt_p = elementwise("cbrt", FLOATING)
+# d x^(1/3) = dx / (3 x^(2/3))
+_by_result(cbrt_p, lambda g, ans, x: mul(g, mul(like(x, 1 / 3), integer_pow(ans, -2))))
+
+
+def cbrt(x: Any, *, accuracy: Any = None) -> Any:
+    """The real cube root, of negative x too. Arguments as for `exp`.
+
+    Raises:
+      TypeError: `x` is not of a floating dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.cbrt(-8.0))
+    -2.0
+    """
+    return cbrt_p.bind(operand("cbrt", x), accuracy=_accurate("cbrt", accuracy))
+
+
+# -- trigonometric functions -----------------------------------------------------------------------
+
+sin_p = elementwise("sin", INEXACT)
+cos_p = elementwise("cos", INEXACT)
+tan_p = elementwise("tan", INEXACT)
+# d sin x = cos x dx
+_by_operand(sin_p, lambda g, x: mul(g, cos(x)))
+# d cos x = -sin x dx
+_by_operand(cos_p, lambda g, x: neg(mul(g, sin(x))))
+# d tan x = (1 + tan^2 x) dx
+_by_result(tan_p, lambda g, ans, x: mul(g, add(like(x, 1), square(ans))))
+
+
+def sin(x: Any, *, accuracy: Any = None) -> Any:
+    """The sine of x, an angle in radians. Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.sin(0.0))
+    0.0
+    """
+    return sin_p.bind(operand("sin", x), accuracy=_accurate("sin", accuracy))
+
+
+def cos(x: Any, *, accuracy: Any = None) -> Any:
+    """The cosine of x, an angle in radians. Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.cos(0.0))
+    1.0
+    """
+    return cos_p.bind(operand("cos", x), accuracy=_accurate("cos", accuracy))
+
+
+def tan(x: Any, *, accuracy: Any = None) -> Any:
+    """The tangent of x, an angle in radians. Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.tan(0.0))
+    0.0
+    """
+    return tan_p.bind(operand("tan", x), accuracy=_accurate("tan", accuracy))
+
+
+asin_p = elementwise("asin", INEXACT)
+acos_p = elementwise("acos", INEXACT)
+atan_p = elementwise("atan", INEXACT)
+# d asin x = dx / sqrt(1 - x^2)
+_by_operand(asin_p, lambda g, x: mul(g, rsqrt(one_minus_square(x))))
+# d acos x = -dx / sqrt(1 - x^2)
+_by_operand(acos_p, lambda g, x: mul(g, neg(rsqrt(one_minus_square(x)))))
+# d atan x = dx / (1 + x^2)
+_by_operand(atan_p, lambda g, x: div(g, add(like(x, 1), square(x))))
+
+
+def asin(x: Any) -> Any:
+    """The angle in [-pi/2, pi/2] whose sine is x; nan for real x outside [-1, 1].
+
+    Raises:
+      TypeError: `x` is not of an inexact dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.asin(0.0))
+    0.0
+    """
+    return asin_p.bind(operand("asin", x))
+
+
+def acos(x: Any) -> Any:
+    """The angle in [0, pi] whose cosine is x; nan for real x outside [-1, 1].
+
+    Raises:
+      TypeError: `x` is not of an inexact dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.acos(1.0))
+    0.0
+    """
+    return acos_p.bind(operand("acos", x))
+
+
+def atan(x: Any) -> Any:
+    """The angle in [-pi/2, pi/2] whose tangent is x.
+
+    Raises:
+      TypeError: `x` is not of an inexact dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.atan(0.0))
+    0.0
+    """
+    return atan_p.bind(operand("atan", x))
+
+
+atan2_p = elementwise("atan2", INEXACT, INEXACT)
+# d atan2(y, x) = (x dy - y dx) / (x^2 + y^2)
+define(atan2_p, jvp=jvp_by_operand(
+    atan2_p,
+    lambda g, y, x: mul(g, div(x, add(square(y), square(x)))),
+    lambda g, y, x: mul(g, div(neg(y), add(square(y), square(x)))),
+))
+
+
+def atan2(x: Any, y: Any) -> Any:
+    """The angle of the point (y, x): atan(x / y), in the quadrant of the signs of both.
+
+    Raises:
+      TypeError: the dtypes differ or are not inexact, or the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.atan2(0.0, 1.0))
+    0.0
+    """
+    x, y = operands("atan2", x, y)
+    return atan2_p.bind(x, y)
+
+
+# -- hyperbolic functions --------------------------------------------------------------------------
+
+sinh_p = elementwise("sinh", INEXACT)
+cosh_p = elementwise("cosh", INEXACT)
+tanh_p = elementwise("tanh", INEXACT)
+# d sinh x = cosh x dx
+_by_operand(sinh_p, lambda g, x: mul(g, cosh(x)))
+# d cosh x = sinh x dx
+_by_operand(cosh_p, lambda g, x: mul(g, sinh(x)))
+# d tanh x = (1 - tanh^2 x) dx
+_by_result(tanh_p, lambda g, ans, x: mul(g, one_minus_square(ans)))
+
+
+def sinh(x: Any) -> Any:
+    """The hyperbolic sine, (e^x - e^-x) / 2.
+
+    Raises:
+      TypeError: `x` is not of an inexact dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.sinh(0.0))
+    0.0
+    """
+    return sinh_p.bind(operand("sinh", x))
+
+
+def cosh(x: Any) -> Any:
+    """The hyperbolic cosine, (e^x + e^-x) / 2.
+
+    Raises:
+      TypeError: `x` is not of an inexact dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.cosh(0.0))
+    1.0
+    """
+    return cosh_p.bind(operand("cosh", x))
+
+
+def tanh(x: Any, *, accuracy: Any = None) -> Any:
+    """The hyperbolic tangent, sinh x / cosh x. Arguments and errors as for `exp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.tanh(0.0))
+    0.0
+    """
+    return tanh_p.bind(operand("tanh", x), accuracy=_accurate("tanh", accuracy))
+
+
+def _asinh_slope(x: Any) -> Any:
+    # 1 / sqrt(x^2 + 1); for real x as r / sqrt((r x)^2 + r^2) with r = 1 / max(|x|, 1), because
+    # x^2 may overflow
+    if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
+        return rsqrt(add(square(x), like(x, 1)))
+    from pyjx.lax.compare import max
+    from pyjx.lax.convert import stop_gradient
+
+    r = integer_pow(stop_gradient(max(abs(x), like(x, 1))), -1)
+    return mul(r, rsqrt(add(square(mul(x, r)), square(r))))
+
+
+asinh_p = elementwise("asinh", INEXACT)
+acosh_p = elementwise("acosh", INEXACT)
+atanh_p = elementwise("atanh", INEXACT)
+# d asinh x = dx / sqrt(x^2 + 1)
+_by_operand(asinh_p, lambda g, x: mul(g, _asinh_slope(x)))
+# d acosh x = dx / (sqrt(x - 1) sqrt(x + 1))
+_by_operand(acosh_p, lambda g, x: mul(g, mul(rsqrt(sub(x, like(x, 1))), rsqrt(add(x, like(x, 1))))))
+# d atanh x = dx / (1 - x^2)
+_by_operand(atanh_p, lambda g, x: div(g, one_minus_square(x)))
+
+
+def asinh(x: Any) -> Any:
+    """The number whose hyperbolic sine is x.
+
+    Raises:
+      TypeError: `x` is not of an inexact dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.asinh(0.0))
+    0.0
+    """
+    return asinh_p.bind(operand("asinh", x))
+
+
+def acosh(x: Any) -> Any:
+    """The number whose hyperbolic cosine is x; nan for real x below 1.
+
+    Raises:
+      TypeError: `x` is not of an inexact dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.acosh(1.0))
+    0.0
+    """
+    return acosh_p.bind(operand("acosh", x))
+
+
+def atanh(x: Any) -> Any:
+    """The number whose hyperbolic tangent is x; nan for real x outside [-1, 1].
+
+    Raises:
+      TypeError: `x` is not of an inexact dtype.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.atanh(0.0))
+    0.0
+    """
+    return atanh_p.bind(operand("atanh", x))

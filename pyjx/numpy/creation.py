@@ -1,0 +1,666 @@
+"""Making arrays: from values, filled, ranges, grids."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import jaxlib_api
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
+from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
+from pyjx.numpy.dispatch import array_function
+from pyjx.numpy.promotion import check_arraylike, convert, literal, operands, promote_args
+from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.device_put import array_from_numpy, default_placement, device_put
+from pyjx.transforms.structural import broadcast_in_dim, broadcast_in_dim_p
+
+_user_dtype = dtypes.check_and_canonicalize_user_dtype
+_registry = jaxlib_api.pytree.default_registry()
+_python_scalars = frozenset((bool, int, float, complex))
+
+# Arrays of more elements are filled on the device, where the host's memory is not the device's.
+_MOST_FROM_HOST = 1 << 14
+
+
+# -- from values -----------------------------------------------------------------------------------
+
+
+def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | None = "K",
+          ndmin: int = 0, device: Any = None, out_sharding: Any = None) -> Any:
+    """The array of a value: a number, nested sequences, a NumPy array, anything like an array.
+
+    Args:
+      object: the value. Sequences may hold arrays and tracers.
+      dtype: of the result; by default that of the value, 64-bit types narrowed unless x64 is on.
+      copy: whether the result has buffers of its own.
+      order: memory order; of no effect, since arrays have none that can be seen.
+      ndmin: axes of size 1 are put in front up to this rank.
+      device: the Device or Sharding to put the result on.
+      out_sharding: like `device`.
+
+    Raises:
+      TypeError: the value has elements that are no numbers.
+      ValueError: it is, or has, None, or its sequences are of different lengths.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.array([1, 2.5])
+    Array([1. , 2.5], dtype=float32)
+    """
+    if order not in ("K", "A", "C", "F", None):
+        raise ValueError(f"array: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
+    if dtype is not None:
+        dtype = _user_dtype(dtype, "array")
+    out = _array(object, dtype, bool(copy))
+    if ndmin and out.ndim < ndmin:
+        from pyjx.lax import shapes
+
+        out = shapes.expand_dims(out, range(ndmin - out.ndim))
+    return _placed(out, device, out_sharding)
+
+
+def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
+            device: Any = None, out_sharding: Any = None) -> Any:
+    """The array of a value, which is the value itself where that is an array of the dtype.
+
+    Args and errors are those of `array`; `copy=True` asks for new buffers.
+
+    Raises:
+      ValueError: `copy=False` and the value cannot be used without a copy.
+    """
+    if order not in ("K", "A", "C", "F", None):
+        raise ValueError(f"asarray: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
+    if dtype is not None:
+        dtype = _user_dtype(dtype, "asarray")
+    if type(a) is ArrayImpl and device is None and not copy and (
+            dtype is None or dtype == a.aval.dtype and not a.aval.weak_type):
+        return a
+    if copy is False and not isinstance(a, (ArrayImpl, Tracer)) and not hasattr(a, "__dlpack__"):
+        raise ValueError(f"jnp.asarray: cannot convert object of type {type(a)} to JAX Array "
+                         "without copy. Consider using copy=None or copy=True instead.")
+    return _placed(_array(a, dtype, bool(copy)), device, out_sharding)
+
+
+def _placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
+    target = device if device is not None else out_sharding
+    return x if target is None else device_put(x, target)
+
+
+def _array(x: Any, dtype: Any, copy: bool) -> Any:
+    kind = type(x)
+    if kind is ArrayImpl or isinstance(x, Tracer):
+        return _of_array(x, dtype, copy)
+    if kind is np.ndarray or kind in _numpy_scalars:
+        return _of_numpy(x, dtype)
+    if kind in _python_scalars:
+        return _of_python(x, dtype)
+    if kind is list or kind is tuple:
+        return _of_sequence(x, dtype)
+    return _of_object(x, dtype, copy)
+
+
+_numpy_scalars = frozenset(dtypes.numpy_scalar_types)
+
+
+def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
+    aval = x.aval
+    weak = dtype is None and aval.weak_type
+    if dtype is not None and (aval.dtype != dtype or aval.weak_type != weak):
+        return convert(x, dtype)
+    if not copy:
+        return x
+    if type(x) is ArrayImpl and state.dynamic is eager_trace:
+        x._check_if_deleted()
+        return jaxlib_api.copy_on_device(x)
+    from pyjx import lax
+
+    return lax.copy_p.bind(x)
+
+
+def _of_numpy(x: Any, dtype: Any) -> Any:
+    target = dtypes.canonicalize_dtype(x.dtype) if dtype is None else dtype
+    if target not in dtypes.all_dtypes:
+        _raise_not_numeric(x, x.dtype)
+    if x.dtype == target:
+        if type(x) is not np.ndarray:
+            return array_from_numpy(np.asarray(x), ShapedArray((), target), alias=True)
+        return array_from_numpy(x, ShapedArray(x.shape, target))
+    if x.dtype.kind in "OSUMm":
+        _raise_not_numeric(x, x.dtype)
+    if x.dtype.kind == "c" and target not in dtypes.complex_dtypes:
+        x = x.real
+    return array_from_numpy(np.asarray(x).astype(target), ShapedArray(x.shape, target), alias=True)
+
+
+def _of_python(x: Any, dtype: Any) -> Any:
+    kind = type(x)
+    weak = dtype is None and kind is not bool
+    own = dtypes.python_scalar_dtype(kind)
+    target = own if dtype is None else dtype
+    try:
+        host = np.asarray(x, own if target == own else None).astype(target)
+        if kind is int and own != target and target in dtypes.integer_dtypes:
+            np.asarray(x, dtypes.canonicalize_dtype("uint64" if x >= 0 else "int64"))
+    except OverflowError:
+        raise OverflowError(f"Python int {x} too large to convert to {target.name}") from None
+    return array_from_numpy(host, ShapedArray((), target, weak), alias=True)
+
+
+def _raise_not_numeric(x: Any, dtype: Any) -> None:
+    raise TypeError(f"Value '{x}' with dtype {dtype} is not a valid JAX array type. Only arrays of "
+                    "numeric types are supported by JAX.")
+
+
+def _of_sequence(x: Any, dtype: Any) -> Any:
+    leaves = _registry.flatten(x, lambda leaf: leaf is None)[0]
+    kinds = set(map(type, leaves))
+    if kinds <= _python_scalars:
+        return _of_python_sequence(x, dtype)
+    if type(None) in kinds:
+        raise ValueError("None is not a valid value for jnp.array")
+    if any(issubclass(kind, Tracer) or kind is ArrayImpl or hasattr(kind, "__jax_array__")
+           or not issubclass(kind, _HOST_TYPES) for kind in kinds):
+        return _of_arrays(x, leaves, dtype)
+    if dtype is None:
+        dtype = dtypes.result_type(*leaves)
+    return _of_host(np.array(x), dtype)
+
+
+_HOST_TYPES = (np.ndarray, np.generic, int, float, complex)
+
+
+def _of_python_sequence(x: Any, dtype: Any) -> Any:
+    host = np.array(x)
+    if dtype is None:
+        if host.dtype.kind in "iuO":  # integers that do not fit are an error, not another type
+            own = dtypes.default_int_dtype()
+            host = np.array(x, own)
+        dtype = dtypes.canonicalize_dtype(host.dtype) if host.size else dtypes.default_float_dtype()
+    return _of_host(host, dtype)
+
+
+def _of_host(host: np.ndarray[Any, Any], dtype: Any) -> Any:
+    """The array of a NumPy array that nobody else has."""
+    if host.dtype != dtype:
+        if host.dtype.kind in "OSUMm":
+            _raise_not_numeric(host, host.dtype)
+        if host.dtype.kind == "c" and dtype not in dtypes.complex_dtypes:
+            host = host.real
+        host = host.astype(dtype)
+    return array_from_numpy(host, ShapedArray(host.shape, dtype), alias=True)
+
+
+def _of_arrays(x: Any, leaves: Sequence[Any], dtype: Any) -> Any:
+    """Nested sequences of arrays: concatenated along new axes, or read back where that is cheap."""
+    if state.dynamic is eager_trace and all(map(_is_cheap_to_read, leaves)):
+        if dtype is None:
+            dtype = dtypes.result_type(*leaves)
+        return _of_host(np.array(_read(x)), dtype)
+    if dtype is None:
+        values = [v if type(v) in aval_makers or isinstance(v, Tracer) else _array(v, None, False)
+                  for v in leaves]
+        dtype = dtypes.result_type(*values)
+    return _stacked(x, dtype)
+
+
+def _is_cheap_to_read(x: Any) -> bool:
+    if type(x) is ArrayImpl:
+        return not x._committed and x.aval.size <= _MOST_FROM_HOST and (
+            default_placement()[0]._device.platform == "cpu")
+    return isinstance(x, _HOST_TYPES)
+
+
+def _read(x: Any) -> Any:
+    return [_read(v) for v in x] if isinstance(x, (list, tuple)) else (
+        np.asarray(x) if type(x) is ArrayImpl else x)
+
+
+def _stacked(x: Any, dtype: Any) -> Any:
+    if not isinstance(x, (list, tuple)):
+        return _array(x, dtype, False)
+    if not x:
+        return zeros((0,), dtype)
+    from pyjx.lax import shapes
+
+    rows = [_stacked(v, dtype) for v in x]
+    shape = rows[0].shape
+    for row in rows:
+        if row.shape != shape:
+            raise ValueError("All input arrays must have the same shape: the elements of a "
+                             f"sequence given to jnp.array have shapes {shape} and {row.shape}.")
+    return shapes.concatenate([shapes.expand_dims(row, (0,)) for row in rows], 0)
+
+
+def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
+    if x is None:
+        raise ValueError("None is not a valid value for jnp.array")
+    if hasattr(x, "__jax_array__"):
+        return _array(x.__jax_array__(), dtype, copy)
+    if isinstance(getattr(x, "aval", None), ShapedArray):  # an array of an extended dtype
+        return x
+    if isinstance(x, (bool, int, float, complex)):
+        base = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))
+        return _of_python(base(x), dtype)
+    if isinstance(x, np.ndarray) or isinstance(x, np.generic):
+        return _of_numpy(np.asarray(x), dtype)
+    if hasattr(x, "__cuda_array_interface__") and hasattr(x, "__dlpack__"):
+        from pyjx.dlpack import from_dlpack
+
+        return _of_array(from_dlpack(x), dtype, copy)
+    if isinstance(x, Sequence) and not isinstance(x, (str, bytes, bytearray, memoryview, range)):
+        return _of_sequence(list(x), dtype)
+    host = np.array(x)
+    if host.dtype.kind in "OSUMmV" and host.dtype not in dtypes.all_dtypes:
+        _raise_not_numeric(x, host.dtype)
+    if isinstance(x, range) and dtype is None:
+        dtype = dtypes.default_int_dtype()
+    return _of_host(host, dtypes.canonicalize_dtype(host.dtype) if dtype is None else dtype)
+
+
+def copy(a: Any, order: str | None = None) -> Any:
+    """The array in new buffers."""
+    check_arraylike("copy", a)
+    return array(a, copy=True, order=order)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """The array with another dtype; complex values lose their imaginary part in real dtypes.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.astype(jax.numpy.array([1.5, 2.7]), int)
+    Array([1, 2], dtype=int32)
+    """
+    (x,) = operands("astype", x)
+    dtype = dtypes.default_float_dtype() if dtype is None else dtype
+    return _astype(x, dtype, "astype", copy, device)
+
+
+def _astype(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
+    dtype = _user_dtype(dtype, name, stacklevel=4)
+    aval = get_aval(x)
+    if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes \
+            and dtype != np.bool_:
+        import warnings
+
+        warnings.warn("Casting from complex to real dtypes will soon raise a ValueError. Please "
+                      "first use jnp.real or jnp.imag to take the real/imaginary component of "
+                      "your input.", DeprecationWarning, stacklevel=3)
+    if dtype == np.bool_ and aval.dtype != np.bool_:
+        from pyjx.numpy.ufuncs import as_bool
+
+        return _placed(as_bool(x), device)
+    return _placed(_array(x, dtype, copy), device)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """The elements of a buffer of bytes as array of rank 1; see `numpy.frombuffer`."""
+    return asarray(np.frombuffer(buffer, dtype=np.dtype(dtype), count=count, offset=offset))
+
+
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+                 ) -> Any:
+    """The array of the values of a function of its indices, which it gets one at a time.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
+    [[0, 1], [1, 2]]
+    """
+    shape = canonical_shape(shape)
+    from pyjx import vmap
+
+    for axis in range(len(shape)):
+        in_axes: list[Any] = [None] * len(shape)
+        in_axes[-1 - axis] = 0
+        function = vmap(function, in_axes=(*in_axes, *([None] * len(kwargs)))[:len(shape)]) \
+            if not kwargs else _with_keywords(vmap, function, in_axes, kwargs)
+        kwargs = {}
+    return function(*[arange(n, dtype=dtype) for n in shape])
+
+
+def _with_keywords(vmap: Any, function: Any, in_axes: Any, kwargs: dict[str, Any]) -> Any:
+    return vmap(lambda *indices: function(*indices, **kwargs), in_axes=tuple(in_axes))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """The array of an object that exports itself through DLPack, sharing its memory if it can."""
+    from pyjx.dlpack import from_dlpack as convert_dlpack
+
+    return convert_dlpack(x, device=device, copy=copy)
+
+
+# -- filled ----------------------------------------------------------------------------------------
+
+
+def _shape_of(shape: Any, name: str) -> tuple[int, ...]:
+    if type(shape) is int:
+        shape = (shape,)
+    else:
+        shape = canonical_shape(shape)
+    for n in shape:
+        if n < 0:
+            raise TypeError(f"{name}: shape must have every element be nonnegative, got {shape}.")
+    return shape  # type: ignore[no-any-return]
+
+
+def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = False,
+           device: Any = None) -> Any:
+    """An array of one number: made on the host where its memory is the device's."""
+    aval = ShapedArray(shape, dtype, weak_type)
+    if state.dynamic is eager_trace:
+        sharding, devices = default_placement()
+        if aval.size <= _MOST_FROM_HOST or devices[0].platform == "cpu":
+            host = np.zeros(shape, dtype) if value == 0 else np.full(shape, value, dtype)
+            out = array_from_numpy(host, aval, alias=True)
+            return out if device is None else device_put(out, device)
+    scalar = literal(value, dtype, weak_type) if type(value) in _python_scalars else value
+    if weak_type:
+        scalar = convert(scalar, dtype, True)
+    out = broadcast_in_dim_p.bind(scalar, shape=shape, broadcast_dimensions=(), sharding=None)
+    return out if device is None else device_put(out, device)
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of zeros.
+
+    Args:
+      shape: an int or a sequence of ints.
+      dtype: by default the default float dtype.
+      device, out_sharding: where to put it.
+
+    Raises:
+      TypeError: `shape` is no shape.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.zeros((2, 2)).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "zeros")
+    return filled(_shape_of(shape, "zeros"), 0, dtype, False, _either(device, out_sharding))
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of ones; arguments as those of `zeros`."""
+    dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "ones")
+    return filled(_shape_of(shape, "ones"), 1, dtype, False, _either(device, out_sharding))
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array whose elements do not matter; they are zeros."""
+    dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "empty")
+    return filled(_shape_of(shape, "empty"), 0, dtype, False, _either(device, out_sharding))
+
+
+def _either(device: Any, out_sharding: Any) -> Any:
+    return out_sharding if device is None else device
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
+         out_sharding: Any = None) -> Any:
+    """An array filled with a value, which is broadcast to the shape.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.full((2,), 7).tolist()
+    [7, 7]
+    """
+    (fill_value,) = operands("full", fill_value)
+    if dtype is not None:
+        dtype = _user_dtype(dtype, "full")
+    return _full(_shape_of(shape, "full"), fill_value, dtype, _either(device, out_sharding))
+
+
+def _full(shape: tuple[int, ...], fill_value: Any, dtype: Any, device: Any) -> Any:
+    aval = get_aval(fill_value)
+    weak = dtype is None and aval.weak_type
+    dtype = aval.dtype if dtype is None else dtype
+    if type(fill_value) in _python_scalars or isinstance(fill_value, np.generic):
+        if isinstance(fill_value, complex) and dtype not in dtypes.complex_dtypes:
+            fill_value = fill_value.real
+        return filled(shape, fill_value, dtype, weak, device)
+    out = _broadcast(convert(fill_value, dtype, weak), shape)
+    return out if device is None else device_put(out, device)
+
+
+def _broadcast(x: Any, shape: tuple[int, ...]) -> Any:
+    from pyjx import numpy as jnp
+
+    return broadcast_in_dim(x, shape, ()) if not get_aval(x).shape else jnp.broadcast_to(x, shape)
+
+
+def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], Any, bool]:
+    """Shape, dtype and weak type of an array like `a`; objects with shape and dtype will do."""
+    if not (hasattr(a, "shape") and hasattr(a, "dtype")):
+        (a,) = operands(name, a)
+    weak = dtype is None and dtypes.is_weakly_typed(a)
+    if dtype is None:
+        dtype = dtypes.dtype(a) if not hasattr(a, "dtype") else \
+            dtypes.canonicalize_dtype(a.dtype, allow_extended_dtype=True)
+    else:
+        dtype = _user_dtype(dtype, name, stacklevel=4)
+    own = tuple(a.shape) if hasattr(a, "shape") else np.shape(a)
+    return own if shape is None else _shape_of(shape, name), dtype, weak
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+               out_sharding: Any = None) -> Any:
+    """Zeros with the shape and dtype of `a`, unless others are given."""
+    return _filled_like("zeros_like", a, 0, dtype, shape, _either(device, out_sharding))
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+              out_sharding: Any = None) -> Any:
+    """Ones with the shape and dtype of `a`, unless others are given."""
+    return _filled_like("ones_like", a, 1, dtype, shape, _either(device, out_sharding))
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array like `prototype` whose elements do not matter; they are zeros."""
+    return _filled_like("empty_like", prototype, 0, dtype, shape, device)
+
+
+def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, device: Any) -> Any:
+    shape, dtype, weak = _like(name, a, dtype, shape)
+    if dtypes.is_extended(dtype):
+        return dtype.filled(shape, value)
+    return filled(shape, value, dtype, weak, device)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+              out_sharding: Any = None) -> Any:
+    """An array with the shape and dtype of `a`, filled with a value broadcast to the shape."""
+    (fill_value,) = operands("full_like", fill_value)
+    shape, dtype, weak = _like("full_like", a, dtype, shape)
+    device = _either(device, out_sharding)
+    if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
+        if isinstance(fill_value, complex) and dtype not in dtypes.complex_dtypes:
+            fill_value = fill_value.real
+        return filled(shape, fill_value, dtype, weak, device)
+    out = _broadcast(convert(fill_value, dtype, weak), shape)
+    return out if device is None else device_put(out, device)
+
+
+# -- ranges ----------------------------------------------------------------------------------------
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
+           device: Any = None, out_sharding: Any = None) -> Any:
+    """Numbers from `start` (by default 0) up to, but without, `stop`, in steps.
+
+    Raises:
+      ConcretizationTypeError: an argument is traced: the shape would depend on it.
+      ValueError: an argument is complex.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.arange(2, 8, 3)
+    Array([2, 5], dtype=int32)
+    """
+    if dtype is not None:
+        dtype = _user_dtype(dtype, "arange")
+    named = (("start", start), ("stop", stop), ("step", step))
+    bounds = [_concrete("arange", key, value) for key, value in named if value is not None]
+    if not bounds or start is None:
+        raise TypeError("arange requires a start or stop value, got None")
+    if any(isinstance(v, complex) or getattr(v, "dtype", np.dtype(int)).kind == "c"
+           for v in bounds):
+        raise ValueError("Passing complex start/stop/step to jnp.arange is not supported.")
+    if dtype is None:
+        dtype = dtypes.result_type(*bounds)
+    target = _either(device, out_sharding)
+    low, high, by = _bounds(start, stop, step, bounds)
+    if state.dynamic is not eager_trace and dtype in dtypes.integer_dtypes and by != 0 and all(
+            isinstance(v, (int, np.integer)) for v in (low, high, by)):
+        return _placed(_traced_range(int(low), int(high), int(by), dtype), target)
+    host = np.arange(low, high, by)
+    return _placed(_of_host(host, dtype), target)
+
+
+def _concrete(function: str, argument: str, value: Any) -> Any:
+    if isinstance(value, (Tracer, ArrayImpl)):
+        value = concrete_or_error(np.asarray, value,
+                                  f"It arose in the jnp.{function} argument '{argument}'")
+    if isinstance(value, np.ndarray):
+        if value.ndim:
+            raise ValueError(f"jnp.{function}: argument '{argument}' must be a scalar, got shape "
+                             f"{value.shape}")
+        return value[()]
+    return value
+
+
+def _bounds(start: Any, stop: Any, step: Any, bounds: list[Any]) -> tuple[Any, Any, Any]:
+    if stop is None:
+        return 0, bounds[0], 1 if step is None else bounds[-1]
+    return bounds[0], bounds[1], 1 if step is None else bounds[2]
+
+
+def _traced_range(low: int, high: int, by: int, dtype: Any) -> Any:
+    from pyjx import lax
+
+    size = len(range(low, high, by))
+    out = lax.iota(dtype, size)
+    if by != 1:
+        out = lax.mul(out, np.asarray(by, dtype)[()])
+    return lax.add(out, np.asarray(low, dtype)[()]) if low else out
+
+
+@array_function(static_argnames=("num", "endpoint", "dtype", "axis"))
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
+    """start * (1 - t) + stop * t for t = i / n, where n is num - 1 with the end point."""
+    from pyjx import lax
+    from pyjx.numpy.ufuncs import constant_like, spread_all
+
+    compute = np.result_type(dtypes.to_inexact_dtype(dtype), np.float32) \
+        if dtype not in dtypes.complex_dtypes else dtype
+    wide = dtypes.canonicalize_dtype(dtypes.to_inexact_dtype(
+        dtypes.promote_types(dtypes.promote_types(get_aval(start).dtype, get_aval(stop).dtype),
+                             compute)))
+    start, stop = spread_all("linspace", convert(start, wide), convert(stop, wide))
+    shape = get_aval(start).shape
+    real = dtypes.to_floating_dtype(wide)
+    pieces = num - 1 if endpoint else num
+    rows = num - 1 if endpoint and num > 1 else num
+    t = lax.iota(real, rows)
+    t = convert(lax.div(t, np.asarray(max(pieces, 1), real)[()]), wide)
+    t = broadcast_in_dim(t, (rows, *shape), (0,))
+    dims = tuple(range(1, len(shape) + 1))
+    first = broadcast_in_dim(start, (rows, *shape), dims)
+    last = broadcast_in_dim(stop, (rows, *shape), dims)
+    rest = lax.sub(constant_like(t, 1), t)
+    out = lax.add(lax.mul(first, rest), lax.mul(last, t))
+    if rows < num:
+        out = lax.concatenate([out, broadcast_in_dim(stop, (1, *shape), dims)], 0)
+    if dtype in dtypes.integer_dtypes:
+        out = lax.floor(out)
+    return convert(_moved(out, axis), dtype)
+
+
+def _moved(x: Any, axis: int) -> Any:
+    from pyjx.transforms.structural import moveaxis
+
+    rank = get_aval(x).ndim
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
+    return moveaxis(x, 0, axis % rank)
+
+
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+             dtype: Any = None, axis: int = 0, *, device: Any = None) -> Any:
+    """`num` numbers at equal distances from `start` to `stop`.
+
+    Args:
+      start, stop: arrays or numbers; the values stand along the new axis `axis`.
+      endpoint: whether `stop` is the last number.
+      retstep: whether to return the pair of the numbers and their distance.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.linspace(0, 1, 3).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    start, stop = operands("linspace", start, stop)
+    num = _count("linspace", num)
+    inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
+    dtype = inexact if dtype is None else _user_dtype(dtype, "linspace")
+    out = _placed(_linspace(start, stop, num, bool(endpoint), dtype, operator.index(axis)), device)
+    if not retstep:
+        return out
+    pieces = num - 1 if endpoint else num
+    from pyjx import numpy as jnp
+
+    step = jnp.true_divide(jnp.subtract(convert(stop, inexact), convert(start, inexact)),
+                           float(pieces)) if pieces > 0 else filled((), np.nan, inexact)
+    return out, step
+
+
+def _count(name: str, num: Any) -> int:
+    num = concrete_or_error(operator.index, num, f"'num' argument of jnp.{name}")
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    return int(num)
+
+
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
+             dtype: Any = None, axis: int = 0) -> Any:
+    """`base` to the powers `linspace(start, stop, num)`."""
+    from pyjx import numpy as jnp
+
+    start, stop = operands("logspace", start, stop)
+    if dtype is not None:
+        dtype = _user_dtype(dtype, "logspace")
+    powers = linspace(start, stop, num, endpoint, axis=axis)
+    out = jnp.float_power(base, powers)
+    target = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else dtype
+    return convert(out, target)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
+              axis: int = 0) -> Any:
+    """`num` numbers from `start` to `stop`, each the same multiple of the one before."""
+    from pyjx import numpy as jnp
+
+    start, stop = promote_args("geomspace", start, stop)
+    inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
+    target = inexact if dtype is None else _user_dtype(dtype, "geomspace")
+    start, stop = asarray(convert(start, inexact)), asarray(convert(stop, inexact))
+    if inexact in dtypes.complex_dtypes:
+        signs = jnp.sign(start)
+        low, high = jnp.divide(start, signs), jnp.divide(stop, signs)
+    else:
+        signs = jnp.sign(start)
+        low, high = jnp.multiply(start, signs), jnp.multiply(stop, signs)
+    powers = linspace(jnp.log(low), jnp.log(high), num, endpoint, axis=0)
+    out = jnp.multiply(jnp.exp(powers), signs)
+    if endpoint and num > 1:  # the ends are exact
+        out = out.at[-1].set(stop)
+    if num > 0:
+        out = out.at[0].set(start)
+    return convert(_moved(out, axis), target)
+
+
+__all__ = [
+    "arange", "array", "asarray", "astype", "copy", "empty", "empty_like", "filled", "frombuffer",
+    "from_dlpack", "fromfunction", "full", "full_like", "geomspace", "linspace", "logspace", "ones",
+    "ones_like", "zeros", "zeros_like",
+]
+_ = math

@@ -1,0 +1,474 @@
+"""Elementwise functions made of several operations: parts of floats, closeness, special formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx import lax as ops
+from pyjx.numpy.dispatch import array_function
+from pyjx.numpy.promotion import (
+    convert,
+    operands,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_inexact,
+)
+from pyjx.numpy.ufuncs import (
+    as_array,
+    constant_like,
+    dtype_of,
+    filled_like,
+    is_complex,
+    is_inexact,
+    is_integer,
+    spread,
+    spread_all,
+)
+
+# -- two arguments ---------------------------------------------------------------------------------
+
+
+@array_function
+def arctan2(x1: Any, x2: Any, /) -> Any:
+    """The angle of the point (x2, x1), in radians from -pi to pi, elementwise."""
+    return ops.atan2(*promote_args_inexact("arctan2", x1, x2))
+
+
+atan2 = arctan2
+
+
+def _log_of_sum(x: Any, y: Any, exponential: Any, scale: float) -> Any:
+    """max(x, y) + log(1 + b^-|x - y|) / log(b); where x - y is inf - inf, it counts as 0."""
+    x, y = spread_all("logaddexp", x, y)
+    top = ops.max(x, y)
+    gap = ops.sub(x, y)
+    same = ops.eq(x, y)  # also where both are the same infinity
+    gap = ops.select(same, filled_like(gap, 0, dtype_of(gap)), gap)
+    rest = ops.log1p(exponential(ops.neg(ops.abs(gap))))
+    return ops.add(top, rest if scale == 1 else ops.mul(rest, constant_like(rest, scale)))
+
+
+@array_function
+def logaddexp(x1: Any, x2: Any, /) -> Any:
+    """log(exp(x1) + exp(x2)), elementwise, without overflow."""
+    x, y = promote_args_inexact("logaddexp", x1, x2)
+    if is_complex(x):
+        return _complex_logaddexp(x, y)
+    return _log_of_sum(x, y, ops.exp, 1)
+
+
+def _complex_logaddexp(x: Any, y: Any) -> Any:
+    """The value with the larger real part, plus log1p(exp(-gap)); brought to the main branch."""
+    x, y = spread_all("logaddexp", x, y)
+    swap = ops.lt(ops.real(x), ops.real(y))
+    top, low = ops.select(swap, y, x), ops.select(swap, x, y)
+    same = ops.eq(x, y)
+    gap = ops.select(same, filled_like(x, 0, dtype_of(x)), ops.sub(low, top))
+    out = ops.add(top, ops.log1p(ops.exp(gap)))
+    angle = ops.imag(out)
+    turn = constant_like(angle, 2 * np.pi)
+    half = constant_like(angle, np.pi)
+    turns = ops.ceil(ops.div(ops.sub(angle, half), turn))
+    return ops.complex(ops.real(out), ops.sub(angle, ops.mul(turns, turn)))
+
+
+@array_function
+def logaddexp2(x1: Any, x2: Any, /) -> Any:
+    """log2(2**x1 + 2**x2), elementwise, without overflow."""
+    x, y = promote_args_inexact("logaddexp2", x1, x2)
+    if is_complex(x):
+        scale = constant_like(x, np.log(2.0))
+        return ops.div(_complex_logaddexp(ops.mul(x, scale), ops.mul(y, scale)), scale)
+    return _log_of_sum(x, y, ops.exp2, 1 / np.log(2.0))
+
+
+@array_function
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """sqrt(x1**2 + x2**2), elementwise, without overflow: m * sqrt(1 + (n / m)**2), m >= n.
+
+    Raises:
+      ValueError: complex arguments.
+    """
+    x, y = promote_args_inexact("hypot", x1, x2)
+    if is_complex(x):
+        raise ValueError("jnp.hypot is not well defined for complex-valued inputs. "
+                         f"Got {dtype_of(x)}.")
+    x, y = spread_all("hypot", ops.abs(x), ops.abs(y))
+    high, low = ops.max(x, y), ops.min(x, y)
+    zero = ops.eq(high, constant_like(high, 0))
+    one = filled_like(high, 1, dtype_of(high))
+    ratio = ops.div(low, ops.select(zero, one, high))
+    out = ops.mul(high, ops.sqrt(ops.add(one, ops.square(ratio))))
+    infinity = constant_like(high, np.inf)
+    infinite = ops.bitwise_or(ops.eq(x, infinity), ops.eq(y, infinity))
+    out = ops.select(zero, high, out)
+    return ops.select(infinite, filled_like(out, np.inf, dtype_of(out)), out)
+
+
+@array_function
+def heaviside(x1: Any, x2: Any, /) -> Any:
+    """0 where x1 < 0, 1 where x1 > 0, x2 where x1 == 0, elementwise."""
+    x, y = spread_all("heaviside", *promote_args_inexact("heaviside", x1, x2))
+    if is_complex(x):
+        raise ValueError("heaviside is not well defined for complex-valued inputs.")
+    zero = constant_like(x, 0)
+    at_zero = ops.select(ops.ne(x, x), x, y)
+    above = ops.select(ops.gt(x, zero), filled_like(x, 1, dtype_of(x)), at_zero)
+    return ops.select(ops.lt(x, zero), filled_like(x, 0, dtype_of(x)), above)
+
+
+def _bits_of(x: Any) -> tuple[Any, Any]:
+    """The bits of floats as signed integers, and that integer dtype."""
+    dtype = np.dtype(f"int{dtypes.itemsize_bits(dtype_of(x))}")
+    return ops.bitcast_convert_type(x, dtype), dtype
+
+
+def _signbit(x: Any) -> Any:
+    if is_integer(x) or dtype_of(x) == np.bool_:
+        zero = constant_like(x, 0)
+        return ops.lt(x, zero)
+    bits, _ = _bits_of(x)
+    return ops.lt(bits, constant_like(bits, 0))
+
+
+@array_function
+def signbit(x: Any, /) -> Any:
+    """Where the sign of x is negative; also of -0.0."""
+    (x,) = operands("signbit", x)
+    if is_complex(x):
+        raise ValueError("jax.numpy.signbit is not well defined for complex-valued inputs. "
+                         f"Got {dtype_of(x)}.")
+    return _signbit(x)
+
+
+@array_function
+def copysign(x1: Any, x2: Any, /) -> Any:
+    """|x1| with the sign of x2, elementwise."""
+    x, y = spread_all("copysign", *promote_args_inexact("copysign", x1, x2))
+    if is_complex(x):
+        raise TypeError("copysign does not support complex-valued inputs")
+    x = ops.abs(x)
+    return ops.select(_signbit(y), ops.neg(x), x)
+
+
+@array_function
+def nextafter(x: Any, y: Any, /) -> Any:
+    """The next number after x in the direction of y, elementwise."""
+    return ops.nextafter(*spread_all("nextafter", *promote_args_inexact("nextafter", x, y)))
+
+
+@array_function
+def spacing(x: Any, /) -> Any:
+    """The distance from x to the next number farther from 0; negative for negative x."""
+    x = promote_inexact("spacing", x)
+    if is_complex(x):
+        raise ValueError("jnp.spacing is not defined for complex inputs.")
+    outwards = ops.select(_signbit(x), filled_like(x, -np.inf, dtype_of(x)),
+                          filled_like(x, np.inf, dtype_of(x)))
+    gap = ops.sub(ops.nextafter(x, outwards), x)
+    least = float(dtypes.finfo(dtype_of(x)).smallest_subnormal)
+    tiny = ops.select(_signbit(x), filled_like(x, -least, dtype_of(x)),
+                      filled_like(x, least, dtype_of(x)))
+    return ops.select(ops.eq(gap, constant_like(gap, 0)), tiny, gap)
+
+
+# -- mantissa and exponent -------------------------------------------------------------------------
+
+
+def _power_of_two(k: Any, dtype: Any) -> Any:
+    """2**k as float of `dtype`, exact, where k is in the range of normal numbers."""
+    info = dtypes.finfo(dtype)
+    integer = np.dtype(f"int{info.bits}")
+    bits = ops.shift_left(ops.add(convert(k, integer), np.asarray(1 - info.minexp, integer)[()]),
+                          np.asarray(info.nmant, integer)[()])
+    return ops.bitcast_convert_type(bits, dtype)
+
+
+def _scaled(x: Any, k: Any) -> Any:
+    """x * 2**k, in three steps that stay in range."""
+    info = dtypes.finfo(dtype_of(x))
+    high, low = constant_like(k, info.maxexp - 1), constant_like(k, info.minexp)
+    for _ in range(3):
+        step = ops.min(ops.max(k, low), high)
+        x = ops.mul(x, _power_of_two(step, dtype_of(x)))
+        k = ops.sub(k, step)
+    return x
+
+
+@array_function
+def frexp(x: Any, /) -> Any:
+    """Mantissa m and exponent e of floats: x == m * 2**e with 0.5 <= |m| < 1; (x, 0) for 0."""
+    x = promote_inexact("frexp", x)
+    if is_complex(x):
+        raise TypeError("frexp does not support complex-valued inputs")
+    dtype = dtype_of(x)
+    info = dtypes.finfo(dtype)
+    magnitude = ops.abs(x)
+    subnormal = ops.lt(magnitude, constant_like(x, info.smallest_normal))
+    lifted = ops.select(subnormal, ops.mul(x, constant_like(x, 2.0 ** info.nmant)), x)
+    bits, integer = _bits_of(lifted)
+    field = ops.bitwise_and(ops.shift_right_logical(bits, constant_like(bits, info.nmant)),
+                            constant_like(bits, 2 ** info.nexp - 1))
+    exponent = convert(ops.add(field, constant_like(bits, info.minexp)), np.dtype(np.int32))
+    lift = ops.select(subnormal, filled_like(exponent, info.nmant, np.int32),
+                      filled_like(exponent, 0, np.int32))
+    exponent = ops.sub(exponent, lift)
+    special = ops.bitwise_or(ops.eq(x, constant_like(x, 0)), ops.bitwise_not(ops.is_finite(x)))
+    exponent = ops.select(special, filled_like(exponent, 0, np.int32), exponent)
+    mantissa = _scaled(lifted, ops.sub(ops.neg(exponent), lift))
+    return ops.select(special, x, mantissa), exponent
+
+
+@array_function
+def ldexp(x1: Any, x2: Any, /) -> Any:
+    """x1 * 2**x2, elementwise, for integers x2.
+
+    Raises:
+      ValueError: x1 is complex or x2 is no integer.
+    """
+    x, k = operands("ldexp", x1, x2)
+    if is_complex(x):
+        raise ValueError("ldexp is not well defined for complex-valued inputs. "
+                         f"Got {dtype_of(x)}.")
+    if not is_integer(k) and dtype_of(k) != np.bool_:
+        raise ValueError(f"ldexp requires integer-valued x2; got {dtype_of(k)}.")
+    x = promote_inexact("ldexp", x)
+    x, k = spread_all("ldexp", x, convert(k, np.dtype(np.int32)))
+    return _scaled(x, k)
+
+
+@array_function
+def modf(x: Any, /, out: None = None) -> Any:
+    """The fractional and the whole part of x, both with the sign of x.
+
+    Raises:
+      TypeError: x is complex.
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.modf is not supported.")
+    x = promote_inexact("modf", x)
+    if is_complex(x):
+        raise TypeError("modf does not support complex-valued inputs")
+    whole = ops.select(ops.ge(x, constant_like(x, 0)), ops.floor(x), ops.ceil(x))
+    return ops.sub(x, whole), whole
+
+
+# -- special formulas ------------------------------------------------------------------------------
+
+
+@array_function
+def sinc(x: Any, /) -> Any:
+    """sin(pi x) / (pi x), elementwise, and 1 at 0.
+
+    Near 0 it is the series 1 - (pi x)**2 / 6 + (pi x)**4 / 120, so its derivatives are right too.
+    """
+    x = promote_inexact("sinc", x)
+    x = ops.mul(x, constant_like(x, np.pi))
+    near = ops.lt(ops.abs(x), constant_like(ops.abs(x), 1e-2))
+    one = filled_like(x, 1, dtype_of(x))
+    square = ops.square(x)
+    tail = ops.sub(ops.mul(square, constant_like(x, 1 / 120)), constant_like(x, 1 / 6))
+    series = ops.add(one, ops.mul(square, tail))
+    safe = ops.select(near, one, x)
+    return ops.select(near, series, ops.div(ops.sin(safe), safe))
+
+
+@array_function
+def i0(x: Any) -> Any:
+    """The modified Bessel function of the first kind of order 0, elementwise."""
+    from pyjx.lax import special
+
+    x = promote_inexact("i0", x)
+    if is_complex(x):
+        raise ValueError(f"Unsupported input type to jax.numpy.i0: {dtype_of(x)}")
+    return ops.mul(ops.exp(ops.abs(x)), special.bessel_i0e(x))
+
+
+@array_function(static_argnames=("copy",))
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
+               neginf: Any = None) -> Any:
+    """x with nan and infinities replaced by numbers.
+
+    Args:
+      x: array.
+      copy: has no effect, since arrays are immutable.
+      nan, posinf, neginf: the replacements; by default 0 and the largest and least finite number.
+    """
+    (x,) = operands("nan_to_num", x)
+    if not is_inexact(x):
+        return as_array(x)
+    if is_complex(x):
+        parts = [nan_to_num(part, copy, nan, posinf, neginf)
+                 for part in (ops.real(x), ops.imag(x))]
+        return ops.complex(*parts)
+    dtype = dtype_of(x)
+    info = dtypes.finfo(dtype)
+    posinf = float(info.max) if posinf is None else posinf
+    neginf = float(info.min) if neginf is None else neginf
+    shape = get_aval(x).shape
+
+    def value(v: Any) -> Any:
+        return spread(convert(v, dtype), shape)
+
+    x = ops.select(ops.ne(x, x), value(nan), x)
+    x = ops.select(ops.eq(x, constant_like(x, np.inf)), value(posinf), x)
+    return ops.select(ops.eq(x, constant_like(x, -np.inf)), value(neginf), x)
+
+
+# -- closeness and equality ------------------------------------------------------------------------
+
+
+@array_function(static_argnames=("equal_nan",))
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    """Where |a - b| <= atol + rtol * |b|; infinities are close if they are equal.
+
+    With `equal_nan` nan is close to nan.
+    """
+    x, y = promote_args("isclose", a, b)
+    if not is_inexact(x):
+        if dtype_of(x) == np.bool_:
+            return ops.eq(x, y)
+        x, y = promote_args_inexact("isclose", x, y)
+    size = ops.abs(y)
+    rtol, atol = convert(rtol, dtype_of(size)), convert(atol, dtype_of(size))
+    margin = ops.add(*promote_args("isclose", atol, ops.mul(*promote_args("isclose", rtol, size))))
+    x, y, margin = spread_all("isclose", x, y, margin)
+    near = ops.le(ops.abs(ops.sub(x, y)), margin)
+    out = ops.bitwise_or(ops.eq(x, y), ops.bitwise_and(_finite(y), near))
+    if equal_nan:
+        out = ops.bitwise_or(out, ops.bitwise_and(ops.ne(x, x), ops.ne(y, y)))
+    return out
+
+
+def _finite(x: Any) -> Any:
+    if is_complex(x):
+        return ops.bitwise_and(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
+    return ops.is_finite(x)
+
+
+def _all(x: Any) -> Any:
+    from pyjx.lax import reductions
+
+    return reductions.reduce_and(x, tuple(range(get_aval(x).ndim)))
+
+
+@array_function(static_argnames=("equal_nan",))
+def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    """Whether all elements of a and b are close, as an array; see `isclose`."""
+    return _all(isclose(a, b, rtol, atol, equal_nan))
+
+
+@array_function(static_argnames=("equal_nan",))
+def _array_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
+    x, y = promote_args("array_equal", a1, a2)
+    out = ops.eq(x, y)
+    if equal_nan:
+        out = ops.bitwise_or(out, ops.bitwise_and(ops.ne(x, x), ops.ne(y, y)))
+    return _all(out)
+
+
+def _as_pair(a1: Any, a2: Any) -> tuple[Any, Any] | None:
+    from pyjx.numpy.creation import asarray
+
+    try:
+        return asarray(a1), asarray(a2)
+    except Exception:  # what is no array equals nothing
+        return None
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether a1 and a2 have the same shape and equal elements, as an array.
+
+    With `equal_nan` nan equals nan.
+    """
+    from pyjx.numpy.creation import asarray
+
+    pair = _as_pair(a1, a2)
+    if pair is None or pair[0].shape != pair[1].shape:
+        return asarray(False)
+    return _array_equal(*pair, equal_nan=equal_nan and is_inexact(pair[0]))
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Whether a1 and a2 have equal elements after broadcasting, as an array."""
+    from pyjx.lax.common import broadcast_shapes
+    from pyjx.numpy.creation import asarray
+
+    pair = _as_pair(a1, a2)
+    if pair is None:
+        return asarray(False)
+    try:
+        broadcast_shapes(pair[0].shape, pair[1].shape)
+    except ValueError:
+        return asarray(False)
+    return _array_equal(*pair, equal_nan=False)
+
+
+# -- divisors --------------------------------------------------------------------------------------
+
+
+def _check_integers(name: str, *args: Any) -> None:
+    for x in args:
+        if not is_integer(x):
+            raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
+
+
+def _gcd(x: Any, y: Any) -> Any:
+    """Euclid's algorithm, elementwise, until all second numbers are 0."""
+    from pyjx.lax import control_flow, reductions
+
+    def unfinished(pair: Any) -> Any:
+        rest = ops.ne(pair[1], constant_like(pair[1], 0))
+        return reductions.reduce_or(rest, tuple(range(get_aval(rest).ndim)))
+
+    def step(pair: Any) -> Any:
+        a, b = pair
+        zero = constant_like(b, 0)
+        done = ops.eq(b, zero)
+        divisor = ops.select(done, filled_like(b, 1, dtype_of(b)), b)
+        return (ops.select(done, a, b),
+                ops.select(done, b, ops.rem(a, divisor)))
+
+    return control_flow.while_loop(unfinished, step, (x, y))[0]
+
+
+def _magnitudes(name: str, x1: Any, x2: Any) -> list[Any]:
+    args = operands(name, x1, x2)
+    _check_integers(name, *args)
+    x, y = spread_all(name, *promote_args_numeric(name, *args))
+    if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
+        return [x, y]
+    return [ops.abs(x), ops.abs(y)]
+
+
+@array_function
+def gcd(x1: Any, x2: Any) -> Any:
+    """The greatest common divisor of integers, elementwise.
+
+    Raises:
+      ValueError: the arguments are no integers.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.gcd(12, 18))
+    6
+    """
+    return _gcd(*_magnitudes("gcd", x1, x2))
+
+
+@array_function
+def lcm(x1: Any, x2: Any) -> Any:
+    """The least common multiple of integers, elementwise.
+
+    Raises:
+      ValueError: the arguments are no integers.
+    """
+    x, y = _magnitudes("lcm", x1, x2)
+    divisor = _gcd(x, y)
+    zero = constant_like(divisor, 0)
+    safe = ops.select(ops.eq(divisor, zero), filled_like(divisor, 1, dtype_of(divisor)), divisor)
+    return ops.mul(x, ops.div(y, safe))

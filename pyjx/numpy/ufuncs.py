@@ -1,0 +1,691 @@
+"""Elementwise functions: arithmetic, comparison, logic, bits, rounding, exponentials.
+
+Each promotes its operands and binds one primitive or a few. The names without underscore are C++
+callables (see `dispatch`); their Python bodies are `__wrapped__`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx import lax as ops
+from pyjx.numpy.dispatch import array_function
+from pyjx.numpy.promotion import (
+    common_shape,
+    convert,
+    operands,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_dtypes,
+    promote_inexact,
+    promote_shapes,
+    promote_two,
+    promote_two_inexact,
+    stretch,
+)
+from pyjx.transforms.structural import full_aval
+
+_bool = dtypes.bool_dtype
+_Body = Callable[..., Any]
+
+
+def dtype_of(x: Any) -> Any:
+    return get_aval(x).dtype
+
+
+def is_integer(x: Any) -> bool:
+    return dtype_of(x) in dtypes.integer_dtypes
+
+
+def is_inexact(x: Any) -> bool:
+    dtype = dtype_of(x)
+    return dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes
+
+
+def is_complex(x: Any) -> bool:
+    return dtype_of(x) in dtypes.complex_dtypes
+
+
+def constant_like(x: Any, value: Any) -> Any:
+    """`value` as a scalar of the dtype of `x`, to stand beside it in an operation."""
+    return np.asarray(value).astype(dtype_of(x))[()]
+
+
+def filled_like(x: Any, value: Any, dtype: Any) -> Any:
+    return full_aval(get_aval(x).update(dtype=np.dtype(dtype), weak_type=False), value)
+
+
+def _named(body: _Body, name: str, doc: str) -> Any:
+    body.__name__ = body.__qualname__ = name
+    body.__doc__ = doc
+    return array_function(body)
+
+
+# -- one primitive each ----------------------------------------------------------------------------
+
+
+def _float_function(name: str, operation: _Body, doc: str) -> Any:
+    """A function of floats and complex numbers; integers become floats."""
+
+    def body(x: Any, /) -> Any:
+        return operation(promote_inexact(name, x))
+
+    return _named(body, name, doc + " Integers become floats.")
+
+
+exp = _float_function("exp", ops.exp, "The exponential of x, elementwise.")
+exp2 = _float_function("exp2", ops.exp2, "Two to the power of x, elementwise.")
+expm1 = _float_function("expm1", ops.expm1, "exp(x) - 1, elementwise; precise for small x.")
+log = _float_function("log", ops.log, "The natural logarithm of x, elementwise.")
+log1p = _float_function("log1p", ops.log1p, "log(1 + x), elementwise; precise for small x.")
+sqrt = _float_function("sqrt", ops.sqrt, "The square root of x, elementwise.")
+sin = _float_function("sin", ops.sin, "The sine of x in radians, elementwise.")
+cos = _float_function("cos", ops.cos, "The cosine of x in radians, elementwise.")
+tan = _float_function("tan", ops.tan, "The tangent of x in radians, elementwise.")
+arcsin = _float_function("arcsin", ops.asin, "The inverse sine of x, elementwise.")
+arccos = _float_function("arccos", ops.acos, "The inverse cosine of x, elementwise.")
+arctan = _float_function("arctan", ops.atan, "The inverse tangent of x, elementwise.")
+sinh = _float_function("sinh", ops.sinh, "The hyperbolic sine of x, elementwise.")
+cosh = _float_function("cosh", ops.cosh, "The hyperbolic cosine of x, elementwise.")
+tanh = _float_function("tanh", ops.tanh, "The hyperbolic tangent of x, elementwise.")
+arcsinh = _float_function("arcsinh", ops.asinh, "The inverse hyperbolic sine of x, elementwise.")
+arccosh = _float_function("arccosh", ops.acosh, "The inverse hyperbolic cosine of x, elementwise.")
+arctanh = _float_function("arctanh", ops.atanh, "The inverse hyperbolic tangent of x, elementwise.")
+cbrt = _float_function("cbrt", ops.cbrt, "The cube root of x, elementwise.")
+fabs = _float_function("fabs", ops.abs, "The absolute value of x as a float, elementwise.")
+reciprocal = _float_function("reciprocal", lambda x: ops.integer_pow(x, -1),
+                             "1 / x, elementwise.")
+log10 = _float_function(
+    "log10", lambda x: ops.mul(ops.log(x), constant_like(x, 1 / np.log(10.0))),
+    "The logarithm of x to base 10, elementwise.")
+log2 = _float_function(
+    "log2", lambda x: ops.div(ops.log(x), constant_like(x, np.log(2.0))),
+    "The logarithm of x to base 2, elementwise.")
+deg2rad = _float_function("deg2rad", lambda x: ops.mul(x, constant_like(x, np.pi / 180)),
+                          "Degrees as radians, elementwise.")
+rad2deg = _float_function("rad2deg", lambda x: ops.mul(x, constant_like(x, 180 / np.pi)),
+                          "Radians as degrees, elementwise.")
+
+asin, acos, atan = arcsin, arccos, arctan
+asinh, acosh, atanh = arcsinh, arccosh, arctanh
+radians, degrees = deg2rad, rad2deg
+
+
+def _function(name: str, operation: _Body, doc: str) -> Any:
+    """A function that keeps the dtype."""
+
+    def body(x: Any, /) -> Any:
+        (x,) = operands(name, x)
+        return operation(x)
+
+    return _named(body, name, doc)
+
+
+def _rounding(operation: _Body) -> _Body:
+    return lambda x: operation(x) if is_inexact(x) else as_array(x)
+
+
+def _absolute(x: Any) -> Any:
+    unchanged = dtype_of(x) == _bool or dtypes.issubdtype(dtype_of(x), np.unsignedinteger)
+    return as_array(x) if unchanged else ops.abs(x)
+
+
+def _trunc(x: Any) -> Any:
+    return ops.select(ops.lt(x, constant_like(x, 0)), ops.ceil(x), ops.floor(x))
+
+
+def _conjugate(x: Any) -> Any:
+    return ops.conj(x) if is_complex(x) else as_array(x)
+
+
+def _bitwise_count(x: Any) -> Any:
+    return convert(ops.population_count(_absolute(x)), np.dtype(np.uint8))
+
+
+def as_array(x: Any) -> Any:
+    """`x` where a result must be an array: scalars and NumPy arrays are moved to the device."""
+    if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
+        from pyjx.runtime.device_put import array_from_host
+
+        return array_from_host(x)
+    return x
+
+
+absolute = _function("absolute", _absolute, "The absolute value of x, elementwise.")
+abs = _function("abs", _absolute, "The absolute value of x, elementwise.")
+negative = _function("negative", ops.neg, "-x, elementwise.")
+positive = _function("positive", as_array, "x as it is.")
+sign = _function("sign", ops.sign, "-1, 0 or 1 as x is; for complex x the unit x / |x|.")
+square = _function("square", ops.square, "x * x, elementwise.")
+floor = _function("floor", _rounding(ops.floor), "The integer below x, elementwise.")
+ceil = _function("ceil", _rounding(ops.ceil), "The integer above x, elementwise.")
+trunc = _function("trunc", _rounding(_trunc), "x rounded towards zero, elementwise.")
+conjugate = _function("conjugate", _conjugate, "The complex conjugate of x, elementwise.")
+conj = _function("conj", _conjugate, "The complex conjugate of x, elementwise.")
+invert = _function("invert", ops.bitwise_not, "The bits of x inverted; not x for booleans.")
+bitwise_not = bitwise_invert = invert
+bitwise_count = _function("bitwise_count", _bitwise_count,
+                          "The number of ones in the binary form of |x|, as uint8.")
+
+
+# -- arithmetic ------------------------------------------------------------------------------------
+
+
+@array_function
+def add(x: Any, y: Any, /) -> Any:
+    """x + y, elementwise; `or` for booleans.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.add(jax.numpy.ones(2), 1.0).tolist()
+    [2.0, 2.0]
+    """
+    x, y = promote_two("add", x, y)
+    return (ops.or_p if dtype_of(x) is _bool else ops.add_p).bind(x, y)
+
+
+@array_function
+def subtract(x: Any, y: Any, /) -> Any:
+    """x - y, elementwise."""
+    x, y = promote_two("subtract", x, y)
+    return ops.sub_p.bind(x, y)
+
+
+@array_function
+def multiply(x: Any, y: Any, /) -> Any:
+    """x * y, elementwise; `and` for booleans."""
+    x, y = promote_two("multiply", x, y)
+    return (ops.and_p if dtype_of(x) is _bool else ops.mul_p).bind(x, y)
+
+
+@array_function
+def true_divide(x: Any, y: Any, /) -> Any:
+    """x / y, elementwise. Integers become floats."""
+    x, y = promote_two_inexact("true_divide", x, y)
+    return ops.div_p.bind(x, y)
+
+
+@array_function
+def divide(x: Any, y: Any, /) -> Any:
+    """x / y, elementwise. Integers become floats."""
+    x, y = promote_two_inexact("divide", x, y)
+    return ops.div_p.bind(x, y)
+
+
+def _sign_fix(x: Any, y: Any, rem: Any) -> Any:
+    """Where the remainder of truncated division has not the sign of the divisor and is not 0."""
+    zero = constant_like(rem, 0)
+    return ops.bitwise_and(ops.ne(rem, zero), ops.ne(ops.lt(rem, zero), ops.lt(y, zero)))
+
+
+def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    """Quotient rounded down and remainder with the sign of y, of floats.
+
+    With r = fmod(x, y), (x - r) / y is a whole number up to rounding.
+    """
+    shape = common_shape("divmod", [get_aval(x).shape, get_aval(y).shape])
+    x, y = spread(x, shape), spread(y, shape)
+    rem = ops.rem(x, y)
+    by_zero = ops.eq(y, constant_like(y, 0))
+    div = ops.div(ops.select(by_zero, x, ops.sub(x, rem)), y)
+    fix = _sign_fix(x, y, rem)
+    div = ops.select(fix, ops.sub(div, constant_like(div, 1)), div)
+    return ops.round(div), ops.select(fix, ops.add(rem, y), rem)
+
+
+def spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` broadcast to `shape`, scalars too."""
+    from pyjx.transforms.structural import broadcast_in_dim_p
+
+    old = get_aval(x).shape
+    if old:
+        return stretch(x, shape)
+    if not shape:
+        return x
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=(), sharding=None)
+
+
+def _int_floor_divide(x: Any, y: Any) -> Any:
+    div = ops.div(x, y)
+    if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
+        return div
+    rounded_up = ops.bitwise_and(ops.ne(ops.sign(x), ops.sign(y)),
+                                 ops.ne(ops.rem(x, y), constant_like(x, 0)))
+    return ops.select(rounded_up, ops.sub(div, constant_like(div, 1)), div)
+
+
+def _int_remainder(x: Any, y: Any) -> Any:
+    zero = constant_like(y, 0)
+    y = ops.select(ops.eq(y, zero), spread(constant_like(y, 1), get_aval(y).shape), y)
+    rem = ops.rem(x, y)
+    if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
+        return rem
+    shape = get_aval(rem).shape
+    return ops.select(_sign_fix(x, y, rem), ops.add(rem, y), spread(rem, shape))
+
+
+def _check_not_complex(name: str, x: Any) -> None:
+    if is_complex(x):
+        raise TypeError(f"{name} does not support complex-valued inputs")
+
+
+def _on_arrays(*args: Any) -> list[Any]:
+    return [as_array(x) if not get_aval(x).shape else x for x in args]
+
+
+@array_function
+def floor_divide(x1: Any, x2: Any, /) -> Any:
+    """The quotient rounded down, elementwise."""
+    x, y = promote_args_numeric("floor_divide", x1, x2)
+    _check_not_complex("floor_divide", x)
+    return _float_divmod(x, y)[0] if is_inexact(x) else _int_floor_divide(x, y)
+
+
+@array_function
+def remainder(x1: Any, x2: Any, /) -> Any:
+    """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise."""
+    x, y = promote_args_numeric("remainder", x1, x2)
+    _check_not_complex("remainder", x)
+    return _float_divmod(x, y)[1] if is_inexact(x) else _int_remainder(x, y)
+
+
+@array_function
+def mod(x1: Any, x2: Any, /) -> Any:
+    """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise."""
+    return remainder(x1, x2)
+
+
+@array_function
+def divmod(x1: Any, x2: Any, /) -> Any:
+    """The pair `(floor_divide(x1, x2), remainder(x1, x2))`."""
+    x, y = promote_args_numeric("divmod", x1, x2)
+    _check_not_complex("divmod", x)
+    return _float_divmod(x, y) if is_inexact(x) else (_int_floor_divide(x, y), _int_remainder(x, y))
+
+
+@array_function
+def fmod(x1: Any, x2: Any, /) -> Any:
+    """The remainder of division rounded towards zero, which has the sign of x1, elementwise."""
+    x, y = promote_args_numeric("fmod", x1, x2)
+    if is_integer(x):
+        zero = constant_like(y, 0)
+        y = ops.select(ops.eq(y, zero), spread(constant_like(y, 1), get_aval(y).shape), y)
+    return ops.rem(x, y)
+
+
+# -- powers ----------------------------------------------------------------------------------------
+
+
+@array_function(static_argnames=("exponent",))
+def _integer_power(x: Any, exponent: int) -> Any:
+    (x,) = operands("power", x)
+    x, _ = promote_dtypes(x, exponent)
+    return as_array(x) if exponent == 1 else ops.integer_pow(x, exponent)
+
+
+@array_function
+def _power(x1: Any, x2: Any) -> Any:
+    x, y = promote_args("power", x1, x2)
+    if dtype_of(x) is _bool:
+        return _int_power(*promote_args_numeric("power", x, y))
+    return _int_power(x, y) if is_integer(x) else ops.pow(x, y)
+
+
+def _int_power(x: Any, y: Any) -> Any:
+    """x ** y for integers: the square of x is taken once for each bit of y."""
+    shape = common_shape("power", [get_aval(x).shape, get_aval(y).shape])
+    base, y = spread(x, shape), spread(y, shape)
+    zero, one = constant_like(y, 0), constant_like(y, 1)
+    signed = dtypes.issubdtype(dtype_of(y), np.signedinteger)
+    unit = spread(one, shape)
+    out, power, bits = unit, base, y
+    steps = dtypes.itemsize_bits(dtype_of(y)) - signed
+    for step in range(steps):
+        odd = ops.eq(ops.bitwise_and(bits, one), one)
+        out = ops.select(odd, ops.mul(out, power), out)
+        if step < steps - 1:
+            power = ops.mul(power, power)
+            bits = ops.shift_right_logical(bits, one)
+    if not signed:
+        return out
+    # 1 / x^|y|, rounded towards zero: 0, but for x = 1 and x = -1.
+    keeps = ops.eq(_absolute(base), one)
+    return ops.select(ops.bitwise_or(ops.ge(y, zero), keeps), out, spread(zero, shape))
+
+
+def power(x1: Any, x2: Any, /) -> Any:
+    """x1 to the power of x2, elementwise.
+
+    An exponent that is a Python or NumPy integer is part of the program: the power is a few
+    multiplications. Integers to integer powers stay integers.
+
+    Raises:
+      TypeError: integers to a power that is a negative Python integer.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.power(jax.numpy.arange(3), 2).tolist()
+    [0, 1, 4]
+    """
+    if type(x2) is int:
+        return _integer_power(x1, x2)
+    if isinstance(x2, np.integer):
+        x, _ = promote_dtypes(*operands("power", x1, x2))
+        return _integer_power(x, int(x2))
+    return _power(x1, x2)
+
+
+pow = power
+
+
+@array_function
+def float_power(x: Any, y: Any, /) -> Any:
+    """x to the power of y, elementwise. Integers become floats."""
+    return ops.pow(*promote_args_inexact("float_power", x, y))
+
+
+# -- comparison ------------------------------------------------------------------------------------
+
+
+def _comparison(name: str, primitive: Any, doc: str) -> Any:
+    def body(x: Any, y: Any, /) -> Any:
+        x, y = promote_two(name, x, y)
+        return primitive.bind(x, y)
+
+    return _named(body, name, doc)
+
+
+def _ordering(name: str, primitive: Any, doc: str) -> Any:
+    def body(x: Any, y: Any, /) -> Any:
+        x, y = promote_two(name, x, y)
+        if not is_complex(x):
+            return primitive.bind(x, y)
+        a, b = ops.real(x), ops.real(y)
+        ties = primitive.bind(ops.imag(x), ops.imag(y))
+        return ops.select(ops.eq(a, b), ties, primitive.bind(a, b))
+
+    return _named(body, name, doc + " Complex numbers are ordered by real, then imaginary part.")
+
+
+equal = _comparison("equal", ops.eq_p, "x == y, elementwise.")
+not_equal = _comparison("not_equal", ops.ne_p, "x != y, elementwise.")
+greater = _ordering("greater", ops.gt_p, "x > y, elementwise.")
+greater_equal = _ordering("greater_equal", ops.ge_p, "x >= y, elementwise.")
+less = _ordering("less", ops.lt_p, "x < y, elementwise.")
+less_equal = _ordering("less_equal", ops.le_p, "x <= y, elementwise.")
+maximum = _comparison("maximum", ops.max_p, "The larger of x and y, elementwise; nan if any is.")
+minimum = _comparison("minimum", ops.min_p, "The smaller of x and y, elementwise; nan if any is.")
+
+
+@array_function
+def fmax(x1: Any, x2: Any) -> Any:
+    """The larger of x1 and x2, elementwise; the other one where one is nan."""
+    x, y = _spread_all("fmax", *promote_args("fmax", x1, x2))
+    return ops.select(ops.bitwise_or(ops.gt(x, y), ops.ne(y, y)), x, y)
+
+
+@array_function
+def fmin(x1: Any, x2: Any) -> Any:
+    """The smaller of x1 and x2, elementwise; the other one where one is nan."""
+    x, y = _spread_all("fmin", *promote_args("fmin", x1, x2))
+    return ops.select(ops.bitwise_or(ops.lt(x, y), ops.ne(y, y)), x, y)
+
+
+def _spread_all(name: str, *args: Any) -> list[Any]:
+    """The values broadcast to one shape, scalars too."""
+    shape = common_shape(name, [get_aval(x).shape for x in args])
+    return [spread(x, shape) for x in args]
+
+
+spread_all = _spread_all
+
+
+# -- logic and bits --------------------------------------------------------------------------------
+
+
+def as_bool(x: Any) -> Any:
+    """Where x is not zero."""
+    dtype = dtype_of(x)
+    return x if dtype is _bool or dtype == _bool else ops.ne(x, constant_like(x, 0))
+
+
+def _logical(name: str, primitive: Any, doc: str) -> Any:
+    def body(x: Any, y: Any, /) -> Any:
+        x, y = operands(name, x, y)
+        return primitive.bind(*promote_shapes(name, as_bool(x), as_bool(y)))
+
+    return _named(body, name, doc + " Numbers are true if they are not zero.")
+
+
+logical_and = _logical("logical_and", ops.and_p, "x and y, elementwise.")
+logical_or = _logical("logical_or", ops.or_p, "x or y, elementwise.")
+logical_xor = _logical("logical_xor", ops.xor_p, "Either x or y, elementwise.")
+logical_not = _function("logical_not", lambda x: ops.bitwise_not(as_bool(x)),
+                        "not x, elementwise. Numbers are true if they are not zero.")
+bitwise_and = _comparison("bitwise_and", ops.and_p, "The bits set in both x and y.")
+bitwise_or = _comparison("bitwise_or", ops.or_p, "The bits set in x or y.")
+bitwise_xor = _comparison("bitwise_xor", ops.xor_p, "The bits set in either x or y.")
+
+
+def _shift(name: str, choose: Callable[[Any], Any], doc: str) -> Any:
+    def body(x: Any, y: Any, /) -> Any:
+        x, y = promote_args_numeric(name, x, y)
+        return choose(x).bind(x, y)
+
+    return _named(body, name, doc)
+
+
+def _right_shift_of(x: Any) -> Any:
+    unsigned = dtypes.issubdtype(dtype_of(x), np.unsignedinteger)
+    return ops.shift_right_logical_p if unsigned else ops.shift_right_arithmetic_p
+
+
+left_shift = _shift("left_shift", lambda x: ops.shift_left_p, "x << y, elementwise.")
+bitwise_left_shift = left_shift
+right_shift = _shift("right_shift", _right_shift_of, "x >> y, elementwise.")
+bitwise_right_shift = right_shift
+
+
+# -- choice ----------------------------------------------------------------------------------------
+
+
+@array_function
+def _where(condition: Any, x: Any, y: Any, /) -> Any:
+    condition, x, y = operands("where", condition, x, y)
+    condition = as_bool(condition)
+    x, y = promote_dtypes(x, y)
+    shape = common_shape("where", [get_aval(v).shape for v in (condition, x, y)])
+    if get_aval(condition).shape:
+        condition = stretch(condition, shape)
+    return ops.select_n(condition, spread(y, shape), spread(x, shape))
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
+          fill_value: Any = None) -> Any:
+    """`x` where the condition holds, else `y`; without them, the indices where it holds.
+
+    Args:
+      condition: array of booleans, or of numbers, which are true if they are not zero.
+      x, y: the values; the three are broadcast against each other.
+      size, fill_value: how many indices to return, and what to pad them with (see `nonzero`).
+
+    Raises:
+      TypeError: an argument is no array or scalar, or only one of x and y is given.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.where(jax.numpy.arange(3) > 1, 5, 0).tolist()
+    [0, 0, 5]
+    """
+    if x is None and y is None:
+        from pyjx import numpy as jnp
+
+        operands("where", condition)
+        return jnp.nonzero(condition, size=size, fill_value=fill_value)
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments cannot be used in three-term where "
+                         "function.")
+    return _where(condition, x, y)
+
+
+@array_function
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
+    """The values brought between `min` and `max`; None sets no bound.
+
+    Raises:
+      ValueError: complex values or bounds, which have no order.
+    """
+    if arr is None:
+        raise ValueError("At least one of the arguments must be an array")
+    (arr,) = operands("clip", arr)
+    for x in (arr, min, max):
+        if x is not None and is_complex(operands("clip", x)[0]):
+            raise ValueError("Clip received a complex value either through the input or the "
+                             "min/max keywords. Complex values have no ordering and cannot be "
+                             "clipped.")
+    if min is not None:
+        arr = maximum(min, arr)
+    if max is not None:
+        arr = minimum(max, arr)
+    return as_array(arr)
+
+
+# -- rounding --------------------------------------------------------------------------------------
+
+
+@array_function
+def rint(x: Any, /) -> Any:
+    """x rounded to whole numbers, halves to even ones. Integers become floats."""
+    return _round_to_even(promote_inexact("rint", x))
+
+
+def _round_to_even(x: Any) -> Any:
+    if is_complex(x):
+        return ops.complex(_round_to_even(ops.real(x)), _round_to_even(ops.imag(x)))
+    return ops.round(x, ops.RoundingMethod.TO_NEAREST_EVEN)
+
+
+def _round_integers(x: Any, step: int) -> Any:
+    """Integers rounded to multiples of `step`, halves to even multiples."""
+    if step > np.iinfo(dtype_of(x)).max:
+        return filled_like(x, 0, dtype_of(x))
+    unit = constant_like(x, step)
+    quotient = _int_floor_divide(x, unit)
+    rest = ops.sub(x, ops.mul(quotient, unit))
+    missing = ops.sub(unit, rest)
+    odd = ops.bitwise_and(quotient, constant_like(x, 1))
+    up = ops.bitwise_or(ops.gt(rest, missing), ops.bitwise_and(ops.eq(rest, missing),
+                                                               as_bool(odd)))
+    return ops.mul(ops.add(quotient, convert(up, dtype_of(x))), unit)
+
+
+@array_function(static_argnames=("decimals", "out"))
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """Values rounded to a number of decimals, halves to even digits.
+
+    Args:
+      a: array.
+      decimals: how many digits to keep after the point; negative ones count before it.
+      out: must be None.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.round(jax.numpy.array([0.5, 1.5, 2.6])).tolist()
+    [0.0, 2.0, 3.0]
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
+    (x,) = operands("round", a)
+    if not is_inexact(x):
+        return as_array(x) if decimals >= 0 else _round_integers(x, 10 ** -decimals)
+    if decimals == 0:
+        return _round_to_even(x)
+    dtype = dtype_of(x)
+    narrow = dtype in dtypes.floating_dtypes and dtype.itemsize < 4
+    wide = convert(x, np.dtype(np.float32)) if narrow else x
+    factor = constant_like(wide, 10.0 ** decimals)
+    rounded = ops.div(_round_to_even(ops.mul(wide, factor)), factor)
+    return convert(rounded, dtype) if narrow else rounded
+
+
+around = round
+
+
+# -- parts of complex numbers, and tests -----------------------------------------------------------
+
+
+def _zeros_of(x: Any) -> Any:
+    return filled_like(x, 0, dtype_of(x))
+
+
+real = _function("real", lambda x: ops.real(x) if is_complex(x) else as_array(x),
+                 "The real part, elementwise.")
+imag = _function("imag", lambda x: ops.imag(x) if is_complex(x) else _zeros_of(x),
+                 "The imaginary part, elementwise.")
+
+
+@array_function(static_argnames=("deg",))
+def angle(z: Any, deg: bool = False) -> Any:
+    """The argument of complex numbers, in radians or degrees."""
+    (z,) = operands("angle", z)
+    re, im = (ops.real(z), ops.imag(z)) if is_complex(z) else (z, _zeros_of(z))
+    out = ops.atan2(*promote_args_inexact("angle", im, re))
+    return ops.mul(out, constant_like(out, 180 / np.pi)) if deg else out
+
+
+def _isfinite(x: Any) -> Any:
+    if is_complex(x):
+        return ops.bitwise_and(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
+    return ops.is_finite(x) if is_inexact(x) else filled_like(x, True, bool)
+
+
+def _isinf(x: Any) -> Any:
+    if is_complex(x):
+        return ops.bitwise_or(_isinf(ops.real(x)), _isinf(ops.imag(x)))
+    if not is_inexact(x):
+        return filled_like(x, False, bool)
+    return ops.eq(ops.abs(x), constant_like(x, np.inf))
+
+
+def _infinity_test(name: str, value: float) -> Any:
+    def body(x: Any, /, out: None = None) -> Any:
+        if out is not None:
+            raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+        (x,) = operands(name, x)
+        if is_complex(x):
+            raise ValueError(f"{name} is not well defined for complex values.")
+        return ops.eq(x, constant_like(x, value)) if is_inexact(x) else filled_like(x, False, bool)
+
+    return _named(body, name, f"Where x is {value}.")
+
+
+isfinite = _function("isfinite", _isfinite, "Where x is neither infinite nor nan.")
+isinf = _function("isinf", _isinf, "Where x is infinite.")
+isnan = _function("isnan", lambda x: ops.ne(x, x), "Where x is nan.")
+isposinf = _infinity_test("isposinf", np.inf)
+isneginf = _infinity_test("isneginf", -np.inf)
+iscomplex = _function("iscomplex", lambda x: ops.ne(ops.imag(x), constant_like(ops.imag(x), 0))
+                      if is_complex(x) else filled_like(x, False, bool),
+                      "Where x has an imaginary part.")
+isreal = _function("isreal", lambda x: ops.eq(ops.imag(x), constant_like(ops.imag(x), 0))
+                   if is_complex(x) else filled_like(x, True, bool),
+                   "Where x has no imaginary part.")
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype of x is complex."""
+    return x is not None and not isinstance(x, str) and _complex_object(x)
+
+
+def _complex_object(x: Any) -> bool:
+    try:
+        return bool(dtypes.dtype(x) in dtypes.complex_dtypes)
+    except (TypeError, ValueError):
+        return bool(np.iscomplexobj(x))
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype of x is not complex."""
+    return not iscomplexobj(x)

@@ -1,0 +1,95 @@
+"""Forward mode for users: `jvp`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.transforms.arguments import check_callable, check_values, flatten, materialized, split_aux
+from pyjx.transforms.jvp import jvp_flat
+from pyjx.transforms.structural import Zero
+
+
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
+        has_aux: bool = False) -> Any:
+    """The outputs of a function and its derivative along a direction, in one pass.
+
+    For f at x it gives f(x) and J(x) v, where J is the Jacobian of f: the Jacobian-vector product.
+
+    Args:
+      fun: takes positional arguments; arguments and results are pytrees of arrays.
+      primals: tuple or list of the arguments x.
+      tangents: the direction v, of the same structure, shapes and dtypes as `primals`; for an
+        integer or boolean primal an array of dtype `float0`.
+      has_aux: `fun` returns a pair, whose second element is passed on undifferentiated.
+
+    Returns:
+      `(outputs, output tangents)`, and the auxiliary data as third element with `has_aux`.
+
+    Raises:
+      TypeError: structures or dtypes of primals and tangents do not match.
+      ValueError: their shapes do not match.
+
+    >>> import pyjx as jax
+    >>> y, dy = jax.jvp(lambda x: x * x, (3.0,), (1.0,))
+    >>> float(y), float(dy)
+    (9.0, 6.0)
+    """
+    check_callable(fun)
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}."
+        )
+    leaves, in_tree = flatten(primals)
+    given, tangent_tree = flatten(tangents)
+    if in_tree != tangent_tree:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
+            f"have tree structure {in_tree} whereas tangents have tree structure {tangent_tree}."
+        )
+    check_values(leaves)
+    check_values(given)
+    flat_tangents = [_checked(p, t) for p, t in zip(leaves, given, strict=True)]
+    out_tree = aux_tree = None
+    aux: list[Any] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        nonlocal out_tree, aux_tree
+        result = fun(*in_tree.unflatten(xs))
+        if has_aux:
+            result, extra = split_aux(result)
+            aux[:], aux_tree = flatten(extra)
+        outs, out_tree = flatten(result)
+        check_values(outs)
+        return outs  # type: ignore[no-any-return]
+
+    outs, out_tangents = jvp_flat(flat, leaves, flat_tangents, aux)
+    assert out_tree is not None
+    pair = (
+        out_tree.unflatten(outs),
+        out_tree.unflatten([materialized(t) for t in out_tangents]),
+    )
+    return (*pair, aux_tree.unflatten(aux)) if has_aux else pair  # type: ignore[attr-defined]
+
+
+def _checked(primal: Any, tangent: Any) -> Any:
+    """The tangent, if it is one of `primal`."""
+    aval = get_aval(primal)
+    expected = aval.to_tangent_aval()
+    found = tangent if getattr(tangent, "dtype", None) == dtypes.float0 else get_aval(tangent)
+    if found.dtype != expected.dtype:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
+            "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
+            f"{aval.dtype} and so expected tangent dtype {expected.dtype}, but got tangent dtype "
+            f"{found.dtype} instead."
+        )
+    if found.shape != aval.shape:
+        raise ValueError(
+            "jvp called with different primal and tangent shapes; Got primal shape "
+            f"{aval.shape} and tangent shape as {found.shape}"
+        )
+    return Zero(expected) if expected.dtype == dtypes.float0 else tangent

@@ -1,0 +1,177 @@
+"""Repeated blocks become functions: how many, where, and with the same results."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import configuration
+from pyjx.core.check import check_jaxpr
+from pyjx.core.passes.dce import dce
+from pyjx.core.passes.outline import outline
+
+
+def layer(x, w):
+    """More than a minimal block's equations, which do not repeat among themselves."""
+    h = jnp.tanh(x @ w)
+    h = h * 2.0 + jnp.sin(x)
+    h = h - jnp.mean(h, axis=-1, keepdims=True)
+    h = h / jnp.sqrt(jnp.sum(h * h, axis=-1, keepdims=True) + 1e-6)
+    h = jnp.exp(-h) + jnp.cos(h) * jnp.maximum(h, 0.0)
+    h = jnp.log(jnp.abs(h) + 1.0) * 0.5 + jnp.floor(x)
+    return x + h @ w.T - jnp.square(h) * 0.1
+
+
+def stack(x, ws):
+    for w in ws:
+        x = layer(x, w)
+    return jnp.sum(x)
+
+
+def weights(n, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(d, d)).astype(np.float32) / d for _ in range(n)]
+
+
+@pytest.fixture
+def x():
+    return np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)
+
+
+def lowered(f, *args, mode="on"):
+    with configuration.outline(mode):
+        return jax.jit(f).lower(*args).as_text()
+
+
+def functions(text):
+    return text.count("func.func private"), text.count(' call @')
+
+
+def same_with_and_without(f, *args):
+    with configuration.outline("on"):
+        on = jax.jit(f)(*args)
+    with configuration.outline("off"):
+        off = jax.jit(f)(*args)
+    for a, b in zip(jax.tree.leaves(on), jax.tree.leaves(off), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_layers_in_a_row_are_one_function(x):
+    text = lowered(stack, x, weights(6))
+    assert functions(text) == (1, 6)
+    assert text.count('inlineable = "false"') == 6
+    same_with_and_without(stack, x, weights(6))
+
+
+def test_forward_and_backward_layers(x):
+    step = jax.value_and_grad(stack, argnums=1)
+    private, calls = functions(lowered(step, x, weights(6)))
+    assert private <= 6 and calls >= 10
+    same_with_and_without(step, x, weights(6))
+
+
+def test_size_of_the_text_stays(x):
+    step = jax.value_and_grad(stack, argnums=1)
+    short, long = (len(lowered(step, x, weights(n)).splitlines()) for n in (6, 18))
+    assert long < 1.5 * short
+
+
+def test_repeats_that_are_not_adjacent(x):
+    def apart(x, ws):
+        x = layer(x, ws[0])
+        x = jnp.cumsum(x, axis=0)
+        x = layer(x, ws[1])
+        x = jnp.sort(x, axis=0)[::-1]
+        return layer(x, ws[2])
+
+    assert functions(lowered(apart, x, weights(3)))[1] >= 3
+    same_with_and_without(apart, x, weights(3))
+
+
+def test_nested_repeats(x):
+    def block(x, w):
+        for _ in range(3):
+            x = layer(x, w)
+        x = jnp.cumsum(x, axis=0) * 0.1
+        return x - jnp.max(x)
+
+    def deep(x, ws):
+        for w in ws:
+            x = block(x, w)
+        return jnp.sum(x)
+
+    text = lowered(deep, x, weights(5))
+    private, calls = functions(text)
+    assert calls < 15, "the inner layers are called within the function of the outer block"
+    same_with_and_without(deep, x, weights(5))
+
+
+def test_nothing_repeats(x):
+    text = lowered(lambda x, w: layer(x, w), x, weights(1)[0])
+    assert functions(text) == (0, 0)
+
+
+def test_small_blocks_stay_inline(x):
+    def small(x):
+        for _ in range(8):
+            x = jnp.cumsum(jnp.tanh(x), axis=0)
+        return x
+
+    assert functions(lowered(small, x))[1] <= 1
+
+
+def test_it_can_be_switched_off(x):
+    assert functions(lowered(stack, x, weights(6), mode="off")) == (0, 0)
+
+
+def test_auto_is_on_for_cpu_only(x):
+    traced = jax.jit(stack).trace(x, weights(6))
+    assert functions(traced.lower(lowering_platforms=("cpu",)).as_text())[1] == 6
+    assert functions(traced.lower(lowering_platforms=("cuda",)).as_text())[1] == 0
+
+
+def test_shared_jitted_function_stays_one_function(x):
+    inner = jax.jit(layer)
+
+    def outer(x, a, b):
+        x = inner(x, a)
+        x = jnp.sort(x, axis=0)
+        return inner(x, b)
+
+    text = lowered(outer, x, *weights(2))
+    assert functions(text) == (1, 2)
+    assert text.count('inlineable = "false"') == 2
+
+
+def test_weights_used_in_several_layers(x):
+    def tied(x, w):
+        for _ in range(6):
+            x = layer(x, w)
+        return jnp.sum(x)
+
+    same_with_and_without(jax.grad(tied, argnums=1), x, weights(1)[0])
+
+
+def test_results_of_blocks_that_only_some_copies_use(x):
+    def taps(x, ws):
+        kept = []
+        for i, w in enumerate(ws):
+            h = jnp.sin(x @ w)
+            x = layer(x + h, w)
+            if i % 2:
+                kept.append(h)
+        return x, kept
+
+    same_with_and_without(taps, x, weights(6))
+
+
+def test_outlined_program_is_legal(x):
+    closed = dce(jax.make_jaxpr(jax.grad(stack, argnums=1))(x, weights(6)))
+    check_jaxpr(outline(closed))
+
+
+def test_time_is_linear_in_the_number_of_equations(x):
+    """Counted, not timed: the numbers of equations looked at do not multiply."""
+    closed = jax.make_jaxpr(stack)(x, weights(40))
+    out = outline(dce(closed))
+    assert len(out.eqns) < 40 + 30
