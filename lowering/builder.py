@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
+# Primitives whose rules pass all operands through `Block.widened`: it writes their literals.
+WIDENS: set[str] = set()
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:

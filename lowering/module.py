@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lowering.builder import RULES, Block
+from lowering.builder import RULES, WIDENS, Block
 from lowering.locations import Locations
 from lowering.types import tensor_type
 from pyjx.core.avals import ShapedArray
@@ -100,10 +101,13 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
     locations = b.module.locations
     for eqn in jaxpr.eqns:
         start = len(b.lines)
+        name = eqn.primitive.name
+        widens = name in WIDENS and eqn.outvars[0].aval.shape
         operands = [
-            b.constant(v.val, v.aval) if isinstance(v, Literal) else env[v] for v in eqn.invars
+            env[v] if type(v) is Var else "" if widens else b.constant(v.val, v.aval)
+            for v in eqn.invars
         ]
-        emit = RULES.get(eqn.primitive.name)
+        emit = RULES.get(name)
         if emit is None:
             emit = _fallback_rule(eqn)
         out = emit(b, eqn, *operands)
@@ -176,13 +180,14 @@ def _load_families() -> None:
     global _families_loaded
     if not _families_loaded:
         for family in FAMILIES:
-            importlib.import_module(f"lowering.{family}")
+            if importlib.util.find_spec(f"lowering.{family}"):
+                importlib.import_module(f"lowering.{family}")
         _families_loaded = True
 
 
 FAMILIES: tuple[str, ...] = (
-    "elementwise", "shapes", "indexing", "reductions", "contractions", "sorting", "calls",
-    "random_bits",
+    "elementwise", "special", "shapes", "indexing", "reductions", "contractions", "convolution", "sorting",
+    "convolution", "sorting", "calls", "random_bits",
 )
 
 

@@ -162,6 +162,8 @@ class _Printer:
                 if any(value) if isinstance(value, tuple) else value:
                     shown.append((key, value))
             return shown
+        if self.concise and "printed_params" in eqn.primitive.__dict__:
+            return eqn.primitive.printed_params(eqn.params)  # type: ignore[attr-defined]
         shown = []
         for key, value in sorted(eqn.params.items()):
             if self.concise:

@@ -10,6 +10,51 @@ from pyjx.lazy import attach
 # Public names by family.
 FAMILIES: dict[str, str] = {
     "pyjx.transforms.structural": "broadcast_in_dim broadcast_in_dim_p reduce_sum_p transpose_p",
+    "pyjx.lax.elementwise": (
+        "RoundingMethod abs abs_p add add_p ceil ceil_p div div_p floor floor_p integer_pow "
+        "integer_pow_p mul mul_p neg neg_p nextafter nextafter_p one_minus_square "
+        "one_minus_square_p polynomial polynomial_p pow pow_p reciprocal rem rem_p round round_p "
+        "sign sign_p square square_p sub sub_p"
+    ),
+    "pyjx.lax.transcendental": (
+        "AccuracyMode Tolerance acos acos_p acosh acosh_p asin asin_p asinh asinh_p atan atan2 "
+        "atan2_p atan_p atanh atanh_p cbrt cbrt_p cos cos_p cosh cosh_p exp exp2 exp2_p exp_p "
+        "expm1 expm1_p log log1p log1p_p log2 log2_p log_p logistic logistic_p rsqrt rsqrt_p sin "
+        "sin_p sinh sinh_p sqrt sqrt_p tan tan_p tanh tanh_p"
+    ),
+    "pyjx.lax.compare": (
+        "clamp clamp_p eq eq_p eq_to_p ge ge_p gt gt_p is_finite is_finite_p le le_p le_to_p lt "
+        "lt_p lt_to_p max max_p min min_p ne ne_p select select_n select_n_p"
+    ),
+    "pyjx.lax.bitwise": (
+        "and_p bitwise_and bitwise_not bitwise_or bitwise_xor clz clz_p mulhi mulhi_p not_p or_p "
+        "population_count population_count_p shift_left shift_left_p shift_right_arithmetic "
+        "shift_right_arithmetic_p shift_right_logical shift_right_logical_p xor_p"
+    ),
+    "pyjx.lax.convert": (
+        "complex complex_p conj conj_p convert_element_type convert_element_type_p copy_p full "
+        "full_like imag imag_p optimization_barrier optimization_barrier_p real real_p "
+        "reduce_precision reduce_precision_p stop_gradient stop_gradient_p"
+    ),
+    "pyjx.lax.special": (
+        "bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p betainc digamma digamma_p erf erf_inv "
+        "erf_inv_p erf_p erfc erfc_p igamma igamma_grad_a igamma_grad_a_p igamma_p igammac "
+        "igammac_p lgamma lgamma_p polygamma polygamma_p random_gamma_grad random_gamma_grad_p "
+        "regularized_incomplete_beta_p zeta zeta_p"
+    ),
+    "pyjx.lax.contractions": (
+        "DotAlgorithm DotAlgorithmPreset DotDimensionNumbers Precision PrecisionLike batch_matmul "
+        "dot dot_general dot_general_p scaled_dot"
+    ),
+    "pyjx.lax.convolution": (
+        "conv conv_general_dilated conv_general_dilated_local conv_general_dilated_p "
+        "conv_general_dilated_patches conv_general_shape_tuple conv_transpose "
+        "conv_transpose_shape_tuple conv_with_general_padding"
+    ),
+    "pyjx.lax.convolution_shapes": (
+        "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv_dimension_numbers "
+        "conv_general_permutations conv_shape_tuple padtype_to_pads"
+    ),
 }
 
 __getattr__, __dir__ = attach(__name__, FAMILIES)

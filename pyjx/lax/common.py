@@ -17,10 +17,24 @@ def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
     for aval in avals:
         if aval.dtype != first:
             got = ", ".join([dtypes.name(a.dtype) for a in avals])
+            promoting = _PROMOTING.get(name)
+            tip = (f" (Tip: jnp.{promoting} is a similar function that does automatic type "
+                   "promotion on inputs).") if promoting else ""
             raise TypeError(
-                f"lax.{name} requires arguments to have the same dtypes, got {got}. (Tip: "
-                f"jnp.{name} is a similar function that does automatic type promotion on inputs)."
+                f"lax.{name} requires arguments to have the same dtypes, got {got}.{tip}"
             )
+
+
+# The functions of pyjx.numpy that do the same after promotion.
+_PROMOTING = {
+    "add": "add", "atan2": "arctan2", "bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or",
+    "bitwise_xor": "bitwise_xor", "concatenate": "concatenate", "div": "divide", "eq": "equal",
+    "ge": "greater_equal", "gt": "greater", "le": "less_equal", "lt": "less", "max": "maximum",
+    "min": "minimum", "mul": "multiply", "ne": "not_equal", "nextafter": "nextafter",
+    "pow": "power", "rem": "remainder", "select": "where", "shift_left": "left_shift",
+    "shift_right_arithmetic": "right_shift", "shift_right_logical": "right_shift",
+    "sub": "subtract",
+}
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:

@@ -302,7 +302,7 @@ def _reduce_shape(*avals: ShapedArray, computation: Any, jaxpr: ClosedJaxpr,
     return [ShapedArray(shape, a.dtype) for a in operands]
 
 
-def _pointwise(closed: ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
+def pointwise(closed: ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
     """A jaxpr on scalars applied to each element of arrays of one shape."""
     shape = get_aval(operands[0]).shape
     size = get_aval(operands[0]).size
@@ -320,7 +320,7 @@ def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Seq
     for axis in sorted(dimensions, reverse=True):
         while (n := get_aval(xs[0]).shape[axis]) > 1:
             firsts, seconds, rests = zip(*[_halves(x, axis) for x in xs], strict=True)
-            xs = _pointwise(closed, [*firsts, *seconds])
+            xs = pointwise(closed, [*firsts, *seconds])
             if n % 2:
                 xs = [lax.concatenate([x, r], axis) for x, r in zip(xs, rests, strict=True)]
     shape = get_aval(xs[0]).shape
@@ -328,7 +328,7 @@ def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Seq
     starts = [v if get_aval(v).shape else broadcast_in_dim(v, kept, ()) for v in inits]
     if any(shape[a] == 0 for a in dimensions):
         return starts
-    return _pointwise(closed, [*starts, *[lax.squeeze(x, dimensions) for x in xs]])
+    return pointwise(closed, [*starts, *[lax.squeeze(x, dimensions) for x in xs]])
 
 
 def _reduce_jvp(primals: Any, tangents: Any, *, computation: Any, jaxpr: ClosedJaxpr,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -276,10 +276,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     """
     (x,) = operands("astype", x)
     dtype = dtypes.default_float_dtype() if dtype is None else dtype
-    return _astype(x, dtype, "astype", copy, device)
+    return cast(x, dtype, "astype", copy, device)
 
 
-def _astype(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
+def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
+    """`x` with the dtype given to the public function `name`."""
     dtype = _user_dtype(dtype, name, stacklevel=4)
     aval = get_aval(x)
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes \
@@ -309,20 +310,13 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     >>> jax.numpy.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
     [[0, 1], [1, 2]]
     """
-    shape = canonical_shape(shape)
     from pyjx import vmap
 
-    for axis in range(len(shape)):
-        in_axes: list[Any] = [None] * len(shape)
-        in_axes[-1 - axis] = 0
-        function = vmap(function, in_axes=(*in_axes, *([None] * len(kwargs)))[:len(shape)]) \
-            if not kwargs else _with_keywords(vmap, function, in_axes, kwargs)
-        kwargs = {}
-    return function(*[arange(n, dtype=dtype) for n in shape])
-
-
-def _with_keywords(vmap: Any, function: Any, in_axes: Any, kwargs: dict[str, Any]) -> Any:
-    return vmap(lambda *indices: function(*indices, **kwargs), in_axes=tuple(in_axes))
+    shape = canonical_shape(shape)
+    fun = partial(function, **kwargs)
+    for axis in reversed(range(len(shape))):
+        fun = vmap(fun, in_axes=tuple([0 if i == axis else None for i in range(len(shape))]))
+    return fun(*[arange(n, dtype=dtype) for n in shape])
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
@@ -663,4 +657,3 @@ __all__ = [
     "from_dlpack", "fromfunction", "full", "full_like", "geomspace", "linspace", "logspace", "ones",
     "ones_like", "zeros", "zeros_like",
 ]
-_ = math

@@ -84,11 +84,11 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
-    from pyjx.lax import elementwise
+    from pyjx.lax import convert as conversions
 
     if aval.dtype != dtype and _drops_imaginary_part(aval.dtype, dtype):
-        x = elementwise.real(x)
-    return elementwise.convert_element_type_p.bind(
+        x = conversions.real(x)
+    return conversions.convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak, sharding=None
     )
 

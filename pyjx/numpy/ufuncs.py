@@ -14,6 +14,16 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx import lax as ops
+from pyjx.lax.bitwise import (
+    and_p,
+    or_p,
+    shift_left_p,
+    shift_right_arithmetic_p,
+    shift_right_logical_p,
+    xor_p,
+)
+from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p
+from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
 from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import (
     common_shape,
@@ -186,35 +196,35 @@ def add(x: Any, y: Any, /) -> Any:
     [2.0, 2.0]
     """
     x, y = promote_two("add", x, y)
-    return (ops.or_p if dtype_of(x) is _bool else ops.add_p).bind(x, y)
+    return (or_p if dtype_of(x) is _bool else add_p).bind(x, y)
 
 
 @array_function
 def subtract(x: Any, y: Any, /) -> Any:
     """x - y, elementwise."""
     x, y = promote_two("subtract", x, y)
-    return ops.sub_p.bind(x, y)
+    return sub_p.bind(x, y)
 
 
 @array_function
 def multiply(x: Any, y: Any, /) -> Any:
     """x * y, elementwise; `and` for booleans."""
     x, y = promote_two("multiply", x, y)
-    return (ops.and_p if dtype_of(x) is _bool else ops.mul_p).bind(x, y)
+    return (and_p if dtype_of(x) is _bool else mul_p).bind(x, y)
 
 
 @array_function
 def true_divide(x: Any, y: Any, /) -> Any:
     """x / y, elementwise. Integers become floats."""
     x, y = promote_two_inexact("true_divide", x, y)
-    return ops.div_p.bind(x, y)
+    return div_p.bind(x, y)
 
 
 @array_function
 def divide(x: Any, y: Any, /) -> Any:
     """x / y, elementwise. Integers become floats."""
     x, y = promote_two_inexact("divide", x, y)
-    return ops.div_p.bind(x, y)
+    return div_p.bind(x, y)
 
 
 def _sign_fix(x: Any, y: Any, rem: Any) -> Any:
@@ -411,14 +421,14 @@ def _ordering(name: str, primitive: Any, doc: str) -> Any:
     return _named(body, name, doc + " Complex numbers are ordered by real, then imaginary part.")
 
 
-equal = _comparison("equal", ops.eq_p, "x == y, elementwise.")
-not_equal = _comparison("not_equal", ops.ne_p, "x != y, elementwise.")
-greater = _ordering("greater", ops.gt_p, "x > y, elementwise.")
-greater_equal = _ordering("greater_equal", ops.ge_p, "x >= y, elementwise.")
-less = _ordering("less", ops.lt_p, "x < y, elementwise.")
-less_equal = _ordering("less_equal", ops.le_p, "x <= y, elementwise.")
-maximum = _comparison("maximum", ops.max_p, "The larger of x and y, elementwise; nan if any is.")
-minimum = _comparison("minimum", ops.min_p, "The smaller of x and y, elementwise; nan if any is.")
+equal = _comparison("equal", eq_p, "x == y, elementwise.")
+not_equal = _comparison("not_equal", ne_p, "x != y, elementwise.")
+greater = _ordering("greater", gt_p, "x > y, elementwise.")
+greater_equal = _ordering("greater_equal", ge_p, "x >= y, elementwise.")
+less = _ordering("less", lt_p, "x < y, elementwise.")
+less_equal = _ordering("less_equal", le_p, "x <= y, elementwise.")
+maximum = _comparison("maximum", max_p, "The larger of x and y, elementwise; nan if any is.")
+minimum = _comparison("minimum", min_p, "The smaller of x and y, elementwise; nan if any is.")
 
 
 @array_function
@@ -461,14 +471,14 @@ def _logical(name: str, primitive: Any, doc: str) -> Any:
     return _named(body, name, doc + " Numbers are true if they are not zero.")
 
 
-logical_and = _logical("logical_and", ops.and_p, "x and y, elementwise.")
-logical_or = _logical("logical_or", ops.or_p, "x or y, elementwise.")
-logical_xor = _logical("logical_xor", ops.xor_p, "Either x or y, elementwise.")
+logical_and = _logical("logical_and", and_p, "x and y, elementwise.")
+logical_or = _logical("logical_or", or_p, "x or y, elementwise.")
+logical_xor = _logical("logical_xor", xor_p, "Either x or y, elementwise.")
 logical_not = _function("logical_not", lambda x: ops.bitwise_not(as_bool(x)),
                         "not x, elementwise. Numbers are true if they are not zero.")
-bitwise_and = _comparison("bitwise_and", ops.and_p, "The bits set in both x and y.")
-bitwise_or = _comparison("bitwise_or", ops.or_p, "The bits set in x or y.")
-bitwise_xor = _comparison("bitwise_xor", ops.xor_p, "The bits set in either x or y.")
+bitwise_and = _comparison("bitwise_and", and_p, "The bits set in both x and y.")
+bitwise_or = _comparison("bitwise_or", or_p, "The bits set in x or y.")
+bitwise_xor = _comparison("bitwise_xor", xor_p, "The bits set in either x or y.")
 
 
 def _shift(name: str, choose: Callable[[Any], Any], doc: str) -> Any:
@@ -481,10 +491,10 @@ def _shift(name: str, choose: Callable[[Any], Any], doc: str) -> Any:
 
 def _right_shift_of(x: Any) -> Any:
     unsigned = dtypes.issubdtype(dtype_of(x), np.unsignedinteger)
-    return ops.shift_right_logical_p if unsigned else ops.shift_right_arithmetic_p
+    return shift_right_logical_p if unsigned else shift_right_arithmetic_p
 
 
-left_shift = _shift("left_shift", lambda x: ops.shift_left_p, "x << y, elementwise.")
+left_shift = _shift("left_shift", lambda x: shift_left_p, "x << y, elementwise.")
 bitwise_left_shift = left_shift
 right_shift = _shift("right_shift", _right_shift_of, "x >> y, elementwise.")
 bitwise_right_shift = right_shift

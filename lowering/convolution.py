@@ -1,0 +1,82 @@
+"""Lowering of conv_general_dilated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lowering.builder import Block, rule
+from lowering.contractions import precision_config
+from lowering.types import int_list, tensor_type
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray
+from pyjx.core.jaxpr import JaxprEqn
+
+
+def _names(spec: Sequence[int], first: str, second: str) -> str:
+    """`[b, 0, 1, f]`: the role of each axis."""
+    names = [""] * len(spec)
+    for i, axis in enumerate(spec):
+        names[axis] = (first, second)[i] if i < 2 else str(i - 2)
+    return f"[{', '.join(names)}]"
+
+
+@rule("conv_general_dilated")
+def _convolution(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
+    x, y = eqn.invars[0].aval, eqn.invars[1].aval
+    out = eqn.outvars[0].aval
+    if dtypes.issubdtype(x.dtype, np.complexfloating) and b.module.platform != "tpu":
+        return _complex(b, eqn, lhs, rhs)
+    return _real(b, eqn, lhs, rhs, x, y, out)
+
+
+def _real(b: Block, eqn: JaxprEqn, lhs: str, rhs: str, x: ShapedArray, y: ShapedArray,
+          out: ShapedArray) -> str:
+    p = eqn.params
+    dn = p["dimension_numbers"]
+    if not all([y.shape[axis] for axis in dn.rhs_spec[2:]]):  # StableHLO has no empty windows
+        return b.constant(0, out)
+    precision = precision_config(p["precision"])[1:-1].split(", ")
+    config = ", ".join([f"#stablehlo<precision {name}>" for name in precision])
+    pads = ", ".join([int_list(pair) for pair in p["padding"]])
+    rank = len(p["window_strides"])
+    window = (
+        f"stride = {int_list(p['window_strides'])}, pad = [{pads}], "
+        f"lhs_dilate = {int_list(p['lhs_dilation'])}, rhs_dilate = {int_list(p['rhs_dilation'])}, "
+        f"reverse = [{', '.join(['false'] * rank)}]"
+    ) if rank else ""
+    return b.line(
+        f"stablehlo.convolution({lhs}, {rhs}) dim_numbers = {_names(dn.lhs_spec, 'b', 'f')}x"
+        f"{_names(dn.rhs_spec, 'o', 'i')}->{_names(dn.out_spec, 'b', 'f')}, window = {{{window}}} "
+        f"{{batch_group_count = {p['batch_group_count']} : i64, "
+        f"feature_group_count = {p['feature_group_count']} : i64, precision_config = [{config}]}} :"
+        f" ({tensor_type(x)}, {tensor_type(y)}) -> {tensor_type(out)}"
+    )
+
+
+def _complex(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
+    """(a + ib)(c + id) by three real convolutions: with k = (a + b) c the real part is
+    k - b (c + d) and the imaginary one k + a (d - c)."""
+    x, y = eqn.invars[0].aval, eqn.invars[1].aval
+    out = eqn.outvars[0].aval
+
+    def parts(name: str, aval: ShapedArray) -> tuple[str, str, ShapedArray]:
+        real = aval.update(dtype=np.float32 if aval.dtype == np.complex64 else np.float64)
+        signature = f"({tensor_type(aval)}) -> {tensor_type(real)}"
+        return (b.line(f"stablehlo.real {name} : {signature}"),
+                b.line(f"stablehlo.imag {name} : {signature}"), real)
+
+    x_re, x_im, x_real = parts(lhs, x)
+    y_re, y_im, y_real = parts(rhs, y)
+    out_real = out.update(dtype=np.float32 if out.dtype == np.complex64 else np.float64)
+
+    def conv(p: str, q: str) -> str:
+        return _real(b, eqn, p, q, x_real, y_real, out_real)
+
+    k = conv(b.binary("stablehlo.add", x_re, x_im, x_real), y_re)
+    re = conv(x_im, b.binary("stablehlo.add", y_re, y_im, y_real))
+    im = conv(x_re, b.binary("stablehlo.subtract", y_im, y_re, y_real))
+    real = b.binary("stablehlo.subtract", k, re, out_real)
+    imag = b.binary("stablehlo.add", k, im, out_real)
+    return b.line(f"stablehlo.complex {real}, {imag} : {tensor_type(out)}")

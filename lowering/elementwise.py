@@ -1,0 +1,281 @@
+"""Elementwise operations: most are one operation of StableHLO or CHLO."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lowering.builder import WIDENS, Block, Rule, in_avals, out_aval, rule
+from lowering.types import tensor_type
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray
+from pyjx.core.jaxpr import JaxprEqn
+
+_UNARY = {
+    "ceil": "ceil", "clz": "count_leading_zeros", "cos": "cosine", "exp": "exponential",
+    "expm1": "exponential_minus_one", "floor": "floor", "log": "log", "log1p": "log_plus_one",
+    "logistic": "logistic", "neg": "negate", "not": "not", "population_count": "popcnt",
+    "rsqrt": "rsqrt", "sin": "sine", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh", "cbrt": "cbrt",
+}
+_CHLO_UNARY = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cosh", "digamma", "erf",
+    "erf_inv", "erfc", "lgamma", "sinh", "square",
+)
+_BINARY = {
+    "add": "add", "add_any": "add", "and": "and", "atan2": "atan2", "div": "divide", "or": "or",
+    "rem": "remainder", "shift_left": "shift_left",
+    "shift_right_arithmetic": "shift_right_arithmetic",
+    "shift_right_logical": "shift_right_logical", "sub": "subtract", "xor": "xor",
+}
+_CHLO_BINARY = {"nextafter": "next_after", "polygamma": "polygamma", "zeta": "zeta"}
+_COMPARISONS = {"eq": "EQ", "ne": "NE", "ge": "GE", "gt": "GT", "le": "LE", "lt": "LT"}
+
+
+def is_complex(aval: ShapedArray) -> bool:
+    return dtypes.issubdtype(aval.dtype, np.complexfloating)
+
+
+def is_float(aval: ShapedArray) -> bool:
+    return dtypes.issubdtype(aval.dtype, np.floating)
+
+
+def widened(b: Block, eqn: JaxprEqn, operands: tuple[str, ...]) -> list[str]:
+    """The operands, rank-0 ones brought to the shape of the result."""
+    out = out_aval(eqn)
+    return [b.widened(x, atom, out) for x, atom in zip(operands, eqn.invars, strict=True)]
+
+
+def result_accuracy(accuracy: Any) -> str:
+    """The attribute for an `accuracy` parameter: a mode (an enum), a tolerance, or None."""
+    if accuracy is None:
+        return ""
+    mode = getattr(accuracy, "name", "TOLERANCE")
+    bounds = ""
+    if mode == "TOLERANCE":
+        bounds = (f"atol = {accuracy.atol:e}, rtol = {accuracy.rtol:e}, "
+                  f"ulps = {accuracy.ulps}, ")
+    return (f" {{result_accuracy = #stablehlo.result_accuracy<{bounds}"
+            f"mode = #stablehlo.result_accuracy_mode<{mode}>>}}")
+
+
+def _unary(op: str) -> Rule:
+    def emit(b: Block, eqn: JaxprEqn, x: str) -> str:
+        attribute = result_accuracy(eqn.params["accuracy"]) if "accuracy" in eqn.params else ""
+        return b.line(f"stablehlo.{op} {x}{attribute} : {tensor_type(out_aval(eqn))}")
+
+    return emit
+
+
+def _chlo_unary(op: str) -> Rule:
+    def emit(b: Block, eqn: JaxprEqn, x: str) -> str:
+        t = tensor_type(out_aval(eqn))
+        return b.line(f"chlo.{op} {x} : {t} -> {t}")
+
+    return emit
+
+
+def _binary(op: str) -> Rule:
+    def emit(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+        x, y = widened(b, eqn, operands)
+        return b.binary(f"stablehlo.{op}", x, y, out_aval(eqn))
+
+    return emit
+
+
+def _chlo_binary(op: str) -> Rule:
+    def emit(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+        x, y = widened(b, eqn, operands)
+        t = tensor_type(out_aval(eqn))
+        return b.line(f"chlo.{op} {x}, {y} : {t}, {t} -> {t}")
+
+    return emit
+
+
+def comparison_kind(aval: ShapedArray, total_order: bool = False) -> str:
+    if is_float(aval) or is_complex(aval):
+        return "TOTALORDER" if total_order and is_float(aval) else "FLOAT"
+    signed = dtypes.issubdtype(aval.dtype, np.signedinteger)
+    return "SIGNED" if signed else "UNSIGNED"
+
+
+def _compare(direction: str, total_order: bool) -> Rule:
+    def emit(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+        x, y = widened(b, eqn, operands)
+        aval = in_avals(eqn)[0].update(shape=out_aval(eqn).shape)
+        return b.compare(direction, x, y, aval, comparison_kind(aval, total_order))
+
+    return emit
+
+
+for _name, _op in _UNARY.items():
+    rule(_name)(_unary(_op))
+for _name in _CHLO_UNARY:
+    rule(_name)(_chlo_unary(_name))
+for _name, _op in _BINARY.items():
+    rule(_name)(_binary(_op))
+for _name, _op in _CHLO_BINARY.items():
+    rule(_name)(_chlo_binary(_op))
+for _name, _op in _COMPARISONS.items():
+    rule(_name)(_compare(_op, False))
+for _name in ("eq", "le", "lt"):
+    rule(f"{_name}_to")(_compare(_COMPARISONS[_name], True))
+WIDENS.update(_BINARY, _CHLO_BINARY, _COMPARISONS,
+              ("mul", "pow", "max", "min", "complex", "clamp", "eq_to", "le_to", "lt_to"))
+
+
+@rule("mul")
+def _mul(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+    out = out_aval(eqn)
+    x, y = [b.convert(operand, aval.update(shape=out.shape), out)
+            for operand, aval in zip(widened(b, eqn, operands), in_avals(eqn), strict=True)]
+    return b.binary("stablehlo.multiply", x, y, out)
+
+
+@rule("pow")
+def _pow(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+    out = out_aval(eqn)
+    x, y = widened(b, eqn, operands)
+    y = b.convert(y, in_avals(eqn)[1].update(shape=out.shape), out)
+    return b.binary("stablehlo.power", x, y, out)
+
+
+@rule("max", "min")
+def _extremum(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+    out = out_aval(eqn)
+    x, y = widened(b, eqn, operands)
+    is_max = eqn.primitive.name == "max"
+    if not is_complex(out):
+        return b.binary("stablehlo.maximum" if is_max else "stablehlo.minimum", x, y, out)
+    # In the order of the real parts, and of the imaginary parts where these are equal.
+    direction = "GT" if is_max else "LT"
+    part = _part_aval(out)
+    (x_re, x_im), (y_re, y_im) = _parts(b, x, out), _parts(b, y, out)
+    same = b.compare("EQ", x_re, y_re, part, "FLOAT")
+    by_re = b.compare(direction, x_re, y_re, part, "FLOAT")
+    by_im = b.compare(direction, x_im, y_im, part, "FLOAT")
+    takes_x = b.select(same, by_im, by_re, out.update(dtype=np.dtype(bool)))
+    return b.select(takes_x, x, y, out)
+
+
+def _part_aval(aval: ShapedArray) -> ShapedArray:
+    return aval.update(dtype=np.dtype("float32" if aval.dtype == np.complex64 else "float64"))
+
+
+def _parts(b: Block, z: str, aval: ShapedArray) -> tuple[str, str]:
+    types = f"({tensor_type(aval)}) -> {tensor_type(_part_aval(aval))}"
+    return b.line(f"stablehlo.real {z} : {types}"), b.line(f"stablehlo.imag {z} : {types}")
+
+
+@rule("abs", "real", "imag", "is_finite")
+def _unary_of_other_type(b: Block, eqn: JaxprEqn, x: str) -> str:
+    (aval,) = in_avals(eqn)
+    out = out_aval(eqn)
+    name = eqn.primitive.name
+    if aval.dtype == out.dtype:
+        return b.unary(f"stablehlo.{name}", x, out)
+    return b.line(f"stablehlo.{name} {x} : ({tensor_type(aval)}) -> {tensor_type(out)}")
+
+
+@rule("complex")
+def _complex(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+    x, y = widened(b, eqn, operands)
+    return b.binary("stablehlo.complex", x, y, out_aval(eqn))
+
+
+@rule("conj")
+def _conj(b: Block, eqn: JaxprEqn, x: str) -> str:
+    (aval,) = in_avals(eqn)
+    out = out_aval(eqn)
+    if is_complex(aval):
+        re, im = _parts(b, x, aval)
+        im = b.unary("stablehlo.negate", im, _part_aval(aval))
+    else:
+        re, im = x, b.constant(0, aval)
+    return b.binary("stablehlo.complex", re, im, out)
+
+
+@rule("sign")
+def _sign(b: Block, eqn: JaxprEqn, x: str) -> str:
+    aval = out_aval(eqn)
+    if not dtypes.issubdtype(aval.dtype, np.unsignedinteger):
+        return b.unary("stablehlo.sign", x, aval)
+    zero = b.constant(0, aval)
+    is_zero = b.compare("EQ", x, zero, aval, "UNSIGNED")
+    return b.select(is_zero, zero, b.constant(1, aval), aval)
+
+
+@rule("round")
+def _round(b: Block, eqn: JaxprEqn, x: str) -> str:
+    kind = ("afz", "even")[int(eqn.params["rounding_method"])]
+    return b.unary(f"stablehlo.round_nearest_{kind}", x, out_aval(eqn))
+
+
+@rule("clamp")
+def _clamp(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+    out = out_aval(eqn)
+    low, x, high = widened(b, eqn, operands)
+    return b.line(f"stablehlo.clamp {low}, {x}, {high} : {tensor_type(out)}")
+
+
+@rule("select_n")
+def _select_n(b: Block, eqn: JaxprEqn, which: str, *cases: str) -> str:
+    pred, *_ = in_avals(eqn)
+    out = out_aval(eqn)
+    if len(cases) == 1:
+        return cases[0]
+    types = f"{tensor_type(pred.update(dtype=np.dtype(bool)))}, {tensor_type(out)}"
+    if pred.dtype == np.bool_:
+        return b.line(f"stablehlo.select {which}, {cases[1]}, {cases[0]} : {types}")
+    kind = comparison_kind(pred)
+
+    def choose(first: int, last: int) -> str:
+        """A binary search for the case, among those from `first` to before `last`."""
+        if last - first == 1:
+            return cases[first]
+        middle = (first + last) // 2
+        below = b.compare("LT", which, b.constant(middle, pred), pred, kind)
+        low, high = choose(first, middle), choose(middle, last)
+        return b.line(f"stablehlo.select {below}, {low}, {high} : {types}")
+
+    return choose(0, len(cases))
+
+
+@rule("convert_element_type")
+def _convert(b: Block, eqn: JaxprEqn, x: str) -> str:
+    (aval,) = in_avals(eqn)
+    out = out_aval(eqn)
+    if aval.dtype == out.dtype:
+        return x
+    if is_complex(aval) and not is_complex(out):
+        if out.dtype == np.bool_:
+            return b.compare("NE", x, b.constant(0, aval), aval, "FLOAT")
+        x, aval = _parts(b, x, aval)[0], _part_aval(aval)
+    if out.dtype == np.bool_:
+        return b.compare("NE", x, b.constant(0, aval), aval, comparison_kind(aval))
+    return b.convert(x, aval, out)
+
+
+@rule("reduce_precision")
+def _reduce_precision(b: Block, eqn: JaxprEqn, x: str) -> str:
+    bits = f"e{eqn.params['exponent_bits']}m{eqn.params['mantissa_bits']}"
+    return b.line(
+        f"stablehlo.reduce_precision {x}, format = {bits} : {tensor_type(out_aval(eqn))}"
+    )
+
+
+@rule("copy", "stop_gradient")
+def _identity(b: Block, eqn: JaxprEqn, x: str) -> str:
+    return x
+
+
+@rule("tie")
+def _tie(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
+    return y
+
+
+@rule("optimization_barrier")
+def _optimization_barrier(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    types = ", ".join([tensor_type(a) for a in in_avals(eqn)])
+    return b.multi(f"stablehlo.optimization_barrier {', '.join(operands)} : {types}",
+                   len(operands))

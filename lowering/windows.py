@@ -1,0 +1,254 @@
+"""Reductions over sliding windows.
+
+On CPU a small window is taken apart: the elements at each place of the window are a strided slice
+of the operand, and slices combine elementwise, which compiles to vector code where the windowed
+operations compile to loops over single elements.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lowering.builder import Block, out_aval, rule
+from lowering.reductions import complex_extremum, reducer
+from lowering.types import i64_array, int_list, tensor_type, tensor_types
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray
+from pyjx.core.bounds import greatest, least
+from pyjx.core.jaxpr import JaxprEqn
+
+# The largest number of elements in a window that is taken apart.
+UNROLLED_WINDOW = 32
+
+
+def _pairs(padding: Sequence[tuple[int, int]]) -> str:
+    rows = ", ".join([f"[{low}, {high}]" for low, high in padding])
+    return f"dense<[{rows}]> : tensor<{len(padding)}x2xi64>" if padding else \
+        "dense<> : tensor<0x2xi64>"
+
+
+def _attributes(params: dict[str, Any]) -> str:
+    parts = [f"{name}s = {i64_array(params[name])}"
+             for name in ("base_dilation", "window_dilation") if name in params]
+    parts.append(f"padding = {_pairs(params['padding'])}")
+    parts += [f"{name} = {i64_array(params[name])}"
+              for name in ("window_dimensions", "window_strides")]
+    return f"<{{{', '.join(parts)}}}>"
+
+
+def _takes_apart(b: Block, params: dict[str, Any], out: ShapedArray) -> bool:
+    return (b.module.platform == "cpu" and out.size > 0
+            and math.prod(params["window_dimensions"]) <= UNROLLED_WINDOW)
+
+
+def pad(b: Block, x: str, aval: ShapedArray, value: str,
+        config: Sequence[tuple[int, int, int]]) -> tuple[str, ShapedArray]:
+    """`stablehlo.pad` with (low, high, interior) for each axis, left out if it does nothing."""
+    if all(c == (0, 0, 0) for c in config):
+        return x, aval
+    low, high, interior = (int_list([c[i] for c in config]) for i in range(3))
+    shape = [a + z + (n + (n - 1) * i if n else 0)
+             for n, (a, z, i) in zip(aval.shape, config, strict=True)]
+    out = ShapedArray(shape, aval.dtype)
+    name = b.line(
+        f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, interior = {interior} : "
+        f"({tensor_type(aval)}, {tensor_type(ShapedArray((), aval.dtype))}) -> {tensor_type(out)}"
+    )
+    return name, out
+
+
+def _starts(params: dict[str, Any]) -> list[list[int]]:
+    """Where the elements of the first window are, in the padded operand."""
+    holes = params.get("window_dilation") or (1,) * len(params["window_dimensions"])
+    return [[i * d for i, d in zip(place, holes, strict=True)]
+            for place in itertools.product(*map(range, params["window_dimensions"]))]
+
+
+def _elements(b: Block, x: str, aval: ShapedArray, fill: Any, params: dict[str, Any],
+              counts: Sequence[int]) -> list[str]:
+    """For each place in the window, the elements that stand there."""
+    base = params.get("base_dilation") or (1,) * aval.ndim
+    value = b.constant(fill, ShapedArray((), aval.dtype))
+    config = [(low, high, d - 1) for (low, high), d in zip(params["padding"], base, strict=True)]
+    padded, in_aval = pad(b, x, aval, value, config)
+    out = ShapedArray(counts, aval.dtype)
+    names = []
+    for start in _starts(params):
+        ranges = ", ".join([
+            f"{i}:{i + (n - 1) * s + 1}:{s}"
+            for i, n, s in zip(start, counts, params["window_strides"], strict=True)])
+        names.append(b.line(f"stablehlo.slice {padded} [{ranges}] : ({tensor_type(in_aval)}) -> "
+                            f"{tensor_type(out)}"))
+    return names
+
+
+def _identity(name: str, dtype: Any) -> tuple[str, Any]:
+    if name.endswith("sum"):
+        return "stablehlo.add", 0
+    return ("stablehlo.maximum", least(dtype)) if name.endswith("max") else \
+        ("stablehlo.minimum", greatest(dtype))
+
+
+@rule("reduce_window_sum", "reduce_window_max", "reduce_window_min")
+def _reduce_window_monoid(b: Block, eqn: JaxprEqn, x: str) -> str:
+    aval, out, params = eqn.invars[0].aval, out_aval(eqn), eqn.params
+    op, init = _identity(eqn.primitive.name, aval.dtype)
+    scalar = ShapedArray((), aval.dtype)
+    ordered_complex = (op != "stablehlo.add"
+                       and dtypes.issubdtype(aval.dtype, np.complexfloating))
+
+    def combine(left: str, right: str, of: ShapedArray) -> str:
+        if ordered_complex:
+            return complex_extremum(b, op, left, right, of)
+        return b.binary(op, left, right, of)
+
+    if _takes_apart(b, params, out):
+        total, *rest = _elements(b, x, aval, init, params, out.shape)
+        for element in rest:
+            total = combine(total, element, out)
+        return total
+    start = b.constant(init, scalar)
+    return b.with_region(
+        f'"stablehlo.reduce_window"({x}, {start}) {_attributes(params)}', [scalar, scalar],
+        lambda left, right: ([combine(left, right, scalar)], [scalar]),
+        f": ({tensor_types([aval, scalar])}) -> {tensor_type(out)}", 1,
+    )[0]
+
+
+@rule("reduce_window")
+def _reduce_window(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    avals = [v.aval for v in eqn.invars]
+    outs = [v.aval for v in eqn.outvars]
+    scalars = avals[len(outs):]
+    return b.with_region(
+        f'"stablehlo.reduce_window"({", ".join(operands)}) {_attributes(eqn.params)}',
+        scalars * 2, reducer(b, eqn.params["jaxpr"], scalars),
+        f": ({tensor_types(avals)}) -> ({tensor_types(outs)})", len(outs),
+    )
+
+
+def _preference(eqn: JaxprEqn) -> tuple[str, Any]:
+    """The comparison that says a value stays selected, and the value that never is."""
+    name = eqn.params["select_prim"].name
+    dtype = eqn.invars[1].aval.dtype
+    return ("GE", least(dtype)) if name == "ge" else ("LE", greatest(dtype))
+
+
+@rule("select_and_gather_add")
+def _select_and_gather_add(b: Block, eqn: JaxprEqn, tangents: str, x: str) -> str:
+    t_aval, aval = (v.aval for v in eqn.invars)
+    out, params = out_aval(eqn), eqn.params
+    direction, fill = _preference(eqn)
+
+    def choose(left: tuple[str, str], right: tuple[str, str], shape: Any) -> tuple[str, str]:
+        of, t_of = aval.update(shape=shape), t_aval.update(shape=shape)
+        stays = b.compare(direction, left[0], right[0], of)
+        return b.select(stays, left[0], right[0], of), b.select(stays, left[1], right[1], t_of)
+
+    if _takes_apart(b, params, out):
+        best, *rest = zip(_elements(b, x, aval, fill, params, out.shape),
+                          _elements(b, tangents, t_aval, 0, params, out.shape), strict=True)
+        for other in rest:
+            best = choose(best, other, out.shape)
+        return best[1]
+    scalars = [ShapedArray((), aval.dtype), ShapedArray((), t_aval.dtype)]
+    inits = [b.constant(fill, scalars[0]), b.constant(0, scalars[1])]
+    outs = [out.update(dtype=aval.dtype), out]
+    return b.with_region(
+        f'"stablehlo.reduce_window"({x}, {tangents}, {", ".join(inits)}) {_attributes(params)}',
+        scalars * 2, lambda v, t, w, u: (choose((v, t), (w, u), ()), scalars),
+        f": ({tensor_types([aval, t_aval, *scalars])}) -> ({tensor_types(outs)})", 2,
+    )[1]
+
+
+@rule("select_and_scatter_add")
+def _select_and_scatter_add(b: Block, eqn: JaxprEqn, source: str, x: str) -> str:
+    s_aval, aval = (v.aval for v in eqn.invars)
+    params = eqn.params
+    if s_aval.size == 0:
+        return b.constant(0, out_aval(eqn))
+    direction, fill = _preference(eqn)
+    config = [(low, high, 0) for low, high in params["padding"]]
+    if _takes_apart(b, params, s_aval):
+        total = _scatter_places(b, eqn, source, x, direction, fill)
+        shape = [n + low + high for n, (low, high, _) in zip(aval.shape, config, strict=True)]
+    else:
+        padded, in_aval = pad(b, x, aval, b.constant(fill, ShapedArray((), aval.dtype)), config)
+        shape = in_aval.shape
+        scalar, zero = ShapedArray((), aval.dtype), ShapedArray((), s_aval.dtype)
+        total = _two_regions(
+            b, f'"stablehlo.select_and_scatter"({padded}, {source}, {b.constant(0, zero)}) '
+            f"{_attributes({**params, 'padding': [(0, 0)] * aval.ndim})}",
+            scalar, lambda v, w: (b.compare(direction, v, w, scalar), np.bool_),
+            zero, lambda v, w: (b.binary("stablehlo.add", v, w, zero), zero.dtype),
+            f": ({tensor_types([in_aval, s_aval, zero])}) -> "
+            f"{tensor_type(in_aval.update(dtype=s_aval.dtype))}",
+        )
+    crop = [(-low, -high, 0) for low, high, _ in config]
+    zero_name = b.constant(0, ShapedArray((), s_aval.dtype))
+    return pad(b, total, ShapedArray(shape, s_aval.dtype), zero_name, crop)[0]
+
+
+def _scatter_places(b: Block, eqn: JaxprEqn, source: str, x: str, direction: str, fill: Any
+                    ) -> str:
+    """The sum, over places in the window, of the source where that place is selected.
+
+    The result has the padded operand's shape.
+    """
+    s_aval, aval = (v.aval for v in eqn.invars)
+    params = eqn.params
+    counts, strides = s_aval.shape, params["window_strides"]
+    window = aval.update(shape=counts)
+    place = ShapedArray(counts, np.int32)
+    elements = _elements(b, x, aval, fill, params, counts)
+    best, where = elements[0], b.constant(0, place)
+    for i, element in enumerate(elements[1:], 1):
+        stays = b.compare(direction, best, element, window)
+        best = b.select(stays, best, element, window)
+        where = b.select(stays, where, b.constant(i, place), place)
+    zero = b.constant(0, s_aval)
+    scalar = b.constant(0, ShapedArray((), s_aval.dtype))
+    sizes = [n + low + high for n, (low, high) in zip(aval.shape, params["padding"], strict=True)]
+    total = ""
+    for i, start in enumerate(_starts(params)):
+        here = b.compare("EQ", where, b.constant(i, place), place)
+        part = b.select(here, source, zero, s_aval)
+        config = [(a, m - a - (n - 1) * s - 1, s - 1)
+                  for a, m, n, s in zip(start, sizes, counts, strides, strict=True)]
+        spread, padded = pad(b, part, s_aval, scalar, config)
+        total = b.binary("stablehlo.add", total, spread, padded) if total else spread
+    return total
+
+
+def _two_regions(b: Block, head: str, select_aval: ShapedArray, select: Any,
+                 scatter_aval: ShapedArray, scatter: Any, tail: str) -> str:
+    """An operation with two regions of two scalar arguments and one scalar result each."""
+    result = b.name()
+    b.raw(f"{result} = {head} ({{")
+    for aval, body, end in ((select_aval, select, "}, {"), (scatter_aval, scatter, f"}}) {tail}")):
+        left, right = b.name(), b.name()
+        b.raw(f"^bb0({left}: {tensor_type(aval)}, {right}: {tensor_type(aval)}):")
+        with b.region(end):
+            out, dtype = body(left, right)
+            b.raw(f"stablehlo.return {out} : {tensor_type(ShapedArray((), dtype))}")
+    return result
+
+
+@rule("select_and_scatter")
+def _select_and_scatter(b: Block, eqn: JaxprEqn, x: str, source: str, init: str) -> str:
+    avals = [v.aval for v in eqn.invars]
+    params = eqn.params
+    scalar = avals[2]
+    select = reducer(b, params["select_jaxpr"], [])
+    scatter = reducer(b, params["scatter_jaxpr"], [])
+    return _two_regions(
+        b, f'"stablehlo.select_and_scatter"({x}, {source}, {init}) {_attributes(params)}',
+        scalar, lambda v, w: (select(v, w)[0][0], np.bool_),
+        scalar, lambda v, w: (scatter(v, w)[0][0], scalar.dtype),
+        f": ({tensor_types(avals)}) -> {tensor_type(out_aval(eqn))}",
+    )

@@ -1,0 +1,535 @@
+"""Products that sum over shared axes: `dot_general` and what is defined by it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx import configuration
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.transforms.rules import define, jvp_by_operand
+from pyjx.transforms.structural import is_undefined_primal, transpose
+
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+
+
+# -- precision -------------------------------------------------------------------------------------
+
+
+class Precision(Enum):
+    """How exactly a TPU or GPU multiplies; the CPU always does so in the operands' precision.
+
+    `Precision(name)` takes the other names too: "fastest", "float32", "bfloat16", "tensorfloat32",
+    "bfloat16_3x".
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        return _precision_names.get(value)
+
+    __hash__ = object.__hash__
+
+
+_precision_names: dict[Any, Precision] = {
+    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
+    "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
+    "default": Precision.DEFAULT, "bfloat16": Precision.DEFAULT, "fastest": Precision.DEFAULT,
+    None: Precision.DEFAULT,
+}
+
+
+class DotAlgorithm(NamedTuple):
+    """What a `dot_general` computes with: the types operands are rounded to, the type of the sums,
+    and into how many parts operands are split.
+
+    The fields are those of StableHLO's `dot_algorithm`.
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+class DotAlgorithmPreset(Enum):
+    """The algorithms that accelerators have, named by the types of lhs, rhs and accumulation."""
+
+    DEFAULT = 1
+    ANY_F8_ANY_F8_F32 = 2
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = 3
+    ANY_F8_ANY_F8_ANY = 4
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 5
+    F16_F16_F16 = 6
+    F16_F16_F32 = 7
+    BF16_BF16_BF16 = 8
+    BF16_BF16_F32 = 9
+    BF16_BF16_F32_X3 = 10
+    BF16_BF16_F32_X6 = 11
+    BF16_BF16_F32_X9 = 12
+    TF32_TF32_F32 = 13
+    TF32_TF32_F32_X3 = 14
+    F32_F32_F32 = 15
+    F64_F64_F64 = 16
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    __hash__ = object.__hash__
+
+    @property
+    def accumulation_type(self) -> Any:
+        """The type of the sums; None where the operands decide."""
+        parts = self.name.split("_")
+        if self.name.startswith("ANY_F8"):
+            return np.float32 if parts[4] == "F32" else None
+        return _preset_types[parts[2]] if len(parts) > 2 else None
+
+    @property
+    def supported_lhs_types(self) -> tuple[Any, ...] | None:
+        """The dtypes that lhs may have; the first is what others are converted to."""
+        kind = self.name.split("_")[0]
+        if kind in ("DEFAULT", "ANY"):
+            return None
+        if kind == "BF16":
+            return (np.float32,) if "_X" in self.name else (dtypes.bfloat16, np.float32)
+        return (_preset_types[kind],)
+
+    @property
+    def supported_rhs_types(self) -> tuple[Any, ...] | None:
+        """The dtypes that rhs may have."""
+        return self.supported_lhs_types
+
+    def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple[Any, ...] | None:
+        """The dtypes that the result may have; the first is the accumulation's."""
+        accumulation = self.accumulation_type
+        if accumulation is None:
+            return None
+        if self.name.startswith("ANY_F8"):
+            import ml_dtypes as ml
+
+            return (accumulation, np.float16, ml.bfloat16, ml.float8_e4m3fn, ml.float8_e5m2,
+                    ml.float8_e5m2fnuz, ml.float8_e4m3fnuz, ml.float8_e4m3b11fnuz)
+        narrow = {"F16_F16_F32": np.float16, "BF16_BF16_F32": dtypes.bfloat16}.get(self.name)
+        if narrow is not None and np.dtype(lhs_dtype) == np.dtype(rhs_dtype) == np.dtype(narrow):
+            return accumulation, narrow
+        return (accumulation,)
+
+
+_preset_types: dict[str, Any] = {
+    "F16": np.float16, "BF16": dtypes.bfloat16, "TF32": np.float32, "F32": np.float32,
+    "F64": np.float64,
+}
+
+PrecisionLike = (
+    None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm
+    | DotAlgorithmPreset
+)
+CanonicalPrecision = None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
+
+
+def canonicalize_precision(precision: Any) -> Any:
+    """The `precision` parameter of a primitive from any of its spellings.
+
+    Raises:
+      ValueError: it is none of them.
+
+    >>> canonicalize_precision("high")
+    (Precision.HIGH, Precision.HIGH)
+    """
+    if precision is None:
+        precision = configuration.default_matmul_precision.value
+        if precision is None:
+            return None
+    if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+        return precision
+    if isinstance(precision, Precision):
+        return precision, precision
+    if isinstance(precision, str):
+        if precision in _precision_names:
+            p = _precision_names[precision]
+            return p, p
+        if precision in DotAlgorithmPreset.__members__:
+            return DotAlgorithmPreset[precision]
+    elif isinstance(precision, (tuple, list)) and len(precision) == 2:
+        pair = [_precision_names.get(p, p) if isinstance(p, str) else p for p in precision]
+        if all([isinstance(p, Precision) for p in pair]):
+            return tuple(pair)
+    raise ValueError(
+        "Precision argument must be one of:\n- None,\n"
+        f"- a string in {list(_precision_names)},\n- a lax.Precision value,\n"
+        "- a tuple of two lax.Precision values or strings,\n"
+        "- a lax.DotAlgorithmPreset or the name of one of these presets, or\n"
+        f"- a lax.DotAlgorithm value;\nbut got {precision}."
+    )
+
+
+# -- dot_general -----------------------------------------------------------------------------------
+
+
+def _check_axes(side: str, ndim: int, contract: Sequence[int], batch: Sequence[int]) -> None:
+    """Check the contracting and batch axes of one operand."""
+    if not all([0 <= d < ndim for d in (*contract, *batch)]):
+        raise TypeError(
+            f"dot_general requires {side} dimension numbers to be nonnegative and less than the "
+            f"number of axes of the {side} value, got {side}_batch of {tuple(batch)} and "
+            f"{side}_contracting of {tuple(contract)} for {side} of rank {ndim}"
+        )
+    for kind, axes in (("batch", batch), ("contracting", contract)):
+        if len(set(axes)) != len(axes):
+            raise TypeError(
+                f"dot_general requires {side} {kind} dimensions to be distinct, got "
+                f"{side}_{kind} {tuple(axes)}."
+            )
+    if set(batch) & set(contract):
+        raise TypeError(
+            f"dot_general requires {side} batch dimensions to be disjoint from contracting "
+            f"dimensions, got {side}_batch {tuple(batch)} and {side}_contracting "
+            f"{tuple(contract)}."
+        )
+
+
+def other_axes(ndim: int, *used: Sequence[int]) -> list[int]:
+    """The axes that are in none of `used`, in order."""
+    taken = {d for axes in used for d in axes}
+    return [d for d in range(ndim) if d not in taken]
+
+
+def dot_shape(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> tuple[int, ...]:
+    """The result's shape: batch axes, the rest of lhs, the rest of rhs.
+
+    Raises:
+      TypeError: axes out of range, repeated, or of different sizes.
+    """
+    (lc, rc), (lb, rb) = dimension_numbers
+    _check_axes("lhs", lhs.ndim, lc, lb)
+    _check_axes("rhs", rhs.ndim, rc, rb)
+    if len(lb) != len(rb):
+        raise TypeError(
+            "dot_general requires equal numbers of lhs_batch and rhs_batch dimensions, got "
+            f"lhs_batch {lb} and rhs_batch {rb}."
+        )
+    lhs_batch = tuple([lhs.shape[d] for d in lb])
+    rhs_batch = tuple([rhs.shape[d] for d in rb])
+    if lhs_batch != rhs_batch:
+        raise TypeError(
+            "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same "
+            f"shape, got {lhs_batch} and {rhs_batch}."
+        )
+    lhs_sum = tuple([lhs.shape[d] for d in lc])
+    rhs_sum = tuple([rhs.shape[d] for d in rc])
+    if lhs_sum != rhs_sum:
+        raise TypeError(
+            "dot_general requires contracting dimensions to have the same shape, got "
+            f"{lhs_sum} and {rhs_sum}."
+        )
+    lhs_rest = [lhs.shape[d] for d in other_axes(lhs.ndim, lc, lb)]
+    rhs_rest = [rhs.shape[d] for d in other_axes(rhs.ndim, rc, rb)]
+    return (*lhs_batch, *lhs_rest, *rhs_rest)
+
+
+_CATEGORIES = (np.bool_, np.integer, np.floating, np.complexfloating)
+
+
+def _width(dtype: Any) -> tuple[Any, ...]:
+    """Orders dtypes for a product of two: by category, size, and range."""
+    category = [dtypes.issubdtype(dtype, c) for c in _CATEGORIES].index(True)
+    span = float(dtypes.finfo(dtype).max) if category == 2 else 0.0
+    return category, dtypes.bit_width(dtype), span, dtypes.issubdtype(dtype, np.signedinteger)
+
+
+def product_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> Any:
+    """The dtype of a sum of products, which may be of two dtypes.
+
+    Raises:
+      TypeError: a dtype is not numeric, or `preferred` is an integer type that cannot hold it.
+    """
+    for x in (lhs, rhs):
+        if dtypes.is_extended(x.dtype) or x.dtype == dtypes.float0:
+            raise TypeError(f"{name} does not accept dtype {dtypes.name(x.dtype)}. Accepted "
+                            "dtypes are subtypes of bool and number.")
+    dtype = lhs.dtype if lhs.dtype == rhs.dtype else max(lhs.dtype, rhs.dtype, key=_width)
+    if preferred is None:
+        return dtype
+    if (dtypes.issubdtype(dtype, np.integer) and dtypes.issubdtype(preferred, np.integer)
+            and dtypes.bit_width(preferred) < dtypes.bit_width(dtype)):
+        raise TypeError(
+            "`preferred_element_type` must not be narrower than the original type, got "
+            f"preferred_element_type of {preferred} for result type of {dtype}."
+        )
+    if dtypes.issubdtype(dtype, np.complexfloating) and not dtypes.issubdtype(
+            preferred, np.complexfloating):
+        raise TypeError(
+            "`preferred_element_type` and the original type must both be complex, or neither, got "
+            f"preferred_element_type of {preferred} for result type of {dtype}."
+        )
+    return preferred
+
+
+def _dot_general_shape(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any,
+                       precision: Any, preferred_element_type: Any, out_sharding: Any = None
+                       ) -> ShapedArray:
+    shape = dot_shape(lhs, rhs, dimension_numbers)
+    dtype = product_dtype("dot_general", lhs, rhs, preferred_element_type)
+    weak = lhs.weak_type and rhs.weak_type and preferred_element_type is None
+    return ShapedArray(shape, dtype, weak)
+
+
+def convert(x: Any, dtype: Any) -> Any:
+    """`x` as an array of `dtype`."""
+    if get_aval(x).dtype == dtype:
+        return x
+    from pyjx import lax
+
+    return lax.convert_element_type(x, dtype)
+
+
+def _operand_cotangent(ct: Any, x: Any, y: Any, x_axes: Any, y_axes: Any, ct_rest: Sequence[int],
+                       params: dict[str, Any]) -> Any:
+    """Cotangent of the operand with aval `x`, the other one being `y`.
+
+    It is the product of the cotangent and `y` over the axes that only `y` has, which stand in the
+    cotangent at `ct_rest`. `x_axes` and `y_axes` are the contracting and batch axes.
+    """
+    (x_sum, x_batch), (y_sum, y_batch) = x_axes, y_axes
+    y_rest = other_axes(get_aval(y).ndim, y_sum, y_batch)
+    dims = (
+        (tuple(ct_rest), tuple(y_rest)),
+        (tuple(range(len(x_batch))), y_batch),
+    )
+    out = dot_general_p.bind(ct, y, dimension_numbers=dims, **params)
+    # Its axes are those of x: batch, the rest, and the contracted ones in the order y has them.
+    x_rest = other_axes(x.ndim, x_sum, x_batch)
+    in_y_order = [xs for _, xs in sorted(zip(y_sum, x_sum, strict=True))]
+    order = [*x_batch, *x_rest, *in_y_order]
+    out = transpose(out, [order.index(i) for i in range(x.ndim)])
+    return convert(out, x.dtype)
+
+
+def _dot_general_transpose(ct: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, **params: Any
+                           ) -> Any:
+    (lc, rc), (lb, rb) = dimension_numbers
+    n_batch = len(lb)
+    n_lhs = get_aval(lhs).ndim - len(lc)  # axes of the result that lhs has
+    ndim = n_lhs + get_aval(rhs).ndim - len(rc) - n_batch
+    params["out_sharding"] = None
+    if is_undefined_primal(lhs):
+        grad = _operand_cotangent(ct, lhs.aval, rhs, (lc, lb), (rc, rb), range(n_lhs, ndim), params)
+        return grad, None
+    grad = _operand_cotangent(ct, rhs.aval, lhs, (rc, rb), (lc, lb), range(n_batch, n_lhs), params)
+    return None, grad
+
+
+def _shifted(axes: Sequence[int], d: int) -> tuple[int, ...]:
+    return tuple([i if i < d else i + 1 for i in axes])
+
+
+def _dot_general_batch(operands: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> Any:
+    (lhs, rhs), (dl, dr) = operands, dims
+    (lc, rc), (lb, rb) = dimension_numbers
+    if dl is not None:
+        lc, lb = _shifted(lc, dl), _shifted(lb, dl)
+    if dr is not None:
+        rc, rb = _shifted(rc, dr), _shifted(rb, dr)
+    if dl is not None and dr is not None:
+        lb, rb = (dl, *lb), (dr, *rb)
+        out_dim = 0
+    elif dl is not None:
+        out_dim = len(lb) + other_axes(get_aval(lhs).ndim, lc, lb).index(dl)
+    else:
+        n_lhs = get_aval(lhs).ndim - len(lc)
+        out_dim = n_lhs + other_axes(get_aval(rhs).ndim, rc, rb).index(dr)
+    out = dot_general_p.bind(lhs, rhs, dimension_numbers=((lc, rc), (lb, rb)), **params)
+    return out, out_dim
+
+
+dot_general_p = register(Primitive("dot_general", shape_rule=_dot_general_shape))
+define(
+    dot_general_p,
+    jvp=jvp_by_operand(
+        dot_general_p,
+        lambda g, x, y, **params: dot_general_p.bind(g, y, **params),
+        lambda g, x, y, **params: dot_general_p.bind(x, g, **params),
+    ),
+    transpose=_dot_general_transpose,
+    batch=_dot_general_batch,
+)
+
+
+def preferred_dtype(preferred_element_type: Any, name: str) -> Any:
+    """The `preferred_element_type` parameter: a dtype or None."""
+    if preferred_element_type is None:
+        return None
+    return dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name, stacklevel=4)
+
+
+def axis_tuple(axes: Any) -> tuple[int, ...]:
+    """Axes given as any sequence of integers, or one integer."""
+    if type(axes) is tuple and all([type(d) is int for d in axes]):
+        return axes
+    if isinstance(axes, (int, np.integer)):
+        return (int(axes),)
+    return tuple([operator.index(d) for d in axes])
+
+
+def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
+                precision: Any = None, preferred_element_type: Any = None, *,
+                out_sharding: Any = None) -> Any:
+    """Sum of products over contracting axes, for each index of the batch axes.
+
+    The result's axes are the batch axes, then the rest of `lhs`, then the rest of `rhs`:
+    out[b, m, n] = sum_k lhs[b, m, k] * rhs[b, k, n].
+
+    Args:
+      lhs: an array.
+      rhs: an array.
+      dimension_numbers: `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`, each a
+        sequence of axes; paired axes have the same size.
+      precision: None (the flag `jax_default_matmul_precision`), a `Precision`, a name, a pair of
+        them for `lhs` and `rhs`, or a `DotAlgorithm` or `DotAlgorithmPreset`.
+      preferred_element_type: dtype of the sums and of the result.
+
+    Raises:
+      TypeError: the axes are out of range, repeated, or of different sizes.
+      ValueError: `precision` is none of the above.
+
+    >>> import pyjx as jax
+    >>> x, y = jax.numpy.ones((5, 2, 3)), jax.numpy.ones((5, 3, 4))
+    >>> jax.lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
+    (5, 2, 4)
+    """
+    (lc, rc), (lb, rb) = dimension_numbers
+    dims = ((axis_tuple(lc), axis_tuple(rc)), (axis_tuple(lb), axis_tuple(rb)))
+    return dot_general_p.bind(
+        lhs, rhs, dimension_numbers=dims, precision=canonicalize_precision(precision),
+        preferred_element_type=preferred_dtype(preferred_element_type, "dot_general"),
+        out_sharding=out_sharding,
+    )
+
+
+def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,
+        precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+    """Product of vectors and matrices, or `dot_general` with `dimension_numbers`.
+
+    Args:
+      lhs: an array of rank 1 or 2, or of any rank with `dimension_numbers`.
+      rhs: likewise; its first axis has the size of the last one of `lhs`.
+      dimension_numbers, precision, preferred_element_type: as for `dot_general`.
+
+    Raises:
+      ValueError: the shapes are not those of such a product.
+
+    >>> import pyjx as jax
+    >>> jax.lax.dot(jax.numpy.arange(3.), jax.numpy.ones(3))
+    Array(3., dtype=float32)
+    """
+    if dimension_numbers is None:
+        x, y = get_aval(lhs).shape, get_aval(rhs).shape
+        if not (1 <= len(x) <= 2 and 1 <= len(y) <= 2 and x[-1] == y[0]):
+            raise ValueError(
+                "jax.lax.dot: dimension_numbers must be specified when not performing simple "
+                "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
+                f"lhs_shape={x} rhs_shape={y}"
+            )
+        dimension_numbers = (((len(x) - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type,
+                       out_sharding=out_sharding)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """Matrix products along the last two axes, for each index of the others.
+
+    Raises:
+      ValueError: the operands have different ranks, or a rank below 2.
+
+    >>> import pyjx as jax
+    >>> jax.lax.batch_matmul(jax.numpy.ones((5, 2, 3)), jax.numpy.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
+    n, m = get_aval(lhs).ndim, get_aval(rhs).ndim
+    if min(n, m) < 2:
+        raise ValueError(f"Arguments to batch_matmul must be at least 2D, got {n}, {m}")
+    if n != m:
+        raise ValueError(f"Arguments to batch_matmul must have same ndim, got {n}, {m}")
+    batch = tuple(range(n - 2))
+    return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (batch, batch)), precision)
+
+
+def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = None,
+               dimension_numbers: DotDimensionNumbers | None = None,
+               preferred_element_type: Any = None) -> Any:
+    """`dot_general` of `lhs * lhs_scale` and `rhs * rhs_scale`, for block-scaled formats.
+
+    Args:
+      lhs, rhs: arrays, usually of an 8-bit float dtype.
+      lhs_scale, rhs_scale: arrays of the operands' ranks, or None. Along the contracting axis
+        their size divides the operand's: one factor scales a block of elements.
+      dimension_numbers: as for `dot_general`; by default the product of (batches of) matrices.
+      preferred_element_type: bfloat16 (the default) or float32.
+
+    Raises:
+      TypeError: ranks or sizes do not fit, or the preferred dtype is another one.
+
+    >>> import pyjx as jax
+    >>> x, y = jax.numpy.ones((2, 4)), jax.numpy.ones((4, 3))
+    >>> scale = jax.numpy.full((2, 2), 2.)
+    >>> jax.lax.scaled_dot(x, y, lhs_scale=scale, preferred_element_type='float32').tolist()
+    [[8.0, 8.0, 8.0], [8.0, 8.0, 8.0]]
+    """
+    if dimension_numbers is None:
+        n = get_aval(lhs).ndim
+        if n not in (2, 3):
+            raise TypeError("scaled_dot: dimension_numbers must be given for operands that are "
+                            f"not of rank 2 or 3, got lhs of shape {get_aval(lhs).shape}")
+        batch = tuple(range(n - 2))
+        dimension_numbers = (((n - 1,), (n - 2,)), (batch, batch))
+    dtype = np.dtype(dtypes.bfloat16) if preferred_element_type is None else np.dtype(
+        preferred_element_type)
+    if dtype not in (np.dtype(dtypes.bfloat16), np.dtype(np.float32)):
+        raise TypeError("scaled_dot: preferred_element_type must be bfloat16 or float32, "
+                        f"got {dtype}")
+    x = _scaled("lhs", lhs, lhs_scale, dtype)
+    y = _scaled("rhs", rhs, rhs_scale, dtype)
+    return dot_general(x, y, dimension_numbers, preferred_element_type=dtype)
+
+
+def _scaled(side: str, x: Any, scale: Any, dtype: Any) -> Any:
+    """`x * scale` in `dtype`, each element of `scale` standing for a block of `x`."""
+    from pyjx import lax
+
+    x = convert(x, dtype)
+    if scale is None:
+        return x
+    shape, blocks = get_aval(x).shape, get_aval(scale).shape
+    if len(shape) != len(blocks) or any(
+            b == 0 or n % b for n, b in zip(shape, blocks, strict=True)):
+        raise TypeError(f"scaled_dot: the sizes of {side}_scale must divide those of {side}, got "
+                        f"shapes {blocks} and {shape}")
+    split = [k for n, b in zip(shape, blocks, strict=True) for k in (b, n // b)]
+    wide = lax.broadcast_in_dim(convert(scale, dtype), split, range(0, len(split), 2))
+    return lax.mul(x, lax.reshape(wide, shape))
+
+

@@ -1,0 +1,424 @@
+"""Changes of dtype, parts of complex numbers, constants, and identities that mark something."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import Tracer
+from pyjx.lax.nary import (
+    ANY,
+    COMPLEX,
+    FLOATING,
+    check_kinds,
+    complex_dtype,
+    elementwise,
+    like,
+    operand,
+    operands,
+    real_dtype,
+    transpose_nary,
+    transpose_unary,
+)
+from pyjx.transforms.rules import define, elementwise_batch, jvp_linear, jvp_zero
+from pyjx.transforms.structural import (
+    Zero,
+    broadcast_in_dim,
+    instantiate,
+    is_scalar_constant,
+    is_undefined_primal,
+)
+from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
+
+# -- conversion of dtypes --------------------------------------------------------------------------
+
+
+def _convert_shape(x: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any = None
+                   ) -> ShapedArray:
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, **params: Any) -> Any:
+    out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, **params)
+    (g,) = tangents
+    if type(g) is Zero or dtypes.tangent_dtype(new_dtype) == dtypes.float0:
+        return out, Zero.of_primal(out)
+    return out, convert_element_type_p.bind(g, new_dtype=new_dtype, **params)
+
+
+convert_element_type_p = register(Primitive(
+    "convert_element_type", shape_rule=_convert_shape, jvp=_convert_jvp, linear=True,
+    transpose=transpose_unary(lambda ct, x, **_: cast(ct, x.dtype, x.weak_type)),
+))
+convert_element_type_p.batch = elementwise_batch(convert_element_type_p)
+
+
+def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`x` with the given (canonical) dtype and weak type; itself where it has them already."""
+    aval = get_aval(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type and type(x) is not np.ndarray:
+        return x
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """The operand with another dtype.
+
+    Floats become integers by rounding toward zero, and anything becomes bool by comparison with 0.
+
+    Args:
+      operand: an array or scalar.
+      new_dtype: a dtype, or what NumPy makes one of. 64-bit dtypes stand for 32-bit ones unless
+        x64 is enabled.
+
+    Raises:
+      TypeError: there is no such dtype, or arrays cannot have it.
+      ValueError: `new_dtype` is None.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.convert_element_type(2.7, "int32"))
+    2
+    """
+    x = _operand("convert_element_type", operand)
+    if new_dtype is None:
+        raise ValueError("convert_element_type: new_dtype must be specified, got None")
+    dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "convert_element_type")
+    aval = get_aval(x)
+    if aval.dtype == dtypes.float0:
+        return full(aval.shape, 0, dtype)
+    if dtypes.is_extended(aval.dtype) or dtypes.is_extended(dtype):
+        if aval.dtype == dtype:
+            return x
+        raise ValueError(f"Cannot convert_element_type from {aval.dtype} to {dtype}.")
+    if dtypes.issubdtype(aval.dtype, np.complexfloating) and not (
+            dtypes.issubdtype(dtype, np.complexfloating) or dtype == np.bool_):
+        warnings.warn("Casting complex values to real discards the imaginary part",
+                      np.exceptions.ComplexWarning, stacklevel=2)
+    if is_scalar_constant(x):
+        return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
+    return cast(x, dtype)
+
+
+_operand = operand
+
+
+def _precision_shape(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) -> ShapedArray:
+    check_kinds("reduce_precision", (FLOATING,), (x,))
+    return x
+
+
+reduce_precision_p = register(Primitive(
+    "reduce_precision", shape_rule=_precision_shape, linear=True))
+# Almost everywhere a step function, but its tangents are rounded as it rounds.
+define(
+    reduce_precision_p, batch=elementwise_batch(reduce_precision_p),
+    jvp=jvp_linear(reduce_precision_p),
+    transpose=transpose_unary(lambda ct, x, **bits: reduce_precision_p.bind(ct, **bits)),
+)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """The operand rounded to a format with fewer bits; its dtype stays.
+
+    Args:
+      operand: an array of a floating dtype.
+      exponent_bits: how many bits the exponent keeps, at least 1.
+      mantissa_bits: how many bits the fraction keeps, at least 0.
+
+    Raises:
+      TypeError: `operand` is not of a floating dtype.
+      ValueError: there are too few bits.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.reduce_precision(1.1, 5, 2))
+    1.0
+    """
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+    if mantissa_bits < 0:
+        raise ValueError(
+            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
+        )
+    return reduce_precision_p.bind(_operand("reduce_precision", operand),
+                                   exponent_bits=int(exponent_bits),
+                                   mantissa_bits=int(mantissa_bits))
+
+
+# -- complex numbers -------------------------------------------------------------------------------
+#
+# Cotangents of complex numbers are such that <ct, z> = Re(ct z), without conjugation.
+
+_PARTS = "float32, float64"
+
+complex_p = elementwise("complex", _PARTS, _PARTS, out=complex_dtype, linear=True)
+real_p = elementwise("real", COMPLEX, out=real_dtype, linear=True)
+imag_p = elementwise("imag", COMPLEX, out=real_dtype, linear=True)
+
+
+def _complex_jvp(primals: Any, tangents: Any) -> Any:
+    return complex_p.bind(*primals), complex_p.bind(*map(instantiate, tangents))
+
+
+def _neg(x: Any) -> Any:
+    from pyjx.lax.elementwise import neg
+
+    return neg(x)
+
+
+# Re(ct (x + iy)) = Re(ct) x - Im(ct) y
+define(complex_p, jvp=_complex_jvp,
+       transpose=transpose_nary(lambda ct, x, y: real(ct), lambda ct, x, y: _neg(imag(ct))))
+# ct Re(z) = Re(ct z)
+define(real_p, jvp=jvp_linear(real_p),
+       transpose=transpose_unary(lambda ct, z: complex(ct, like(ct, 0))))
+# ct Im(z) = Re(-i ct z)
+define(imag_p, jvp=jvp_linear(imag_p),
+       transpose=transpose_unary(lambda ct, z: complex(like(ct, 0), _neg(ct))))
+
+
+def complex(x: Any, y: Any) -> Any:
+    """x + iy.
+
+    Raises:
+      TypeError: the dtypes are not both float32 or both float64; the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> jax.lax.complex(1.0, 2.0).item()
+    (1+2j)
+    """
+    x, y = operands("complex", x, y)
+    return complex_p.bind(x, y)
+
+
+def real(x: Any) -> Any:
+    """The real part.
+
+    Raises:
+      TypeError: `x` is not complex.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.real(1 + 2j))
+    1.0
+    """
+    return real_p.bind(operand("real", x))
+
+
+def imag(x: Any) -> Any:
+    """The imaginary part.
+
+    Raises:
+      TypeError: `x` is not complex.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.imag(1 + 2j))
+    2.0
+    """
+    return imag_p.bind(operand("imag", x))
+
+
+def _conj_shape(x: ShapedArray, *, input_dtype: Any) -> ShapedArray:
+    check_kinds("conj", ("float32, float64, complexfloating",), (x,))
+    return x.update(dtype=complex_dtype(x.dtype))
+
+
+def _conj_back(ct: Any, z: ShapedArray, *, input_dtype: Any) -> Any:
+    # Re(ct conj(z)) = Re(conj(ct) z)
+    back = conj(ct)
+    return back if dtypes.issubdtype(z.dtype, np.complexfloating) else real(back)
+
+
+conj_p = register(Primitive("conj", shape_rule=_conj_shape, linear=True))
+define(conj_p, batch=elementwise_batch(conj_p), jvp=jvp_linear(conj_p),
+       transpose=transpose_unary(_conj_back))
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate; of a real number, itself as a complex one.
+
+    Raises:
+      TypeError: `x` is neither complex, float32 nor float64.
+
+    >>> import pyjx as jax
+    >>> jax.lax.conj(1 + 2j).item()
+    (1-2j)
+    """
+    x = operand("conj", x)
+    return conj_p.bind(x, input_dtype=get_aval(x).dtype)
+
+
+# -- constants -------------------------------------------------------------------------------------
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+    """An array filled with one value.
+
+    Args:
+      shape: the shape, a sequence of integers or an integer.
+      fill_value: a scalar.
+      dtype: the dtype; by default that of `fill_value`.
+      sharding: where the array is to be.
+
+    Raises:
+      TypeError: `fill_value` is not a scalar, or `shape` is not one.
+
+    >>> import pyjx as jax
+    >>> jax.lax.full((2,), 7).tolist()
+    [7, 7]
+    """
+    shape = canonical_shape(shape)
+    if any(n < 0 for n in shape):
+        raise TypeError(f"full: shape must have every element be nonnegative, got {shape}.")
+    fill_value = operand("full", fill_value, 1)
+    aval = get_aval(fill_value)
+    if aval.shape:
+        raise TypeError(
+            f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}."
+        )
+    weak = dtype is None and aval.weak_type
+    dtype = aval.dtype if dtype is None else \
+        dtypes.check_and_canonicalize_user_dtype(dtype, "full")
+    return _placed(broadcast_in_dim(_filler(fill_value, dtype, weak), shape, ()), sharding)
+
+
+def _filler(value: Any, dtype: Any, weak: bool) -> Any:
+    """A rank-0 value of the dtype and weak type; a scalar, which jaxprs show inline, if it can."""
+    aval = get_aval(value)
+    if aval.dtype == dtype and aval.weak_type == weak:
+        return value
+    if not is_scalar_constant(value) and type(value) is not np.ndarray:
+        return cast(value, dtype, weak)
+    scalar = np.asarray(value).astype(dtype)[()]
+    if not weak:
+        return scalar
+    item = scalar.item()
+    return item if get_aval(item).dtype == dtype else cast(scalar, dtype, True)
+
+
+def _placed(x: Any, sharding: Any) -> Any:
+    if sharding is None:
+        return x
+    from pyjx.runtime.device_put import device_put
+
+    return device_put(x, sharding)
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
+              ) -> Any:
+    """An array like `x`, filled with one value.
+
+    Args:
+      x: an array, or anything with a shape and a dtype.
+      fill_value: a scalar.
+      dtype: the dtype; by default that of `x`.
+      shape: the shape; by default that of `x`.
+      sharding: where the array is to be.
+
+    Raises:
+      TypeError: `fill_value` is not a scalar.
+
+    >>> import pyjx as jax
+    >>> jax.lax.full_like(jax.numpy.arange(2), 7).tolist()
+    [7, 7]
+    """
+    if hasattr(x, "shape") and hasattr(x, "dtype"):  # a ShapeDtypeStruct will do
+        like_shape, like_dtype = x.shape, x.dtype
+        weak = getattr(x, "weak_type", False)
+    else:
+        aval = get_aval(operand("full_like", x))
+        like_shape, like_dtype, weak = aval.shape, aval.dtype, aval.weak_type
+    shape = like_shape if shape is None else canonical_shape(shape)
+    if dtype is not None or not weak or dtypes.is_extended(like_dtype):
+        return full(shape, fill_value, like_dtype if dtype is None else dtype, sharding=sharding)
+    fill_value = operand("full_like", fill_value, 1)
+    if get_aval(fill_value).shape:
+        raise TypeError(
+            "full_like must be called with scalar fill_value, got fill_value.shape "
+            f"{get_aval(fill_value).shape}."
+        )
+    return _placed(broadcast_in_dim(_filler(fill_value, like_dtype, True), shape, ()), sharding)
+
+
+# -- identities ------------------------------------------------------------------------------------
+
+copy_p = elementwise("copy", ANY, linear=True)
+define(copy_p, jvp=jvp_linear(copy_p), transpose=transpose_unary(lambda ct, x: copy_p.bind(ct)))
+
+# tie(x, y) is y, and keeps x from being dropped before it.
+tie_p = register(Primitive(
+    "tie", shape_rule=lambda x, y: y, linear=True,
+    jvp=lambda primals, tangents: (tie_p.bind(*primals), tangents[1]),
+    transpose=lambda ct, x, y: (Zero(x.aval) if is_undefined_primal(x) else None,
+                                ct if is_undefined_primal(y) else None),
+    batch=lambda operands, dims: (tie_p.bind(*operands), dims[1]),
+))
+
+stop_gradient_p = elementwise("stop_gradient", ANY)
+define(stop_gradient_p, jvp=jvp_zero(stop_gradient_p))
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x`, taken as a constant by differentiation.
+
+    Args:
+      x: an array, or a tree of arrays.
+
+    Raises:
+      TypeError: a leaf is not an array.
+
+    >>> import pyjx as jax
+    >>> float(jax.grad(lambda x: x * jax.lax.stop_gradient(x))(3.0))
+    3.0
+    """
+    return tree_map(_stop, x)
+
+
+def _stop(x: Any) -> Any:
+    return stop_gradient_p.bind(x) if isinstance(x, Tracer) else operand("stop_gradient", x)
+
+
+def _barrier_jvp(primals: Any, tangents: Any) -> Any:
+    outs = optimization_barrier_p.bind(*primals)
+    known = [t for t in tangents if type(t) is not Zero]
+    moved = iter(optimization_barrier_p.bind(*known))
+    return outs, [t if type(t) is Zero else next(moved) for t in tangents]
+
+
+def _barrier_transpose(cts: Any, *xs: Any) -> Any:
+    known = [ct for ct in cts if type(ct) is not Zero]
+    moved = iter(optimization_barrier_p.bind(*known)) if known else iter(())
+    outs = [ct if type(ct) is Zero else next(moved) for ct in cts]
+    return [ct if is_undefined_primal(x) else None for ct, x in zip(outs, xs, strict=True)]
+
+
+optimization_barrier_p = register(Primitive(
+    "optimization_barrier", multiple_results=True, linear=True,
+    shape_rule=lambda *avals: avals, jvp=_barrier_jvp, transpose=_barrier_transpose,
+    batch=lambda operands, dims: (optimization_barrier_p.bind(*operands), dims),
+))
+
+
+def optimization_barrier(operand: Any, /) -> Any:
+    """`operand`, which the compiler may not look through.
+
+    All of it is computed before anything that uses a part of the result. It is not fused with,
+    moved past or merged with operations on the other side.
+
+    Args:
+      operand: a tree of arrays.
+
+    Returns:
+      A tree of the same structure.
+
+    >>> import pyjx as jax
+    >>> float(jax.jit(lambda x: jax.lax.optimization_barrier(x) + 1)(1.0))
+    2.0
+    """
+    leaves, tree = tree_flatten(operand)
+    leaves = [_operand("optimization_barrier", x, i) for i, x in enumerate(leaves)]
+    return tree_unflatten(tree, optimization_barrier_p.bind(*leaves) if leaves else [])
+

@@ -1,0 +1,562 @@
+"""Convolutions: the primitive, its rules, and the functions that are defined by it.
+
+With the axes ordered (batch, feature, space...) and (out, in, space...) a convolution in one
+dimension is
+
+    out[n, o, p] = sum over i, k of padded[n, i, p * stride + k * rhs_dilation] * rhs[o, i, k]
+
+where `padded` is lhs with `lhs_dilation - 1` zeros between elements and padding at the ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.lax.common import check_same_dtypes
+from pyjx.lax.contractions import (
+    canonicalize_precision,
+    convert,
+    dot_general,
+    preferred_dtype,
+    product_dtype,
+)
+from pyjx.lax.convolution_shapes import (
+    ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
+    Padding,
+    check_transposable,
+    conv_dimension_numbers,
+    conv_general_permutations,
+    conv_shape_tuple,
+    default_transpose_dimension_numbers,
+    dilated,
+    int_tuple,
+    padtype_to_pads,
+    permuted,
+    transpose_pads,
+)
+from pyjx.transforms.rules import define, jvp_by_operand
+from pyjx.transforms.structural import is_undefined_primal, moveaxis, transpose
+
+# -- the primitive ---------------------------------------------------------------------------------
+
+_NAME = "conv_general_dilated"
+
+
+def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
+                  feature_groups: int, batch_groups: int) -> None:
+    for name, count in (("feature", feature_groups), ("batch", batch_groups)):
+        if count <= 0:
+            raise ValueError(f"{_NAME} {name}_group_count must be a positive integer, got {count}.")
+    features, batch = lhs.shape[dn.lhs_spec[1]], lhs.shape[dn.lhs_spec[0]]
+    outs, ins = rhs.shape[dn.rhs_spec[0]], rhs.shape[dn.rhs_spec[1]]
+    if features % feature_groups:
+        raise ValueError(
+            f"{_NAME} feature_group_count must divide lhs feature dimension size, but "
+            f"{feature_groups} does not divide {features}."
+        )
+    if features // feature_groups != ins:
+        raise ValueError(
+            f"{_NAME} lhs feature dimension size divided by feature_group_count must equal the "
+            f"rhs input feature dimension size, but {features} // {feature_groups} != {ins}."
+        )
+    if outs % feature_groups:
+        raise ValueError(
+            f"{_NAME} rhs output feature dimension size must be a multiple of "
+            f"feature_group_count, but {outs} is not a multiple of {feature_groups}."
+        )
+    if batch % batch_groups:
+        raise ValueError(
+            f"{_NAME} batch_group_count must divide lhs batch dimension size, but "
+            f"{batch_groups} does not divide {batch}."
+        )
+    if outs % batch_groups:
+        raise ValueError(
+            f"{_NAME} rhs output feature dimension size must be a multiple of "
+            f"batch_group_count, but {outs} is not a multiple of {batch_groups}."
+        )
+    if batch_groups > 1 and feature_groups > 1:
+        raise ValueError(
+            "At most one of batch_group_count and feature_group_count may be > 1, got "
+            f"batch_group_count={batch_groups} and feature_group_count={feature_groups}"
+        )
+
+
+def _check_windows(rank: int, strides: Sequence[int], padding: Any, lhs_dilation: Sequence[int],
+                   rhs_dilation: Sequence[int]) -> None:
+    for what, values in (("window_strides", strides), ("padding", padding),
+                         ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
+        if len(values) != rank:
+            raise ValueError(
+                f"{_NAME} window and {what} must have the same number of dimensions, but got "
+                f"{rank} and {len(values)}"
+            )
+    for what, values in (("window_strides", strides), ("lhs_dilation", lhs_dilation),
+                         ("rhs_dilation", rhs_dilation)):
+        if any([v <= 0 for v in values]):
+            raise ValueError(f"{_NAME} {what} must be positive, got {tuple(values)}")
+
+
+def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int, ...],
+                padding: Padding, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
+                dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
+                batch_group_count: int, precision: Any, preferred_element_type: Any,
+                out_sharding: Any = None) -> ShapedArray:
+    check_same_dtypes(_NAME, lhs, rhs)
+    dtype = product_dtype(_NAME, lhs, rhs, preferred_element_type)
+    dn = dimension_numbers
+    _check_groups(lhs, rhs, dn, feature_group_count, batch_group_count)
+    _check_windows(lhs.ndim - 2, window_strides, padding, lhs_dilation, rhs_dilation)
+    lhs_shape = permuted(lhs.shape, dn.lhs_spec)
+    rhs_shape = permuted(rhs.shape, dn.rhs_spec)
+    space = [dilated(n, d) for n, d in zip(lhs_shape[2:], lhs_dilation, strict=True)]
+    window = [dilated(n, d) for n, d in zip(rhs_shape[2:], rhs_dilation, strict=True)]
+    out = conv_shape_tuple((*lhs_shape[:2], *space), (*rhs_shape[:2], *window), window_strides,
+                           padding, batch_group_count)
+    shape = [0] * len(out)
+    for axis, n in zip(dn.out_spec, out, strict=True):
+        shape[axis] = n
+    return ShapedArray(tuple(shape), dtype, lhs.weak_type and rhs.weak_type)
+
+
+# -- axes ------------------------------------------------------------------------------------------
+
+
+def _reshape(x: Any, shape: Sequence[int]) -> Any:
+    if get_aval(x).shape == tuple(shape):
+        return x
+    from pyjx import lax
+
+    return lax.reshape(x, tuple(shape))
+
+
+def _split_axis(x: Any, axis: int, size: int) -> Any:
+    """`x` with an axis made two, the first of them of the given size."""
+    shape = get_aval(x).shape
+    rest = shape[axis] // size if size else 0
+    return _reshape(x, (*shape[:axis], size, rest, *shape[axis + 1:]))
+
+
+def _merge_axis(x: Any, source: int, target: int) -> Any:
+    """`x` with axis `source` merged into another axis as its slower part.
+
+    `target` counts the axes without `source`.
+    """
+    x = moveaxis(x, source, target)
+    shape = get_aval(x).shape
+    return _reshape(x, (*shape[:target], shape[target] * shape[target + 1], *shape[target + 2:]))
+
+
+def _regroup(x: Any, count: int, source: int, target: int) -> Any:
+    """`x` with the slower part, of size `count`, of one axis moved into another axis."""
+    x = _split_axis(x, source, count)
+    return _merge_axis(x, source, target)
+
+
+# -- transposition ---------------------------------------------------------------------------------
+
+
+def _lhs_pads(lhs_space: Any, window: Any, out_space: Any, strides: Any, padding: Any,
+              lhs_dilation: Any) -> Padding:
+    """Padding of the convolution, of the cotangent with the reversed kernel, that gives lhs's."""
+    pads = []
+    for n, w, p, s, (low, _), d in zip(lhs_space, window, out_space, strides, padding, lhs_dilation,
+                                       strict=True):
+        before = w - 1 - low
+        pads.append((before, dilated(n, d) + w - 1 - dilated(p, s) - before))
+    return tuple(pads)
+
+
+def _transpose_lhs(ct: Any, lhs: ShapedArray, rhs: Any, *, window_strides: Any, padding: Any,
+                   lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: Any,
+                   feature_group_count: int, batch_group_count: int, precision: Any) -> Any:
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    groups = max(feature_group_count, batch_group_count)
+    window = [dilated(get_aval(rhs).shape[a], d)
+              for a, d in zip(rhs_spec[2:], rhs_dilation, strict=True)]
+    pads = _lhs_pads([lhs.shape[a] for a in lhs_spec[2:]], window,
+                     [get_aval(ct).shape[a] for a in out_spec[2:]],
+                     window_strides, padding, lhs_dilation)
+    if groups > 1:  # the kernel's inputs and outputs change places within each group
+        rhs = _regroup(rhs, groups, rhs_spec[0], rhs_spec[1])
+    out = conv_general_dilated_p.bind(
+        ct, _reverse(rhs, rhs_spec[2:]), window_strides=lhs_dilation, padding=pads,
+        lhs_dilation=window_strides, rhs_dilation=rhs_dilation,
+        dimension_numbers=ConvDimensionNumbers(
+            out_spec, (rhs_spec[1], rhs_spec[0], *rhs_spec[2:]), lhs_spec),
+        feature_group_count=groups, batch_group_count=1, precision=precision,
+        preferred_element_type=None, out_sharding=None,
+    )
+    if batch_group_count > 1:
+        out = _regroup(out, batch_group_count, lhs_spec[1], lhs_spec[0])
+    return out
+
+
+def _reverse(x: Any, axes: Sequence[int]) -> Any:
+    from pyjx import lax
+
+    return lax.rev(x, tuple(axes)) if axes else x
+
+
+def _transpose_rhs(ct: Any, lhs: Any, rhs: ShapedArray, *, window_strides: Any, padding: Any,
+                   lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: Any,
+                   feature_group_count: int, batch_group_count: int, precision: Any) -> Any:
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    lhs_shape, ct_shape = get_aval(lhs).shape, get_aval(ct).shape
+    pads = []
+    for i, (low, _) in enumerate(padding, 2):
+        d, s, r = lhs_dilation[i - 2], window_strides[i - 2], rhs_dilation[i - 2]
+        reach = dilated(ct_shape[out_spec[i]], s) + dilated(rhs.shape[rhs_spec[i]], r) - 1
+        pads.append((low, reach - dilated(lhs_shape[lhs_spec[i]], d) - low))
+
+    def swapped(spec: Any) -> Any:
+        return (spec[1], spec[0], *spec[2:])
+
+    # Batch and feature axes change places, and so do groups along them.
+    return conv_general_dilated_p.bind(
+        lhs, ct, window_strides=rhs_dilation, padding=tuple(pads), lhs_dilation=lhs_dilation,
+        rhs_dilation=window_strides,
+        dimension_numbers=ConvDimensionNumbers(swapped(lhs_spec), swapped(out_spec),
+                                               swapped(rhs_spec)),
+        feature_group_count=batch_group_count, batch_group_count=feature_group_count,
+        precision=precision, preferred_element_type=None, out_sharding=None,
+    )
+
+
+def _conv_transpose_rule(ct: Any, lhs: Any, rhs: Any, *, preferred_element_type: Any,
+                         out_sharding: Any = None, **params: Any) -> Any:
+    dtype = get_aval(ct).dtype
+    if is_undefined_primal(lhs):
+        grad = _transpose_lhs(ct, lhs.aval, convert(rhs, dtype), **params)
+        return convert(grad, lhs.aval.dtype), None
+    grad = _transpose_rhs(ct, convert(lhs, dtype), rhs.aval, **params)
+    return None, convert(grad, rhs.aval.dtype)
+
+
+# -- batching --------------------------------------------------------------------------------------
+
+
+def _conv_batch(operands: Any, dims: Any, *, dimension_numbers: Any, feature_group_count: int,
+                batch_group_count: int, **params: Any) -> Any:
+    (lhs, rhs), (dl, dr) = operands, dims
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    groups = max(feature_group_count, batch_group_count)
+    features, batches = feature_group_count, batch_group_count
+
+    def conv(lhs: Any, rhs: Any) -> Any:
+        return conv_general_dilated_p.bind(
+            lhs, rhs, dimension_numbers=dimension_numbers, feature_group_count=features,
+            batch_group_count=batches, **params,
+        )
+
+    if dl is not None and dr is not None:  # each example is a group
+        size = get_aval(lhs).shape[dl]
+        rhs = _merge_axis(rhs, dr, rhs_spec[0])
+        if batch_group_count > 1:
+            batches *= size
+            lhs = _merge_axis(lhs, dl, lhs_spec[0])
+        else:
+            features *= size
+            lhs = _merge_axis(lhs, dl, lhs_spec[1])
+        return _split_axis(conv(lhs, rhs), out_spec[1], size), out_spec[1]
+    if dl is not None:  # a larger batch
+        size = get_aval(lhs).shape[dl]
+        lhs = _merge_within(lhs, dl, lhs_spec[0], batch_group_count)
+        return _split_axis(conv(lhs, rhs), out_spec[0], size), out_spec[0]
+    size = get_aval(rhs).shape[dr]  # more output features
+    out = conv(lhs, _merge_within(rhs, dr, rhs_spec[0], groups))
+    axis = out_spec[1]
+    if groups == 1:
+        return _split_axis(out, axis, size), axis
+    out = _split_axis(_split_axis(out, axis, groups), axis + 1, size)
+    shape = get_aval(out).shape  # groups, examples, features of a group
+    out = moveaxis(out, axis + 1, 0)
+    return _reshape(out, (size, *shape[:axis], groups * shape[axis + 2], *shape[axis + 3:])), 0
+
+
+def _merge_within(x: Any, source: int, target: int, groups: int) -> Any:
+    """As `_merge_axis`, with the groups of the target axis still its slowest part."""
+    if groups == 1:
+        return _merge_axis(x, source, target)
+    x = moveaxis(x, source, 0)
+    x = _split_axis(x, target + 1, groups)  # source, ..., groups, rest, ...
+    x = _merge_axis(x, 0, target + 1)
+    shape = get_aval(x).shape
+    return _reshape(x, (*shape[:target], shape[target] * shape[target + 1], *shape[target + 2:]))
+
+
+conv_general_dilated_p = register(Primitive(_NAME, shape_rule=_conv_shape))
+define(
+    conv_general_dilated_p,
+    jvp=jvp_by_operand(
+        conv_general_dilated_p,
+        lambda g, x, y, **params: conv_general_dilated_p.bind(g, y, **params),
+        lambda g, x, y, **params: conv_general_dilated_p.bind(x, g, **params),
+    ),
+    transpose=_conv_transpose_rule,
+    batch=_conv_batch,
+)
+
+
+# -- public functions ------------------------------------------------------------------------------
+
+
+def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
+                   strides: Sequence[int], lhs_dilation: Sequence[int],
+                   rhs_dilation: Sequence[int]) -> Padding:
+    if isinstance(padding, str):
+        if any([d != 1 for d in lhs_dilation]):
+            raise ValueError(
+                "String padding is not implemented for transposed convolution using this op. "
+                "Please either exactly specify the required padding or use conv_transpose."
+            )
+        window = [dilated(rhs.shape[a], d)
+                  for a, d in zip(dn.rhs_spec[2:], rhs_dilation, strict=False)]
+        space = [lhs.shape[a] for a in dn.lhs_spec[2:]]
+        if len(strides) != len(space):
+            raise ValueError(
+                f"{_NAME} window and window_strides must have the same number of dimensions, but "
+                f"got {len(space)} and {len(strides)}"
+            )
+        return tuple(padtype_to_pads(space, window, strides, padding))
+    try:
+        return tuple([(int(low), int(high)) for low, high in padding])
+    except (TypeError, ValueError):
+        raise ValueError(
+            "padding argument to conv_general_dilated should be a string or a sequence of "
+            f"(low, high) pairs, got {padding}"
+        ) from None
+
+
+def conv_general_dilated(
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, feature_group_count: int = 1,
+    batch_group_count: int = 1, precision: Any = None, preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Convolution in any number of dimensions, with strides, dilation, padding and groups.
+
+    Args:
+      lhs: the input, of rank n + 2.
+      rhs: the kernel, of the same rank and dtype; it is not reversed.
+      window_strides: n positive integers.
+      padding: "SAME", "SAME_LOWER", "VALID", or n pairs (low, high), which may be negative.
+      lhs_dilation: n integers: the input's elements stand so far apart, with zeros between.
+      rhs_dilation: n integers: the same for the kernel.
+      dimension_numbers: `ConvDimensionNumbers`, or three strings such as
+        `("NHWC", "HWIO", "NHWC")` that name the axes of input, kernel and result; None stands for
+        `("NCHW", "OIHW", "NCHW")`.
+      feature_group_count: number of groups of input features with kernels of their own.
+      batch_group_count: number of groups of examples with kernels of their own.
+      precision: as for `dot_general`.
+      preferred_element_type: dtype of the sums and of the result.
+
+    Raises:
+      TypeError: ranks or dtypes do not fit.
+      ValueError: sizes, strides, dilations or groups do not fit.
+
+    >>> import pyjx as jax
+    >>> x, kernel = jax.numpy.ones((1, 8, 8, 3)), jax.numpy.ones((3, 3, 3, 4))
+    >>> jax.lax.conv_general_dilated(
+    ...     x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")).shape
+    (1, 4, 4, 4)
+    """
+    x, y = get_aval(lhs), get_aval(rhs)
+    dn = conv_dimension_numbers(x.shape, y.shape, dimension_numbers)
+    ones = (1,) * (x.ndim - 2)
+    strides = int_tuple(_NAME, "window_strides", window_strides)
+    ld = ones if lhs_dilation is None else int_tuple(_NAME, "lhs_dilation", lhs_dilation)
+    rd = ones if rhs_dilation is None else int_tuple(_NAME, "rhs_dilation", rhs_dilation)
+    return conv_general_dilated_p.bind(
+        lhs, rhs, window_strides=strides, padding=_explicit_pads(padding, x, y, dn, strides, ld, rd),
+        lhs_dilation=ld, rhs_dilation=rd, dimension_numbers=dn,
+        feature_group_count=int(feature_group_count), batch_group_count=int(batch_group_count),
+        precision=canonicalize_precision(precision),
+        preferred_element_type=preferred_dtype(preferred_element_type, _NAME),
+        out_sharding=out_sharding,
+    )
+
+
+def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None,
+         preferred_element_type: Any = None) -> Any:
+    """Convolution of an input (batch, feature, space...) with a kernel (out, in, space...).
+
+    >>> import pyjx as jax
+    >>> jax.lax.conv(jax.numpy.ones((1, 3, 8)), jax.numpy.ones((4, 3, 2)), (1,), "VALID").shape
+    (1, 4, 7)
+    """
+    return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
+                                preferred_element_type=preferred_element_type)
+
+
+def conv_with_general_padding(
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None, precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """`conv` with explicit padding and dilation.
+
+    >>> import pyjx as jax
+    >>> x, kernel = jax.numpy.ones((1, 3, 8)), jax.numpy.ones((4, 3, 2))
+    >>> jax.lax.conv_with_general_padding(x, kernel, (1,), [(1, 1)], None, None).shape
+    (1, 4, 9)
+    """
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
+                                precision=precision, preferred_element_type=preferred_element_type)
+
+
+def conv_transpose(
+    lhs: Any, rhs: Any, strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, transpose_kernel: bool = False,
+    precision: Any = None, preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
+) -> Any:
+    """Transposed ("fractionally strided") convolution, which makes the input larger.
+
+    It is a convolution of the input dilated by `strides`. With `transpose_kernel` the kernel is
+    reversed and its feature axes exchanged, which makes this the derivative of the convolution
+    with the same kernel and strides with respect to its input.
+
+    Args:
+      lhs: the input, by default (batch, space..., feature).
+      rhs: the kernel, by default (space..., in, out).
+      strides: how many times larger the result is, along each axis.
+      padding: "SAME", "VALID", or pairs (low, high) for the dilated input.
+      rhs_dilation: dilation of the kernel.
+      dimension_numbers: as for `conv_general_dilated`; other axes than the default ones.
+      transpose_kernel: whether the kernel is the one of the convolution that this one undoes.
+      precision, preferred_element_type: as for `dot_general`.
+      use_consistent_padding: whether pairs are the padding of the convolution that this one
+        undoes.
+
+    >>> import pyjx as jax
+    >>> x, kernel = jax.numpy.ones((1, 4, 4, 3)), jax.numpy.ones((3, 3, 3, 2))
+    >>> jax.lax.conv_transpose(x, kernel, (2, 2), "SAME").shape
+    (1, 8, 8, 2)
+    """
+    x, y = get_aval(lhs), get_aval(rhs)
+    check_transposable(x.shape, y.shape)
+    if dimension_numbers is None:
+        dimension_numbers = default_transpose_dimension_numbers(x.ndim)
+    dn = conv_dimension_numbers(x.shape, y.shape, dimension_numbers)
+    n = x.ndim - 2
+    rd = (1,) * n if rhs_dilation is None else tuple(rhs_dilation)
+    window = [dilated(y.shape[a], d) for a, d in zip(dn.rhs_spec[2:], rd, strict=True)]
+    pads = transpose_pads(window, strides, padding, use_consistent_padding)
+    if transpose_kernel:
+        out_axis, in_axis, *space = dn.rhs_spec
+        order = list(range(y.ndim))
+        order[out_axis], order[in_axis] = in_axis, out_axis
+        rhs = transpose(_reverse(rhs, space), order)
+    return conv_general_dilated(lhs, rhs, (1,) * n, pads, strides, rd, dn, precision=precision,
+                                preferred_element_type=preferred_element_type)
+
+
+def conv_general_dilated_patches(
+    lhs: Any, filter_shape: Sequence[int], window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The windows of a convolution ("im2col"): each becomes the features of one position.
+
+    The result's feature axis has the input's features, slowest, times the elements of a window of
+    `filter_shape`. The other arguments are those of `conv_general_dilated`.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.arange(4.).reshape(1, 1, 4)
+    >>> jax.lax.conv_general_dilated_patches(x, (2,), (1,), "VALID").tolist()
+    [[[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]]
+    """
+    from pyjx import lax
+
+    x = get_aval(lhs)
+    filter_shape = tuple(filter_shape)
+    dn = conv_dimension_numbers(x.shape, (1,) * x.ndim, dimension_numbers)
+    features = x.shape[dn.lhs_spec[1]]
+    n = math.prod(filter_shape)
+    rows, columns = [lax.broadcasted_iota(np.int32, (n, n), axis) for axis in (0, 1)]
+    eye = lax.convert_element_type(lax.eq(rows, columns), x.dtype)
+    kernel = lax.broadcast_in_dim(eye, (features, n, n), (1, 2))
+    kernel = lax.reshape(kernel, (features * n, 1, *filter_shape))
+    kernel = transpose(kernel, _inverse(dn.rhs_spec))
+    return conv_general_dilated(
+        lhs, kernel, window_strides, padding, lhs_dilation, rhs_dilation, dn,
+        feature_group_count=features,
+        precision=precision, preferred_element_type=preferred_element_type,
+    )
+
+
+def _inverse(permutation: Sequence[int]) -> list[int]:
+    inverse = [0] * len(permutation)
+    for i, p in enumerate(permutation):
+        inverse[p] = i
+    return inverse
+
+
+def conv_general_dilated_local(
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: Any = None,
+) -> Any:
+    """A convolution with a kernel of its own at each position of the result.
+
+    `rhs` has the result's spatial sizes; its input-feature axis has the input's features, slowest,
+    times the elements of a window of `filter_shape`. The other arguments are those of
+    `conv_general_dilated`.
+
+    >>> import pyjx as jax
+    >>> x, kernel = jax.numpy.ones((1, 3, 8)), jax.numpy.ones((4, 6, 7))
+    >>> jax.lax.conv_general_dilated_local(x, kernel, (1,), "VALID", (2,)).shape
+    (1, 4, 7)
+    """
+    dn = conv_dimension_numbers(get_aval(lhs).shape, get_aval(rhs).shape, dimension_numbers)
+    patches = conv_general_dilated_patches(
+        lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, dn, precision)
+    (_, feature, *space), (_, ins, *rhs_space) = dn.out_spec, dn.rhs_spec
+    out = dot_general(patches, rhs, (((feature,), (ins,)), (space, rhs_space)), precision)
+    # Its axes: space, batch, feature.
+    place = {axis: i for i, axis in enumerate((*space, dn.out_spec[0], feature))}
+    return transpose(out, [place[i] for i in range(len(place))])
+
+
+def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
+                             window_strides: Sequence[int], padding: Any, dimension_numbers: Any
+                             ) -> tuple[int, ...]:
+    """The result's shape of a convolution without dilation.
+
+    >>> conv_general_shape_tuple((1, 8, 3), (2, 3, 4), (1,), "VALID", ("NHC", "HIO", "NHC"))
+    (1, 7, 4)
+    """
+    lhs_perm, rhs_perm, out_perm = conv_general_permutations(dimension_numbers)
+    out = conv_shape_tuple(permuted(lhs_shape, lhs_perm), permuted(rhs_shape, rhs_perm),
+                           window_strides, padding)
+    return permuted(out, _inverse(out_perm))
+
+
+def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
+                               window_strides: Sequence[int], padding: Any, dimension_numbers: Any
+                               ) -> tuple[int, ...]:
+    """The result's shape of `conv_transpose`.
+
+    >>> conv_transpose_shape_tuple((1, 8, 3), (2, 3, 4), (2,), "SAME", ("NHC", "HIO", "NHC"))
+    (1, 16, 4)
+    """
+    lhs_perm, rhs_perm, out_perm = conv_general_permutations(dimension_numbers)
+    lhs = permuted(lhs_shape, lhs_perm)
+    rhs = permuted(rhs_shape, rhs_perm)
+    pads = transpose_pads(rhs[2:], window_strides, padding, False)
+    space = [dilated(n, s) for n, s in zip(lhs[2:], window_strides, strict=True)]
+    out = conv_shape_tuple((*lhs[:2], *space), rhs, (1,) * len(space), pads)
+    return permuted(out, _inverse(out_perm))

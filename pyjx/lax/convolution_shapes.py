@@ -1,0 +1,227 @@
+"""Sizes, padding and axis names of convolutions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+Padding = tuple[tuple[int, int], ...]
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """Which axes of input, kernel and result are which.
+
+    Each field lists axes: batch, feature, space... for `lhs_spec` and `out_spec`; output feature,
+    input feature, space... for `rhs_spec`.
+    """
+
+    lhs_spec: Sequence[int]
+    rhs_spec: Sequence[int]
+    out_spec: Sequence[int]
+
+
+ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
+
+
+def int_tuple(function: str, argument: str, values: Any) -> tuple[int, ...]:
+    """A sequence of integers as a tuple; TypeError names the argument."""
+    try:
+        return tuple([operator.index(v) for v in values])
+    except TypeError:
+        raise TypeError(
+            f"{function} {argument} must be a sequence of integers, got {values!r}"
+        ) from None
+
+
+def permuted(values: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
+    return tuple([values[i] for i in order])
+
+
+def dilated(size: int, dilation: int) -> int:
+    """Size of an axis whose elements stand `dilation` apart."""
+    return 0 if size == 0 else 1 + dilation * (size - 1)
+
+
+def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
+                    window_strides: Sequence[int], padding: str) -> list[tuple[int, int]]:
+    """Pairs (low, high) for the padding "SAME", "SAME_LOWER" or "VALID".
+
+    "SAME" gives ceil(size / stride) positions; of an odd total the larger part is high, or low with
+    "SAME_LOWER".
+
+    Raises:
+      RuntimeError: another string.
+      TypeError: no string.
+
+    >>> padtype_to_pads((8, 7), (3, 2), (1, 2), "SAME")
+    [(1, 1), (0, 1)]
+    """
+    if not isinstance(padding, str):
+        raise TypeError(f"Unknown padding type: {padding!r}.")
+    kind = padding.upper()
+    if kind == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if kind not in ("SAME", "SAME_LOWER"):
+        raise RuntimeError(
+            "Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
+            f"{padding}."
+        )
+    pads = []
+    for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        if stride <= 0:
+            raise ValueError(f"window_strides must be positive, got {tuple(window_strides)}")
+        total = max((-(-n // stride) - 1) * stride + window - n, 0)
+        less = total // 2
+        pads.append((less, total - less) if kind == "SAME" else (total - less, less))
+    return pads
+
+
+def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
+                     pads: Any, batch_group_count: int = 1) -> tuple[int, ...]:
+    """The result's shape for an input (batch, feature, space...) and a kernel (out, in, space...).
+
+    Raises:
+      TypeError: not one pair of pads an axis.
+      ValueError: padding removes more elements than there are.
+
+    >>> conv_shape_tuple((2, 3, 8), (4, 3, 3), (1,), [(0, 0)])
+    (2, 4, 6)
+    """
+    if isinstance(pads, str):
+        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
+    if len(pads) != len(lhs_shape) - 2:
+        raise TypeError(
+            f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got "
+            f"{len(pads)}."
+        )
+    space = []
+    for n, window, stride, (low, high) in zip(lhs_shape[2:], rhs_shape[2:], strides, pads,
+                                              strict=True):
+        padded = n + low + high
+        if padded < 0:
+            raise ValueError(
+                "Negative padding is larger than the size of the corresponding dimension: got "
+                f"padding={tuple(pads)} for lhs_shape[2:]={tuple(lhs_shape[2:])}"
+            )
+        space.append(max((padded - window) // stride + 1, 0))
+    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *space)
+
+
+# -- axis names ------------------------------------------------------------------------------------
+
+
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """The axes of input, kernel and result, from their names, in the order of the kernel's names.
+
+    Raises:
+      TypeError: N and C, O and I, or a spatial letter is missing or repeated.
+
+    >>> conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+    ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    """
+    lhs, rhs, out = dimension_numbers
+    for i, (spec, first, second) in enumerate(((lhs, "N", "C"), (rhs, "O", "I"), (out, "N", "C"))):
+        if spec.count(first) != 1 or spec.count(second) != 1:
+            raise TypeError(
+                f"convolution dimension_numbers[{i}] must contain the characters '{first}' and "
+                f"'{second}' exactly once, got {spec}."
+            )
+        if len(spec) != len(set(spec)):
+            raise TypeError(
+                f"convolution dimension_numbers[{i}] cannot have duplicate characters, got {spec}."
+            )
+    if not set(lhs) - {"N", "C"} == set(rhs) - {"O", "I"} == set(out) - {"N", "C"}:
+        raise TypeError(
+            "convolution dimension_numbers elements must each have the same set of spatial "
+            f"characters, got {tuple(dimension_numbers)}."
+        )
+    space = [c for c in rhs if c not in "OI"]
+
+    def axes(spec: str, *front: str) -> tuple[int, ...]:
+        return tuple([spec.index(c) for c in (*front, *space)])
+
+    return axes(lhs, "N", "C"), axes(rhs, "O", "I"), axes(out, "N", "C")
+
+
+def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
+                           dimension_numbers: Any) -> ConvDimensionNumbers:
+    """`ConvDimensionNumbers` from any of the spellings of `dimension_numbers`.
+
+    Raises:
+      TypeError: ranks differ, or it is none of the spellings.
+
+    >>> conv_dimension_numbers((1, 8, 3), (2, 3, 4), ("NHC", "HIO", "NHC"))
+    ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
+    """
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return ConvDimensionNumbers(*[tuple(spec) for spec in dimension_numbers])
+    n = len(lhs_shape)
+    if n != len(rhs_shape):
+        raise TypeError(
+            f"convolution requires lhs and rhs ndim to be equal, got {n} and {len(rhs_shape)}."
+        )
+    if dimension_numbers is None:
+        return ConvDimensionNumbers(*[tuple(range(n))] * 3)
+    if not isinstance(dimension_numbers, (list, tuple)):
+        raise TypeError("convolution dimension_numbers must be tuple/list or None, got "
+                        f"{type(dimension_numbers)}.")
+    if len(dimension_numbers) != 3:
+        raise TypeError("convolution dimension_numbers list/tuple must be length 3, got "
+                        f"{len(dimension_numbers)}.")
+    if not all([isinstance(s, str) for s in dimension_numbers]):
+        raise TypeError("convolution dimension_numbers elements must be strings, got "
+                        f"{tuple([type(s) for s in dimension_numbers])}.")
+    for i, spec in enumerate(dimension_numbers):
+        if len(spec) != n:
+            raise TypeError(
+                f"convolution dimension_numbers[{i}] must have len equal to the ndim of lhs and "
+                f"rhs, got {len(spec)} for lhs and rhs shapes {tuple(lhs_shape)} and "
+                f"{tuple(rhs_shape)}."
+            )
+    return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
+
+
+# -- transposed convolution ------------------------------------------------------------------------
+
+
+def check_transposable(lhs_shape: Sequence[int], rhs_shape: Sequence[int]) -> None:
+    if len(lhs_shape) != len(rhs_shape) or len(lhs_shape) < 2:
+        raise ValueError("conv_transpose: lhs and rhs must have the same rank, of at least 2, got "
+                         f"shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}")
+
+
+def default_transpose_dimension_numbers(ndim: int) -> tuple[str, str, str]:
+    """Features last, as in `("NHWC", "HWIO", "NHWC")`.
+
+    Raises:
+      ValueError: more than three spatial axes, which have no names by default.
+    """
+    if ndim > 5:
+        raise ValueError("No 4+ dimensional dimension_number defaults.")
+    space = "HWD"[:ndim - 2]
+    return f"N{space}C", f"{space}IO", f"N{space}C"
+
+
+def transpose_pads(window: Sequence[int], strides: Sequence[int], padding: Any, consistent: bool
+                   ) -> list[tuple[int, int]]:
+    """Padding of the dilated input.
+
+    With a window w and a stride s the total is w + s - 2 for "SAME", which makes the result s
+    times as large as the input, and w - s more (if that is positive) for "VALID", which lets each
+    element of the input reach all of its window.
+    """
+    if not isinstance(padding, str):
+        if consistent:
+            return [(w - 1 - low, w - 1 - high)
+                    for w, (low, high) in zip(window, padding, strict=True)]
+        return [(low, high) for low, high in padding]
+    kind = padding.upper()
+    if kind not in ("SAME", "VALID"):
+        raise ValueError(f"Padding mode must be `SAME` or `VALID`, got {padding!r}.")
+    pads = []
+    for w, s in zip(window, strides, strict=True):
+        total = w + s - 2 + (max(w - s, 0) if kind == "VALID" else 0)
+        low = w - 1 if kind == "VALID" or s > w - 1 else -(-total // 2)
+        pads.append((low, total - low))
+    return pads

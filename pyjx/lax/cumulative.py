@@ -1,0 +1,256 @@
+"""Cumulative reductions along an axis.
+
+All but the sum are differentiated through a first-order linear recurrence t_i = a_i t_{i-1} + b_i
+along the axis: with y the result,
+
+  cumprod       t_i = x_i t_{i-1} + y_{i-1} g_i
+  cumlogsumexp  t_i = exp(y_{i-1} - y_i) t_{i-1} + exp(x_i - y_i) g_i
+  cummax        t_i = (1 - s_i) t_{i-1} + s_i g_i, with s_i = 1 where x_i > y_{i-1}, 1/2 where equal
+
+The recurrence is linear in b, and its transpose is the recurrence in the other direction.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounds import greatest, least
+from pyjx.core.primitive import Primitive, register
+from pyjx.transforms.rules import define, jvp_linear
+from pyjx.transforms.structural import (
+    Zero,
+    add_tangents,
+    at_front,
+    instantiate,
+    is_undefined_primal,
+    scalar_constant,
+)
+
+__all__ = [
+    "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod",
+    "cumprod_p", "cumsum", "cumsum_p",
+]
+
+
+def _check_axis(x: ShapedArray, axis: int) -> None:
+    if axis < 0:
+        raise ValueError("XLA operations do not allow negative axes")
+    if axis >= x.ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of shape {x.shape}")
+
+
+def _cumulative(name: str, kind: Any, kind_name: str) -> Primitive:
+    def shape_rule(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+        if not dtypes.issubdtype(x.dtype, kind):
+            raise TypeError(f"{name} does not accept dtype {dtypes.name(x.dtype)}. Accepted dtypes "
+                            f"are subtypes of {kind_name}.")
+        _check_axis(x, axis)
+        return x
+
+    primitive = register(Primitive(name, shape_rule=shape_rule))
+
+    def batch(operands: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
+        (x,), (d,) = operands, dims
+        return primitive.bind(x, axis=axis if axis < d else axis + 1, reverse=reverse), d
+
+    return define(primitive, batch=batch)
+
+
+cumsum_p = _cumulative("cumsum", np.number, "number")
+cumprod_p = _cumulative("cumprod", np.number, "number")
+cummax_p = _cumulative("cummax", np.number, "number")
+cummin_p = _cumulative("cummin", np.number, "number")
+cumlogsumexp_p = _cumulative("cumlogsumexp", np.inexact, "inexact")
+
+cumsum_p.linear = True
+define(cumsum_p, jvp=jvp_linear(cumsum_p),
+       transpose=lambda ct, x, *, axis, reverse: (
+           cumsum_p.bind(ct, axis=axis, reverse=not reverse),))
+
+
+# -- the linear recurrence -------------------------------------------------------------------------
+
+
+def shifted(x: Any, axis: int, reverse: bool, fill: Any) -> Any:
+    """Each element's predecessor along the axis, in the direction of the accumulation."""
+    aval = get_aval(x)
+    config = [(0, 0, 0)] * aval.ndim
+    config[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
+    return lax.pad(x, scalar_constant(fill, aval.dtype), config)
+
+
+def _recurrence_shape(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        raise TypeError("linear_recurrence requires operands of one shape and dtype, "
+                        f"got {a} and {b}.")
+    _check_axis(a, axis)
+    return b
+
+
+def _recurrence_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
+    (a, b), (da, db) = primals, tangents
+    y = linear_recurrence_p.bind(a, b, axis=axis, reverse=reverse)
+    source = db
+    if type(da) is not Zero:
+        source = add_tangents(lax.mul(da, shifted(y, axis, reverse, 0)), db)
+    if type(source) is Zero:
+        return y, Zero.of_primal(y)
+    return y, linear_recurrence_p.bind(a, source, axis=axis, reverse=reverse)
+
+
+def _recurrence_transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+    assert is_undefined_primal(b) and not is_undefined_primal(a)
+    following = shifted(a, axis, not reverse, 0)
+    return None, linear_recurrence_p.bind(following, ct, axis=axis, reverse=not reverse)
+
+
+def _recurrence_batch(operands: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
+    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+    a, b = (at_front(x, d, size) for x, d in zip(operands, dims, strict=True))
+    return linear_recurrence_p.bind(a, b, axis=axis + 1, reverse=reverse), 0
+
+
+linear_recurrence_p = register(Primitive(
+    "linear_recurrence", shape_rule=_recurrence_shape, jvp=_recurrence_jvp,
+    transpose=_recurrence_transpose, batch=_recurrence_batch, linear=True,
+))
+
+
+def _prod_tangent(g: Any, x: Any, y: Any, axis: int, reverse: bool) -> Any:
+    before = shifted(y, axis, reverse, 1)
+    return linear_recurrence_p.bind(x, lax.mul(before, g), axis=axis, reverse=reverse)
+
+
+def _logsumexp_tangent(g: Any, x: Any, y: Any, axis: int, reverse: bool) -> Any:
+    # Where the result is not finite no difference is taken, which would be NaN.
+    safe = y
+    if not dtypes.issubdtype(get_aval(y).dtype, np.complexfloating):
+        safe = lax.select(lax.is_finite(y), y, lax.full_like(y, 0))
+    kept = lax.exp(lax.sub(shifted(y, axis, reverse, -np.inf), safe))
+    taken = lax.exp(lax.sub(x, safe))
+    return linear_recurrence_p.bind(kept, lax.mul(taken, g), axis=axis, reverse=reverse)
+
+
+def _max_tangent(g: Any, x: Any, y: Any, axis: int, reverse: bool) -> Any:
+    return _choice_tangent(g, x, shifted(y, axis, reverse, least(get_aval(x).dtype)), lax.gt,
+                           axis, reverse)
+
+
+def _min_tangent(g: Any, x: Any, y: Any, axis: int, reverse: bool) -> Any:
+    return _choice_tangent(g, x, shifted(y, axis, reverse, greatest(get_aval(x).dtype)), lax.lt,
+                           axis, reverse)
+
+
+def _choice_tangent(g: Any, x: Any, before: Any, better: Any, axis: int, reverse: bool) -> Any:
+    half = lax.full_like(x, 0.5)
+    tied = lax.select(lax.eq(x, before), half, lax.full_like(x, 0))
+    share = lax.select(better(x, before), lax.full_like(x, 1), tied)
+    # The first element has no predecessor to share with, whatever its value.
+    shape = get_aval(x).shape
+    first = lax.eq(lax.broadcasted_iota(np.int32, shape, axis),
+                   np.int32(shape[axis] - 1 if reverse else 0))
+    share = lax.select(first, lax.full_like(x, 1), share)
+    return linear_recurrence_p.bind(lax.sub(lax.full_like(x, 1), share), lax.mul(share, g),
+                                    axis=axis, reverse=reverse)
+
+
+def _with_tangent(primitive: Primitive, rule: Any) -> None:
+    def jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
+        (x,), (g,) = primals, tangents
+        y = primitive.bind(x, axis=axis, reverse=reverse)
+        if get_aval(g).dtype == dtypes.float0 or type(g) is Zero:
+            return y, Zero.of_primal(y)
+        return y, rule(instantiate(g), x, y, axis, reverse)
+
+    define(primitive, jvp=jvp)
+
+
+_with_tangent(cumprod_p, _prod_tangent)
+_with_tangent(cumlogsumexp_p, _logsumexp_tangent)
+_with_tangent(cummax_p, _max_tangent)
+_with_tangent(cummin_p, _min_tangent)
+
+
+# -- public functions ------------------------------------------------------------------------------
+
+
+def _apply(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Any:
+    return primitive.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The sum of all elements up to each one along `axis`; from the end with `reverse`.
+
+    Raises:
+      ValueError: the axis is negative or out of range.
+      TypeError: the operand is boolean.
+
+    >>> import pyjx as jax
+    >>> jax.lax.cumsum(jax.numpy.array([1, 2, 3])).tolist()
+    [1, 3, 6]
+    """
+    return _apply(cumsum_p, operand, axis, reverse)
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The product of all elements up to each one along `axis`; from the end with `reverse`.
+
+    Raises:
+      ValueError: the axis is negative or out of range.
+      TypeError: the operand is boolean.
+
+    >>> import pyjx as jax
+    >>> jax.lax.cumprod(jax.numpy.array([1, 2, 3]), reverse=True).tolist()
+    [6, 6, 3]
+    """
+    return _apply(cumprod_p, operand, axis, reverse)
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The maximum of all elements up to each one along `axis`; from the end with `reverse`.
+
+    Raises:
+      ValueError: the axis is negative or out of range.
+      TypeError: the operand is boolean.
+
+    >>> import pyjx as jax
+    >>> jax.lax.cummax(jax.numpy.array([2, 1, 3])).tolist()
+    [2, 2, 3]
+    """
+    return _apply(cummax_p, operand, axis, reverse)
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The minimum of all elements up to each one along `axis`; from the end with `reverse`.
+
+    Raises:
+      ValueError: the axis is negative or out of range.
+      TypeError: the operand is boolean.
+
+    >>> import pyjx as jax
+    >>> jax.lax.cummin(jax.numpy.array([2, 1, 3])).tolist()
+    [2, 1, 1]
+    """
+    return _apply(cummin_p, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """log(sum(exp(x))) of all elements up to each one along `axis`; from the end with `reverse`.
+
+    Computed as x ⊕ y = max(x, y) + log1p(exp(-|x - y|)), so it does not overflow.
+
+    Raises:
+      ValueError: the axis is negative or out of range.
+      TypeError: the operand is neither floating nor complex.
+
+    >>> import pyjx as jax
+    >>> jax.lax.cumlogsumexp(jax.numpy.zeros(2)).tolist()
+    [0.0, 0.6931471824645996]
+    """
+    return _apply(cumlogsumexp_p, operand, axis, reverse)

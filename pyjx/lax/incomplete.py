@@ -1,0 +1,313 @@
+"""The incomplete gamma and beta functions, and their derivatives in the shape parameter.
+
+Series and continued fractions run until every element has converged. DLMF is the NIST Digital
+Library of Mathematical Functions; Lentz's method is that of Press et al., Numerical Recipes,
+3rd edition, section 5.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
+from pyjx.lax.compare import eq, ge, gt, le, lt, ne, select
+from pyjx.lax.convert import cast
+from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sub
+from pyjx.lax.iterate import iterate
+from pyjx.lax.nary import like
+from pyjx.lax.reductions import reduce_or
+from pyjx.lax.transcendental import exp, log, log1p, sqrt
+from pyjx.transforms.structural import full_aval
+
+MAX_ITERATIONS = 10_000
+
+
+def constant(x: Any, value: float) -> Any:
+    """An array like `x`, filled with `value`."""
+    return full_aval(get_aval(x).strip_weak_type(), value)
+
+
+def where(condition: Any, x: Any, value: float) -> Any:
+    """`value` where the condition holds, else `x`."""
+    return select(condition, constant(x, value), x)
+
+
+def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function computed in float32 for dtypes that are narrower."""
+
+    def wrapped(*xs: Any) -> Any:
+        dtype = get_aval(xs[0]).dtype
+        if dtype.itemsize >= 4:
+            return fun(*xs)
+        single = np.dtype(np.float32)
+        return cast(fun(*[cast(x, single) for x in xs]), dtype)
+
+    return wrapped
+
+
+def _epsilon(x: Any) -> Any:
+    return like(x, dtypes.finfo(get_aval(x).dtype).eps)
+
+
+def _tiny(x: Any) -> float:
+    # far from underflow, and so is its inverse from overflow
+    return 1e-30 if get_aval(x).dtype == np.float32 else 1e-200
+
+
+def _any(x: Any) -> Any:
+    return reduce_or(x, tuple(range(get_aval(x).ndim)))
+
+
+def _until_converged(step: Callable[..., Any], *init: Any) -> list[Any]:
+    """Iterate `step(n, *state) -> (active, *state)` from n = 1 until no element is active."""
+    first = init[0]
+
+    def cond(n: Any, active: Any, *state: Any) -> Any:
+        return bitwise_and(lt(n, np.int32(MAX_ITERATIONS)), _any(active))
+
+    def body(n: Any, active: Any, *state: Any) -> Any:
+        still, *after = step(cast(n, get_aval(first).dtype), *state)
+        return [add(n, np.int32(1)), bitwise_and(active, still), *[
+            b if a is b else select(active, b, a) for a, b in zip(state, after, strict=True)]]
+
+    active = eq(first, first)
+    return iterate(cond, body, np.int32(1), active, *init)[2:]
+
+
+# -- gamma -----------------------------------------------------------------------------------------
+
+
+def _gamma_series(a: Any, x: Any) -> tuple[Any, Any]:
+    # DLMF 8.7.1: P(a, x) = x^a e^-x / Gamma(a + 1) S, where S = sum_n x^n / ((a+1) ... (a+n)).
+    # The derivative of the n-th term t_n in a is -t_n sum_{k<=n} 1 / (a+k).
+    def step(n: Any, a: Any, x: Any, term: Any, slope: Any, total: Any, total_slope: Any) -> Any:
+        k = add(a, n)
+        after = mul(term, div(x, k))
+        slope = sub(mul(slope, div(x, k)), div(after, k))
+        total, total_slope = add(total, after), add(total_slope, slope)
+        eps = _epsilon(a)
+        active = bitwise_or(gt(after, mul(eps, total)),
+                            gt(abs(slope), mul(eps, abs(total_slope))))
+        return active, a, x, after, slope, total, total_slope
+
+    zero, one = constant(x, 0), constant(x, 1)
+    *_, total, slope = _until_converged(step, a, x, one, zero, one, zero)
+    return total, slope
+
+
+def _gamma_fraction(a: Any, x: Any) -> tuple[Any, Any]:
+    # DLMF 8.9.2, contracted: Q(a, x) = x^a e^-x / Gamma(a) h, where
+    # h = 1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - ...))), by Lentz's method.
+    # Next to each quantity stands its derivative in a.
+    def step(n: Any, a: Any, x: Any, c: Any, dc: Any, d: Any, dd: Any, h: Any, dh: Any) -> Any:
+        numerator, d_numerator = mul(n, sub(a, n)), n
+        b = add(sub(x, a), add(mul(like(n, 2), n), like(n, 1)))  # and its derivative is -1
+        t = add(mul(numerator, d), b)
+        dt = sub(add(mul(d_numerator, d), mul(numerator, dd)), like(n, 1))
+        d, dd = _inverse(t, dt)
+        ratio = div(numerator, c)
+        dc = sub(sub(div(d_numerator, c), div(mul(ratio, dc), c)), like(n, 1))
+        c = add(b, ratio)
+        factor, d_factor = mul(c, d), add(mul(dc, d), mul(c, dd))
+        change = mul(h, d_factor)
+        dh, h = add(mul(dh, factor), change), mul(h, factor)
+        eps = _epsilon(a)
+        active = bitwise_or(gt(abs(sub(factor, like(n, 1))), eps),
+                            gt(abs(change), mul(eps, abs(dh))))
+        return active, a, x, c, dc, d, dd, h, dh
+
+    b = add(sub(x, a), like(x, 1))
+    d, dd = _inverse(b, constant(x, -1))
+    c, zero = constant(x, 1 / _tiny(x)), constant(x, 0)
+    *_, h, dh = _until_converged(step, a, x, c, zero, d, dd, d, dd)
+    return h, dh
+
+
+def _inverse(x: Any, dx: Any) -> tuple[Any, Any]:
+    # d(1/x) = -dx / x^2
+    y = integer_pow(x, -1)
+    return y, neg(mul(dx, mul(y, y)))
+
+
+def _gamma_density(a: Any, x: Any) -> Any:
+    # x^a e^-x / Gamma(a + 1); for large a by Stirling's series (DLMF 5.11.1), where the large
+    # parts of the exponent cancel: a log x - x - log Gamma(a+1)
+    #   = -a (m - log(1+m)) - log(2 pi a)/2 - 1/(12 a) + 1/(360 a^3) - ..., m = (x - a)/a
+    from pyjx.lax.special import lgamma
+
+    small = exp(sub(sub(mul(a, log(x)), x), lgamma(add(a, like(a, 1)))))
+    m = div(sub(x, a), a)
+    r = integer_pow(a, -1)
+    r2 = mul(r, r)
+    tail = like(a, 0)
+    for c in (1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12):
+        tail = add(mul(tail, r2), like(a, c))
+    exponent = neg(add(mul(a, sub(m, log1p(m))), mul(tail, r)))
+    large = div(exp(exponent), sqrt(mul(like(a, 2 * math.pi), a)))
+    return select(gt(a, like(a, 10)), large, small)
+
+
+def _gamma_domain(a: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """Which arguments the series is for, and arguments that are harmless for it and the fraction.
+
+    Returns whether the series applies, `a`, and `x` for the series and for the fraction.
+    """
+    zero, one = like(x, 0), like(x, 1)
+    inside = bitwise_and(gt(x, zero), gt(a, zero))
+    finite = bitwise_and(lt(x, like(x, np.inf)), lt(a, like(a, np.inf)))
+    regular = bitwise_and(inside, finite)
+    by_series = bitwise_or(lt(x, one), lt(x, a))
+    safe_a = select(regular, a, constant(a, 1))
+    for_series = select(bitwise_and(regular, by_series), x, constant(x, 0.5))
+    for_fraction = select(bitwise_and(regular, bitwise_not(by_series)), x, constant(x, 1))
+    return by_series, safe_a, for_series, for_fraction
+
+
+def _invalid(a: Any, x: Any) -> Any:
+    nan = bitwise_or(ne(a, a), ne(x, x))
+    return bitwise_or(nan, bitwise_or(lt(x, like(x, 0)), lt(a, like(a, 0))))
+
+
+def _gamma_parts(a: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Whether the series applies, P(a, x) by the series and Q(a, x) by the fraction."""
+    by_series, safe, x_series, x_fraction = _gamma_domain(a, x)
+    a_series = select(by_series, safe, constant(a, 1))
+    a_fraction = select(by_series, constant(a, 0.5), safe)
+    total, _ = _gamma_series(a_series, x_series)
+    h, _ = _gamma_fraction(a_fraction, x_fraction)
+    density = _gamma_density(safe, select(by_series, x_series, x_fraction))
+    return by_series, mul(density, total), mul(mul(density, a_fraction), h)
+
+
+def _gamma_limits(a: Any, x: Any, p: Any, at_zero: float, at_infinity: float) -> Any:
+    """P or Q where an argument is 0 or infinite, or outside the domain."""
+    infinity = like(x, np.inf)
+    p = where(eq(a, infinity), p, at_zero)
+    p = where(eq(x, infinity), p, at_infinity)
+    p = where(eq(a, like(a, 0)), p, at_infinity)
+    p = where(eq(x, like(x, 0)), p, at_zero)
+    both_zero = bitwise_and(eq(a, like(a, 0)), eq(x, like(x, 0)))
+    both_infinite = bitwise_and(eq(a, infinity), eq(x, infinity))
+    bad = bitwise_or(_invalid(a, x), bitwise_or(both_zero, both_infinite))
+    return where(bad, p, np.nan)
+
+
+@in_single
+def lower_gamma(a: Any, x: Any) -> Any:
+    """P(a, x), DLMF 8.2.4."""
+    by_series, p, q = _gamma_parts(a, x)
+    return _gamma_limits(a, x, select(by_series, p, sub(like(q, 1), q)), 0.0, 1.0)
+
+
+@in_single
+def upper_gamma(a: Any, x: Any) -> Any:
+    """Q(a, x) = 1 - P(a, x), DLMF 8.2.4."""
+    by_series, p, q = _gamma_parts(a, x)
+    return _gamma_limits(a, x, select(by_series, sub(like(p, 1), p), q), 1.0, 0.0)
+
+
+def _slope_per_density(a: Any, x: Any) -> tuple[Any, Any, Any]:
+    """(dP/da) / (x^a e^-x / Gamma(a+1)), and the arguments made harmless."""
+    from pyjx.lax.special import digamma
+
+    by_series, safe, x_series, x_fraction = _gamma_domain(a, x)
+    a_series = select(by_series, safe, constant(a, 1))
+    a_fraction = select(by_series, constant(a, 0.5), safe)
+    total, total_slope = _gamma_series(a_series, x_series)
+    h, h_slope = _gamma_fraction(a_fraction, x_fraction)
+    # d log(x^a e^-x / Gamma(a+1)) / da = log x - psi(a+1); of Q's factor, log x - psi(a).
+    lower = add(mul(total, sub(log(x_series), digamma(add(a_series, like(a, 1))))), total_slope)
+    upper = add(mul(h, sub(log(x_fraction), digamma(a_fraction))), h_slope)
+    safe_x = select(by_series, x_series, x_fraction)
+    return select(by_series, lower, neg(mul(a_fraction, upper))), safe, safe_x
+
+
+def _outside(a: Any, x: Any, value: Any) -> Any:
+    """0 at the ends of the range of x, and nan outside the domain."""
+    value = where(bitwise_or(eq(x, like(x, 0)), eq(x, like(x, np.inf))), value, 0.0)
+    return where(bitwise_or(_invalid(a, x), eq(a, like(a, 0))), value, np.nan)
+
+
+@in_single
+def lower_gamma_slope(a: Any, x: Any) -> Any:
+    """dP(a, x)/da."""
+    slope, safe_a, safe_x = _slope_per_density(a, x)
+    return _outside(a, x, mul(slope, _gamma_density(safe_a, safe_x)))
+
+
+@in_single
+def gamma_sample_slope(a: Any, x: Any) -> Any:
+    """dx/da of a sample x of the gamma distribution, from P(a, x) = const: -(dP/da) / (dP/dx)."""
+    slope, safe_a, safe_x = _slope_per_density(a, x)
+    # dP/dx = x^(a-1) e^-x / Gamma(a)
+    return _outside(a, x, neg(mul(slope, div(safe_x, safe_a))))
+
+
+# -- beta ------------------------------------------------------------------------------------------
+
+
+def _beta_fraction(a: Any, b: Any, x: Any) -> Any:
+    # DLMF 8.17.22: I_x(a, b) = x^a (1-x)^b / (a B(a, b)) / (1 + d_1/(1 + d_2/(1 + ...))),
+    # d_2m = m (b-m) x / ((a+2m-1)(a+2m)), d_2m+1 = -(a+m)(a+b+m) x / ((a+2m)(a+2m+1)).
+    tiny = _tiny(x)
+
+    def nonzero(y: Any) -> Any:
+        return where(lt(abs(y), like(y, tiny)), y, tiny)
+
+    def lentz(numerator: Any, c: Any, d: Any) -> tuple[Any, Any]:
+        one = like(c, 1)
+        return nonzero(add(one, div(numerator, c))), \
+            integer_pow(nonzero(add(one, mul(numerator, d))), -1)
+
+    def step(m: Any, a: Any, b: Any, x: Any, c: Any, d: Any, h: Any) -> Any:
+        one, m2 = like(m, 1), mul(like(m, 2), m)
+        even = div(mul(mul(m, sub(b, m)), x), mul(sub(add(a, m2), one), add(a, m2)))
+        c, d = lentz(even, c, d)
+        h = mul(h, mul(c, d))
+        odd = neg(div(mul(mul(add(a, m), add(add(a, b), m)), x),
+                      mul(add(a, m2), add(add(a, m2), one))))
+        c, d = lentz(odd, c, d)
+        factor = mul(c, d)
+        active = gt(abs(sub(factor, one)), _epsilon(x))
+        return active, a, b, x, c, d, mul(h, factor)
+
+    one = constant(x, 1)
+    c, d = lentz(neg(div(mul(add(a, b), x), add(a, like(a, 1)))), one, constant(x, 0))
+    *_, h = _until_converged(step, a, b, x, one, d, d)
+    return h
+
+
+@in_single
+def incomplete_beta(a: Any, b: Any, x: Any) -> Any:
+    """I_x(a, b), DLMF 8.17.2."""
+    from pyjx.lax.special import lgamma
+
+    zero, one, infinity = like(x, 0), like(x, 1), like(x, np.inf)
+    valid = bitwise_and(bitwise_and(ge(a, zero), ge(b, zero)),
+                        bitwise_and(ge(x, zero), le(x, one)))
+    regular = bitwise_and(bitwise_and(gt(x, zero), lt(x, one)),
+                          bitwise_and(bitwise_and(gt(a, zero), lt(a, infinity)),
+                                      bitwise_and(gt(b, zero), lt(b, infinity))))
+    p = select(regular, a, constant(a, 1))
+    q = select(regular, b, constant(b, 1))
+    y = select(regular, x, constant(x, 0.5))
+    # The fraction converges fast for x < (a+1)/(a+b+2); otherwise I_x(a, b) = 1 - I_{1-x}(b, a).
+    swap = gt(y, div(add(p, one), add(add(p, q), like(x, 2))))
+    s, t, z = select(swap, q, p), select(swap, p, q), select(swap, sub(one, y), y)
+    log_beta = sub(add(lgamma(p), lgamma(q)), lgamma(add(p, q)))
+    exponent = sub(add(mul(p, log(y)), mul(q, log1p(neg(y)))), log_beta)
+    value = mul(div(exp(exponent), s), _beta_fraction(s, t, z))
+    value = select(swap, sub(one, value), value)
+    at_one = bitwise_or(eq(x, one), bitwise_or(eq(a, zero), eq(b, infinity)))
+    at_zero = bitwise_or(eq(x, zero), bitwise_or(eq(b, zero), eq(a, infinity)))
+    value = where(at_one, value, 1.0)
+    value = where(at_zero, value, 0.0)
+    contrary = bitwise_or(bitwise_and(eq(a, zero), eq(b, zero)),
+                          bitwise_and(eq(a, infinity), eq(b, infinity)))
+    return where(bitwise_or(bitwise_not(valid), contrary), value, np.nan)

@@ -1,0 +1,880 @@
+"""Operations that arrange elements anew without computing with them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.lax.common import all_weak, check_same_dtypes
+from pyjx.lax.nary import operand as _operand
+from pyjx.transforms.rules import Rule, define, jvp_linear, jvp_zero, unbatched_dims
+from pyjx.transforms.structural import (
+    Zero,
+    at_front,
+    broadcast_in_dim,
+    instantiate,
+    is_scalar_constant,
+    is_undefined_primal,
+    moveaxis,
+    reduce_sum,
+    scalar_constant,
+    transpose,
+)
+
+
+def canonical_axis(axis: Any, ndim: int) -> int:
+    """The axis counted from the front.
+
+    Raises:
+      ValueError: there is no such axis.
+    """
+    i = operator.index(axis)
+    if not -ndim <= i < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    return i + ndim if i < 0 else i
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array of pyjx or a tracer, and no value of Python or NumPy."""
+    return not isinstance(x, np.ndarray) and not is_scalar_constant(x)
+
+
+def batch_size(operands: Sequence[Any], dims: Sequence[int | None]) -> int:
+    """The number of examples, from the operands of a batching rule."""
+    return next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+
+
+def _linear(name: str, shape_rule: Rule, transposed: Rule) -> Primitive:
+    """A primitive that is linear in its only operand; `transposed(ct, aval, **params)`."""
+
+    def back(ct: Any, x: Any, **params: Any) -> Any:
+        return (transposed(ct, x.aval, **params),)
+
+    p = register(Primitive(name, shape_rule=shape_rule, transpose=back, linear=True))
+    return define(p, jvp=jvp_linear(p))
+
+
+def _insert(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
+    return (*values[:position], value, *values[position:])
+
+
+# -- reshape ---------------------------------------------------------------------------------------
+
+
+def _reshape_shape(x: ShapedArray, *, new_sizes: tuple[int, ...],
+                   dimensions: tuple[int, ...] | None, sharding: Any = None) -> ShapedArray:
+    if any(n < 0 for n in new_sizes):
+        raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
+    if math.prod(new_sizes) != x.size:
+        raise TypeError(
+            "reshape total size must be unchanged, got new_sizes "
+            f"{new_sizes} (total size {math.prod(new_sizes)}) for shape {x.shape} "
+            f"(total size {x.size})."
+        )
+    if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
+        raise TypeError(
+            "reshape dimensions must be a permutation of operand dimensions, "
+            f"got dimensions {dimensions} for shape {x.shape}."
+        )
+    return x.update(shape=new_sizes)
+
+
+def _reshape_transpose(ct: Any, aval: ShapedArray, *, new_sizes: tuple[int, ...],
+                       dimensions: tuple[int, ...] | None, sharding: Any = None) -> Any:
+    if dimensions is None:
+        return reshape(ct, aval.shape)
+    inverse = np.argsort(dimensions)
+    return transpose(reshape(ct, [aval.shape[i] for i in dimensions]), inverse)
+
+
+def _reshape_batch(operands: Any, dims: Any, *, new_sizes: tuple[int, ...],
+                   dimensions: tuple[int, ...] | None, sharding: Any = None) -> Any:
+    x = moveaxis(operands[0], dims[0], 0)
+    if dimensions is not None:
+        dimensions = (0, *[i + 1 for i in dimensions])
+    size = get_aval(x).shape[0]
+    return reshape_p.bind(
+        x, new_sizes=(size, *new_sizes), dimensions=dimensions, sharding=sharding
+    ), 0
+
+
+reshape_p = _linear("reshape", _reshape_shape, _reshape_transpose)
+define(reshape_p, batch=_reshape_batch)
+
+
+def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *,
+            out_sharding: Any = None) -> Any:
+    """The same elements in another shape, in row-major order.
+
+    Args:
+      operand: an array.
+      new_sizes: the shape of the result, whose size is that of the operand.
+      dimensions: the order in which the operand's axes are read; from first to last by default.
+      out_sharding: how the result is spread over devices.
+
+    Raises:
+      TypeError: the sizes differ, one is negative, or `dimensions` is no permutation.
+
+    >>> import pyjx as jax
+    >>> jax.lax.reshape(jax.numpy.arange(6), (2, 3)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    operand = _operand("reshape", operand)
+    new_sizes = canonical_shape(new_sizes)
+    shape = get_aval(operand).shape
+    if dimensions is not None:
+        dimensions = tuple([operator.index(d) for d in dimensions])
+        if dimensions == tuple(range(len(shape))):
+            dimensions = None
+    if dimensions is None and shape == new_sizes and is_array(operand):
+        return operand
+    return reshape_p.bind(
+        operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding
+    )
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """The operand with the axes from `start_dimension` up to `stop_dimension` made one.
+
+    Raises:
+      ValueError: the range runs backwards.
+
+    >>> import pyjx as jax
+    >>> jax.lax.collapse(jax.numpy.ones((2, 3, 4)), 1).shape
+    (2, 12)
+    """
+    shape = get_aval(_operand("collapse", operand)).shape
+    low, high, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if high < low:
+        raise ValueError(
+            f"Invalid dimension range passed to collapse: {shape}[{low}:{high}]"
+        )
+    return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
+
+
+# -- squeeze, expand_dims --------------------------------------------------------------------------
+
+
+def _squeeze_shape(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
+    if any(x.shape[d] != 1 for d in dimensions):
+        raise ValueError(
+            "cannot select an axis to squeeze out which has size not equal to one, got "
+            f"shape={x.shape} and dimensions={dimensions}"
+        )
+    return x.update(shape=tuple([n for i, n in enumerate(x.shape) if i not in dimensions]))
+
+
+def _squeeze_batch(operands: Any, dims: Any, *, dimensions: tuple[int, ...]) -> Any:
+    d = dims[0]
+    moved = unbatched_dims(d, dimensions)
+    return squeeze_p.bind(operands[0], dimensions=moved), d - sum(i < d for i in moved)
+
+
+squeeze_p = _linear("squeeze", _squeeze_shape,
+                    lambda ct, aval, *, dimensions: reshape(ct, aval.shape))
+define(squeeze_p, batch=_squeeze_batch)
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """The array without the given axes, whose sizes are 1.
+
+    Raises:
+      ValueError: an axis is out of range, given twice, or of another size.
+
+    >>> import pyjx as jax
+    >>> jax.lax.squeeze(jax.numpy.ones((1, 3)), (0,)).shape
+    (3,)
+    """
+    array = _operand("squeeze", array)
+    ndim = get_aval(array).ndim
+    dims = tuple([canonical_axis(d, ndim) for d in dimensions])
+    if len(set(dims)) != len(dims):
+        raise ValueError(f"dimensions are not unique: {dims}")
+    if not dims and is_array(array):
+        return array
+    return squeeze_p.bind(array, dimensions=tuple(sorted(dims)))
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """The array with new axes of size 1, numbered as they are in the result.
+
+    Raises:
+      ValueError: an axis is out of range or given twice.
+
+    >>> import pyjx as jax
+    >>> jax.lax.expand_dims(jax.numpy.ones(3), (0, -1)).shape
+    (1, 3, 1)
+    """
+    array = _operand("expand_dims", array)
+    shape = get_aval(array).shape
+    ndim = len(shape) + len(dimensions)
+    new = [canonical_axis(d, ndim) for d in dimensions]
+    if len(set(new)) != len(new):
+        raise ValueError(f"repeated axis in lax.expand_dims: {tuple(new)}")
+    if not new and is_array(array):
+        return array
+    kept = [i for i in range(ndim) if i not in new]
+    out = [1] * ndim
+    for i, n in zip(kept, shape, strict=True):
+        out[i] = n
+    return broadcast_in_dim(array, out, kept)
+
+
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """The operand repeated along new axes in front.
+
+    Raises:
+      TypeError: a size is negative.
+
+    >>> import pyjx as jax
+    >>> jax.lax.broadcast(jax.numpy.ones(3), (2,)).shape
+    (2, 3)
+    """
+    operand = _operand("broadcast", operand)
+    sizes = canonical_shape(sizes)
+    if any(n < 0 for n in sizes):
+        raise TypeError(f"broadcast sizes must have every element be nonnegative, got {sizes}.")
+    shape = get_aval(operand).shape
+    dims = range(len(sizes), len(sizes) + len(shape))
+    return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """`x` with axes of size 1 put in front until it has `rank` axes.
+
+    >>> import pyjx as jax
+    >>> jax.lax.broadcast_to_rank(jax.numpy.ones(3), 3).shape
+    (1, 1, 3)
+    """
+    return expand_dims(x, range(rank - get_aval(_operand("broadcast_to_rank", x)).ndim))
+
+
+# -- rev -------------------------------------------------------------------------------------------
+
+
+def _rev_shape(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
+    if len(set(dimensions)) != len(dimensions):
+        raise TypeError(f"rev dimensions must be unique, got {dimensions}.")
+    if any(d < 0 for d in dimensions):
+        raise TypeError(
+            f"rev dimensions must have every element be nonnegative, got {dimensions}."
+        )
+    if any(d >= x.ndim for d in dimensions):
+        raise TypeError(
+            "rev dimensions must all be less than operand ndim, got dimensions "
+            f"{dimensions} for operand ndim {x.ndim}."
+        )
+    return x
+
+
+def _rev_batch(operands: Any, dims: Any, *, dimensions: tuple[int, ...]) -> Any:
+    return rev_p.bind(operands[0], dimensions=unbatched_dims(dims[0], dimensions)), dims[0]
+
+
+rev_p = _linear("rev", _rev_shape,
+                lambda ct, aval, *, dimensions: rev_p.bind(ct, dimensions=dimensions))
+define(rev_p, batch=_rev_batch)
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """The operand with its elements in reverse order along `dimensions`.
+
+    Raises:
+      TypeError: an axis is out of range, negative or given twice.
+
+    >>> import pyjx as jax
+    >>> jax.lax.rev(jax.numpy.arange(3), (0,)).tolist()
+    [2, 1, 0]
+    """
+    operand = _operand("rev", operand)
+    dims = tuple([operator.index(d) for d in dimensions])
+    return operand if not dims and is_array(operand) else rev_p.bind(operand, dimensions=dims)
+
+
+# -- concatenate -----------------------------------------------------------------------------------
+
+
+def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
+    first = xs[0]
+    shapes = ", ".join([str(x.shape) for x in xs]) if any(x is not first for x in xs) else None
+    if any(x.ndim != first.ndim for x in xs):
+        raise TypeError(
+            f"Cannot concatenate arrays with different numbers of dimensions: got {shapes}."
+        )
+    if not 0 <= dimension < first.ndim:
+        raise TypeError(
+            f"concatenate dimension out of bounds: dimension {dimension} for shapes "
+            f"{', '.join([str(x.shape) for x in xs])}."
+        )
+    rest = first.shape[:dimension] + first.shape[dimension + 1:]
+    if any(x.shape[:dimension] + x.shape[dimension + 1:] != rest for x in xs):
+        raise TypeError(
+            "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
+            f"being concatenated: concatenating along dimension {dimension} for shapes {shapes}."
+        )
+    check_same_dtypes("concatenate", *xs)
+    size = sum([x.shape[dimension] for x in xs])
+    return ShapedArray(_insert(rest, dimension, size), first.dtype, all_weak(xs))
+
+
+def _concatenate_transpose(ct: Any, *xs: Any, dimension: int) -> list[Any]:
+    shapes = [x.aval.shape if is_undefined_primal(x) else get_aval(x).shape for x in xs]
+    ends = np.cumsum([s[dimension] for s in shapes]).tolist()
+    return [
+        lax.slice_in_dim(ct, end - s[dimension], end, axis=dimension)
+        if is_undefined_primal(x) else None
+        for x, s, end in zip(xs, shapes, ends, strict=True)
+    ]
+
+
+def _concatenate_batch(operands: Any, dims: Any, *, dimension: int) -> Any:
+    size = batch_size(operands, dims)
+    xs = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
+    return concatenate_p.bind(*xs, dimension=dimension + 1), 0
+
+
+def _instantiated_jvp(primitive: Primitive) -> Rule:
+    """The forward rule of an operation that is linear in all its operands together."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        if all([type(t) is Zero for t in tangents]):
+            return out, Zero.of_primal(out)
+        return out, primitive.bind(*[instantiate(t) for t in tangents], **params)
+
+    return jvp
+
+
+concatenate_p = register(Primitive(
+    "concatenate", shape_rule=_concatenate_shape, transpose=_concatenate_transpose,
+    batch=_concatenate_batch, linear=True,
+))
+define(concatenate_p, jvp=_instantiated_jvp(concatenate_p))
+
+
+def concatenate(operands: Any, dimension: int) -> Any:
+    """The operands one after the other along an axis.
+
+    Args:
+      operands: a sequence of arrays of one dtype, whose shapes differ along `dimension` only.
+      dimension: an axis, counted from the front.
+
+    Raises:
+      ValueError: there are no operands.
+      TypeError: shapes or dtypes do not agree, or the axis is out of range.
+
+    >>> import pyjx as jax
+    >>> jnp = jax.numpy
+    >>> jax.lax.concatenate([jnp.arange(2), jnp.arange(3)], 0).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    xs = [_operand("concatenate", x, i) for i, x in enumerate(operands)]
+    if not xs:
+        raise ValueError("concatenate requires a non-empty sequences of arrays")
+    if len(xs) == 1 and is_array(xs[0]):
+        return xs[0]
+    return concatenate_p.bind(*xs, dimension=operator.index(dimension))
+
+
+# -- stack, unstack, split -------------------------------------------------------------------------
+
+
+def _stack_shape(*xs: ShapedArray, axis: int) -> ShapedArray:
+    first = xs[0]
+    if any(x.ndim != first.ndim for x in xs):
+        raise ValueError(
+            "Cannot stack arrays with different numbers of dimensions: got "
+            f"{', '.join([str(x.shape) for x in xs])}."
+        )
+    if any(x.shape != first.shape for x in xs):
+        raise ValueError(
+            f"Cannot stack arrays of different shapes: got {', '.join([str(x.shape) for x in xs])}."
+        )
+    check_same_dtypes("stack", *xs)
+    return ShapedArray(_insert(first.shape, axis, len(xs)), first.dtype, all_weak(xs))
+
+
+def _stack_transpose(ct: Any, *xs: Any, axis: int) -> list[Any]:
+    parts = unstack_p.bind(ct, axis=axis)
+    return [p if is_undefined_primal(x) else None for p, x in zip(parts, xs, strict=True)]
+
+
+def _stack_batch(operands: Any, dims: Any, *, axis: int) -> Any:
+    size = batch_size(operands, dims)
+    xs = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
+    return stack_p.bind(*xs, axis=axis + 1), 0
+
+
+stack_p = register(Primitive("stack", shape_rule=_stack_shape, transpose=_stack_transpose,
+                             batch=_stack_batch, linear=True))
+define(stack_p, jvp=_instantiated_jvp(stack_p))
+
+
+def stack(operands: Any, axis: int = 0) -> Any:
+    """The operands side by side along a new axis.
+
+    Args:
+      operands: a sequence of arrays of one shape and dtype.
+      axis: the new axis, as it is numbered in the result.
+
+    Raises:
+      ValueError: there are no operands, their shapes differ, or the axis is out of range.
+      TypeError: their dtypes differ.
+
+    >>> import pyjx as jax
+    >>> jax.lax.stack([jax.numpy.arange(2)] * 2, axis=1).tolist()
+    [[0, 0], [1, 1]]
+    """
+    xs = [_operand("stack", x, i) for i, x in enumerate(operands)]
+    if not xs:
+        raise ValueError("stack requires a non-empty sequences of arrays")
+    return stack_p.bind(*xs, axis=canonical_axis(axis, get_aval(xs[0]).ndim + 1))
+
+
+def _parts_jvp(primitive: Primitive) -> Rule:
+    """The forward rule of an operation that cuts its operand in parts."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        return primitive.bind(*primals, **params), primitive.bind(*tangents, **params)
+
+    return jvp
+
+
+def _unstack_shape(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
+    part = x.update(shape=x.shape[:axis] + x.shape[axis + 1:])
+    return [part] * x.shape[axis]
+
+
+def _unstack_batch(operands: Any, dims: Any, *, axis: int) -> Any:
+    parts = unstack_p.bind(moveaxis(operands[0], dims[0], 0), axis=axis + 1)
+    return parts, [0] * len(parts)
+
+
+unstack_p = register(Primitive(
+    "unstack", shape_rule=_unstack_shape, batch=_unstack_batch, multiple_results=True, linear=True,
+    transpose=lambda cts, x, *, axis: (stack_p.bind(*map(instantiate, cts), axis=axis),),
+))
+define(unstack_p, jvp=_parts_jvp(unstack_p))
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """The slices of `x` along an axis, without that axis.
+
+    Raises:
+      ValueError: the axis is out of range.
+
+    >>> import pyjx as jax
+    >>> [int(e) for e in jax.lax.unstack(jax.numpy.arange(3))]
+    [0, 1, 2]
+    """
+    x = _operand("unstack", x)
+    axis = canonical_axis(axis, get_aval(x).ndim)
+    return tuple(unstack_p.bind(x, axis=axis)) if get_aval(x).shape[axis] else ()
+
+
+def _split_shape(x: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[ShapedArray]:
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
+    if sum(sizes) != x.shape[axis]:
+        raise ValueError(
+            f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
+            f"{list(x.shape)}"
+        )
+    before, after = x.shape[:axis], x.shape[axis + 1:]
+    return [x.update(shape=(*before, n, *after)) for n in sizes]
+
+
+def _split_batch(operands: Any, dims: Any, *, sizes: tuple[int, ...], axis: int) -> Any:
+    (axis,) = unbatched_dims(dims[0], (axis,))
+    return split_p.bind(operands[0], sizes=sizes, axis=axis), [dims[0]] * len(sizes)
+
+
+split_p = register(Primitive(
+    "split", shape_rule=_split_shape, batch=_split_batch, multiple_results=True, linear=True,
+    transpose=lambda cts, x, *, sizes, axis: (concatenate(map(instantiate, cts), axis),),
+))
+define(split_p, jvp=_parts_jvp(split_p))
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> Sequence[Any]:
+    """The operand cut in parts of the given sizes along an axis.
+
+    Raises:
+      ValueError: the sizes are negative or do not add up, or the axis is out of range.
+
+    >>> import pyjx as jax
+    >>> [p.shape for p in jax.lax.split(jax.numpy.ones(5), (2, 3))]
+    [(2,), (3,)]
+    """
+    operand = _operand("split", operand)
+    return split_p.bind(operand, sizes=canonical_shape(sizes),
+                        axis=canonical_axis(axis, get_aval(operand).ndim))
+
+
+# -- tile ------------------------------------------------------------------------------------------
+
+
+def _tile_shape(x: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
+    if len(reps) != x.ndim:
+        raise TypeError(
+            "reps length must be equal to the ndim of x, got "
+            f"len(reps)={len(reps)} and x.ndim={x.ndim}."
+        )
+    if any(r < 0 for r in reps):
+        raise TypeError(f"tile reps must have every element be nonnegative, got {reps}.")
+    return x.update(shape=tuple([r * n for r, n in zip(reps, x.shape, strict=True)]))
+
+
+def _tile_transpose(ct: Any, aval: ShapedArray, *, reps: tuple[int, ...]) -> Any:
+    apart = [n for pair in zip(reps, aval.shape, strict=True) for n in pair]
+    return reduce_sum(reshape(ct, apart), range(0, len(apart), 2))
+
+
+def _tile_batch(operands: Any, dims: Any, *, reps: tuple[int, ...]) -> Any:
+    return tile_p.bind(operands[0], reps=_insert(reps, dims[0], 1)), dims[0]
+
+
+tile_p = _linear("tile", _tile_shape, _tile_transpose)
+define(tile_p, batch=_tile_batch)
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """The operand repeated `reps[i]` times along each axis i.
+
+    Raises:
+      TypeError: there is not one number for each axis, or one is negative.
+
+    >>> import pyjx as jax
+    >>> jax.lax.tile(jax.numpy.arange(2), (2,)).tolist()
+    [0, 1, 0, 1]
+    """
+    return tile_p.bind(_operand("tile", operand), reps=canonical_shape(reps))
+
+
+# -- pad -------------------------------------------------------------------------------------------
+
+PaddingConfig = tuple[tuple[int, int, int], ...]
+
+
+def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig
+               ) -> ShapedArray:
+    if x.dtype != value.dtype:
+        raise TypeError(
+            "pad operand and padding_value must be same dtype: got "
+            f"{dtypes.name(x.dtype)} and {dtypes.name(value.dtype)}."
+        )
+    if value.shape:
+        raise ValueError(f"padding_value must be a scalar; got np.shape(padding_value)="
+                         f"{value.shape}")
+    if len(padding_config) != x.ndim:
+        raise ValueError(
+            "length of padding_config must equal the number of axes of operand, got "
+            f"padding_config {padding_config} for operand shape {x.shape}"
+        )
+    if any(i < 0 for _, _, i in padding_config):
+        raise ValueError(
+            f"interior padding in padding_config must be nonnegative, got padding_config "
+            f"{padding_config}"
+        )
+    shape = tuple([low + high + n + max(n - 1, 0) * inside
+                   for n, (low, high, inside) in zip(x.shape, padding_config, strict=True)])
+    if any(n < 0 for n in shape):
+        raise ValueError(
+            f"Dimension size after padding is not at least 0, got result shape {shape}, "
+            f"for padding_config {padding_config} and operand shape {x.shape}"
+        )
+    return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
+
+
+def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> Any:
+    shape = x.aval.shape if is_undefined_primal(x) else get_aval(x).shape
+    zero = scalar_constant(0, get_aval(ct).dtype)
+    cropped = pad(ct, zero, [(-low, -high, 0) for low, high, _ in padding_config])
+    steps = [inside + 1 for _, _, inside in padding_config]
+    back = lax.slice(cropped, [0] * len(shape), get_aval(cropped).shape, steps)
+    ct_value = None
+    if is_undefined_primal(value):  # it has the rest of the cotangent
+        axes = range(len(shape))
+        ct_value = lax.sub(reduce_sum(ct, axes), reduce_sum(back, axes))
+    return back if is_undefined_primal(x) else None, ct_value
+
+
+def _pad_batch(operands: Any, dims: Any, *, padding_config: PaddingConfig) -> Any:
+    (x, value), (d, d_value) = operands, dims
+    if d_value is None:
+        return pad_p.bind(x, value, padding_config=_insert(padding_config, d, (0, 0, 0))), d
+    size = get_aval(value).shape[d_value]
+    x = at_front(x, d, size)
+    config = ((0, 0, 0), *padding_config)
+    aval = get_aval(x)
+    padded = pad(x, scalar_constant(0, aval.dtype), config)
+    shape = get_aval(padded).shape
+    inside = pad(full(aval.shape, True), np.bool_(False), config)
+    return lax.select(inside, padded, broadcast_in_dim(value, shape, (0,))), 0
+
+
+pad_p = register(Primitive("pad", shape_rule=_pad_shape, transpose=_pad_transpose,
+                           batch=_pad_batch, linear=True))
+define(pad_p, jvp=_instantiated_jvp(pad_p))
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+    """The operand with padding around and between its elements.
+
+    Args:
+      operand: an array.
+      padding_value: a scalar of the operand's dtype.
+      padding_config: for each axis how much padding comes before, after, and between any two
+        elements. Where the first two are negative, elements are removed.
+
+    Raises:
+      TypeError: the dtypes differ.
+      ValueError: `padding_value` is no scalar, or the configuration does not fit the operand.
+
+    >>> import pyjx as jax
+    >>> jax.lax.pad(jax.numpy.arange(1, 4), 0, [(1, 0, 1)]).tolist()
+    [0, 1, 0, 2, 0, 3]
+    """
+    config = []
+    for low, high, inside in padding_config:
+        config.append((operator.index(low), operator.index(high), operator.index(inside)))
+    return pad_p.bind(_operand("pad", operand), _operand("pad", padding_value, 1),
+                      padding_config=tuple(config))
+
+
+# -- bitcast_convert_type, copy --------------------------------------------------------------------
+
+
+def _bitcast_shape(x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
+    old = x.dtype
+    if old != new_dtype and (old == np.bool_ or new_dtype == np.bool_ or (
+        dtypes.issubdtype(old, np.complexfloating)
+        != dtypes.issubdtype(new_dtype, np.complexfloating)
+    )):
+        raise TypeError(
+            "lax.bitcast_convert_type does not support bool or complex values unless the operand "
+            f"and destination types match. Got operand dtype={dtypes.name(old)}, "
+            f"new_dtype={dtypes.name(new_dtype)}. Consider using the arr.view() method instead."
+        )
+    old_bits, new_bits = dtypes.bit_width(old), dtypes.bit_width(new_dtype)
+    if old_bits == new_bits:
+        shape = x.shape
+    elif old_bits > new_bits:
+        shape = (*x.shape, old_bits // new_bits)
+    elif x.shape and x.shape[-1] * old_bits == new_bits:
+        shape = x.shape[:-1]
+    else:
+        last = x.shape[-1] if x.shape else 1
+        raise ValueError(
+            f"Attempting to convert array of shape {x.shape} from {dtypes.name(old)} of size "
+            f"{old_bits} bits to {dtypes.name(new_dtype)} of size {new_bits}, bits but "
+            f"{last} * {old_bits} != {new_bits}"
+        )
+    return ShapedArray(shape, new_dtype)
+
+
+def _bitcast_batch(operands: Any, dims: Any, *, new_dtype: Any) -> Any:
+    x = moveaxis(operands[0], dims[0], 0)
+    return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
+
+
+bitcast_convert_type_p = register(Primitive(
+    "bitcast_convert_type", shape_rule=_bitcast_shape, batch=_bitcast_batch,
+))
+define(bitcast_convert_type_p, jvp=jvp_zero(bitcast_convert_type_p))
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The operand's bits read as another dtype.
+
+    Where the new dtype is narrower by a factor of k, the result has a new last axis of size k;
+    where it is wider, the operand's last axis is of that size and is left out.
+
+    Raises:
+      TypeError: one dtype is bool, or complex, and the other is not.
+      ValueError: the size of the last axis does not fit.
+
+    >>> import pyjx as jax
+    >>> hex(jax.lax.bitcast_convert_type(jax.numpy.float32(1.0), "uint32"))
+    '0x3f800000'
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
+    return bitcast_convert_type_p.bind(_operand("bitcast_convert_type", operand), new_dtype=dtype)
+
+
+copy_p = _linear("copy", lambda x: x, lambda ct, aval: ct)
+define(copy_p, batch=lambda operands, dims: (copy_p.bind(*operands), dims[0]))
+
+
+def copy(x: Any) -> Any:
+    """`x` in memory of its own."""
+    return copy_p.bind(_operand("copy", x))
+
+
+# -- iota and what is made of it -------------------------------------------------------------------
+
+
+def _iota_shape(*, dtype: Any, shape: tuple[int, ...], dimension: int, sharding: Any = None
+                ) -> ShapedArray:
+    if not dtypes.issubdtype(dtype, np.number):
+        raise TypeError(
+            f"iota does not accept dtype {dtypes.name(dtype)}. Accepted dtypes are subtypes of "
+            "integer, floating, complexfloating."
+        )
+    if any(n < 0 for n in shape):
+        raise TypeError(f"iota shape must have every element be nonnegative, got {shape}.")
+    if not 0 <= dimension < len(shape):
+        raise ValueError(
+            f"iota dimension must be between 0 and len(shape), got dimension={dimension} "
+            f"for shape={shape}"
+        )
+    return ShapedArray(shape, dtype)
+
+
+iota_p = register(Primitive("iota", shape_rule=_iota_shape))
+define(iota_p, jvp=jvp_zero(iota_p), batch=lambda operands, dims, **params: (
+    iota_p.bind(**params), None))  # it has no operands, so nothing is ever batched
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """0, 1, ..., size - 1.
+
+    Raises:
+      TypeError: the dtype is not one of numbers, or the size is negative or no integer.
+
+    >>> import pyjx as jax
+    >>> jax.lax.iota(float, 3).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
+    """An array whose elements are their own positions along an axis.
+
+    Raises:
+      TypeError: the dtype is not one of numbers, or a size is negative.
+      ValueError: the axis is out of range.
+
+    >>> import pyjx as jax
+    >>> jax.lax.broadcasted_iota(int, (2, 2), 0).tolist()
+    [[0, 0], [1, 1]]
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "iota")
+    return iota_p.bind(dtype=dtype, shape=canonical_shape(shape),
+                       dimension=operator.index(dimension), sharding=out_sharding)
+
+
+def _compared(compare: Rule, dtype: Any, shape: Sequence[int], offset: Any) -> Any:
+    rows = broadcasted_iota(np.int32, shape, 0)
+    columns = broadcasted_iota(np.int32, shape, 1)
+    if type(offset) is not int or offset:
+        rows = lax.add(rows, lax.convert_element_type(offset, np.int32))
+    return lax.convert_element_type(compare(rows, columns), dtype)
+
+
+def eye(dtype: Any, shape: Sequence[int], offset: Any = 0) -> Any:
+    """A matrix with ones on the diagonal that is `offset` above the main one.
+
+    >>> eye(int, (2, 3), 1).tolist()
+    [[0, 1, 0], [0, 0, 1]]
+    """
+    return _compared(lax.eq, dtype, shape, offset)
+
+
+def tri(dtype: Any, shape: Sequence[int], offset: Any = 0) -> Any:
+    """A matrix with ones on and below the diagonal that is `offset` above the main one.
+
+    >>> tri(int, (2, 3)).tolist()
+    [[1, 0, 0], [1, 1, 0]]
+    """
+    return _compared(lax.ge, dtype, shape, offset)
+
+
+def delta(dtype: Any, shape: Sequence[int], axes: Sequence[int]) -> Any:
+    """Ones where the positions along all the given axes agree, else zeros.
+
+    >>> delta(int, (2, 2), (0, 1)).tolist()
+    [[1, 0], [0, 1]]
+    """
+    small = [shape[a] for a in axes]
+    iotas = [broadcasted_iota(np.uint32, small, i) for i in range(len(small))]
+    equal = [lax.eq(a, b) for a, b in zip(iotas, iotas[1:], strict=False)]
+    both = equal[0]
+    for e in equal[1:]:
+        both = lax.bitwise_and(both, e)
+    return broadcast_in_dim(lax.convert_element_type(both, dtype), shape, axes)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+    """An array filled with one value.
+
+    Args:
+      shape: the shape of the result.
+      fill_value: a scalar.
+      dtype: the dtype of the result; that of `fill_value` by default.
+      sharding: how the result is spread over devices.
+
+    Raises:
+      TypeError: `fill_value` is not a scalar.
+
+    >>> import pyjx as jax
+    >>> jax.lax.full((2,), 7).tolist()
+    [7, 7]
+    """
+    shape = canonical_shape(shape)
+    fill_value = _operand("full", fill_value, 1)
+    aval = get_aval(fill_value)
+    if aval.shape:
+        raise TypeError(
+            f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}."
+        )
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "full")
+        if is_scalar_constant(fill_value) and not dtypes.is_extended(dtype):
+            fill_value = np.asarray(fill_value).astype(dtype)[()]
+        elif aval.dtype != dtype or aval.weak_type:
+            fill_value = lax.convert_element_type(fill_value, dtype)
+    out = broadcast_in_dim(fill_value, shape, ())
+    if sharding is None:
+        return out
+    from pyjx.runtime.device_put import device_put
+
+    return device_put(out, sharding)
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None,
+              sharding: Any = None) -> Any:
+    """An array filled with one value, of the shape and dtype of `x` where they are not given.
+
+    Raises:
+      TypeError: `fill_value` is not a scalar.
+
+    >>> import pyjx as jax
+    >>> jax.lax.full_like(jax.numpy.arange(3), 7).tolist()
+    [7, 7, 7]
+    """
+    aval = get_aval(_operand("full_like", x))
+    shape = aval.shape if shape is None else canonical_shape(shape)
+    if dtype is None and aval.weak_type:
+        value = lax.convert_element_type(fill_value, aval.dtype)
+        return full(shape, lax.weak(value), sharding=sharding)
+    return full(shape, fill_value, aval.dtype if dtype is None else dtype, sharding=sharding)
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array whose elements are of no interest yet: zeros.
+
+    >>> import pyjx as jax
+    >>> jax.lax.empty((2,), float).shape
+    (2,)
+    """
+    return full(shape, 0, dtype, sharding=out_sharding)

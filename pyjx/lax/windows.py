@@ -1,0 +1,484 @@
+"""Reductions over sliding windows, and the scatter that is their reverse."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax, tree_util
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounds import greatest, least
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.primitive import Primitive, register
+from pyjx.lax.common import as_dtype
+from pyjx.lax.reductions import known_value, pointwise, trace_reducer
+from pyjx.transforms.jvp import jvp_flat
+from pyjx.transforms.rules import define, jvp_by_operand, jvp_linear
+from pyjx.transforms.structural import (
+    Zero,
+    at_front,
+    is_undefined_primal,
+    moveaxis,
+    scalar_constant,
+    zeros_like,
+)
+from pyjx.transforms.vmap import batch_flat
+
+__all__ = [
+    "padtype_to_pads", "reduce_window", "reduce_window_max_p", "reduce_window_min_p",
+    "reduce_window_p", "reduce_window_shape_tuple", "reduce_window_sum_p",
+    "select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p",
+]
+
+Ints = tuple[int, ...]
+Padding = tuple[tuple[int, int], ...]
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+
+def dilated(n: int, dilation: int) -> int:
+    """The size of an axis with `dilation - 1` holes between its elements."""
+    return 0 if n == 0 else (n - 1) * dilation + 1
+
+
+def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
+                    window_strides: Sequence[int], padding: Any) -> list[tuple[int, int]]:
+    """Low and high padding of each axis for one of the named kinds of padding.
+
+    Args:
+      in_shape: the sizes of the axes.
+      window_shape: the sizes of the window, holes of its dilation included.
+      window_strides: the step between windows.
+      padding: `'VALID'` (none), `'SAME'` (as many windows as elements, divided by the stride; an
+        odd padding is larger at the end) or `'SAME_LOWER'` (larger at the beginning).
+
+    Raises:
+      RuntimeError: `padding` is something else.
+
+    >>> padtype_to_pads((5,), (2,), (1,), "SAME")
+    [(0, 1)]
+    """
+    name = padding if isinstance(padding, str) else getattr(padding, "name", padding)
+    kind = name.upper() if isinstance(name, str) else name
+    if kind == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if kind not in ("SAME", "SAME_LOWER"):
+        raise RuntimeError("Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', "
+                           f"got {padding}.")
+    pads = []
+    for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        total = max((-(-n // stride) - 1) * stride + window - n, 0)
+        small, large = total // 2, total - total // 2
+        pads.append((small, large) if kind == "SAME" else (large, small))
+    return pads
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int], window_dimensions: Sequence[int], window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]], base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """The number of windows along each axis.
+
+    >>> reduce_window_shape_tuple((4, 6), (2, 2), (2, 1), ((0, 0), (1, 0)))
+    (2, 6)
+    """
+    ones = (1,) * len(operand_shape)
+    shape = []
+    for n, window, stride, (low, high), base, hole in zip(
+        operand_shape, window_dimensions, window_strides, padding, base_dilation or ones,
+        window_dilation or ones, strict=True,
+    ):
+        room = dilated(n, base) + low + high - dilated(window, hole)
+        shape.append(max(room // stride + 1, 0))
+    return tuple(shape)
+
+
+def _check_windows(name: str, x: ShapedArray, window_dimensions: Ints, window_strides: Ints,
+                   padding: Padding, base_dilation: Ints | None = None,
+                   window_dilation: Ints | None = None) -> None:
+    if len(window_dimensions) != x.ndim:
+        raise TypeError(f"{name} got the wrong number of window_dimensions for operand: got "
+                        f"operand shape {x.shape} with window_dimensions {window_dimensions}.")
+    for what, values in (("window_strides", window_strides), ("padding", padding),
+                         ("base_dilation", base_dilation), ("window_dilation", window_dilation)):
+        if values is not None and len(values) != x.ndim:
+            raise TypeError(f"{name} got inconsistent {what} and window_dimensions: got {what} "
+                            f"{values} and window_dimensions {window_dimensions}.")
+    for what, sizes in (("window_dimensions", window_dimensions),
+                        ("window_strides", window_strides)):
+        if any(n <= 0 for n in sizes):
+            raise TypeError(
+                f"{name} {what} must have every element be strictly positive, got {sizes}."
+            )
+    for dilation in (base_dilation, window_dilation):
+        if dilation is not None and any(d <= 0 for d in dilation):
+            raise TypeError(f"All dilations must be positive, got {dilation}.")
+
+
+def _windows_shape(name: str) -> Callable[..., ShapedArray]:
+    def shape_rule(x: ShapedArray, *, window_dimensions: Ints, window_strides: Ints,
+                   padding: Padding, base_dilation: Ints, window_dilation: Ints) -> ShapedArray:
+        _check_windows(name, x, window_dimensions, window_strides, padding, base_dilation,
+                       window_dilation)
+        shape = reduce_window_shape_tuple(x.shape, window_dimensions, window_strides, padding,
+                                          base_dilation, window_dilation)
+        return ShapedArray(shape, x.dtype, x.weak_type)
+
+    return shape_rule
+
+
+def _window_params(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of windows with a batch axis in front, along which windows are of size 1."""
+    wide = dict(params)
+    for key in ("window_dimensions", "window_strides", "base_dilation", "window_dilation"):
+        if key in params:
+            wide[key] = (1, *params[key])
+    wide["padding"] = ((0, 0), *params["padding"])
+    return wide
+
+
+def _windows_batch(primitive: Primitive) -> Callable[..., Any]:
+    def batch(operands: Any, dims: Any, **params: Any) -> Any:
+        size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True)
+                    if d is not None)
+        moved = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
+        return primitive.bind(*moved, **_window_params(params)), 0
+
+    return batch
+
+
+# -- windows one element at a time -----------------------------------------------------------------
+
+
+def _elements(x: Any, init: Any, *, window_dimensions: Ints, window_strides: Ints,
+              padding: Padding, base_dilation: Ints, window_dilation: Ints) -> list[Any]:
+    """For each place in the window, the elements that stand there, an array with one a window."""
+    aval = get_aval(x)
+    counts = reduce_window_shape_tuple(aval.shape, window_dimensions, window_strides, padding,
+                                       base_dilation, window_dilation)
+    if 0 in counts:
+        return [lax.full(counts, 0, aval.dtype)] * int(np.prod(window_dimensions))
+    padded = lax.pad(x, init, [(low, high, d - 1)
+                               for (low, high), d in zip(padding, base_dilation, strict=True)])
+    out = []
+    for place in itertools.product(*map(range, window_dimensions)):
+        start = [i * d for i, d in zip(place, window_dilation, strict=True)]
+        limit = [i + (n - 1) * s + 1
+                 for i, n, s in zip(start, counts, window_strides, strict=True)]
+        out.append(lax.slice(padded, start, limit, window_strides))
+    return out
+
+
+# -- reduce_window_sum, reduce_window_max, reduce_window_min ---------------------------------------
+
+reduce_window_sum_p = register(Primitive(
+    "reduce_window_sum", shape_rule=_windows_shape("reduce_window_sum"), linear=True))
+reduce_window_max_p = register(Primitive(
+    "reduce_window_max", shape_rule=_windows_shape("reduce_window_max")))
+reduce_window_min_p = register(Primitive(
+    "reduce_window_min", shape_rule=_windows_shape("reduce_window_min")))
+for _p in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):
+    define(_p, batch=_windows_batch(_p))
+
+
+def _window_sum_transpose(ct: Any, x: Any, *, window_dimensions: Ints, window_strides: Ints,
+                          padding: Padding, base_dilation: Ints, window_dilation: Ints) -> Any:
+    # An element is in those windows that start up to one window before it: the sum of their
+    # cotangents is a sum over windows of the cotangents, which lie `window_strides` apart.
+    shape = x.aval.shape
+    if 0 in shape or 0 in ct.shape:
+        return (zeros_like_aval(x.aval),)
+    config = []
+    for n, window, hole, stride, base, (low, _), windows in zip(
+        shape, window_dimensions, window_dilation, window_strides, base_dilation, padding,
+        ct.shape, strict=True,
+    ):
+        reach = dilated(window, hole) - 1
+        before = reach - low
+        after = dilated(n, base) + low - dilated(windows, stride)
+        config.append((before, after, stride - 1))
+    spread = lax.pad(ct, scalar_constant(0, x.aval.dtype), config)
+    ones = (1,) * len(shape)
+    return (reduce_window_sum_p.bind(
+        spread, window_dimensions=window_dimensions, window_strides=base_dilation,
+        padding=((0, 0),) * len(shape), base_dilation=ones, window_dilation=window_dilation,
+    ),)
+
+
+def zeros_like_aval(aval: ShapedArray) -> Any:
+    return lax.full(aval.shape, 0, aval.dtype)
+
+
+define(reduce_window_sum_p, jvp=jvp_linear(reduce_window_sum_p), transpose=_window_sum_transpose)
+
+
+def _choice_jvp(primitive: Primitive, select: str, identity: Callable[[Any], Any]) -> Any:
+    """The tangent of an extremum is that of the first element in the window that attains it."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        (x,), (g,) = primals, tangents
+        out = primitive.bind(x, **params)
+        prefer = getattr(lax, f"{select}_p")
+        if all(d == 1 for d in (*params["base_dilation"], *params["window_dilation"])):
+            return out, select_and_gather_add_p.bind(g, x, select_prim=prefer, **params)
+        values = _elements(x, scalar_constant(identity(x.dtype), x.dtype), **params)
+        best, tangent = values[0], None
+        for value, t in zip(values, _elements(g, scalar_constant(0, g.dtype), **params),
+                            strict=True):
+            if tangent is None:
+                tangent = t
+                continue
+            stays = prefer.bind(best, value)
+            best, tangent = lax.select(stays, best, value), lax.select(stays, tangent, t)
+        return out, tangent
+
+    return jvp
+
+
+define(reduce_window_max_p, jvp=_choice_jvp(reduce_window_max_p, "ge", least))
+define(reduce_window_min_p, jvp=_choice_jvp(reduce_window_min_p, "le", greatest))
+
+
+# -- select_and_gather_add, select_and_scatter_add -------------------------------------------------
+
+
+def _gather_shape(tangents: ShapedArray, x: ShapedArray, *, select_prim: Any,
+                  window_dimensions: Ints, window_strides: Ints, padding: Padding,
+                  base_dilation: Ints, window_dilation: Ints) -> ShapedArray:
+    if tangents.shape != x.shape:
+        raise TypeError("select_and_gather_add tangents and operand shapes must match, "
+                        f"got {tangents.shape} and {x.shape}.")
+    return _windows_shape("select_and_gather_add")(
+        tangents, window_dimensions=window_dimensions, window_strides=window_strides,
+        padding=padding, base_dilation=base_dilation, window_dilation=window_dilation)
+
+
+def _gather_transpose(ct: Any, tangents: Any, x: Any, *, select_prim: Any, window_dimensions: Ints,
+                      window_strides: Ints, padding: Padding, base_dilation: Ints,
+                      window_dilation: Ints) -> Any:
+    assert is_undefined_primal(tangents)
+    return select_and_scatter_add_p.bind(
+        ct, x, select_prim=select_prim, window_dimensions=window_dimensions,
+        window_strides=window_strides, padding=padding,
+    ), None
+
+
+# For each window, the element of the first operand at the place where the second one is extreme.
+select_and_gather_add_p = register(Primitive(
+    "select_and_gather_add", shape_rule=_gather_shape, transpose=_gather_transpose, linear=True))
+
+
+def _linear_in_first(primitive: Primitive) -> Any:
+    return jvp_by_operand(primitive, lambda g, _, x, **params: primitive.bind(g, x, **params),
+                          None)
+
+
+define(select_and_gather_add_p, jvp=_linear_in_first(select_and_gather_add_p),
+       batch=_windows_batch(select_and_gather_add_p))
+
+
+def _scatter_shape(source: ShapedArray, x: ShapedArray, *, select_prim: Any,
+                   window_dimensions: Ints, window_strides: Ints, padding: Padding) -> ShapedArray:
+    _check_windows("select_and_scatter_add", x, window_dimensions, window_strides, padding)
+    counts = reduce_window_shape_tuple(x.shape, window_dimensions, window_strides, padding)
+    if source.shape != counts:
+        raise TypeError("select_and_scatter_add source must have one element a window: expected "
+                        f"shape {counts}, got {source.shape}.")
+    return ShapedArray(x.shape, source.dtype)
+
+
+def _scatter_transpose(ct: Any, source: Any, x: Any, *, select_prim: Any, window_dimensions: Ints,
+                       window_strides: Ints, padding: Padding) -> Any:
+    assert is_undefined_primal(source)
+    ones = (1,) * len(window_dimensions)
+    return select_and_gather_add_p.bind(
+        ct, x, select_prim=select_prim, window_dimensions=window_dimensions,
+        window_strides=window_strides, padding=padding, base_dilation=ones, window_dilation=ones,
+    ), None
+
+
+# Each element of the first operand is added where the second one is extreme in its window.
+select_and_scatter_add_p = register(Primitive(
+    "select_and_scatter_add", shape_rule=_scatter_shape, transpose=_scatter_transpose,
+    linear=True))
+define(select_and_scatter_add_p, jvp=_linear_in_first(select_and_scatter_add_p),
+       batch=_windows_batch(select_and_scatter_add_p))
+
+
+# -- select_and_scatter: with any functions --------------------------------------------------------
+
+
+def _select_and_scatter_shape(x: ShapedArray, source: ShapedArray, init: ShapedArray, *,
+                              select_jaxpr: ClosedJaxpr, select_consts: tuple[Any, ...],
+                              scatter_jaxpr: ClosedJaxpr, scatter_consts: tuple[Any, ...],
+                              window_dimensions: Ints, window_strides: Ints, padding: Padding
+                              ) -> ShapedArray:
+    _scatter_shape(source, x, select_prim=None, window_dimensions=window_dimensions,
+                   window_strides=window_strides, padding=padding)
+    if init.shape:
+        raise TypeError(f"select_and_scatter init_value must be a scalar, got {init}.")
+    return ShapedArray(x.shape, x.dtype, x.weak_type)
+
+
+def _select_and_scatter_batch(operands: Any, dims: Any, **params: Any) -> Any:
+    x, source, init = operands
+    if dims[2] is not None:
+        raise NotImplementedError("select_and_scatter: a batched init_value")
+    size = next(get_aval(v).shape[d] for v, d in zip(operands, dims, strict=True)
+                if d is not None)
+    return select_and_scatter_p.bind(
+        at_front(x, dims[0], size), at_front(source, dims[1], size), init,
+        **_window_params(params)), 0
+
+
+select_and_scatter_p = register(Primitive(
+    "select_and_scatter", shape_rule=_select_and_scatter_shape, batch=_select_and_scatter_batch))
+
+
+# -- reduce_window: any monoid ---------------------------------------------------------------------
+
+
+def _reduce_window_shape(*avals: ShapedArray, jaxpr: ClosedJaxpr, consts: tuple[Any, ...],
+                         **params: Any) -> list[ShapedArray]:
+    operands, inits = avals[:len(avals) // 2], avals[len(avals) // 2:]
+    if any(a.shape for a in inits):
+        raise TypeError("reduce_window expected init_values to be scalars but init_values have "
+                        f"shapes {[a.shape for a in inits]}.")
+    if any(a.shape != operands[0].shape for a in operands):
+        raise TypeError("All input arrays to reduce_window must have the same shape, "
+                        f"got {[a.shape for a in operands]}.")
+    if [a.dtype for a in operands] != [a.dtype for a in inits]:
+        raise TypeError(
+            "reduce_window got inconsistent dtypes for operands and init_values: got operand "
+            f"dtypes {[a.dtype for a in operands]} and init_value dtypes "
+            f"{[a.dtype for a in inits]}."
+        )
+    shape = _windows_shape("reduce_window")(operands[0], **params).shape
+    return [ShapedArray(shape, a.dtype) for a in operands]
+
+
+def _fold_elements(jaxpr: ClosedJaxpr, args: Sequence[Any], **params: Any) -> list[Any]:
+    """`reduce_window` as one step for each place in the window: for derivatives."""
+    n = len(args) // 2
+    columns = [_elements(x, v, **params) for x, v in zip(args[:n], args[n:], strict=True)]
+    shape = get_aval(columns[0][0]).shape
+    total = [lax.broadcast(v, shape) for v in args[n:]]
+    for row in zip(*columns, strict=True):
+        total = pointwise(jaxpr, [*total, *row])
+    return total
+
+
+def _reduce_window_jvp(primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, consts: Any,
+                       **params: Any) -> Any:
+    return jvp_flat(lambda *args: _fold_elements(jaxpr, args, **params), primals, tangents)
+
+
+def _reduce_window_batch(operands: Any, dims: Any, *, jaxpr: ClosedJaxpr, consts: Any,
+                         **params: Any) -> Any:
+    n = len(operands) // 2
+    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+    if any(d is not None for d in dims[n:]):
+        return batch_flat(lambda *args: _fold_elements(jaxpr, args, **params), operands, dims, size)
+    xs = [at_front(x, d, size) for x, d in zip(operands[:n], dims[:n], strict=True)]
+    outs = reduce_window_p.bind(*xs, *operands[n:], jaxpr=jaxpr, consts=consts,
+                                **_window_params(params))
+    return outs, [0] * n
+
+
+reduce_window_p = register(Primitive(
+    "reduce_window", shape_rule=_reduce_window_shape, jvp=_reduce_window_jvp,
+    batch=_reduce_window_batch, multiple_results=True))
+
+
+def _window_monoid(computation: Any, operand: Any, init: Any) -> Primitive | None:
+    """The primitive for a function and its identity, if there is one."""
+    value = known_value(init)
+    dtype = get_aval(operand).dtype
+    if value is None or dtype == np.bool_:
+        return None
+    if computation is lax.add and value == 0:
+        return reduce_window_sum_p
+    if not dtypes.issubdtype(dtype, np.complexfloating):
+        if computation is lax.max and value == least(dtype):
+            return reduce_window_max_p
+        if computation is lax.min and value == greatest(dtype):
+            return reduce_window_min_p
+    return None
+
+
+def reduce_window(
+    operand: Any, init_value: Any, computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """Combine the elements of each position of a sliding window with a function.
+
+    Args:
+      operand: an array, or a tree of arrays of one shape.
+      init_value: a scalar for each, the identity of `computation`; also stands for the padding.
+      computation: `(accumulated, element) -> accumulated`, on scalars or trees of them.
+      window_dimensions: the size of the window along each axis.
+      window_strides: the step of the window along each axis; 1 by default.
+      padding: `'VALID'`, `'SAME'`, `'SAME_LOWER'` or a pair (low, high) for each axis.
+      base_dilation: the distance at which the operand's elements are laid out; 1 by default.
+      window_dilation: the distance between the elements of a window; 1 by default.
+
+    Returns:
+      The operand's tree, of arrays with one element for each position of the window.
+
+    Raises:
+      TypeError: one of the arguments does not fit the operand's rank, is not positive, or the
+        dtypes of operands and initial values differ.
+      ValueError: `operand` and `init_value` differ in structure.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.array([3., 1., 2., 5.])
+    >>> jax.lax.reduce_window(x, 0., jax.lax.add, (2,), (2,)).tolist()
+    [4.0, 7.0]
+    """
+    flat, tree = tree_util.tree_flatten(operand)
+    inits, init_tree = tree_util.tree_flatten(init_value)
+    if tree != init_tree:
+        raise ValueError("Operands must have the same tree structure as init_values: "
+                         f"{tree} vs. {init_tree}")
+    if not flat:
+        raise ValueError("reduce_window must have at least one operand.")
+    avals = [get_aval(x) for x in flat]
+    inits = [as_dtype(v, a.dtype) for v, a in zip(inits, avals, strict=True)]
+    params = _canonical_windows(avals[0], window_dimensions, window_strides, padding,
+                                base_dilation, window_dilation)
+    if len(flat) == 1 and get_aval(inits[0]).dtype == avals[0].dtype:
+        primitive = _window_monoid(computation, flat[0], inits[0])
+        if primitive is not None:
+            return tree_util.tree_unflatten(tree, [primitive.bind(flat[0], **params)])
+    jaxpr = trace_reducer("reduce_window", computation, avals, tree)
+    outs = reduce_window_p.bind(*flat, *inits, jaxpr=jaxpr, consts=(), **params)
+    return tree_util.tree_unflatten(tree, outs)
+
+
+def _canonical_windows(aval: ShapedArray, window_dimensions: Sequence[int],
+                       window_strides: Sequence[int] | None, padding: Any,
+                       base_dilation: Sequence[int] | None, window_dilation: Sequence[int] | None
+                       ) -> dict[str, Any]:
+    """The primitive's parameters, checked, with the defaults filled in."""
+    window = tuple(window_dimensions)
+    ones = (1,) * len(window)
+    strides = ones if window_strides is None else tuple(window_strides)
+    base = ones if base_dilation is None else tuple(base_dilation)
+    holes = ones if window_dilation is None else tuple(window_dilation)
+    explicit = not isinstance(padding, str)
+    pads = tuple([(int(low), int(high)) for low, high in padding]) if explicit else None
+    _check_windows("reduce_window", aval, window, strides, ((0, 0),) * len(window)
+                   if pads is None else pads, base, holes)
+    if pads is None:
+        reach = [dilated(n, d) for n, d in zip(window, holes, strict=True)]
+        pads = tuple(padtype_to_pads(aval.shape, reach, strides, padding))
+    return dict(window_dimensions=window, window_strides=strides, padding=pads,
+                base_dilation=base, window_dilation=holes)

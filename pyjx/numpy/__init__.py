@@ -1,0 +1,54 @@
+"""NumPy's functions for arrays on any device. Names load their module when they are first used."""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+# Public names by module; `public=name` exports a name under another one.
+FAMILIES: dict[str, str] = {
+    "numpy": (
+        "character complexfloating dtype e euler_gamma "
+        "flexible floating generic get_printoptions inexact inf integer iterable nan newaxis "
+        "number object_ pi printoptions set_printoptions signedinteger unsignedinteger"
+    ),
+    "numpy.exceptions": "ComplexWarning",
+    "pyjx.core.dtypes": "finfo iinfo",
+    "pyjx.runtime.array": "ndarray=Array",
+    "pyjx.numpy.types": (
+        "can_cast isdtype isscalar issubdtype ndim promote_types result_type shape size"
+    ),
+    "pyjx.numpy.scalar_types": (
+        "bfloat16 bool bool_ cdouble complex128 complex64 complex_ csingle double float16 float32 "
+        "float4_e2m1fn float64 float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 "
+        "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
+        "float8_e8m0fnu float_ int1 int16 int2 int32 int4 int64 int8 int_ single uint uint1 uint16 "
+        "uint2 uint32 uint4 uint64 uint8"
+    ),
+    "pyjx.numpy.ufuncs": (
+        "abs absolute acos acosh add angle arccos arccosh arcsin arcsinh arctan arctanh around "
+        "asin asinh atan atanh bitwise_and bitwise_count bitwise_invert bitwise_left_shift "
+        "bitwise_not bitwise_or bitwise_right_shift bitwise_xor cbrt ceil clip conj conjugate cos "
+        "cosh deg2rad degrees divide divmod equal exp exp2 expm1 fabs float_power floor "
+        "floor_divide fmax fmin fmod greater greater_equal imag invert iscomplex iscomplexobj "
+        "isfinite isinf isnan isneginf isposinf isreal isrealobj left_shift less less_equal log "
+        "log10 log1p log2 logical_and logical_not logical_or logical_xor maximum minimum mod "
+        "multiply negative not_equal positive pow power rad2deg radians real reciprocal remainder "
+        "right_shift rint round sign sin sinh sqrt square subtract tan tanh true_divide trunc where"
+    ),
+    "pyjx.numpy.floating": (
+        "allclose arctan2 array_equal array_equiv atan2 copysign frexp gcd heaviside hypot i0 "
+        "isclose lcm ldexp logaddexp logaddexp2 modf nan_to_num nextafter signbit sinc spacing"
+    ),
+    "pyjx.numpy.creation": (
+        "arange array asarray astype copy empty empty_like from_dlpack frombuffer fromfunction "
+        "full full_like geomspace linspace logspace ones ones_like zeros zeros_like"
+    ),
+    "pyjx.numpy.grids": (
+        "c_ diag diag_indices diag_indices_from diagflat diagonal eye identity index_exp indices "
+        "ix_ mask_indices meshgrid mgrid ogrid r_ s_ tri tril tril_indices tril_indices_from triu "
+        "triu_indices triu_indices_from"
+    ),
+    "pyjx.numpy.indexing": "put_along_axis take take_along_axis",
+}
+
+__getattr__, __dir__ = attach(__name__, FAMILIES)

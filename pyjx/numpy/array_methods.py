@@ -1,0 +1,462 @@
+"""Operators and NumPy-like methods of arrays and tracers.
+
+An operator of an array is a C++ callable that returns NotImplemented beside objects that are no
+arrays; the same operator of a tracer is its Python body. Methods that are functions of this
+package are looked up when they are first used, and then stay as attributes of the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax as ops
+from pyjx.core import dtypes
+from pyjx.core.avals import aval_makers
+from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.numpy import creation, indexing, ufuncs
+from pyjx.numpy.dispatch import array_function
+from pyjx.numpy.promotion import is_arraylike
+from pyjx.runtime.array import Array, ArrayImpl
+from pyjx.transforms.structural import transpose
+
+_Body = Callable[..., Any]
+
+
+def _numpy() -> Any:
+    from pyjx import numpy as jnp
+
+    return jnp
+
+
+# -- operators -------------------------------------------------------------------------------------
+
+
+def _body(name: str, function: _Body, reflected: bool) -> _Body:
+    def operator(self: Any, other: Any) -> Any:
+        if type(other) not in aval_makers and not isinstance(other, Tracer) and not (
+                is_arraylike(other)):
+            return NotImplemented
+        return function(other, self) if reflected else function(self, other)
+
+    operator.__name__ = name
+    operator.__qualname__ = f"Array.{name}"
+    return operator
+
+
+def _matmul(x: Any, y: Any) -> Any:
+    return _numpy().matmul(x, y)
+
+
+_BINARY: dict[str, _Body] = {
+    "add": ufuncs.add.__wrapped__,
+    "sub": ufuncs.subtract.__wrapped__,
+    "mul": ufuncs.multiply.__wrapped__,
+    "truediv": ufuncs.true_divide.__wrapped__,
+    "floordiv": ufuncs.floor_divide.__wrapped__,
+    "mod": ufuncs.remainder.__wrapped__,
+    "divmod": ufuncs.divmod.__wrapped__,
+    "matmul": _matmul,
+    "and": ufuncs.bitwise_and.__wrapped__,
+    "or": ufuncs.bitwise_or.__wrapped__,
+    "xor": ufuncs.bitwise_xor.__wrapped__,
+    "lshift": ufuncs.left_shift.__wrapped__,
+    "rshift": ufuncs.right_shift.__wrapped__,
+}
+
+_COMPARISONS: dict[str, _Body] = {
+    "eq": ufuncs.equal.__wrapped__,
+    "ne": ufuncs.not_equal.__wrapped__,
+    "lt": ufuncs.less.__wrapped__,
+    "le": ufuncs.less_equal.__wrapped__,
+    "gt": ufuncs.greater.__wrapped__,
+    "ge": ufuncs.greater_equal.__wrapped__,
+}
+
+_UNARY: dict[str, Any] = {
+    "neg": ufuncs.negative,
+    "abs": ufuncs.absolute,
+    "invert": ufuncs.invert,
+}
+
+
+def _install_operators() -> None:
+    bodies = []
+    for name, function in _BINARY.items():
+        bodies.append(_body(f"__{name}__", function, False))
+        bodies.append(_body(f"__r{name}__", function, True))
+    for name, function in _COMPARISONS.items():
+        bodies.append(_body(f"__{name}__", function, False))
+    for body in bodies:
+        setattr(Tracer, body.__name__, body)
+        setattr(ArrayImpl, body.__name__, array_function(body))
+    # An exponent that is a Python int is part of the program, so these are no C++ callables.
+    for body in (_body("__pow__", ufuncs.power, False), _body("__rpow__", ufuncs.power, True)):
+        setattr(Tracer, body.__name__, body)
+        setattr(ArrayImpl, body.__name__, body)
+    for name, function in _UNARY.items():
+        setattr(ArrayImpl, f"__{name}__", function)
+        setattr(Tracer, f"__{name}__", function.__wrapped__)
+    # Classes that define __eq__ lose their hash.
+    ArrayImpl.__hash__ = None  # type: ignore[assignment]
+
+
+# -- indexing --------------------------------------------------------------------------------------
+
+
+_rows: list[Any] = []  # the programs of `x[i]` for an integer, by rank
+
+
+def _row_program(rank: int) -> Any:
+    while len(_rows) <= rank:
+        pattern = (indexing.INTEGER, *[indexing.FULL] * (len(_rows) - 1))
+        _rows.append(indexing.reader(pattern))
+    return _rows[rank]
+
+
+def _array_getitem(self: Any, index: Any, /) -> Any:
+    if type(index) is int and state.dynamic is eager_trace:
+        shape = self.aval.shape
+        if shape:
+            n = shape[0]
+            if index < 0:
+                index += n
+            if 0 <= index < n and n < 2147483648:
+                try:
+                    return _rows[len(shape)](self, index)
+                except IndexError:
+                    return _row_program(len(shape))(self, index)
+    return indexing.getitem(self, index)
+
+
+def _tracer_getitem(self: Any, index: Any, /) -> Any:
+    return indexing.getitem(self, index)
+
+
+def _tracer_iter(self: Any) -> Iterator[Any]:
+    if not self.aval.shape:
+        raise TypeError("iteration over a 0-d array")
+    return (self[i] for i in range(self.aval.shape[0]))
+
+
+def _tracer_reversed(self: Any) -> Iterator[Any]:
+    if not self.aval.shape:
+        raise TypeError("iteration over a 0-d array")
+    return (self[i] for i in range(self.aval.shape[0] - 1, -1, -1))
+
+
+def _contains(self: Any, other: Any) -> bool:
+    if self.ndim != 1:
+        raise ValueError("Array.__contains__: search array must be one-dimensional, got arr.shape="
+                         f"{self.shape}")
+    return bool((self == other).any())
+
+
+# -- methods and properties ------------------------------------------------------------------------
+
+
+def _at(self: Any) -> Any:
+    """Index it and call a method to read or update elements: `x.at[0].set(1)`."""
+    return indexing.IndexUpdateHelper(self)
+
+
+def _T(self: Any) -> Any:
+    """The array with its axes in reverse order."""
+    return transpose(self, range(self.aval.ndim - 1, -1, -1))
+
+
+def _mT(self: Any) -> Any:
+    """The array with its last two axes swapped."""
+    rank = self.aval.ndim
+    if rank < 2:
+        raise ValueError("x must be at least two-dimensional for matrix_transpose; got "
+                         f"ndim={rank}")
+    return transpose(self, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def _real(self: Any) -> Any:
+    """The real part."""
+    return ops.real(self) if self.aval.dtype in dtypes.complex_dtypes else self
+
+
+def _imag(self: Any) -> Any:
+    """The imaginary part."""
+    return ufuncs.imag(self)
+
+
+def _flat(self: Any) -> Any:
+    """Not there: arrays have no iterator over their elements; use `flatten()`."""
+    raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider "
+                              "arr.flatten() instead.")
+
+
+def _nbytes(self: Any) -> int:
+    """Bytes of the elements."""
+    return int(self.aval.size * self.aval.dtype.itemsize)
+
+
+def _itemsize(self: Any) -> int:
+    """Bytes of one element."""
+    return int(self.aval.dtype.itemsize)
+
+
+def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """The array with another dtype; see `jax.numpy.astype`."""
+    dtype = dtypes.default_float_dtype() if dtype is None else dtype
+    return creation.cast(self, dtype, "astype", copy, device)
+
+
+def _reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+    """The elements in another shape, given as a tuple or as several ints; one may be -1."""
+    shape = args[0] if len(args) == 1 else args
+    if order == "C" and out_sharding is None:
+        return ops.reshape(self, _sizes(self.aval, shape))
+    return _numpy().reshape(self, shape, order, out_sharding=out_sharding)
+
+
+def _sizes(aval: Any, shape: Any) -> tuple[int, ...]:
+    """`shape` with the size that is -1 computed."""
+    if type(shape) is not tuple or not all([type(n) is int for n in shape]):
+        from pyjx.core.avals import canonical_shape
+
+        shape = canonical_shape(shape)
+    if -1 in shape:
+        rest = 1
+        for n in shape:
+            if n != -1:
+                rest *= n
+        if shape.count(-1) > 1:
+            raise TypeError(f"cannot reshape array of shape {aval.shape} (size {aval.size}) into "
+                            f"shape {shape}: only one dimension may be -1")
+        if rest == 0 or aval.size % rest:
+            raise TypeError(
+                f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape "
+                f"{shape} because the product of specified axis sizes ({rest}) does not evenly "
+                f"divide {aval.size}"
+            )
+        shape = tuple([aval.size // rest if n == -1 else n for n in shape])
+    size = 1
+    for n in shape:
+        size *= n
+    if size != aval.size:
+        raise TypeError(f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape "
+                        f"{shape} (size {size})")
+    return shape  # type: ignore[no-any-return]
+
+
+def _transpose(self: Any, *args: Any) -> Any:
+    """The array with its axes in another order, given as a tuple or as several ints."""
+    if not args or args == (None,):
+        return _T(self)
+    axes = args[0] if len(args) == 1 and not isinstance(args[0], (int, np.integer)) else args
+    return _numpy().transpose(self, axes)
+
+
+def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements as an array of rank 1."""
+    if order == "C":
+        return ops.reshape(self, (self.aval.size,))
+    return _numpy().ravel(self, order)
+
+
+def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None = None,
+              size: int | None = None, fill_value: Any = 0) -> Any:
+    """The parts along an axis where the condition holds; see `jax.numpy.compress`."""
+    return _numpy().compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
+
+
+def _round(self: Any, ndigits: int | None = None) -> Any:
+    rounded = ufuncs.round(self, 0 if ndigits is None else ndigits)
+    return _astype(rounded, int) if ndigits is None else rounded
+
+
+def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
+    """The same bits as another dtype; the last axis changes its size if the width differs.
+
+    Raises:
+      ValueError: the last axis does not hold whole elements of the dtype.
+    """
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
+    old = self.aval.dtype
+    if dtype is None:
+        return self
+    new = dtypes.check_and_canonicalize_user_dtype(dtype, "view")
+    if new == old:
+        return self
+    x = self
+    if old == np.bool_:
+        x = _astype(x, np.uint8)
+        old = np.dtype(np.uint8)
+    if new == np.bool_:
+        return _astype(ops.bitwise_and(_view(x, np.uint8), np.uint8(1)), np.bool_)
+    if old in dtypes.complex_dtypes:
+        part = dtypes.to_floating_dtype(old)
+        x = ops.concatenate([ops.expand_dims(p, (p.ndim,)) for p in (ops.real(x), ops.imag(x))],
+                            x.ndim)
+        x = ops.reshape(x, (*x.shape[:-2], 2 * x.shape[-2]) if x.ndim > 1 else (2,))
+        return _view(x, new) if part != new else x
+    if new in dtypes.complex_dtypes:
+        part = dtypes.to_floating_dtype(new)
+        x = _view(x, part)
+        _check_divides(x, 2, new)
+        pairs = ops.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2))
+        return ops.complex(pairs[..., 0], pairs[..., 1])
+    return _bitcast(x, old, new)
+
+
+def _check_divides(x: Any, ratio: int, dtype: Any) -> None:
+    if not x.ndim:
+        raise ValueError("view() cannot change the size of the elements of a 0-d array")
+    if x.shape[-1] % ratio:
+        raise ValueError("When changing to a larger dtype, its size must be a divisor of the total "
+                         f"size in bytes of the last axis of the array; got shape {x.shape} and "
+                         f"dtype {dtypes.name(dtype)}.")
+
+
+def _bitcast(x: Any, old: Any, new: Any) -> Any:
+    narrow, wide = dtypes.itemsize_bits(old), dtypes.itemsize_bits(new)
+    if narrow == wide:
+        return ops.bitcast_convert_type(x, new)
+    if narrow < wide:
+        _check_divides(x, wide // narrow, new)
+        ratio = wide // narrow
+        x = ops.reshape(x, (*x.shape[:-1], x.shape[-1] // ratio, ratio))
+        return ops.bitcast_convert_type(x, new)
+    if not x.ndim:
+        raise ValueError("view() cannot change the size of the elements of a 0-d array")
+    x = ops.bitcast_convert_type(x, new)
+    return ops.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
+
+
+def _item(self: Any, *args: Any) -> Any:
+    """One element as a Python scalar."""
+    if not args and self.aval.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    return self._concrete("ConcretizationTypeError", "item").item(*args)
+
+
+def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+    """The array on a Device or Sharding."""
+    if stream is not None:
+        raise NotImplementedError("stream argument of array.to_device()")
+    from pyjx.runtime.device_put import device_put
+
+    return device_put(self, device)
+
+
+def _copy(self: Any) -> Any:
+    """The array in new buffers."""
+    return creation.array(self, copy=True)
+
+
+_API_VERSION = "2024.12"
+
+
+def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """The namespace of functions for arrays, by the Python array API standard."""
+    if api_version is not None and api_version != _API_VERSION:
+        raise ValueError(f"api_version={api_version!r} is not available; available versions are: "
+                         f"{[_API_VERSION]}")
+    return _numpy()
+
+
+def _array_module(self: Any, types: Any) -> Any:
+    """`jax.numpy`, if it can handle all `types` (NEP 37)."""
+    if all(issubclass(t, (ArrayImpl, Tracer, np.ndarray)) or t is Array for t in types):
+        return _numpy()
+    return NotImplemented
+
+
+def _hex(self: Any) -> str:
+    return hex(self.__index__())
+
+
+def _oct(self: Any) -> str:
+    return oct(self.__index__())
+
+
+def _positive(self: Any) -> Any:
+    return self
+
+
+class _Forwarded:
+    """A method that is the function of this package by the same, or another, name.
+
+    The first use puts the function itself in its place.
+    """
+
+    def __init__(self, name: str, cls: type, function: str) -> None:
+        self.name = name
+        self.cls = cls
+        self.function = function
+
+    def __get__(self, obj: Any, owner: Any = None) -> Any:
+        function = getattr(_numpy(), self.function)
+        if self.cls is Tracer:
+            function = getattr(function, "__wrapped__", function)
+        setattr(self.cls, self.name, function)
+        return getattr(self.cls if obj is None else obj, self.name)
+
+
+_FORWARDED = (
+    "all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal "
+    "dot max mean min nonzero partition prod ptp ravel repeat round searchsorted sort squeeze std "
+    "sum swapaxes take trace var"
+)
+
+_METHODS: dict[str, _Body] = {
+    "astype": _astype,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "flatten": _flatten,
+    "compress": _compress,
+    "view": _view,
+    "to_device": _to_device,
+    "copy": _copy,
+    "clone": _copy,
+    "__round__": _round,
+    "__contains__": _contains,
+    "__pos__": _positive,
+    "__hex__": _hex,
+    "__oct__": _oct,
+    "__array_namespace__": _array_namespace,
+    "__array_module__": _array_module,
+}
+
+_PROPERTIES: dict[str, _Body] = {
+    "at": _at, "T": _T, "mT": _mT, "real": _real, "imag": _imag, "flat": _flat,
+}
+
+
+def _set(cls: Any, name: str, method: _Body) -> None:
+    method.__name__ = name
+    method.__qualname__ = f"Array.{name}"
+    setattr(cls, name, method)
+
+
+def install() -> None:
+    """Give arrays and tracers their operators and methods. Calling it again changes nothing."""
+    if "at" in vars(Tracer):
+        return
+    _install_operators()
+    for cls in (ArrayImpl, Tracer):
+        for name in _FORWARDED.split():
+            setattr(cls, name, _Forwarded(name, cls, name))
+        for name, method in _METHODS.items():
+            setattr(cls, name, method)
+        for name, getter in _PROPERTIES.items():
+            setattr(cls, name, property(getter))
+    _set(ArrayImpl, "__getitem__", _array_getitem)
+    _set(Tracer, "__getitem__", _tracer_getitem)
+    _set(Tracer, "__iter__", _tracer_iter)
+    _set(Tracer, "__reversed__", _tracer_reversed)
+    _set(Tracer, "item", _item)
+    Tracer.__setitem__ = ArrayImpl.__setitem__  # type: ignore[attr-defined]
+    Tracer.nbytes = property(_nbytes)  # type: ignore[attr-defined]
+    Tracer.itemsize = property(_itemsize)  # type: ignore[attr-defined]
+
+
+__all__ = ["install"]

@@ -1,0 +1,399 @@
+"""Arrays made of index patterns: diagonals, triangles, coordinate grids, index tricks."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax as ops
+from pyjx.core import dtypes
+from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.trace import concrete_or_error, eager_trace, state
+from pyjx.numpy.creation import arange, array, asarray, linspace
+from pyjx.numpy.dispatch import array_function
+from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_dtypes
+from pyjx.runtime.device_put import device_put
+from pyjx.transforms.structural import broadcast_in_dim, full_aval
+
+_user_dtype = dtypes.check_and_canonicalize_user_dtype
+
+
+def _mask(shape: tuple[int, int], k: int, compare: Any) -> Any:
+    """`compare(row + k, column)`, as a host array or, while tracing, of iotas."""
+    if state.dynamic is eager_trace:
+        rows, columns = np.ogrid[:shape[0], :shape[1]]
+        return getattr(np, compare)(rows + k, columns)
+    int32 = np.dtype(np.int32)
+    rows = ops.broadcasted_iota(int32, shape, 0)
+    columns = ops.broadcasted_iota(int32, shape, 1)
+    rows = ops.add(rows, np.int32(k)) if k else rows
+    return (ops.eq if compare == "equal" else ops.ge)(rows, columns)
+
+
+def _static_int(name: str, argument: str, x: Any) -> int:
+    return int(concrete_or_error(operator.index, x, f"'{argument}' argument of jnp.{name}()"))
+
+
+def _matrix(mask: Any, dtype: Any) -> Any:
+    return array(mask, dtype) if isinstance(mask, np.ndarray) else convert(mask, dtype)
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
+    """The N x M matrix (by default square) with ones on diagonal `k` and zeros elsewhere.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.eye(2, k=1).tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
+    """
+    dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "eye")
+    n = _static_int("eye", "N", N)
+    m = n if M is None else _static_int("eye", "M", M)
+    if n < 0 or m < 0:
+        raise ValueError(f"negative dimensions are not allowed, got {n} and {m}")
+    out = _matrix(_mask((n, m), _static_int("eye", "k", k), "equal"), dtype)
+    return out if device is None else device_put(out, device)
+
+
+def identity(n: Any, dtype: Any = None) -> Any:
+    """The n x n identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """The N x M matrix (by default square) with ones on and below diagonal `k`."""
+    dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "tri")
+    return _matrix(_mask((N, N if M is None else M), k, "greater_equal"), dtype)
+
+
+def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:
+    (m,) = operands(name, m)
+    aval = get_aval(m)
+    if aval.ndim < 2:
+        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
+    rows, columns = aval.shape[-2:]
+    lower = _mask((rows, columns), k if keep_lower else k - 1, "greater_equal")
+    if aval.ndim > 2:
+        lower = broadcast_in_dim(lower, aval.shape, (aval.ndim - 2, aval.ndim - 1))
+    zeros = full_aval(aval, 0)
+    return ops.select(lower, m, zeros) if keep_lower else ops.select(lower, zeros, m)
+
+
+@array_function(static_argnames=("k",))
+def tril(m: Any, k: int = 0) -> Any:
+    """The matrices (last two axes) with zeros above diagonal `k`.
+
+    Raises:
+      ValueError: the rank is less than 2.
+    """
+    return _triangle("tril", m, k, True)
+
+
+@array_function(static_argnames=("k",))
+def triu(m: Any, k: int = 0) -> Any:
+    """The matrices (last two axes) with zeros below diagonal `k`.
+
+    Raises:
+      ValueError: the rank is less than 2.
+    """
+    return _triangle("triu", m, k, False)
+
+
+def _host_indices(indices: Any) -> tuple[Any, ...]:
+    return tuple([array(i, dtypes.default_int_dtype()) for i in indices])
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """Row and column indices of the elements on and below diagonal `k` of an n x m matrix."""
+    return _host_indices(np.tril_indices(n, k, m))  # type: ignore[return-value]
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """Row and column indices of the elements on and above diagonal `k` of an n x m matrix."""
+    return _host_indices(np.triu_indices(n, k, m))  # type: ignore[return-value]
+
+
+def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+    (arr,) = operands(name, arr)
+    shape = get_aval(arr).shape
+    if len(shape) != 2:
+        raise ValueError("Only 2-D inputs are accepted")
+    return shape[0], shape[1]
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """`tril_indices` for the shape of a matrix."""
+    n, m = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """`triu_indices` for the shape of a matrix."""
+    n, m = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(n, k, m)
+
+
+def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
+    """The indices of the main diagonal of an array with `ndim` axes of size `n`."""
+    n, ndim = _static_int("diag_indices", "n", n), _static_int("diag_indices", "ndim", ndim)
+    if n < 0 or ndim < 0:
+        raise ValueError(f"n and ndim arguments to diag_indices must be nonnegative, got {n} and "
+                         f"{ndim}")
+    return (arange(n),) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """The indices of the main diagonal of an array, whose axes are of one size."""
+    check_arraylike("diag_indices_from", arr)
+    shape = get_aval(operands("diag_indices_from", arr)[0]).shape
+    if len(shape) < 2:
+        raise ValueError("input array must be at least 2-d")
+    if len(set(shape)) != 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    return diag_indices(shape[0], len(shape))
+
+
+def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None
+                 ) -> tuple[Any, ...]:
+    """The indices where `mask_func(ones((n, n)), k)` is not zero."""
+    from pyjx import numpy as jnp
+
+    return jnp.nonzero(mask_func(jnp.ones((n, n)), k), size=size)  # type: ignore[no-any-return]
+
+
+@array_function(static_argnames=("offset", "axis1", "axis2"))
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The elements on a diagonal of two axes, along a new last axis.
+
+    Raises:
+      ValueError: the rank is less than 2, or the axes are equal.
+    """
+    from pyjx.numpy.indexing import canonical_axis, getitem
+    from pyjx.transforms.structural import transpose
+
+    (x,) = operands("diagonal", a)
+    rank = get_aval(x).ndim
+    if rank < 2:
+        raise ValueError("diagonal requires an array of at least two dimensions.")
+    one, two = canonical_axis(axis1, rank), canonical_axis(axis2, rank)
+    if one == two:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    x = transpose(x, [i for i in range(rank) if i not in (one, two)] + [one, two])
+    n, m = get_aval(x).shape[-2:]
+    size = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
+    i = np.arange(size, dtype=np.int32)
+    rows, columns = (i, i + np.int32(offset)) if offset >= 0 else (i - np.int32(offset), i)
+    return getitem(asarray(x), (Ellipsis, rows, columns))
+
+
+@array_function(static_argnames=("k",))
+def _diag_matrix(v: Any, k: int) -> Any:
+    n = get_aval(v).shape[0]
+    size = n + abs(k)
+    zero = np.zeros((), get_aval(v).dtype)[()]
+    v = ops.pad(v, zero, ((max(0, k), max(0, -k), 0),))
+    rows = broadcast_in_dim(v, (size, size), (1,))
+    return ops.select(_mask_of(size, k), rows, full_aval(get_aval(rows), 0))
+
+
+def _mask_of(size: int, k: int) -> Any:
+    return _mask((size, size), k, "equal")
+
+
+def diag(v: Any, k: int = 0) -> Any:
+    """The matrix with a vector on diagonal `k`, or the diagonal `k` of a matrix.
+
+    Raises:
+      ValueError: the rank is neither 1 nor 2.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.diag(jax.numpy.array([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
+    (v,) = operands("diag", v)
+    rank = get_aval(v).ndim
+    k = _static_int("diag", "k", k)
+    if rank == 1:
+        return _diag_matrix(v, k)
+    if rank == 2:
+        return diagonal(v, k)
+    raise ValueError("diag input must be 1d or 2d")
+
+
+def diagflat(v: Any, k: int = 0) -> Any:
+    """The matrix with the elements of an array on diagonal `k`."""
+    (v,) = operands("diagflat", v)
+    return _diag_matrix(ops.reshape(asarray(v), (get_aval(v).size,)), k)
+
+
+# -- grids -----------------------------------------------------------------------------------------
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
+    """The coordinates of a grid: for each vector an array in which it goes along its own axis.
+
+    Args:
+      xi: vectors or scalars.
+      copy: must be true.
+      sparse: leave the other axes at size 1.
+      indexing: "ij": the axes are in the order of the vectors; "xy": the first two are swapped.
+    """
+    if not copy:
+        raise ValueError("jax.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    args = [asarray(x) for x in operands("meshgrid", *xi)]
+    for x in args:
+        if x.ndim > 1:
+            raise ValueError("Arguments to jax.numpy.meshgrid must be 1D, got: "
+                             f"{', '.join(str(x.shape) for x in args)}")
+    sizes = [x.size for x in args]
+    axes = list(range(len(args)))
+    if indexing == "xy" and len(args) >= 2:
+        axes[0], axes[1] = 1, 0
+    shape = [0] * len(args)
+    for axis, n in zip(axes, sizes, strict=True):
+        shape[axis] = n
+    out = []
+    for x, axis in zip(args, axes, strict=True):
+        own = [n if not sparse or d == axis else 1 for d, n in enumerate(shape)]
+        out.append(broadcast_in_dim(ops.reshape(x, (x.size,)), own, (axis,)))
+    return out
+
+
+def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+    """The indices of an array of the given shape, one array for each axis.
+
+    With `sparse` a tuple of arrays that broadcast, otherwise they stand along a new first axis.
+    """
+    dtype = dtypes.default_int_dtype() if dtype is None else _user_dtype(dtype, "indices")
+    shape = canonical_shape(dimensions)
+    if sparse:
+        return tuple([array(x, dtype) for x in np.indices(shape, sparse=True)])
+    return array(np.indices(shape), dtype)
+
+
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Index arrays that together select the grid of the given indices along each axis."""
+    from pyjx import numpy as jnp
+
+    out = []
+    for i, x in enumerate(args):
+        if isinstance(x, (list, tuple)):
+            x = array(x) if x else np.zeros(0, np.int32)
+        (x,) = operands("ix", x)
+        if get_aval(x).ndim != 1:
+            raise ValueError("Arguments to jax.numpy.ix_ must be 1-dimensional, got shape "
+                             f"{get_aval(x).shape}")
+        if get_aval(x).dtype == np.bool_:
+            (x,) = jnp.nonzero(x)
+        x = asarray(x)
+        shape = [1] * len(args)
+        shape[i] = x.size
+        out.append(ops.reshape(x, shape))
+    return tuple(out)
+
+
+def _axis_values(key: slice, name: str) -> Any:
+    start = key.start if key.start is not None else 0
+    step = key.step if key.step is not None else 1
+    if key.stop is None:
+        raise ValueError(f"jnp.{name}: slices need an end, got {key}")
+    if isinstance(step, complex):
+        return linspace(start, key.stop, int(abs(step)))
+    return arange(start, key.stop, step)
+
+
+class _Grid:
+    """`mgrid` and `ogrid`: coordinates by slices."""
+
+    __slots__ = ("name", "sparse")
+
+    def __init__(self, name: str, sparse: bool) -> None:
+        self.name = name
+        self.sparse = sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _axis_values(key, self.name)
+        axes = [_axis_values(k, self.name) for k in key]
+        axes = promote_dtypes(*axes) if axes else []
+        grids = meshgrid(*axes, indexing="ij", sparse=self.sparse)
+        if self.sparse:
+            return grids
+        from pyjx import numpy as jnp
+
+        return jnp.stack(grids, 0) if grids else array([])
+
+    def __repr__(self) -> str:
+        return f"jax.numpy.{self.name}"
+
+
+mgrid = _Grid("mgrid", False)
+ogrid = _Grid("ogrid", True)
+
+
+class _Joiner:
+    """`r_` and `c_`: concatenation of slices, arrays and scalars."""
+
+    __slots__ = ("name", "ndmin", "trans1d")
+
+    def __init__(self, name: str, ndmin: int, trans1d: int) -> None:
+        self.name = name
+        self.ndmin = ndmin
+        self.trans1d = trans1d
+
+    def __getitem__(self, key: Any) -> Any:
+        from pyjx import numpy as jnp
+
+        items = list(key) if isinstance(key, tuple) else [key]
+        axis, ndmin, trans1d, matrix = (0 if self.name == "r_" else -1), self.ndmin, self.trans1d, ""
+        if items and isinstance(items[0], str):
+            axis, ndmin, trans1d, matrix = self._directive(items.pop(0), axis, ndmin, trans1d)
+        parts = []
+        for item in items:
+            if isinstance(item, str):
+                raise ValueError(f"jnp.{self.name}: a string directive must come first")
+            scalar = np.ndim(item) == 0 and not isinstance(item, slice)
+            x = _axis_values(item, self.name) if isinstance(item, slice) else \
+                item if scalar else asarray(item)
+            parts.append(self._raised(x, ndmin, trans1d))
+        out = jnp.concatenate(promote_dtypes(*parts), axis=axis)
+        if matrix:
+            out = jnp.atleast_2d(out)
+            return out.T if matrix == "c" and len(items) == 1 else out
+        return out
+
+    def _directive(self, text: str, axis: int, ndmin: int, trans1d: int
+                   ) -> tuple[int, int, int, str]:
+        if text in ("r", "c"):
+            return axis, ndmin, trans1d, text
+        try:
+            numbers = [int(n) for n in text.split(",")]
+        except ValueError:
+            raise ValueError(f"could not understand directive {text!r}") from None
+        names = [axis, ndmin, trans1d]
+        names[:len(numbers)] = numbers
+        return names[0], names[1], names[2], ""
+
+    def _raised(self, x: Any, ndmin: int, trans1d: int) -> Any:
+        """`x` with at least `ndmin` axes; `trans1d` is where those of `x` then begin."""
+        x = x if hasattr(x, "aval") else asarray(x)
+        missing = ndmin - x.ndim
+        if x.ndim == 0:
+            return ops.reshape(x, (1,) * ndmin)
+        if missing <= 0:
+            return x
+        begin = trans1d if trans1d >= 0 else missing + 1 + trans1d
+        made = [d for d in range(ndmin) if not begin <= d < begin + x.ndim]
+        return ops.expand_dims(x, made)
+
+    def __repr__(self) -> str:
+        return f"jax.numpy.{self.name}"
+
+
+r_ = _Joiner("r_", 1, -1)
+c_ = _Joiner("c_", 2, 0)
+s_ = np.s_
+index_exp = np.index_exp

@@ -1,0 +1,471 @@
+"""Arrays joined and cut: concatenate, stack, split, tile, repeat."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import Tracer, concrete_or_error, is_concrete
+from pyjx.numpy.axes import as_tuple, canonical_axis, numpy_function
+from pyjx.numpy.manipulation import (
+    at_least_1d,
+    at_least_2d,
+    at_least_3d,
+    concrete_shape,
+    moved,
+    permuted,
+    with_new_axes,
+)
+from pyjx.numpy.promotion import convert, operands, promote_dtypes
+
+__all__ = [
+    "append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack",
+    "hsplit", "hstack", "repeat", "resize", "split", "stack", "tile", "unstack", "vsplit", "vstack",
+]
+
+# -- joining ---------------------------------------------------------------------------------------
+
+
+def parts_of(name: str, arrays: Any, dtype: Any = None) -> list[Any]:
+    """The arrays of a sequence, or the slices of an array, with their common dtype."""
+    if hasattr(arrays, "ndim"):
+        if not arrays.ndim:
+            raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+        parts = list(lax.unstack(*operands(name, arrays))) if arrays.shape[0] else []
+    else:
+        parts = operands(name, *arrays)
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name)
+        return [convert(x, dtype) for x in parts]
+    if not parts:
+        return parts
+    first = parts[0]
+    if isinstance(first, Tracer):
+        aval = first.aval
+        if all([isinstance(x, Tracer) and x.aval.dtype == aval.dtype
+                and x.aval.weak_type == aval.weak_type for x in parts]):
+            return parts
+    return promote_dtypes(*parts)
+
+
+def joined(name: str, parts: list[Any], axis: Any) -> Any:
+    """The parts, of one dtype, one after the other along `axis`."""
+    if not parts:
+        raise ValueError("Need at least one array to concatenate.")
+    ndim = get_aval(parts[0]).ndim
+    if not ndim:
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    axis = canonical_axis(axis, ndim)
+    if len(parts) == 1:
+        return parts[0]
+    return lax.concatenate(parts, axis)
+
+
+@numpy_function(static_argnames=("axis", "dtype"))
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+    """The arrays joined along an axis.
+
+    Args:
+      arrays: sequence of arrays whose shapes differ along `axis` only, or one array, whose slices
+        along the first axis are joined.
+      axis: int; None flattens the arrays first.
+      dtype: of the result; by default the common dtype.
+
+    Raises:
+      TypeError: the shapes do not fit together.
+      ValueError: there are no arrays, or they have no axes.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.concatenate([jax.numpy.arange(2), jax.numpy.arange(3)]).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    parts = parts_of("concatenate", arrays, dtype)
+    if axis is None:
+        parts = [lax.reshape(x, (get_aval(x).size,)) for x in parts]
+        axis = 0
+    return joined("concatenate", parts, axis)
+
+
+@numpy_function(static_argnames=("axis",))
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
+    """The arrays joined along an axis: `concatenate` as in the array API standard.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.concat([jax.numpy.arange(2), jax.numpy.arange(2)]).tolist()
+    [0, 1, 0, 1]
+    """
+    return concatenate.__wrapped__(arrays, axis)
+
+
+@numpy_function(static_argnames=("axis", "dtype"))
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """The arrays, of one shape, joined along a new axis.
+
+    Args:
+      arrays: sequence of arrays, or one array, whose slices along the first axis are stacked.
+      axis: position of the new axis in the result.
+      out: not supported.
+      dtype: of the result; by default the common dtype.
+
+    Raises:
+      ValueError: there are no arrays, or the shapes differ.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.stack([jax.numpy.arange(2), jax.numpy.arange(2)], axis=1).tolist()
+    [[0, 0], [1, 1]]
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")
+    if not hasattr(arrays, "ndim") and not len(arrays):
+        raise ValueError("Need at least one array to stack.")
+    if hasattr(arrays, "ndim") and arrays.ndim:
+        (x,) = operands("stack", arrays)
+        if dtype is not None:
+            x = convert(x, dtypes.check_and_canonicalize_user_dtype(dtype, "stack"))
+        return moved(x, 0, canonical_axis(axis, arrays.ndim))
+    parts = parts_of("stack", arrays, dtype)
+    if not parts:
+        raise ValueError("Need at least one array to stack.")
+    shapes = [get_aval(x).shape for x in parts]
+    for shape in shapes:
+        if shape != shapes[0]:
+            if len({len(s) for s in shapes}) > 1:
+                got = ", ".join(map(str, shapes))
+                raise ValueError("Cannot stack arrays with different numbers of dimensions: got "
+                                 f"{got}.")
+            raise ValueError("All input arrays must have the same shape.")
+    return lax.stack(parts, canonical_axis(axis, len(shapes[0]) + 1))
+
+
+@numpy_function(static_argnames=("axis",))
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The slices of an array along an axis.
+
+    >>> import pyjx as jax
+    >>> [int(x) for x in jax.numpy.unstack(jax.numpy.arange(3))]
+    [0, 1, 2]
+    """
+    (x,) = operands("unstack", x)
+    if not get_aval(x).ndim:
+        raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was "
+                         "passed.")
+    return tuple(lax.unstack(x, canonical_axis(axis, get_aval(x).ndim)))
+
+
+def _stacked(name: str, at_least: Callable[[Any], Any], axis: int | None, tup: Any, dtype: Any
+             ) -> Any:
+    """The arrays joined along `axis` (None: the second one, if there are two)."""
+    if hasattr(tup, "ndim"):
+        parts = parts_of(name, tup)
+    else:
+        parts = operands(name, *tup)
+    parts = [at_least(x) for x in parts]
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name)
+        parts = [convert(x, dtype) for x in parts]
+    elif parts:
+        parts = promote_dtypes(*parts)
+    if axis is None:
+        axis = 1 if parts and get_aval(parts[0]).ndim > 1 else 0
+    return joined(name, parts, axis)
+
+
+@numpy_function(static_argnames=("dtype",))
+def vstack(tup: Any, dtype: Any = None) -> Any:
+    """The arrays as rows of one: joined along the first of at least two axes.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.vstack([jax.numpy.arange(2), jax.numpy.arange(2)]).tolist()
+    [[0, 1], [0, 1]]
+    """
+    return _stacked("vstack", at_least_2d, 0, tup, dtype)
+
+
+@numpy_function(static_argnames=("dtype",))
+def hstack(tup: Any, dtype: Any = None) -> Any:
+    """The arrays side by side: joined along the second axis, or the only one.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.hstack([jax.numpy.arange(2), 5]).tolist()
+    [0, 1, 5]
+    """
+    return _stacked("hstack", at_least_1d, None, tup, dtype)
+
+
+@numpy_function(static_argnames=("dtype",))
+def dstack(tup: Any, dtype: Any = None) -> Any:
+    """The arrays joined along the third of at least three axes.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.dstack([jax.numpy.arange(2), jax.numpy.arange(2)]).tolist()
+    [[[0, 0], [1, 1]]]
+    """
+    return _stacked("dstack", at_least_3d, 2, tup, dtype)
+
+
+def _as_column(x: Any) -> Any:
+    ndim = get_aval(x).ndim
+    return x if ndim >= 2 else permuted(at_least_2d(x), (1, 0))
+
+
+@numpy_function
+def column_stack(tup: Any) -> Any:
+    """One-dimensional arrays as the columns of a matrix; matrices are taken as they are.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.column_stack([jax.numpy.arange(2), jax.numpy.arange(2)]).tolist()
+    [[0, 0], [1, 1]]
+    """
+    return _stacked("column_stack", _as_column, 1, tup, None)
+
+
+@numpy_function(static_argnames=("axis",))
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """`arr` with `values` behind it along an axis; without one both are flattened.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.append(jax.numpy.arange(2), 7).tolist()
+    [0, 1, 7]
+    """
+    parts = promote_dtypes(*operands("append", arr, values))
+    if axis is None:
+        parts = [lax.reshape(x, (get_aval(x).size,)) for x in parts]
+        axis = 0
+    return joined("append", parts, axis)
+
+
+@numpy_function
+def block(arrays: Any) -> Any:
+    """An array put together from nested lists of blocks.
+
+    The innermost lists are joined along the last axis, those around them along the second last,
+    and so on.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.block([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
+    blocks, depth = _joined_blocks(arrays, 0)
+    return operands("block", blocks)[0] if not depth else blocks
+
+
+def _joined_blocks(arrays: Any, level: int) -> tuple[Any, int]:
+    if isinstance(arrays, tuple):
+        raise ValueError("jax.numpy.block does not allow tuples, got arrays=" + repr(arrays))
+    if not isinstance(arrays, list):
+        return operands("block", arrays)[0], level
+    if not arrays:
+        raise ValueError("jax.numpy.block does not allow empty list arguments, got arrays=[]")
+    parts, depths = zip(*[_joined_blocks(x, level + 1) for x in arrays], strict=True)
+    if len(set(depths)) > 1:
+        raise ValueError("Mismatched list depths in jax.numpy.block")
+    rank = max(depths[0] - level, *[get_aval(x).ndim for x in parts])
+    parts = promote_dtypes(*[_at_least(x, rank) for x in parts])
+    return joined("block", parts, rank - (depths[0] - level)), depths[0]
+
+
+def _at_least(x: Any, rank: int) -> Any:
+    missing = rank - get_aval(x).ndim
+    return with_new_axes(x, tuple(range(missing))) if missing > 0 else x
+
+
+# -- cutting ---------------------------------------------------------------------------------------
+
+
+def _cut(name: str, ary: Any, indices_or_sections: Any, axis: Any, uneven: bool) -> list[Any]:
+    (ary,) = operands(name, ary)
+    aval = get_aval(ary)
+    axis = canonical_axis(axis, aval.ndim)
+    size = aval.shape[axis]
+    context = f"in argument 1 of numpy.{name}"
+    if isinstance(indices_or_sections, (tuple, list)) or getattr(indices_or_sections, "ndim", 0):
+        indices = [operator.index(concrete_or_error(None, i, context))
+                   for i in (indices_or_sections if isinstance(indices_or_sections, (tuple, list))
+                             else np.asarray(concrete_or_error(None, indices_or_sections, context)))]
+        cuts = [min(i if i >= 0 else max(i + size, 0), size) for i in indices]
+        ends = [0, *cuts, size]
+        if all([a <= b for a, b in zip(ends, ends[1:], strict=False)]):
+            sizes = [b - a for a, b in zip(ends, ends[1:], strict=False)]
+            return list(lax.split(ary, sizes, axis))
+        return [lax.slice_in_dim(ary, a, max(a, b), axis=axis)
+                for a, b in zip(ends, ends[1:], strict=False)]
+    sections = operator.index(concrete_or_error(None, indices_or_sections, context))
+    part, rest = divmod(size, sections)
+    if rest and not uneven:
+        raise ValueError(f"array split does not result in an equal division: rest is {rest}")
+    return list(lax.split(ary, [part + (i < rest) for i in range(sections)], axis))
+
+
+@numpy_function(static_argnames=("indices_or_sections", "axis"))
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """The array cut into parts along an axis.
+
+    Args:
+      ary: array.
+      indices_or_sections: the number of equal parts, or the indices where to cut.
+      axis: int.
+
+    Raises:
+      ValueError: the axis cannot be cut into so many equal parts.
+
+    >>> import pyjx as jax
+    >>> [x.tolist() for x in jax.numpy.split(jax.numpy.arange(4), [1, 3])]
+    [[0], [1, 2], [3]]
+    """
+    return _cut("split", ary, indices_or_sections, axis, False)
+
+
+@numpy_function(static_argnames=("indices_or_sections", "axis"))
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """The array cut into parts along an axis, the first ones longer by one if need be.
+
+    >>> import pyjx as jax
+    >>> [x.tolist() for x in jax.numpy.array_split(jax.numpy.arange(3), 2)]
+    [[0, 1], [2]]
+    """
+    return _cut("array_split", ary, indices_or_sections, axis, True)
+
+
+@numpy_function(static_argnames=("indices_or_sections",))
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """The array cut along its first axis; see `split`."""
+    return _cut("vsplit", ary, indices_or_sections, 0, False)
+
+
+@numpy_function(static_argnames=("indices_or_sections",))
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """The array cut along its second axis, or its only one; see `split`."""
+    (ary,) = operands("hsplit", ary)
+    return _cut("hsplit", ary, indices_or_sections, 0 if get_aval(ary).ndim == 1 else 1, False)
+
+
+@numpy_function(static_argnames=("indices_or_sections",))
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """The array cut along its third axis; see `split`."""
+    return _cut("dsplit", ary, indices_or_sections, 2, False)
+
+
+# -- repetition ------------------------------------------------------------------------------------
+
+
+@numpy_function(static_argnames=("reps",))
+def tile(A: Any, reps: int | Sequence[int]) -> Any:  # noqa: N803 (NumPy's name)
+    """The array repeated `reps` times along its axes; missing axes and counts are 1.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.tile(jax.numpy.array([1, 2]), (2, 2)).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    (x,) = operands("tile", A)
+    counts = as_tuple(reps)
+    ndim = get_aval(x).ndim
+    if len(counts) > ndim:
+        x = with_new_axes(x, tuple(range(len(counts) - ndim)))
+    return lax.tile(x, (1,) * (ndim - len(counts)) + counts)
+
+
+@numpy_function(static_argnames=("new_shape",))
+def resize(a: Any, new_shape: Any) -> Any:
+    """The elements repeated, or cut off, to fill `new_shape`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.resize(jax.numpy.array([1, 2, 3]), (2, 2)).tolist()
+    [[1, 2], [3, 1]]
+    """
+    (a,) = operands("resize", a)
+    shape = concrete_shape(new_shape)
+    if any([n < 0 for n in shape]):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    size, old = math.prod(shape), get_aval(a).size
+    if not size or not old:
+        return lax.full(shape, 0, get_aval(a).dtype)
+    flat = lax.reshape(a, (old,))
+    if size > old:
+        flat = lax.tile(flat, (-(-size // old),))
+    return lax.reshape(lax.slice_in_dim(flat, 0, size), shape)
+
+
+def repeated(a: Any, count: int, axis: int) -> Any:
+    """Each slice of `a` along `axis` repeated `count` times."""
+    shape = get_aval(a).shape
+    kept = [i if i <= axis else i + 1 for i in range(len(shape))]
+    wide = lax.broadcast_in_dim(a, (*shape[:axis + 1], count, *shape[axis + 1:]), kept)
+    return lax.reshape(wide, (*shape[:axis], shape[axis] * count, *shape[axis + 1:]))
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None, *,
+           total_repeat_length: int | None = None, out_sharding: Any = None) -> Any:
+    """Each slice of the array repeated along an axis.
+
+    Args:
+      a: array.
+      repeats: how often; an int, or one for each slice.
+      axis: int; by default the array is flattened.
+      total_repeat_length: size of the result along the axis, needed when `repeats` is traced.
+        The result is cut off, or filled with copies of the last slice.
+
+    Raises:
+      ConcretizationTypeError: `repeats` is traced and `total_repeat_length` is missing.
+      ValueError: `repeats` does not fit the array.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.repeat(jax.numpy.array([5, 6]), jax.numpy.array([1, 2])).tolist()
+    [5, 6, 6]
+    """
+    a, repeats = operands("repeat", a, np.asarray(repeats) if isinstance(repeats, (list, tuple))
+                          else repeats)
+    if axis is None:
+        a, axis = lax.reshape(a, (get_aval(a).size,)), 0
+    elif not get_aval(a).ndim:
+        a = with_new_axes(a, (0,))
+    axis = canonical_axis(axis, get_aval(a).ndim)
+    if total_repeat_length is None:
+        if not is_concrete(repeats):
+            concrete_or_error(None, repeats, (
+                "When jit-compiling jnp.repeat, the total number of repeats must be static. To "
+                "fix this, either specify a static value for `repeats`, or pass a static value to "
+                "`total_repeat_length`."))
+        return _repeat_static(a, np.ravel(np.asarray(repeats)), axis)
+    return _repeat_dynamic(a, repeats, axis, operator.index(total_repeat_length))
+
+
+def _check_repeats(count: int, size: int) -> None:
+    if count not in (1, size):
+        raise ValueError(f"repeat: repeats must be broadcastable to the axis, got {count} "
+                         f"repeats for {size} slices")
+
+
+def _repeat_static(a: Any, repeats: Any, axis: int) -> Any:
+    size = get_aval(a).shape[axis]
+    if repeats.size == 1:
+        return repeated(a, max(int(repeats[0]), 0), axis)
+    _check_repeats(repeats.size, size)
+    from pyjx.numpy import indexing
+
+    index = np.repeat(np.arange(size, dtype=np.int32), repeats)
+    return indexing.take(a, index, axis=axis, mode="clip")
+
+
+def _repeat_dynamic(a: Any, repeats: Any, axis: int, total: int) -> Any:
+    size = get_aval(a).shape[axis]
+    count = get_aval(repeats).size
+    _check_repeats(count, size)
+    dtype = dtypes.default_int_dtype()
+    each = lax.broadcast_in_dim(lax.reshape(convert(repeats, dtype), (count,)), (size,), (0,)) \
+        if count == size else lax.broadcast_in_dim(
+            lax.reshape(convert(repeats, dtype), ()), (size,), ())
+    ends = lax.cumsum(each)  # slice i fills the places up to ends[i]
+    place = lax.iota(dtype, total)
+    wide = lax.broadcast_in_dim(place, (total, size), (0,))
+    index = lax.reduce_sum(convert(lax.ge(wide, lax.broadcast_in_dim(ends, (total, size), (1,))),
+                                   dtype), (1,))
+    from pyjx.numpy import indexing
+
+    return indexing.take(a, index, axis=axis, mode="clip")

@@ -1,0 +1,532 @@
+"""Shapes and axes: reshape, transpose, squeeze, broadcast, flip, roll."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import Tracer, is_concrete
+from pyjx.lax.common import broadcast_shapes as _common_shape
+from pyjx.numpy.axes import all_axes, as_tuple, canonical_axes, canonical_axis, numpy_function
+from pyjx.numpy.promotion import operands, stretch
+from pyjx.transforms.structural import broadcast_in_dim_p, transpose_p
+
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
+    "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis",
+    "permute_dims", "ravel", "reshape", "roll", "rollaxis", "rot90", "squeeze", "swapaxes",
+    "transpose",
+]
+
+# -- reshape ---------------------------------------------------------------------------------------
+
+
+def concrete_shape(shape: Any) -> tuple[int, ...]:
+    """The tuple of ints that a shape argument stands for."""
+    if isinstance(shape, Tracer) or (isinstance(shape, (tuple, list))
+                                     and any([isinstance(d, Tracer) for d in shape])):
+        raise TypeError("Shapes must be 1D sequences of concrete values of integer type, got "
+                        f"{shape}.\nIf using `jit`, try using `static_argnums` or applying `jit` "
+                        "to smaller subfunctions.")
+    return as_tuple(shape)
+
+
+def inferred_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
+    """`new` with an entry of -1 replaced so that the size is that of `old`."""
+    size = math.prod(old)
+    unknown = [i for i, n in enumerate(new) if n == -1]
+    if len(unknown) > 1:
+        raise TypeError(f"can only specify one unknown axis size with a `-1` value, got {new}")
+    if unknown:
+        known = -math.prod(new)
+        if known == 0 or size % known:
+            raise TypeError(
+                f"cannot reshape array of shape {old} (size {size}) into shape {new} because the "
+                f"product of specified axis sizes ({known}) does not evenly divide {size}")
+        i = unknown[0]
+        new = (*new[:i], size // known, *new[i + 1:])
+    elif math.prod(new) != size:
+        raise TypeError(f"cannot reshape array of shape {old} (size {size}) into shape {new} "
+                        f"(size {math.prod(new)})")
+    return new
+
+
+@numpy_function(static_argnames=("shape", "order", "copy", "out_sharding"))
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
+            out_sharding: Any = None) -> Any:
+    """The array with another shape and the same elements in the same order.
+
+    Args:
+      a: array.
+      shape: int or sequence of ints; one may be -1 and follows from the others.
+      order: "C" to read and write with the last index changing fastest, "F" with the first one.
+      copy: True makes a copy in any case; False, which promises a view, is refused.
+
+    Raises:
+      TypeError: the sizes differ.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.reshape(jax.numpy.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    if copy is False:
+        raise NotImplementedError("jax.numpy.reshape(..., copy=False) is not supported: arrays "
+                                  "have no views")
+    (a,) = operands("reshape", a)
+    old = get_aval(a).shape
+    new = inferred_shape(old, concrete_shape(shape))
+    if order == "C":
+        x = lax.reshape(a, new) if new != old or not isinstance(a, Tracer) else a
+    elif order == "F":
+        reversed_axes = tuple(range(len(old)))[::-1]
+        x = lax.reshape(a, new[::-1], reversed_axes)
+        x = lax.transpose(x, tuple(range(len(new)))[::-1])
+    elif order == "A":
+        raise NotImplementedError("np.reshape order=A is not implemented.")
+    else:
+        raise ValueError(f"Unexpected value for 'order' argument: {order}.")
+    return lax.copy_p.bind(x) if copy else x
+
+
+@numpy_function(static_argnames=("order", "out_sharding"))
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements as a one-dimensional array.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.ravel(jax.numpy.array([[1, 2], [3, 4]]), order="F").tolist()
+    [1, 3, 2, 4]
+    """
+    if order == "K":
+        raise NotImplementedError("Ravel not implemented for order='K'.")
+    (a,) = operands("ravel", a)
+    return reshape.__wrapped__(a, (get_aval(a).size,), order)
+
+
+# -- the order of axes -----------------------------------------------------------------------------
+
+
+def permuted(a: Any, permutation: tuple[int, ...]) -> Any:
+    """`a` with its axes in another order; itself if the order is the old one."""
+    if permutation == all_axes(len(permutation)) and len(permutation) == get_aval(a).ndim:
+        return a
+    return transpose_p.bind(a, permutation=permutation)
+
+
+@numpy_function(static_argnames=("axes",))
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+    """The array with its axes in another order, by default reversed.
+
+    Args:
+      a: array.
+      axes: axis i of the result is `axes[i]` of `a`.
+
+    Raises:
+      TypeError: `axes` is not a permutation of the axes.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.transpose(jax.numpy.ones((2, 3, 4)), (1, 2, 0)).shape
+    (3, 4, 2)
+    """
+    (a,) = operands("transpose", a)
+    ndim = get_aval(a).ndim
+    if axes is None:
+        return permuted(a, all_axes(ndim)[::-1])
+    return permuted(a, tuple([canonical_axis(i, ndim) for i in as_tuple(axes)]))
+
+
+@numpy_function(static_argnames=("axes",))
+def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+    """The array with its axes in another order: axis i of the result is `axes[i]` of `a`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.permute_dims(jax.numpy.ones((2, 3, 4)), (1, 2, 0)).shape
+    (3, 4, 2)
+    """
+    return transpose.__wrapped__(a, axes)
+
+
+@numpy_function
+def matrix_transpose(x: Any, /) -> Any:
+    """The array with its last two axes exchanged.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.matrix_transpose(jax.numpy.ones((2, 3, 4))).shape
+    (2, 4, 3)
+    """
+    (x,) = operands("matrix_transpose", x)
+    ndim = get_aval(x).ndim
+    if ndim < 2:
+        raise ValueError("x must be at least two-dimensional for matrix_transpose; got "
+                         f"ndim={ndim}")
+    return permuted(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+@numpy_function(static_argnames=("axis1", "axis2"))
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """The array with two axes exchanged.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.swapaxes(jax.numpy.ones((2, 3, 4)), 0, -1).shape
+    (4, 3, 2)
+    """
+    (a,) = operands("swapaxes", a)
+    ndim = get_aval(a).ndim
+    order = list(range(ndim))
+    i, j = canonical_axis(axis1, ndim), canonical_axis(axis2, ndim)
+    order[i], order[j] = order[j], order[i]
+    return permuted(a, tuple(order))
+
+
+def moved(a: Any, source: Any, destination: Any) -> Any:
+    """`a` with the axes `source` moved to the positions `destination`."""
+    ndim = get_aval(a).ndim
+    source, destination = as_tuple(source), as_tuple(destination)
+    if len(source) != len(destination):
+        raise ValueError(f"Inconsistent number of elements: {len(source)} vs {len(destination)}")
+    source, destination = canonical_axes(source, ndim), canonical_axes(destination, ndim)
+    order = [i for i in range(ndim) if i not in source]
+    for new, old in sorted(zip(destination, source, strict=True)):
+        order.insert(new, old)
+    return permuted(a, tuple(order))
+
+
+@numpy_function(static_argnames=("source", "destination"))
+def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+    """The array with some axes moved to other positions; the others keep their order.
+
+    Raises:
+      ValueError: the numbers of axes and of positions differ, or one is out of bounds.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.moveaxis(jax.numpy.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    (a,) = operands("moveaxis", a)
+    return moved(a, source, destination)
+
+
+@numpy_function(static_argnames=("axis", "start"))
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """The array with one axis moved in front of the axis `start`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.rollaxis(jax.numpy.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
+    (a,) = operands("rollaxis", a)
+    ndim = get_aval(a).ndim
+    axis = canonical_axis(axis, ndim)
+    start = operator.index(start)
+    if not -ndim <= start <= ndim:
+        raise ValueError(f"start={start} must satisfy {-ndim}<=start<={ndim}")
+    start += ndim if start < 0 else 0
+    return moved(a, axis, start - 1 if start > axis else start)
+
+
+# -- axes of size 1 --------------------------------------------------------------------------------
+
+
+@numpy_function(static_argnames=("axis",))
+def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """The array without axes of size 1.
+
+    Args:
+      a: array.
+      axis: the axes to remove; by default all of size 1.
+
+    Raises:
+      ValueError: an axis has another size.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.squeeze(jax.numpy.ones((1, 3, 1)), axis=0).shape
+    (3, 1)
+    """
+    (a,) = operands("squeeze", a)
+    shape = get_aval(a).shape
+    axes = (tuple([i for i, n in enumerate(shape) if n == 1]) if axis is None
+            else canonical_axes(axis, len(shape)))
+    return lax.squeeze(a, axes)
+
+
+@numpy_function(static_argnames=("axis",))
+def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+    """The array with new axes of size 1 at the positions `axis` of the result.
+
+    Raises:
+      ValueError: a position is out of bounds or named twice.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.expand_dims(jax.numpy.ones((3,)), (0, 2)).shape
+    (1, 3, 1)
+    """
+    (a,) = operands("expand_dims", a)
+    return with_new_axes(a, as_tuple(axis))
+
+
+def with_new_axes(a: Any, axes: tuple[int, ...]) -> Any:
+    """`a` with new axes of size 1."""
+    shape = get_aval(a).shape
+    ndim = len(shape) + len(axes)
+    new = [canonical_axis(i, ndim) for i in axes]
+    if len(set(new)) != len(new):
+        raise ValueError(f"repeated axis in lax.expand_dims: {axes}")
+    if not new:
+        return a
+    kept = tuple([i for i in range(ndim) if i not in new])
+    out = [1] * ndim
+    for i, n in zip(kept, shape, strict=True):
+        out[i] = n
+    return broadcast_in_dim_p.bind(a, shape=tuple(out), broadcast_dimensions=kept, sharding=None)
+
+
+def _each(name: str, at_least: Any, arys: tuple[Any, ...]) -> Any:
+    if len(arys) == 1:
+        if isinstance(arys[0], (list, tuple)):
+            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(arys[0])} at "
+                            "position 0.")
+        return at_least(*operands(name, *arys))
+    return [at_least(x) for x in operands(name, *arys)]
+
+
+def at_least_1d(x: Any) -> Any:
+    return with_new_axes(x, (0,)) if not get_aval(x).ndim else x
+
+
+def at_least_2d(x: Any) -> Any:
+    ndim = get_aval(x).ndim
+    return x if ndim >= 2 else with_new_axes(x, (0,) if ndim else (0, 1))
+
+
+def at_least_3d(x: Any) -> Any:
+    ndim = get_aval(x).ndim
+    return x if ndim >= 3 else with_new_axes(x, ((0, 1, 2), (0, 2), (2,))[ndim])
+
+
+@numpy_function
+def atleast_1d(*arys: Any) -> Any:
+    """The array with at least one axis; for several arrays a list of them.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.atleast_1d(3.0).shape
+    (1,)
+    """
+    return _each("atleast_1d", at_least_1d, arys)
+
+
+@numpy_function
+def atleast_2d(*arys: Any) -> Any:
+    """The array with at least two axes, new ones in front; for several arrays a list of them.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.atleast_2d(jax.numpy.ones(3)).shape
+    (1, 3)
+    """
+    return _each("atleast_2d", at_least_2d, arys)
+
+
+@numpy_function
+def atleast_3d(*arys: Any) -> Any:
+    """The array with at least three axes; for several arrays a list of them.
+
+    Shape (n,) becomes (1, n, 1) and shape (m, n) becomes (m, n, 1).
+
+    >>> import pyjx as jax
+    >>> jax.numpy.atleast_3d(jax.numpy.ones((2, 3))).shape
+    (2, 3, 1)
+    """
+    return _each("atleast_3d", at_least_3d, arys)
+
+
+# -- broadcasting ----------------------------------------------------------------------------------
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape to which shapes broadcast by NumPy's rules.
+
+    Raises:
+      ValueError: two of them differ along an axis where neither is 1.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.broadcast_shapes((2, 1), (3,), 1)
+    (2, 3)
+    """
+    return _common_shape(*[as_tuple(s) for s in shapes])
+
+
+@numpy_function
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """The arrays stretched to their common shape.
+
+    Raises:
+      ValueError: the shapes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> [x.shape for x in jax.numpy.broadcast_arrays(jax.numpy.ones((2, 1)), jax.numpy.ones(3))]
+    [(2, 3), (2, 3)]
+    """
+    arrays = operands("broadcast_arrays", *args)
+    shape = _common_shape(*[get_aval(x).shape for x in arrays])
+    return [spread(x, shape) for x in arrays]
+
+
+def spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` stretched to `shape`, which fits, in one operation."""
+    old = get_aval(x).shape
+    if old == shape and isinstance(x, Tracer):
+        return x
+    offset = len(shape) - len(old)
+    return broadcast_in_dim_p.bind(x, shape=shape, sharding=None,
+                                   broadcast_dimensions=tuple(range(offset, len(shape))))
+
+
+@numpy_function(static_argnames=("shape", "out_sharding"))
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+    """The array stretched to `shape` by NumPy's rules.
+
+    Raises:
+      ValueError: the array's shape does not fit.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.broadcast_to(jax.numpy.arange(2), (2, 2)).tolist()
+    [[0, 1], [0, 1]]
+    """
+    (array,) = operands("broadcast_to", array)
+    shape = concrete_shape(shape)
+    aval = get_aval(array)
+    old = aval.shape
+    if len(shape) < len(old):
+        raise ValueError("Cannot broadcast to shape with fewer dimensions: "
+                         f"arr_shape={old} {shape=}")
+    tail = shape[len(shape) - len(old):]
+    if any([n not in (1, m) for n, m in zip(old, tail, strict=True)]):
+        raise ValueError(f"Incompatible types for broadcasting: input type={aval.str_short()} and "
+                         f"requested type={aval.update(shape=shape).str_short()}")
+    return spread(array, shape)
+
+
+# -- flip and roll ---------------------------------------------------------------------------------
+
+
+def flipped(m: Any, axis: Any) -> Any:
+    """`m` reversed along the given axes, None for all."""
+    return lax.rev(m, canonical_axes(axis, get_aval(m).ndim))
+
+
+@numpy_function(static_argnames=("axis",))
+def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """The array with the elements in reverse order along the given axes, by default all.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.flip(jax.numpy.array([1, 2, 3])).tolist()
+    [3, 2, 1]
+    """
+    return flipped(*operands("flip", m), axis)
+
+
+@numpy_function
+def fliplr(m: Any) -> Any:
+    """The array reversed along its second axis.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.fliplr(jax.numpy.array([[1, 2]])).tolist()
+    [[2, 1]]
+    """
+    return flipped(*operands("fliplr", m), 1)
+
+
+@numpy_function
+def flipud(m: Any) -> Any:
+    """The array reversed along its first axis.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.flipud(jax.numpy.array([[1], [2]])).tolist()
+    [[2], [1]]
+    """
+    return flipped(*operands("flipud", m), 0)
+
+
+@numpy_function(static_argnames=("k", "axes"))
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """The array turned by 90 degrees `k` times, from the first axis towards the second.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.rot90(jax.numpy.array([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
+    """
+    (m,) = operands("rot90", m)
+    ndim = get_aval(m).ndim
+    first, second = (canonical_axis(i, ndim) for i in axes)
+    if first == second:
+        raise ValueError("Axes must be different")
+    k %= 4
+    if k == 0:
+        return m
+    if k == 2:
+        return flipped(m, (first, second))
+    order = list(range(ndim))
+    order[first], order[second] = order[second], order[first]
+    if k == 1:
+        return permuted(flipped(m, second), tuple(order))
+    return flipped(permuted(m, tuple(order)), second)
+
+
+@numpy_function(static_argnames=("axis",))
+def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """The elements moved along axes by `shift` places; those moved out at the end return in front.
+
+    Args:
+      a: array.
+      shift: int, or one int an axis; may be an array.
+      axis: the axes; by default the array is rolled as if it were flat.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.roll(jax.numpy.arange(5), 2).tolist()
+    [3, 4, 0, 1, 2]
+    """
+    if isinstance(shift, (list, tuple)):
+        (a,), steps = operands("roll", a), list(shift)
+    else:
+        a, shift = operands("roll", a, shift)
+        steps = list(np.asarray(shift).reshape(-1)) if is_concrete(shift) else _split(shift)
+    aval = get_aval(a)
+    if axis is None:
+        flat = lax.reshape(a, (aval.size,))
+        for step in steps:
+            flat = _rolled(flat, step, 0)
+        return lax.reshape(flat, aval.shape)
+    axes = [canonical_axis(i, aval.ndim) for i in as_tuple(axis)]
+    count = max(len(axes), len(steps))
+    if min(len(axes), len(steps)) not in (1, count):
+        raise ValueError(f"Incompatible shapes for broadcasting: shapes=[({len(steps)},), "
+                         f"({len(axes)},)]")
+    for i in range(count):
+        a = _rolled(a, steps[i % len(steps)], axes[i % len(axes)])
+    return a
+
+
+def _split(shift: Any) -> list[Any]:
+    return list(lax.unstack(shift)) if get_aval(shift).ndim else [shift]
+
+
+def _rolled(a: Any, step: Any, axis: int) -> Any:
+    """`a` rolled along one axis."""
+    size = get_aval(a).shape[axis]
+    if not size:
+        return a
+    if is_concrete(step):
+        step = int(step) % size
+        return a if not step else lax.concatenate(
+            [lax.slice_in_dim(a, size - step, size, axis=axis),
+             lax.slice_in_dim(a, 0, size - step, axis=axis)], axis)
+    from pyjx.numpy import ufuncs
+
+    step = ufuncs.remainder(step, size)
+    start = lax.sub(stretch(np.asarray(size, get_aval(step).dtype)[()], ()), step)
+    return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), start, size, axis)
+

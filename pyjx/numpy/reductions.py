@@ -1,0 +1,579 @@
+"""Reductions: sums, products, extrema, logic, positions of extrema, and running sums.
+
+Sums and products of small integers are taken in the default integer dtype and those of 16-bit
+floats in float32, so that results are as precise as their dtype allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.trace import Tracer
+from pyjx.numpy.axes import canonical_axes, canonical_axis, numpy_function
+from pyjx.numpy.promotion import convert, literal, operands, stretch
+from pyjx.transforms.structural import broadcast_in_dim_p, reduce_sum_p
+
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum", "max", "mean", "min", "minmax", "prod", "ptp", "sum",
+]
+
+_half_dtypes = frozenset((np.dtype(dtypes.bfloat16), np.dtype(np.float16)))
+_wide_dtypes = frozenset([np.dtype(d) for d in (
+    "float32", "float64", "complex64", "complex128", "int32", "int64", "uint32", "uint64")])
+
+
+def no_out(name: str, out: Any) -> None:
+    """Refuse the `out` argument, which has no meaning for immutable arrays."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+
+
+def promoted_integer(dtype: Any) -> Any:
+    """The dtype in which bools and integers are summed: at least the default integer dtype."""
+    if dtype == np.bool_:
+        return dtypes.default_int_dtype()
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return dtypes.promote_types(dtype, dtypes.default_uint_dtype())
+    if dtypes.issubdtype(dtype, np.integer):
+        return dtypes.promote_types(dtype, dtypes.default_int_dtype())
+    return dtype
+
+
+def masked(where: Any, x: Any, fill: Any) -> Any:
+    """`x` where `where` is true, and the scalar `fill` elsewhere."""
+    aval = get_aval(x)
+    shape = lax.broadcast_shapes(get_aval(where).shape, aval.shape)
+    fill = broadcast_in_dim_p.bind(literal(fill, aval.dtype), shape=shape,
+                                   broadcast_dimensions=(), sharding=None)
+    return lax.select_n_p.bind(stretch(where, shape), fill, stretch(x, shape))
+
+
+def restore_axes(x: Any, axes: tuple[int, ...], ndim: int) -> Any:
+    """The result of a reduction with its `axes` back, of size 1."""
+    shape = list(get_aval(x).shape)
+    for axis in sorted(axes):
+        shape.insert(axis, 1)
+    kept = tuple([i for i in range(ndim) if i not in axes])
+    return broadcast_in_dim_p.bind(x, shape=tuple(shape), broadcast_dimensions=kept, sharding=None)
+
+
+def check_where(name: str, where: Any) -> Any:
+    """The mask `where` of the function `name`, which must be boolean."""
+    if where is None:
+        return None
+    (where,) = operands(name, where)
+    dtype = get_aval(where).dtype
+    if dtype != np.bool_:
+        raise ValueError(f"jnp.{name}: where must be None or a boolean array; got "
+                         f"where.{dtype=}.")
+    return where
+
+
+def combine_initial(combine: Callable[[Any, Any], Any], initial: Any, out: Any) -> Any:
+    """`combine(initial, out)`, with `initial` in the dtype of `out`."""
+    shape = get_aval(initial).shape
+    if shape:
+        raise ValueError(f"initial value must be a scalar. Got array of shape {shape}")
+    out_aval = get_aval(out)
+    return combine(stretch(convert(initial, out_aval.dtype), out_aval.shape)
+                   if isinstance(initial, Tracer) else literal_or_cast(initial, out_aval), out)
+
+
+def literal_or_cast(x: Any, like: ShapedArray) -> Any:
+    """A concrete scalar as an operand beside a value of aval `like`."""
+    if type(x) in (bool, int, float, complex):
+        return literal(x, like.dtype)
+    return stretch(convert(x, like.dtype), like.shape)
+
+
+def _sum_like(
+    name: str, reduce: Callable[..., Any], unit: int, combine: Callable[[Any, Any], Any], a: Any,
+    axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any, promote: bool,
+) -> Any:
+    no_out(name, out)
+    (a,) = operands(name, a)
+    where = check_where(name, where)
+    aval = get_aval(a)
+    if dtype is None:
+        given = aval.dtype
+        result = promoted_integer(given) if promote or given == np.bool_ else given
+        computed = np.dtype(np.float32) if given in _half_dtypes else result
+    else:
+        result = computed = dtypes.check_and_canonicalize_user_dtype(dtype, name)
+    axes = canonical_axes(axis, aval.ndim)
+    x = convert(a, computed)
+    if where is not None:
+        x = masked(where, x, unit)
+    y = reduce(x, axes)
+    if initial is not None:
+        y = combine_initial(combine, initial, y)
+    if keepdims:
+        y = restore_axes(y, axes, get_aval(x).ndim)
+    return convert(y, result)
+
+
+def _reduce_sum(x: Any, axes: tuple[int, ...]) -> Any:
+    return reduce_sum_p.bind(x, axes=axes, out_sharding=None)
+
+
+def _reduce_prod(x: Any, axes: tuple[int, ...]) -> Any:
+    return lax.reduce_prod_p.bind(x, axes=axes)
+
+
+def is_wide(a: Any) -> bool:
+    """Whether `a` is a tracer that is summed in its own dtype."""
+    return isinstance(a, Tracer) and a.aval.dtype in _wide_dtypes and not a.aval.weak_type
+
+
+@numpy_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
+def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+    """The sum of array elements over the given axes.
+
+    Args:
+      a: array.
+      axis: int or sequence of ints; all axes by default.
+      dtype: of the result. By default bools and small integers become the default integer dtype,
+        unless `promote_integers` is false; other dtypes stay.
+      out: not supported.
+      keepdims: whether the axes stay, with size 1.
+      initial: scalar to begin with.
+      where: boolean mask, broadcast against `a`, of the elements to include.
+
+    Raises:
+      TypeError: `a` is no array or scalar.
+      ValueError: an axis is out of bounds or named twice.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.sum(jax.numpy.ones((2, 3)), axis=1).tolist()
+    [3.0, 3.0]
+    """
+    if (where is None and dtype is None and initial is None and not keepdims and out is None
+            and promote_integers and is_wide(a)):
+        return reduce_sum_p.bind(a, axes=canonical_axes(axis, a.aval.ndim), out_sharding=None)
+    return _sum_like("sum", _reduce_sum, 0, lax.add, a, axis, dtype, out, keepdims, initial, where,
+                     promote_integers)
+
+
+@numpy_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
+def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+    """The product of array elements over the given axes; arguments as for `sum`.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.prod(jax.numpy.array([2, 3, 4])))
+    24
+    """
+    return _sum_like("prod", _reduce_prod, 1, lax.mul, a, axis, dtype, out, keepdims, initial,
+                     where, promote_integers)
+
+
+# -- extrema ---------------------------------------------------------------------------------------
+
+
+def lowest(dtype: Any) -> Any:
+    """The value of a dtype that is below all others."""
+    if dtype == np.bool_:
+        return False
+    if dtypes.issubdtype(dtype, np.integer):
+        return int(dtypes.iinfo(dtype).min)
+    return -np.inf if _has_inf(dtype) else float(dtypes.finfo(dtype).min)
+
+
+def highest(dtype: Any) -> Any:
+    """The value of a dtype that is above all others."""
+    if dtype == np.bool_:
+        return True
+    if dtypes.issubdtype(dtype, np.integer):
+        return int(dtypes.iinfo(dtype).max)
+    return np.inf if _has_inf(dtype) else float(dtypes.finfo(dtype).max)
+
+
+def _has_inf(dtype: Any) -> bool:
+    if dtypes.issubdtype(dtype, np.complexfloating) or dtypes.itemsize_bits(dtype) > 8:
+        return True
+    with np.errstate(all="ignore"):
+        return bool(np.isinf(np.asarray(np.inf).astype(dtype).astype(np.float32)))
+
+
+def _reduce_max(x: Any, axes: tuple[int, ...]) -> Any:
+    return lax.reduce_max_p.bind(x, axes=axes, out_sharding=None)
+
+
+def _reduce_min(x: Any, axes: tuple[int, ...]) -> Any:
+    return lax.reduce_min_p.bind(x, axes=axes, out_sharding=None)
+
+
+def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
+              combine: Callable[[Any, Any], Any], a: Any, axis: Any, out: Any, keepdims: bool,
+              initial: Any, where: Any) -> Any:
+    no_out(name, out)
+    (a,) = operands(name, a)
+    where = check_where(name, where)
+    if where is not None and initial is None:
+        raise ValueError(f"reduction operation {name} does not have an identity, so to use a where "
+                         "mask one has to specify 'initial'")
+    aval = get_aval(a)
+    axes = canonical_axes(axis, aval.ndim)
+    if initial is None and 0 in [aval.shape[i] for i in axes]:
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    x = convert(a, aval.dtype)
+    if where is not None:
+        x = masked(where, x, unit(aval.dtype))
+    y = reduce(x, axes)
+    if initial is not None:
+        y = combine_initial(combine, initial, y)
+    return restore_axes(y, axes, get_aval(x).ndim) if keepdims else y
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None) -> Any:
+    """The largest element over the given axes; nan if there is one.
+
+    Args:
+      a: array.
+      axis: int or sequence of ints; all axes by default.
+      out: not supported.
+      keepdims: whether the axes stay, with size 1.
+      initial: scalar, the least result. Needed with `where` and for axes of size 0.
+      where: boolean mask, broadcast against `a`, of the elements to include.
+
+    Raises:
+      ValueError: an axis is out of bounds, or of size 0 without `initial`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.max(jax.numpy.array([[1, 5], [7, 2]]), axis=0).tolist()
+    [7, 5]
+    """
+    return _extremum("max", _reduce_max, lowest, lax.max, a, axis, out, keepdims, initial, where)
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None) -> Any:
+    """The smallest element over the given axes; nan if there is one. Arguments as for `max`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.min(jax.numpy.array([[1, 5], [7, 2]]), axis=0).tolist()
+    [1, 2]
+    """
+    return _extremum("min", _reduce_min, highest, lax.min, a, axis, out, keepdims, initial, where)
+
+
+amax = max
+amin = min
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def minmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False,
+           initial: Any = None, where: Any = None) -> tuple[Any, Any]:
+    """The smallest and the largest element over the given axes; arguments as for `max`.
+
+    >>> import pyjx as jax
+    >>> low, high = jax.numpy.minmax(jax.numpy.array([3, 1, 2]))
+    >>> int(low), int(high)
+    (1, 3)
+    """
+    no_out("minmax", out)
+    return (_extremum("min", _reduce_min, highest, lax.min, a, axis, out, keepdims, initial, where),
+            _extremum("max", _reduce_max, lowest, lax.max, a, axis, out, keepdims, initial, where))
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """The largest element less the smallest one over the given axes ("peak to peak").
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.ptp(jax.numpy.array([3, 1, 7])))
+    6
+    """
+    no_out("ptp", out)
+    (a,) = operands("ptp", a)
+    return lax.sub(
+        _extremum("max", _reduce_max, lowest, lax.max, a, axis, None, keepdims, None, None),
+        _extremum("min", _reduce_min, highest, lax.min, a, axis, None, keepdims, None, None))
+
+
+# -- logic and counts ------------------------------------------------------------------------------
+
+
+def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: Any, axis: Any, out: Any,
+             keepdims: bool, where: Any) -> Any:
+    no_out(name, out)
+    (a,) = operands(name, a)
+    where = check_where(name, where)
+    axes = canonical_axes(axis, get_aval(a).ndim)
+    x = convert(a, np.dtype(bool))
+    if where is not None:
+        x = masked(where, x, unit)
+    y = reduce(x, axes)
+    return restore_axes(y, axes, get_aval(x).ndim) if keepdims else y
+
+
+def _reduce_and(x: Any, axes: tuple[int, ...]) -> Any:
+    return lax.reduce_and_p.bind(x, axes=axes)
+
+
+def _reduce_or(x: Any, axes: tuple[int, ...]) -> Any:
+    return lax.reduce_or_p.bind(x, axes=axes)
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
+        where: Any = None) -> Any:
+    """Whether all elements over the given axes are true (not zero).
+
+    >>> import pyjx as jax
+    >>> jax.numpy.all(jax.numpy.array([[1, 0], [1, 1]]), axis=1).tolist()
+    [False, True]
+    """
+    return _logical("all", _reduce_and, True, a, axis, out, keepdims, where)
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
+        where: Any = None) -> Any:
+    """Whether an element over the given axes is true (not zero).
+
+    >>> import pyjx as jax
+    >>> jax.numpy.any(jax.numpy.array([[0, 0], [0, 1]]), axis=1).tolist()
+    [False, True]
+    """
+    return _logical("any", _reduce_or, False, a, axis, out, keepdims, where)
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """How many elements over the given axes are not zero; of the default integer dtype.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.count_nonzero(jax.numpy.array([3, 0, 1])))
+    2
+    """
+    (a,) = operands("count_nonzero", a)
+    nonzero = lax.ne(a, literal(0, get_aval(a).dtype))
+    return _sum_like("sum", _reduce_sum, 0, lax.add, nonzero, axis,
+                     dtypes.default_int_dtype(), None, keepdims, None, None, True)
+
+
+# -- positions of extrema --------------------------------------------------------------------------
+
+
+def arg_extremum(name: str, find: Callable[..., Any], a: Any, axis: Any, out: Any, keepdims: Any
+                 ) -> Any:
+    """The position that `find` (lax.argmax or lax.argmin) gives along `axis`."""
+    no_out(name, out)
+    (a,) = operands(name, a)
+    aval = get_aval(a)
+    if axis is None:
+        x, along = (a if aval.ndim == 1 else lax.reshape(a, (aval.size,))), 0
+        axes = tuple(range(aval.ndim))
+    else:
+        x, along = a, canonical_axis(axis, aval.ndim)
+        axes = (along,)
+    if get_aval(x).shape[along] == 0:
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    y = find(x, along, dtypes.default_int_dtype())
+    return restore_axes(y, axes, aval.ndim) if keepdims else y
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The position of the first largest element along an axis; nan counts as largest.
+
+    Args:
+      a: array.
+      axis: int; by default the array is flattened.
+      out: not supported.
+      keepdims: whether the axis stays, with size 1.
+
+    Raises:
+      ValueError: the axis is out of bounds or of size 0.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.argmax(jax.numpy.array([1, 7, 7])))
+    1
+    """
+    return arg_extremum("argmax", lax.argmax, a, axis, out, keepdims)
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The position of the first smallest element along an axis; arguments as for `argmax`.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.argmin(jax.numpy.array([3, 1, 1])))
+    1
+    """
+    return arg_extremum("argmin", lax.argmin, a, axis, out, keepdims)
+
+
+# -- means -----------------------------------------------------------------------------------------
+
+
+def count_of(aval: ShapedArray, axes: tuple[int, ...]) -> int:
+    """How many elements a reduction over `axes` combines into one."""
+    count = 1
+    for axis in axes:
+        count *= aval.shape[axis]
+    return count
+
+
+def mean_of(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any, name: str = "mean",
+            keep_wide: bool = False) -> Any:
+    """The mean; of half-precision floats in float32, which `keep_wide` keeps as the result."""
+    (a,) = operands(name, a)
+    where = check_where(name, where)
+    aval = get_aval(a)
+    if dtype is None:
+        result = dtypes.to_inexact_dtype(aval.dtype)
+        computed = np.dtype(np.float32) if result in _half_dtypes else result
+    else:
+        result = computed = dtypes.check_and_canonicalize_user_dtype(dtype, name)
+    axes = canonical_axes(axis, aval.ndim)
+    total = _sum_like("sum", _reduce_sum, 0, lax.add, a, axes, computed, None, keepdims, None,
+                      where, True)
+    if where is None:
+        count: Any = literal(count_of(aval, axes), computed)
+    else:
+        count = _sum_like("sum", _reduce_sum, 0, lax.add, stretch(where, aval.shape), axes,
+                          computed, None, keepdims, None, None, True)
+    out = lax.div(total, count)
+    return out if keep_wide else convert(out, result)
+
+
+@numpy_function(static_argnames=("axis", "dtype", "keepdims"))
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
+         where: Any = None) -> Any:
+    """The arithmetic mean over the given axes; nan over none.
+
+    Args:
+      a: array.
+      axis: int or sequence of ints; all axes by default.
+      dtype: of the result and the sum; by default floats keep theirs and others become floats.
+      out: not supported.
+      keepdims: whether the axes stay, with size 1.
+      where: boolean mask, broadcast against `a`, of the elements to include.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.mean(jax.numpy.array([1, 2, 6])))
+    3.0
+    """
+    no_out("mean", out)
+    if where is None and dtype is None and not keepdims and is_wide(a):
+        aval = a.aval
+        if aval.dtype in dtypes.floating_dtypes:
+            axes = canonical_axes(axis, aval.ndim)
+            total = reduce_sum_p.bind(a, axes=axes, out_sharding=None)
+            return lax.div_p.bind(total, literal(float(count_of(aval, axes)), aval.dtype))
+    return mean_of(a, axis, dtype, keepdims, where)
+
+
+# -- running sums and products ---------------------------------------------------------------------
+
+
+def _cumulative(name: str, scan: Callable[..., Any], a: Any, axis: Any, dtype: Any, out: Any,
+                promote: bool = False) -> Any:
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
+    (a,) = operands(name, a)
+    if axis is None or not get_aval(a).ndim:
+        a = lax.reshape(a, (get_aval(a).size,))
+    aval = get_aval(a)
+    axis = canonical_axis(0 if axis is None else axis, aval.ndim)
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name)
+    elif promote or aval.dtype == np.bool_:
+        dtype = promoted_integer(aval.dtype)
+    else:
+        dtype = aval.dtype
+    return scan(convert(a, dtype), axis)
+
+
+@numpy_function(static_argnames=("axis", "dtype"))
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The running sum along an axis.
+
+    Args:
+      a: array.
+      axis: int; by default the array is flattened.
+      dtype: of the result; by default that of `a`, or the default integer dtype for bools.
+      out: not supported.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.cumsum(jax.numpy.array([1, 2, 3])).tolist()
+    [1, 3, 6]
+    """
+    return _cumulative("cumsum", lax.cumsum, a, axis, dtype, out)
+
+
+@numpy_function(static_argnames=("axis", "dtype"))
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The running product along an axis; arguments as for `cumsum`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.cumprod(jax.numpy.array([1, 2, 3])).tolist()
+    [1, 2, 6]
+    """
+    return _cumulative("cumprod", lax.cumprod, a, axis, dtype, out)
+
+
+def _with_initial(name: str, scan: Callable[..., Any], unit: int, x: Any, axis: Any, dtype: Any,
+                  include_initial: bool) -> Any:
+    (x,) = operands(name, x)
+    aval = get_aval(x)
+    if not aval.ndim:
+        raise ValueError(f"The input must be non-scalar to take a {name.replace('_', ' ')}, "
+                         "however a scalar value or scalar array was given.")
+    if axis is None and aval.ndim > 1:
+        raise ValueError(
+            f"The input array has rank {aval.ndim}, however axis was not set to an explicit value. "
+            "The axis argument is only optional for one-dimensional arrays.")
+    axis = canonical_axis(0 if axis is None else axis, aval.ndim)
+    out = _cumulative(name, scan, x, axis, dtype, None, promote=True)
+    if not include_initial:
+        return out
+    out_aval = get_aval(out)
+    shape = (*out_aval.shape[:axis], 1, *out_aval.shape[axis + 1:])
+    return lax.concatenate([lax.full(shape, unit, out_aval.dtype), out], axis)
+
+
+@numpy_function(static_argnames=("axis", "dtype", "include_initial"))
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
+                   include_initial: bool = False) -> Any:
+    """The running sum along an axis, of the array API standard.
+
+    Args:
+      x: array of at least one dimension.
+      axis: int; optional for one-dimensional arrays.
+      dtype: of the result; by default as for `sum`.
+      include_initial: whether the results begin with 0.
+
+    Raises:
+      ValueError: `x` is a scalar, or `axis` is missing.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.cumulative_sum(jax.numpy.array([1, 2]), include_initial=True).tolist()
+    [0, 1, 3]
+    """
+    return _with_initial("cumulative_sum", lax.cumsum, 0, x, axis, dtype, include_initial)
+
+
+@numpy_function(static_argnames=("axis", "dtype", "include_initial"))
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
+                    include_initial: bool = False) -> Any:
+    """The running product along an axis; arguments as for `cumulative_sum`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.cumulative_prod(jax.numpy.array([2, 3]), include_initial=True).tolist()
+    [1, 2, 6]
+    """
+    return _with_initial("cumulative_prod", lax.cumprod, 1, x, axis, dtype, include_initial)

@@ -1,0 +1,139 @@
+"""Questions about dtypes, shapes and scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import Tracer
+from pyjx.numpy.promotion import operands
+from pyjx.runtime.array import ArrayImpl
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """Whether values of one dtype can be cast to another under a rule; see `numpy.can_cast`."""
+    return np.can_cast(_as_dtype(from_), _as_dtype(to), casting=casting)  # type: ignore
+
+
+def _as_dtype(x: Any) -> Any:
+    return np.dtype(getattr(x, "dtype", x))
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype is, or belongs to the category, another; see `numpy.issubdtype`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.issubdtype(jax.numpy.bfloat16, jax.numpy.floating)
+    True
+    """
+    return dtypes.issubdtype(_class_or_dtype(arg1), _class_or_dtype(arg2))
+
+
+def _class_or_dtype(x: Any) -> Any:
+    if isinstance(x, type) and issubclass(x, np.generic):
+        return x
+    dtype = getattr(x, "dtype", None)
+    return x if dtype is None or isinstance(dtype, property) else dtype
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype that two dtypes promote to.
+
+    Raises:
+      TypePromotionError: there is none.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.promote_types("int32", "float16")
+    dtype('float16')
+    """
+    return dtypes.promote_types(_python_or_dtype(a), _python_or_dtype(b))
+
+
+def _python_or_dtype(x: Any) -> Any:
+    return x if x in (int, float, complex) else _as_dtype(x)
+
+
+def result_type(*args: Any) -> Any:
+    """The dtype that arrays, scalars and dtypes promote to.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.result_type(jax.numpy.int8(1), 2.0)
+    dtype('float32')
+    """
+    return dtypes.result_type(*args)
+
+
+_KINDS: dict[str, Any] = {
+    "bool": (np.bool_,),
+    "signed integer": (np.signedinteger,),
+    "unsigned integer": (np.unsignedinteger,),
+    "integral": (np.integer,),
+    "real floating": (np.floating,),
+    "complex floating": (np.complexfloating,),
+    "numeric": (np.integer, np.floating, np.complexfloating),
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind, by the Python array API standard.
+
+    Args:
+      dtype: a dtype.
+      kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex
+        floating", "numeric", a dtype, or a tuple of these.
+
+    Raises:
+      ValueError: the string names no kind.
+      TypeError: the kind is none of these.
+    """
+    dtype = _as_dtype(dtype)
+    for k in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(k, str) and k in _KINDS:
+            if any(dtypes.issubdtype(dtype, category) for category in _KINDS[k]):
+                return True
+        elif isinstance(k, str) and k not in {d.name for d in dtypes.all_dtypes}:
+            raise ValueError(f"Unrecognized kind={k!r} expected one of {list(_KINDS)}, or a "
+                             "compatible input for jnp.dtype()")
+        else:
+            try:
+                other = _as_dtype(k)
+            except TypeError:
+                raise TypeError("Expected kind to be a dtype, string, or tuple; got "
+                                f"kind={k!r}") from None
+            if other == dtype:
+                return True
+    return False
+
+
+def isscalar(element: Any) -> bool:
+    """Whether a value is a Python or NumPy scalar or an array of rank 0."""
+    if isinstance(element, (ArrayImpl, Tracer)) or hasattr(element, "__jax_array__"):
+        return np.ndim(element) == 0 if not hasattr(element, "ndim") else element.ndim == 0
+    return bool(np.isscalar(element)) or isinstance(element, np.generic)
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The shape of an array."""
+    return get_aval(operands("shape", a)[0]).shape
+
+
+def ndim(a: Any) -> int:
+    """The number of axes of an array."""
+    return get_aval(operands("ndim", a)[0]).ndim
+
+
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """The number of elements, in all or along one axis or several."""
+    aval = get_aval(operands("size", a)[0])
+    if axis is None:
+        return aval.size
+    from pyjx.numpy.indexing import canonical_axis
+
+    out = 1
+    for d in (axis,) if isinstance(axis, int) else axis:
+        out *= aval.shape[canonical_axis(d, aval.ndim)]
+    return out

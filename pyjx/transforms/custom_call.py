@@ -1,0 +1,498 @@
+"""The primitives of functions with custom derivatives: `custom_jvp_call` and `custom_vjp_call`.
+
+A call carries the function and its rule. Where nothing is transformed the function runs; forward
+mode takes the rule in its place; batching makes a call whose function and rule are both batched;
+recording traces the function into a jaxpr and keeps the rule beside it, so that the equation can
+be differentiated later.
+
+Functions and rules are on flat values here:
+    fun(*primals) -> outs
+    jvp(primals, tangents) -> (outs, out tangents); a tangent may be a symbolic zero
+    fwd(primals, nonzero) -> (outs, residuals, bwd), where
+    bwd(residuals, cotangents) -> one cotangent, or symbolic zero, for each primal
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, no_effects
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import (
+    EagerTrace,
+    JaxprTrace,
+    Tracer,
+    eager_trace,
+    jaxpr_as_fun,
+    state,
+    trace_to_jaxpr,
+)
+from pyjx.transforms.calls import backward_jaxpr, batch_jaxpr, call, hoisted
+from pyjx.transforms.linearize import LinearTrace, split_rules
+from pyjx.transforms.structural import Zero, full_aval, instantiate, reduce_sum
+from pyjx.transforms.vmap import batch_flat, match_axis
+
+
+class SymbolicZero:
+    """What a rule with `symbolic_zeros=True` gets and may give for a tangent that is zero.
+
+    It has the aval, shape and dtype of the tangent.
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @staticmethod
+    def from_primal_value(value: Any) -> SymbolicZero:
+        """The zero tangent at `value`."""
+        return SymbolicZero(get_aval(value).to_tangent_aval())
+
+    def __repr__(self) -> str:
+        return "SymbolicZero"
+
+
+class CustomVJPException(Exception):
+    """A custom_vjp function was differentiated by a value that it closes over."""
+
+
+class CustomCall(Primitive):
+    """A primitive whose `call_jaxpr` is a jaxpr, or (until it is recorded) a Python function."""
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        top = state.dynamic
+        for x in operands:
+            if isinstance(x, Tracer) and x._trace.level > top.level:
+                top = x._trace
+        fun = params["call_jaxpr"]
+        if not isinstance(fun, ClosedJaxpr):
+            if isinstance(top, (EagerTrace, LinearTrace)):
+                return fun(*operands)
+            if isinstance(top, JaxprTrace):
+                return self.record(operands, params)
+        return top.process(self, operands, params)
+
+    def record(self, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """An equation with the function as a jaxpr; what it closes over comes first as operands.
+        """
+        fun = params["call_jaxpr"]
+        debug = DebugInfo(self.name, _name(fun))
+        closed = trace_to_jaxpr(fun, [get_aval(x) for x in operands], debug)
+        consts = closed.consts
+        recorded = {
+            **params, "call_jaxpr": ClosedJaxpr(hoisted(closed), []) if consts else closed,
+            "num_consts": len(consts),
+        }
+        return self.bind(*consts, *operands, **recorded)
+
+
+def _name(fun: Any) -> str:
+    return str(getattr(fun, "__name__", type(fun).__name__))
+
+
+def _shape(*avals: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
+    return call_jaxpr.out_avals
+
+
+def _effects(params: dict[str, Any]) -> Any:
+    fun = params["call_jaxpr"]
+    return fun.effects if isinstance(fun, ClosedJaxpr) else no_effects
+
+
+def _run(*args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
+    return call(call_jaxpr, call_jaxpr.jaxpr.debug_info.func_name, *args)
+
+
+def _transpose(cts: Any, *operands: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
+    return backward_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, operands, cts)
+
+
+def _custom_call(name: str) -> CustomCall:
+    primitive = CustomCall(name, shape_rule=_shape, effects=_effects, impl=_run, cached=False,
+                           transpose=_transpose, multiple_results=True)
+    register(primitive)
+    split_rules[primitive] = lambda trace, operands, params: jaxpr_as_fun(params["call_jaxpr"])(
+        *operands
+    )
+    return primitive
+
+
+custom_jvp_call_p = _custom_call("custom_jvp_call")
+custom_vjp_call_p = _custom_call("custom_vjp_call")
+
+
+def _printed(params: dict[str, Any], *rules: tuple[str, Any]) -> list[tuple[str, Any]]:
+    """What jaxprs show of a call, by name."""
+    called = params["call_jaxpr"]
+    shown = [("call_jaxpr", called), *rules, ("symbolic_zeros", params["symbolic_zeros"])]
+    if params["num_consts"]:
+        shown.append(("num_consts", params["num_consts"]))
+    return [("name", called.jaxpr.debug_info.func_name), *sorted(shown, key=lambda item: item[0])]
+
+
+custom_jvp_call_p.printed_params = lambda params: _printed(
+    params, ("jvp", params["jvp_jaxpr_fun"]))
+custom_vjp_call_p.printed_params = lambda params: _printed(
+    params, ("fwd", params["fwd_jaxpr_thunk"]), ("bwd", params["bwd"]))
+
+
+def tangent_argument(t: Any, symbolic_zeros: bool) -> Any:
+    """A tangent or cotangent as a rule gets it."""
+    if type(t) is not Zero:
+        return t
+    return SymbolicZero(t.aval) if symbolic_zeros else instantiate(t)
+
+
+def tangent_result(t: Any) -> Any:
+    """A tangent or cotangent as a rule gave it, with the zeros symbolic."""
+    if type(t) is SymbolicZero:
+        return Zero(t.aval)
+    if type(t) is not Zero and getattr(t, "dtype", None) == dtypes.float0:
+        return Zero(ShapedArray(t.shape, dtypes.float0))
+    return t
+
+
+# -- custom_jvp: forward mode ----------------------------------------------------------------------
+
+
+def _custom_jvp_jvp(
+    primals: Any, tangents: Any, *, call_jaxpr: Any, jvp_jaxpr_fun: Any, num_consts: int,
+    symbolic_zeros: bool,
+) -> Any:
+    if any(type(t) is not Zero for t in tangents[:num_consts]):
+        raise CustomVJPException(_closed_over_message("custom_jvp", "custom JVP", "jvp rule"))
+    given = [tangent_argument(t, symbolic_zeros) for t in tangents[num_consts:]]
+    outs, out_tangents = jvp_jaxpr_fun(primals[num_consts:], given)
+    if isinstance(call_jaxpr, ClosedJaxpr):
+        jvp_jaxpr_fun.check(outs, call_jaxpr.out_avals)
+    return outs, out_tangents
+
+
+def _closed_over_message(kind: str, rule: str, rules: str) -> str:
+    return (
+        f"Detected differentiation of a {kind} function with respect to a closed-over value. That "
+        f"isn't supported because the {rule} rule only specifies how to differentiate the {kind} "
+        "function with respect to explicit input parameters. Try passing the closed-over value "
+        f"into the {kind} function as an argument, and adapting the {kind} {rules}."
+    )
+
+
+# -- batching --------------------------------------------------------------------------------------
+
+
+class _Batching:
+    """What function and rule of a batched call share: the axis, and where outputs have it.
+
+    Whichever of the two runs first decides where outputs have their batch axes; the other follows.
+    """
+
+    __slots__ = ("axis_name", "dims", "out_dims", "size")
+
+    def __init__(self, dims: tuple[int | None, ...], size: int, axis_name: Any,
+                 out_dims: list[int | None] | None = None) -> None:
+        self.dims = dims
+        self.size = size
+        self.axis_name = axis_name
+        self.out_dims = out_dims
+
+    def placed(self, outs: Sequence[Any], found: Sequence[int | None]) -> list[Any]:
+        """Outputs with their batch axes where they were decided to be."""
+        if self.out_dims is None:
+            self.out_dims = list(found)
+            if state.dynamic is not eager_trace:  # what a rule makes later may well be batched
+                self.out_dims = [0 if d is None else d for d in found]
+        return [x if d == to else match_axis(x, d, to, self.size)
+                for x, d, to in zip(outs, found, self.out_dims, strict=True)]
+
+    def run(self, fun: Callable[..., Any], args: Sequence[Any], dims: Sequence[int | None]
+            ) -> tuple[list[Any], list[int | None]]:
+        return batch_flat(fun, args, dims, self.size, self.axis_name)
+
+
+class _BatchedFun:
+    __slots__ = ("batching", "fun")
+
+    def __init__(self, fun: Any, batching: _Batching) -> None:
+        self.fun = fun
+        self.batching = batching
+
+    @property
+    def __name__(self) -> str:
+        return _name(self.fun)
+
+    def __call__(self, *args: Any) -> list[Any]:
+        b = self.batching
+        return b.placed(*b.run(self.fun, args, b.dims))
+
+
+class _BatchedJvp:
+    __slots__ = ("batching", "rule")
+
+    def __init__(self, rule: Any, batching: _Batching) -> None:
+        self.rule = rule
+        self.batching = batching
+
+    @property
+    def __name__(self) -> str:
+        return _name(self.rule)
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        b = self.batching
+        float0 = [getattr(t, "dtype", None) == dtypes.float0 for t in tangents]
+        nonzero = [type(t) is not SymbolicZero and not f
+                   for t, f in zip(tangents, float0, strict=True)]
+        values = _selected(tangents, nonzero)
+        dims = _selected(b.dims, nonzero)  # tangents have the shapes of their primals
+        avals: list[Any] = []
+        out_nonzero: list[bool] = []
+
+        def zero(primal: Any, t: Any) -> Any:
+            return zero_tangent(primal, symbolic=type(t) is SymbolicZero)
+
+        def fun(*args: Any) -> list[Any]:
+            primals_in = args[:len(primals)]
+            given = iter(args[len(primals):])
+            tangents_in = [next(given) if nz else zero(p, t)
+                           for p, t, nz in zip(primals_in, tangents, nonzero, strict=True)]
+            outs, out_tangents = self.rule(primals_in, tangents_in)
+            out_nonzero[:] = [type(t) is not Zero for t in out_tangents]
+            avals[:] = [get_aval(x) for x in outs]
+            return [*outs, *[t for t in out_tangents if type(t) is not Zero]]
+
+        flat, found = b.run(fun, [*primals, *values], [*b.dims, *dims])
+        n = len(avals)
+        tangent_dims = iter(zip(flat[n:], found[n:], strict=True))
+        pairs = [next(tangent_dims) if nz else (None, None) for nz in out_nonzero]
+        joined = [_common_dim(d, t[1], nz)
+                  for d, t, nz in zip(found[:n], pairs, out_nonzero, strict=True)]
+        outs = [match_axis(x, d, j, b.size)
+                for x, d, j in zip(flat[:n], found[:n], joined, strict=True)]
+        outs = b.placed(outs, joined)
+        assert b.out_dims is not None
+        return outs, [
+            match_axis(t, d, to, b.size) if nz else Zero(get_aval(x).to_tangent_aval())
+            for (t, d), to, nz, x in zip(pairs, b.out_dims, out_nonzero, outs, strict=True)
+        ]
+
+    def check(self, outs: Sequence[Any], expected: Sequence[Any]) -> None:
+        """The rule that is batched has been checked where it was recorded."""
+
+
+def _selected(xs: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    return [x for x, flag in zip(xs, flags, strict=True) if flag]
+
+
+def _common_dim(primal: int | None, tangent: int | None, nonzero: bool) -> int | None:
+    return tangent if primal is None and nonzero else primal
+
+
+def _batched_call(operands: Sequence[Any], dims: Sequence[int | None], fun: Any
+                  ) -> tuple[Any, _Batching]:
+    """The batched function of a call, and what the batched rule needs."""
+    size, axis_name = _axis(operands, dims)
+    if not isinstance(fun, ClosedJaxpr):
+        batching = _Batching(tuple(dims), size, axis_name)
+        return _BatchedFun(fun, batching), batching
+    batched, out_dims = batch_jaxpr(fun, tuple(dims), size, axis_name)
+    if None in out_dims:
+        forced = tuple([0 if d is None else d for d in out_dims])
+        batched, out_dims = batch_jaxpr(fun, tuple(dims), size, axis_name, forced)
+    return batched, _Batching(tuple(dims), size, axis_name, out_dims)
+
+
+def _axis(operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[int, Any]:
+    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+    return size, None
+
+
+def _custom_jvp_batch(
+    operands: Any, dims: Any, *, call_jaxpr: Any, jvp_jaxpr_fun: Any, num_consts: int,
+    symbolic_zeros: bool,
+) -> Any:
+    fun, batching = _batched_call(operands, dims, call_jaxpr)
+    for_rule = batching
+    if isinstance(fun, ClosedJaxpr):
+        for_rule = _Batching(batching.dims[num_consts:], batching.size, batching.axis_name,
+                             batching.out_dims)
+    outs = custom_jvp_call_p.bind(
+        *operands, call_jaxpr=fun, jvp_jaxpr_fun=_BatchedJvp(jvp_jaxpr_fun, for_rule),
+        num_consts=num_consts, symbolic_zeros=symbolic_zeros,
+    )
+    return outs, batching.out_dims
+
+
+custom_jvp_call_p.jvp = _custom_jvp_jvp
+custom_jvp_call_p.batch = _custom_jvp_batch
+
+
+# -- custom_vjp: reverse mode ----------------------------------------------------------------------
+
+
+def _lin_shape(*avals: Any, out_avals: tuple[Any, ...], **_: Any) -> Sequence[Any]:
+    return out_avals
+
+
+def _raise_forward_mode(*_: Any, **__: Any) -> Any:
+    raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+
+
+def _lin_transpose(
+    cts: Any, *operands: Any, bwd: Any, in_zeros: tuple[bool, ...], num_res: int,
+    out_avals: tuple[Any, ...], symbolic_zeros: bool,
+) -> list[Any]:
+    given = [tangent_argument(ct, symbolic_zeros) for ct in cts]
+    in_cts = bwd(operands[:num_res], given)
+    return [None] * num_res + [ct for ct, zero in zip(in_cts, in_zeros, strict=True) if not zero]
+
+
+# The derivative of a custom_vjp function: from (residuals, tangents that are not zero) to tangents
+# of the outputs. It can only be transposed.
+custom_lin_p = register(Primitive(
+    "custom_lin", shape_rule=_lin_shape, transpose=_lin_transpose, impl=_raise_forward_mode,
+    jvp=_raise_forward_mode, batch=_raise_forward_mode, multiple_results=True, cached=False,
+))
+custom_lin_p.printed_params = lambda params: [  # type: ignore[attr-defined]
+    ("bwd", params["bwd"]), ("in_zeros", list(params["in_zeros"])),
+    ("num_res", params["num_res"]), ("symbolic_zeros", params["symbolic_zeros"]),
+]
+
+
+def _custom_vjp_jvp(
+    primals: Any, tangents: Any, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any, bwd: Any,
+    num_consts: int, out_trees: Any, symbolic_zeros: bool,
+) -> Any:
+    if any(type(t) is not Zero for t in tangents[:num_consts]):
+        raise CustomVJPException(
+            _closed_over_message("custom_vjp", "custom VJP", "fwd and bwd rules")
+        )
+    tangents = tangents[num_consts:]
+    nonzero = [type(t) is not Zero for t in tangents]
+    outs, residuals, pull_back = fwd_jaxpr_thunk(primals[num_consts:], nonzero)
+    if isinstance(call_jaxpr, ClosedJaxpr):
+        fwd_jaxpr_thunk.check(outs, call_jaxpr.out_avals)
+    out_avals = tuple([get_aval(x).to_tangent_aval() for x in outs])
+    out_tangents = custom_lin_p.bind(
+        *residuals, *_selected(tangents, nonzero), bwd=pull_back,
+        in_zeros=tuple([not nz for nz in nonzero]), num_res=len(residuals), out_avals=out_avals,
+        symbolic_zeros=symbolic_zeros,
+    )
+    return outs, [Zero(a) if a.dtype == dtypes.float0 else t
+                  for a, t in zip(out_avals, out_tangents, strict=True)]
+
+
+class _BatchedFwd:
+    __slots__ = ("batching", "fwd")
+
+    def __init__(self, fwd: Any, batching: _Batching) -> None:
+        self.fwd = fwd
+        self.batching = batching
+
+    @property
+    def __name__(self) -> str:
+        return _name(self.fwd)
+
+    def __call__(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
+        b = self.batching
+        n_outs = 0
+        bwd: Any = None
+
+        def fun(*args: Any) -> list[Any]:
+            nonlocal n_outs, bwd
+            outs, residuals, bwd = self.fwd(args, nonzero)
+            n_outs = len(outs)
+            return [*outs, *residuals]
+
+        flat, found = b.run(fun, primals, b.dims)
+        outs = b.placed(flat[:n_outs], found[:n_outs])
+        return outs, flat[n_outs:], _BatchedBwd(bwd, b, found[n_outs:])
+
+    def check(self, outs: Sequence[Any], expected: Sequence[Any]) -> None:
+        """The rule that is batched has been checked where it was recorded."""
+
+
+class _BatchedBwd:
+    __slots__ = ("batching", "bwd", "residual_dims")
+
+    def __init__(self, bwd: Any, batching: _Batching, residual_dims: list[int | None]) -> None:
+        self.bwd = bwd
+        self.batching = batching
+        self.residual_dims = residual_dims
+
+    @property
+    def __name__(self) -> str:
+        return _name(self.bwd)
+
+    def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        b = self.batching
+        assert b.out_dims is not None
+        n = len(residuals)
+        zero_avals = [_example_aval(ct.aval, d) if type(ct) is SymbolicZero else None
+                      for ct, d in zip(cotangents, b.out_dims, strict=True)]
+        values = [ct for ct in cotangents if type(ct) is not SymbolicZero]
+        dims = [d for d, a in zip(b.out_dims, zero_avals, strict=True) if a is None]
+        float0 = [getattr(v, "dtype", None) == dtypes.float0 for v in values]
+        dims = [None if f else d for d, f in zip(dims, float0, strict=True)]
+
+        def fun(*args: Any) -> list[Any]:
+            given = iter(args[n:])
+            cts = [next(given) if a is None else SymbolicZero(a) for a in zero_avals]
+            return self.bwd(args[:n], cts)  # type: ignore[no-any-return]
+
+        outs, found = b.run(fun, [*residuals, *values], [*self.residual_dims, *dims])
+        return [self._unbatched(x, d, to) for x, d, to in zip(outs, found, b.dims, strict=True)]
+
+    def _unbatched(self, ct: Any, dim: int | None, wanted: int | None) -> Any:
+        """The cotangent of an input: what was the same for all examples gets the sum of theirs."""
+        if type(ct) is Zero:
+            return ct
+        if wanted is None:
+            return ct if dim is None else reduce_sum(ct, (dim,))
+        return match_axis(ct, dim, wanted, self.batching.size)
+
+
+def _example_aval(aval: Any, dim: int | None) -> Any:
+    if dim is None:
+        return aval
+    return aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+
+
+def _custom_vjp_batch(
+    operands: Any, dims: Any, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any, bwd: Any, num_consts: int,
+    out_trees: Any, symbolic_zeros: bool,
+) -> Any:
+    fun, batching = _batched_call(operands, dims, call_jaxpr)
+    for_rule = batching
+    if isinstance(fun, ClosedJaxpr):
+        for_rule = _Batching(batching.dims[num_consts:], batching.size, batching.axis_name,
+                             batching.out_dims)
+    outs = custom_vjp_call_p.bind(
+        *operands, call_jaxpr=fun, fwd_jaxpr_thunk=_BatchedFwd(fwd_jaxpr_thunk, for_rule), bwd=bwd,
+        num_consts=num_consts, out_trees=out_trees, symbolic_zeros=symbolic_zeros,
+    )
+    return outs, batching.out_dims
+
+
+custom_vjp_call_p.jvp = _custom_vjp_jvp
+custom_vjp_call_p.batch = _custom_vjp_batch
+
+
+def zero_tangent(value: Any, symbolic: bool = False) -> Any:
+    """The zero tangent at `value`: an array, or with `symbolic` a `SymbolicZero`."""
+    aval = get_aval(value).to_tangent_aval()
+    return SymbolicZero(aval) if symbolic else full_aval(aval, 0)

@@ -1,0 +1,230 @@
+"""Whole derivatives, by mapping `jvp` or `vjp` over the vectors of a basis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.transforms.arguments import (
+    at_argnums,
+    canonical_argnums,
+    check_callable,
+    check_values,
+    flatten,
+    require_argnums,
+    wraps,
+)
+from pyjx.transforms.batching import vmap
+from pyjx.transforms.forward import jvp
+from pyjx.transforms.reverse import _raise_not_inexact, check_output_dtype, vjp
+
+_DOC = (
+    "Jacobian of {{fun}} with respect to positional argument(s) {argnums}. Takes the same "
+    "arguments as {{fun}} but returns the jacobian of the output with respect to the arguments at "
+    "positions {argnums}."
+)
+
+
+def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False) -> Callable[..., Any]:
+    """A function that computes the Jacobian of `fun`, column by column, in forward mode.
+
+    It costs one pass for each element of the argument, all in one vectorized computation: right
+    for functions with at least as many outputs as inputs.
+
+    Args:
+      fun: arguments and results are pytrees of arrays.
+      argnums: position or positions of the arguments to differentiate by.
+      has_aux: `fun` returns a pair whose second element is passed on undifferentiated.
+      holomorphic: `fun` is complex and complex differentiable.
+
+    Returns:
+      A function of the same arguments. For each output leaf of shape s and each argument leaf of
+      shape t the result has an array of shape s + t: a tree with the structure of the output whose
+      leaves are trees with the structure of the argument.
+
+    Raises:
+      TypeError: an input is not real (or not complex with `holomorphic`).
+
+    >>> import pyjx as jax
+    >>> import numpy as np
+    >>> jax.jacfwd(lambda x: x * x)(np.array([1.0, 2.0], "float32")).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    check_callable(fun)
+    numbers = canonical_argnums(argnums)
+
+    def jacobian_f(*args: Any, **kwargs: Any) -> Any:
+        f, dynamic = at_argnums(fun, numbers, args, kwargs)
+        leaves, in_tree = flatten(dynamic)
+        check_values(leaves)
+        for x in leaves:
+            _check_forward_input(get_aval(x).dtype, holomorphic)
+
+        def push(*tangents: Any) -> Any:
+            result = jvp(f, dynamic, in_tree.unflatten(tangents), has_aux)
+            return result[1], ((result[0], result[2]) if has_aux else (result[0], None))
+
+        out_tangents, (out, aux) = vmap(push, out_axes=(-1, None))(*_basis(leaves))
+        if holomorphic:
+            for y in flatten(out)[0]:
+                _check_complex_output("jacfwd", get_aval(y).dtype)
+        outs, out_tree = flatten(out)
+        columns = flatten(out_tangents)[0]
+        one = isinstance(numbers, int)
+        rows = [_split(t, get_aval(y).shape, leaves, in_tree, one, False)
+                for t, y in zip(columns, outs, strict=True)]
+        jacobian = out_tree.unflatten(rows)
+        return (jacobian, aux) if has_aux else jacobian
+
+    return wraps(fun, jacobian_f, _DOC.format(argnums=argnums))
+
+
+def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False, allow_int: bool = False) -> Callable[..., Any]:
+    """A function that computes the Jacobian of `fun`, row by row, in reverse mode.
+
+    It costs one backward pass for each element of the output, all in one vectorized computation:
+    right for functions with fewer outputs than inputs. Arguments and results are those of
+    `jacfwd`; `allow_int` allows integer and boolean arguments.
+
+    Raises:
+      TypeError: inputs or outputs are not of the dtypes that `grad` takes.
+
+    >>> import pyjx as jax
+    >>> import numpy as np
+    >>> jax.jacrev(lambda x: x * x)(np.array([1.0, 2.0], "float32")).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    check_callable(fun)
+    numbers = canonical_argnums(argnums)
+
+    def jacobian_f(*args: Any, **kwargs: Any) -> Any:
+        require_argnums(numbers, len(args))
+        f, dynamic = at_argnums(fun, numbers, args, kwargs)
+        leaves, in_tree = flatten(dynamic)
+        check_values(leaves)
+        for x in leaves:
+            _check_reverse_input(get_aval(x).dtype, holomorphic, allow_int)
+        result = vjp(f, *dynamic, has_aux=has_aux)
+        outs, out_tree = flatten(result[0])
+        for y in outs:
+            check_output_dtype("jacrev", get_aval(y).dtype, holomorphic)
+        one = isinstance(numbers, int)
+        if not outs:
+            jacobian = out_tree.unflatten([])
+        else:
+            rows = vmap(lambda *cts: result[1](out_tree.unflatten(cts)))(*_basis(outs))
+            by_input = [_split(g, get_aval(x).shape, outs, None, False, True)
+                        for g, x in zip(flatten(rows)[0], leaves, strict=True)]
+            by_output = [in_tree.unflatten(list(column)) for column in zip(*by_input, strict=True)]
+            if not by_input:
+                by_output = [in_tree.unflatten([]) for _ in outs]
+            jacobian = out_tree.unflatten([g[0] if one else g for g in by_output])
+        return (jacobian, result[2]) if has_aux else jacobian
+
+    return wraps(fun, jacobian_f, _DOC.format(argnums=argnums))
+
+
+def jacobian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+             holomorphic: bool = False, allow_int: bool = False) -> Callable[..., Any]:
+    """Another name for `jacrev`."""
+    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
+
+
+def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+            holomorphic: bool = False) -> Callable[..., Any]:
+    """A function that computes the second derivatives of `fun`: forward over reverse mode.
+
+    For each output leaf of shape s and argument leaves of shapes t and u the result has an array
+    of shape s + t + u, in a tree whose levels are those of the output and twice the argument's.
+
+    Raises:
+      TypeError: inputs or outputs are not of the dtypes that `grad` takes.
+
+    >>> import pyjx as jax
+    >>> float(jax.hessian(lambda x: x * x * x)(2.0))
+    12.0
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+# -- basis vectors ---------------------------------------------------------------------------------
+
+
+def _basis(leaves: Sequence[Any]) -> list[Any]:
+    """For each leaf an array of shape (n, *shape): together the n unit vectors of the whole."""
+    avals = [get_aval(x) for x in leaves]
+    n = sum([a.size for a in avals])
+    basis = []
+    start = 0
+    for aval in avals:
+        block = np.zeros((n, aval.size), aval.to_tangent_aval().dtype)
+        np.fill_diagonal(block[start:start + aval.size], 1)
+        basis.append(block.reshape((n, *aval.shape)))
+        start += aval.size
+    return basis
+
+
+def _split(x: Any, shape: tuple[int, ...], leaves: Sequence[Any], tree: Any, one: bool,
+           front: bool) -> Any:
+    """Cut the axis over the basis, first with `front` and else last, into one block a leaf.
+
+    The blocks have the axes of their leaf in place of that axis.
+    """
+    blocks = []
+    start = 0
+    for leaf in leaves:
+        aval = get_aval(leaf)
+        block = x
+        if len(leaves) > 1:
+            cut = slice(start, start + aval.size)
+            block = x[cut] if front else x[..., cut]
+        start += aval.size
+        if aval.ndim != 1:
+            block = block.reshape((*aval.shape, *shape) if front else (*shape, *aval.shape))
+        blocks.append(block)
+    if tree is None:
+        return blocks
+    split = tree.unflatten(blocks)
+    return split[0] if one else split
+
+
+# -- checks ----------------------------------------------------------------------------------------
+
+
+def _check_forward_input(dtype: Any, holomorphic: bool) -> None:
+    if holomorphic:
+        if dtype not in dtypes.complex_dtypes:
+            raise TypeError("jacfwd with holomorphic=True requires inputs with complex dtype, but "
+                            f"got {dtypes.name(dtype)}.")
+    elif dtype not in dtypes.floating_dtypes:
+        raise TypeError(
+            "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
+            f"but got {dtypes.name(dtype)}. For holomorphic differentiation, pass "
+            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
+            "inputs or integer inputs, use jax.jvp directly."
+        )
+
+
+def _check_complex_output(name: str, dtype: Any) -> None:
+    if dtype not in dtypes.complex_dtypes:
+        raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but "
+                        f"got {dtypes.name(dtype)}.")
+
+
+def _check_reverse_input(dtype: Any, holomorphic: bool, allow_int: bool) -> None:
+    if holomorphic and dtype not in dtypes.complex_dtypes:
+        raise TypeError("jacrev with holomorphic=True requires inputs with complex dtype, but got "
+                        f"{dtypes.name(dtype)}.")
+    if dtype not in dtypes.floating_dtypes and dtype not in dtypes.complex_dtypes:
+        if not allow_int or dtypes.is_extended(dtype):
+            _not_inexact(dtype)
+
+
+def _not_inexact(dtype: Any) -> NoReturn:
+    _raise_not_inexact("jacrev", dtype)

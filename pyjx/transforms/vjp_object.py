@@ -1,0 +1,333 @@
+"""The functions that `vjp` and `linearize` return, as pytrees.
+
+Their leaves are the residuals: the values that the linear program keeps from the forward pass.
+What remains, the program with holes for them, is compared by structure, so that a jitted function
+that takes such a function as argument is traced once for all functions of the same form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.jaxpr import Var
+from pyjx.transforms.arguments import check_values, flatten, materialized
+from pyjx.transforms.linearize import Hole, LinearProgram
+from pyjx.transforms.structural import Zero
+from pyjx.tree_util import flatten_one_level_with_keys, keystr, register_pytree_node
+
+
+class NotNeeded:
+    """In `args_res`: the derivative does not need the argument."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "NotNeeded()"
+
+
+class NotSaveable:
+    """In `args_res`: the argument was not kept, and must be put here before the call."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "NotSaveable()"
+
+
+class _Form:
+    """A linear program without its residuals, and the trees and avals of its ends.
+
+    Equality is that of structure: the same operations, wired in the same way.
+    """
+
+    __slots__ = ("_key", "in_avals", "in_tree", "name", "out_avals", "out_tree", "program")
+
+    def __init__(self, program: LinearProgram, in_tree: Any, out_tree: Any,
+                 in_avals: Sequence[Any], out_avals: Sequence[Any], name: str) -> None:
+        self.program = program
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.in_avals = in_avals
+        self.out_avals = out_avals
+        self.name = name
+        self._key: Any = None
+
+    @property
+    def key(self) -> Any:
+        if self._key is None:
+            self._key = (self.in_tree, self.out_tree, tuple(self.in_avals),
+                         tuple(self.out_avals), *_program_key(self.program))
+        return self._key
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is _Form and self.key == other.key)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def _program_key(program: LinearProgram) -> tuple[Any, ...]:
+    numbers: dict[Var, int] = {}
+
+    def number(x: Any) -> Any:
+        if type(x) is Var:
+            return numbers.setdefault(x, len(numbers))
+        if type(x) is Hole:
+            return "hole", x.index
+        return x if x is None or type(x) is Zero else id(x)
+
+    ins = tuple([number(v) for v in program.invars])
+    eqns = []
+    for eqn in program.eqns:
+        try:
+            params = tuple(eqn.params.items())
+            hash(params)
+        except TypeError:
+            params = (id(eqn),)  # type: ignore[assignment]
+        eqns.append((eqn.primitive, tuple([number(x) for x in eqn.invars]), params,
+                     tuple([(number(v), v.aval) for v in eqn.outvars])))
+    return ins, tuple(eqns), tuple([number(x) for x in program.outs])
+
+
+class VJP:
+    """The function that pulls a cotangent of the outputs back to cotangents of the arguments.
+
+    Attributes:
+      in_tree, out_tree: structures of the arguments and of the outputs.
+      args_res: for each argument leaf the argument, if the derivative needs it as it is, or
+        `NotNeeded()`. It may be assigned.
+      opaque_residuals: the other values kept from the forward pass.
+      out_nzs: which outputs depend on the arguments, a tree of bools.
+    """
+
+    __slots__ = ("_args", "_form", "_opaque", "_program", "_state", "in_tree", "out_tree")
+
+    def __init__(self, program: LinearProgram, in_tree: Any, out_tree: Any,
+                 in_avals: Sequence[Any], out_avals: Sequence[Any], args: Sequence[Any],
+                 name: Callable[[Any], str], fun: Any) -> None:
+        self._program: LinearProgram | None = program
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self._state = in_avals, out_avals, args, name, fun
+        self._form: _Form | None = None
+        self._args: list[Any] = []
+        self._opaque: list[Any] = []
+
+    def __call__(self, out_ct: Any, *extra: Any) -> Any:
+        name, in_avals, out_avals = self._ends()
+        if extra:
+            _raise_splatted(name(), 1 + len(extra))
+        cotangents, tree = flatten(out_ct)
+        if tree != self.out_tree:
+            _raise_other_tree(name(), self.out_tree, out_ct)
+        check_values(cotangents)
+        for i, (ct, aval) in enumerate(zip(cotangents, out_avals, strict=True)):
+            expected = aval.to_tangent_aval()
+            if expected.dtype == dtypes.float0:
+                cotangents[i] = Zero(expected)
+                continue
+            found = get_aval(ct)
+            if found.dtype != expected.dtype or found.shape != expected.shape:
+                raise ValueError(
+                    "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+                    f"{found.str_short()}, but expected {expected.str_short()} because the "
+                    "corresponding output of the differentiated function had JAX type "
+                    f"{aval.str_short()}"
+                )
+        program = self._program
+        if program is None:
+            program = self._filled()
+        return self.in_tree.unflatten([
+            materialized(Zero(a.to_tangent_aval()) if ct is None else ct)
+            for ct, a in zip(program.backward(cotangents), in_avals, strict=True)
+        ])
+
+    def _ends(self) -> tuple[Callable[[], str], Sequence[Any], Sequence[Any]]:
+        form = self._form
+        if form is not None:
+            return lambda: form.name, form.in_avals, form.out_avals
+        in_avals, out_avals, _, name, fun = self._state
+        return lambda: name(fun), in_avals, out_avals
+
+    def _split(self) -> _Form:
+        """Take the residuals out of the program."""
+        if self._form is None:
+            assert self._program is not None
+            program = self._program.pruned()
+            in_avals, out_avals, args, name, fun = self._state
+            residuals = program.residuals()
+            ids = {id(r) for r in residuals}
+            arg_ids = {id(x) for x in args}
+            self._args = [x if id(x) in ids else NotNeeded() for x in args]
+            self._opaque = [r for r in residuals if id(r) not in arg_ids]
+            # An argument given twice fills its holes from its last place.
+            order = [*self._args, *self._opaque]
+            self._form = _Form(program.abstracted(order), self.in_tree, self.out_tree, in_avals,
+                               out_avals, name(fun))
+            self._program = None
+        return self._form
+
+    def _filled(self) -> LinearProgram:
+        form = self._split()
+        values = [*self._args, *self._opaque]
+        if any(type(x) is NotSaveable for x in values):
+            raise ValueError("vjp: args_res has NotSaveable() entries; put the arguments there "
+                             "before calling the function")
+        return form.program.filled(values)
+
+    def forget(self, saveable: Sequence[bool]) -> None:
+        """Drop the arguments that may not be kept."""
+        self._split()
+        self._args = [x if keep or type(x) is NotNeeded else NotSaveable()
+                      for x, keep in zip(self._args, saveable, strict=True)]
+
+    @property
+    def args_res(self) -> list[Any]:
+        self._split()
+        return self._args
+
+    @args_res.setter
+    def args_res(self, values: Any) -> None:
+        self._split()
+        leaves = flatten(values, lambda x: isinstance(x, (NotNeeded, NotSaveable)))[0]
+        if len(leaves) != len(self._args):
+            raise ValueError(f"vjp: args_res has {len(self._args)} entries, got {len(leaves)}")
+        self._args = list(leaves)
+
+    @property
+    def opaque_residuals(self) -> list[Any]:
+        self._split()
+        return self._opaque
+
+    @opaque_residuals.setter
+    def opaque_residuals(self, values: Sequence[Any]) -> None:
+        self._split()
+        self._opaque = list(values)
+
+    @property
+    def out_nzs(self) -> Any:
+        program = self._program or self._split().program
+        return self.out_tree.unflatten([type(x) is Var for x in program.outs])
+
+    def __repr__(self) -> str:
+        return (f"VJP(fun={self._ends()[0]()}, in_tree={self.in_tree}, out_tree={self.out_tree}, "
+                f"args_res={self.args_res}, opaque_residuals={self.opaque_residuals})")
+
+
+def _flatten_vjp(f: VJP) -> tuple[Any, Any]:
+    form = f._split()
+    return (f._args, f._opaque), form
+
+
+def _unflatten_vjp(form: _Form, children: Any) -> VJP:
+    f = object.__new__(VJP)
+    f._program = None
+    f.in_tree = form.in_tree
+    f.out_tree = form.out_tree
+    f._form = form
+    f._args, f._opaque = children
+    return f
+
+
+class LinearizedFunction:
+    """The derivative of a function at a point: maps tangents of the arguments to output tangents.
+    """
+
+    __slots__ = ("_form", "_residuals")
+
+    def __init__(self, program: LinearProgram, in_tree: Any, out_tree: Any,
+                 in_avals: Sequence[Any]) -> None:
+        self._residuals = program.residuals()
+        self._form = _Form(program.abstracted(self._residuals), in_tree, out_tree, in_avals, (), "")
+
+    def __call__(self, *tangents: Any) -> Any:
+        form = self._form
+        leaves, tree = flatten(tangents)
+        if tree != form.in_tree:
+            raise TypeError(f"expected {form.in_tree}, got {tree}")
+        check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
+        for x, aval in zip(leaves, form.in_avals, strict=True):
+            expected = aval.to_tangent_aval()
+            found = x if getattr(x, "dtype", None) == dtypes.float0 else get_aval(x)
+            if found.shape != expected.shape or found.dtype != expected.dtype:
+                raise ValueError(
+                    "linearized function called on tangent values inconsistent with the original "
+                    f"primal values:\nGot tangent aval {get_aval(x).str_short()} for primal aval "
+                    f"{aval.str_short()} but expected {expected.str_short()}."
+                )
+        outs = form.program.filled(self._residuals).forward(leaves)
+        return form.out_tree.unflatten(map(materialized, outs))
+
+    def __repr__(self) -> str:
+        return f"LinearizedFunction({self._form.in_tree} -> {self._form.out_tree})"
+
+
+def _unflatten_linearized(form: _Form, residuals: Any) -> LinearizedFunction:
+    f = object.__new__(LinearizedFunction)
+    f._form = form
+    (f._residuals,) = residuals
+    return f
+
+
+register_pytree_node(VJP, _flatten_vjp, _unflatten_vjp)
+register_pytree_node(LinearizedFunction, lambda f: ((f._residuals,), f._form),
+                     _unflatten_linearized)
+register_pytree_node(NotNeeded, lambda x: ((), None), lambda aux, children: NotNeeded())
+register_pytree_node(NotSaveable, lambda x: ((), None), lambda aux, children: NotSaveable())
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def _raise_splatted(name: str, n: int) -> None:
+    raise TypeError(
+        f"The function returned by `jax.vjp` applied to {name.split(' ')[0]} was called with {n} "
+        "arguments, but functions returned by `jax.vjp` must be called with a single argument "
+        "corresponding to the single value returned by the function being differentiated (even if "
+        "that returned value is a tuple or other container).\nFor a function that returns a pair, "
+        "call it as f_vjp((a, b)) and not as f_vjp(a, b)."
+    )
+
+
+def _raise_other_tree(name: str, out_tree: Any, cotangent: Any) -> None:
+    expected = out_tree.unflatten([0.0] * out_tree.num_leaves)
+    details = "".join([f"\n  * {text}" for text in _differences((), expected, cotangent)])
+    raise ValueError(
+        "unexpected tree structure.\n\nThe argument to a VJP function returned by `jax.vjp` must "
+        f"match the pytree\nstructure of the differentiated function {name}.\n\n"
+        f"But the tree structures differ:{details}"
+    )
+
+
+def _differences(path: tuple[Any, ...], expected: Any, found: Any) -> Iterator[str]:
+    nodes = _node(expected), _node(found)
+    if nodes[0] is None and nodes[1] is None:
+        return
+    where = f"out{keystr(path)}"
+    if None in nodes or type(expected) is not type(found):
+        kinds = ["pytree leaf" if n is None else str(type(x))
+                 for n, x in zip(nodes, (expected, found), strict=True)]
+        yield (f"{where} was a {kinds[0]} in the original output, but a {kinds[1]} here, so their "
+               "Python types differ.")
+        return
+    (children, data), (others, other_data) = nodes  # type: ignore[misc]
+    if len(children) != len(others):
+        yield (f"{where} was a {type(expected)} of length {len(children)} in the original output, "
+               f"but has length {len(others)} here, so the lengths do not match.")
+    elif data != other_data:
+        yield (f"{where} was a {type(expected)} with metadata {data} in the original output, but "
+               f"has metadata {other_data} here, so the pytree node metadata does not match.")
+    else:
+        for (key, x), (_, y) in zip(children, others, strict=True):
+            yield from _differences((*path, key), x, y)
+
+
+def _node(x: Any) -> tuple[list[Any], Any] | None:
+    try:
+        children, data = flatten_one_level_with_keys(x)
+    except ValueError:
+        return None
+    return list(children), data
