@@ -35,7 +35,7 @@ def _real(b: Block, eqn: JaxprEqn, lhs: str, rhs: str, x: ShapedArray, y: Shaped
           out: ShapedArray) -> str:
     p = eqn.params
     dn = p["dimension_numbers"]
-    if not all([y.shape[axis] for axis in dn.rhs_spec[2:]]):  # StableHLO has no empty windows
+    if not all(y.shape[axis] for axis in dn.rhs_spec[2:]):  # StableHLO has no empty windows
         return b.constant(0, out)
     precision = precision_config(p["precision"])[1:-1].split(", ")
     config = ", ".join([f"#stablehlo<precision {name}>" for name in precision])

@@ -186,8 +186,8 @@ def _load_families() -> None:
 
 
 FAMILIES: tuple[str, ...] = (
-    "elementwise", "special", "shapes", "indexing", "reductions", "contractions", "convolution", "sorting",
-    "convolution", "sorting", "calls", "random_bits",
+    "elementwise", "special", "shapes", "indexing", "reductions", "cumulative", "windows",
+    "contractions", "convolution", "sorting", "calls", "random_bits",
 )
 
 

@@ -1,1 +1,62 @@
-"""pyjx"""
+"""A lightweight frontend for XLA with the interface of JAX.
+
+    import pyjx as jax
+    import pyjx.numpy as jnp
+
+    @jax.jit
+    def loss(w, x, y):
+        return jnp.mean((x @ w - y) ** 2)
+
+    jax.grad(loss)(w, x, y)
+
+Functions are traced to jaxprs, transformed there, lowered to StableHLO text and compiled and run
+by jaxlib. Names load their module when they are first used.
+"""
+
+from __future__ import annotations
+
+from pyjx.configuration import config as config
+from pyjx.lazy import attach
+
+__version__ = "0.1.0"
+__version_info__ = (0, 1, 0)
+
+FAMILIES = {
+    "pyjx.configuration":
+        "allow_f16_reductions array_garbage_collection_guard auto_pcast check_tracer_leaks "
+        "checking_leaks debug_infs debug_key_reuse debug_nans default_device "
+        "default_matmul_precision default_prng_impl disable_jit enable_checks "
+        "enable_custom_prng enable_x64 explain_cache_misses "
+        "jax2tf_associative_scan_reductions legacy_prng_key log_compiles make_user_context "
+        "no_execution no_tracing numpy_dtype_promotion numpy_rank_promotion "
+        "remove_size_one_mesh_axis_from_type softmax_custom_jvp thread_guard "
+        "threefry_partitionable transfer_guard transfer_guard_device_to_device "
+        "transfer_guard_device_to_host transfer_guard_host_to_device",
+    "pyjx.core.dtypes": "float0",
+    "pyjx.core.source_info": "named_scope",
+    "pyjx.core.trace": "ensure_compile_time_eval",
+    "pyjx.transforms.reverse": "grad value_and_grad vjp linearize linear_transpose",
+    "pyjx.transforms.forward": "jvp",
+    "pyjx.transforms.jacobians": "jacfwd jacrev jacobian hessian",
+    "pyjx.transforms.batching": "vmap",
+    "pyjx.transforms.custom_rules": "custom_jvp custom_vjp custom_gradient closure_convert",
+    "pyjx.runtime.jit": "jit clear_caches",
+    "pyjx.runtime.abstract": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
+    "pyjx.runtime.array": "Array",
+    "pyjx.runtime.backends":
+        "Device default_backend device_count devices host_count=process_count "
+        "host_id=process_index host_ids=process_indices local_device_count local_devices "
+        "process_count process_index process_indices",
+    "pyjx.runtime.device_put":
+        "block_until_ready copy_to_host_async device_get device_put live_arrays",
+    "pyjx.runtime.sharding": "NamedSharding P",
+}
+
+SUBMODULES = "core dtypes errors lax nn numpy random stages tree tree_util"
+
+__getattr__, __dir__ = attach(__name__, FAMILIES, SUBMODULES)
+
+# Arrays and tracers get their operators and methods.
+from pyjx.numpy import array_methods as _array_methods  # noqa: E402
+
+_array_methods.install()

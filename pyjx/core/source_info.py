@@ -131,9 +131,10 @@ empty_name_stack = NameStack()
 class _ThreadState(threading.local):
     name_stack: NameStack = empty_name_stack
     traceback: Any = None  # set while an equation recorded earlier is replayed
+    source: Any = None  # set while all operations made have one SourceInfo
 
 
-_state = _ThreadState()
+_state = thread_state = _ThreadState()
 
 
 def new_name_stack(name: str = "") -> NameStack:
@@ -255,6 +256,9 @@ def new_source_info() -> SourceInfo:
 def current() -> SourceInfo:
     """The source information of an operation made now by the calling thread."""
     state = _state
+    source = state.source
+    if source is not None:
+        return source  # type: ignore[no-any-return]
     traceback = state.traceback
     return SourceInfo(_get_traceback() if traceback is None else traceback, state.name_stack)
 
@@ -275,14 +279,15 @@ class user_context:
 
     def __enter__(self) -> None:
         state = _state
-        self._previous = state.traceback, state.name_stack
+        self._previous = state.traceback, state.name_stack, state.source
+        state.source = None
         if self._traceback is not None:
             state.traceback = self._traceback
         if self._name_stack is not None:
             state.name_stack = self._name_stack
 
     def __exit__(self, kind: Any, exc: BaseException | None, tb: Any) -> None:
-        _state.traceback, _state.name_stack = self._previous
+        _state.traceback, _state.name_stack, _state.source = self._previous
         if exc is not None and isinstance(exc, Exception):
             self._annotate(exc)
 
@@ -303,16 +308,26 @@ class replaying:
     with `transpose`, below the caller's and `transpose`). Cheaper an equation than `user_context`.
     """
 
-    __slots__ = ("_base", "_previous", "_stacks")
+    __slots__ = ("_base", "_pinned", "_previous", "_stacks")
 
     def __init__(self, transpose: bool = False) -> None:
         stack = _state.name_stack
         self._base = stack.transform("transpose") if transpose else stack
         self._stacks: dict[int, tuple[NameStack, NameStack]] = {}
+        self._pinned: dict[int, tuple[SourceInfo, SourceInfo]] = {}
 
     def __enter__(self) -> replaying:
-        self._previous = _state.traceback, _state.name_stack
+        self._previous = _state.traceback, _state.name_stack, _state.source
         return self
+
+    def pin(self, source: SourceInfo) -> None:
+        """As setting `.source`, for operations that open no name scopes; cheaper."""
+        known = self._pinned.get(id(source))
+        if known is None:
+            self._set_source(source)
+            here = SourceInfo(_state.traceback, _state.name_stack)
+            known = self._pinned[id(source)] = source, here
+        _state.source = known[1]
 
     def _set_source(self, source: SourceInfo) -> None:
         state = _state
@@ -322,11 +337,12 @@ class replaying:
             known = self._stacks[id(stack)] = stack, self._base + stack
         state.name_stack = known[1]
         state.traceback = source.traceback
+        state.source = None
 
     source = property(None, _set_source)
 
     def __exit__(self, kind: Any, exc: BaseException | None, tb: Any) -> None:
-        _state.traceback, _state.name_stack = self._previous
+        _state.traceback, _state.name_stack, _state.source = self._previous
 
 
 # Frames

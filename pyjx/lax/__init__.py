@@ -55,6 +55,23 @@ FAMILIES: dict[str, str] = {
         "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv_dimension_numbers "
         "conv_general_permutations conv_shape_tuple padtype_to_pads"
     ),
+    "pyjx.lax.reductions": (
+        "argmax argmax_p argmin argmin_p reduce reduce_and reduce_and_p reduce_max reduce_max_p "
+        "reduce_min reduce_min_p reduce_or reduce_or_p reduce_p reduce_prod reduce_prod_p "
+        "reduce_sum reduce_xor reduce_xor_p"
+    ),
+    "pyjx.lax.windows": (
+        "reduce_window reduce_window_max_p reduce_window_min_p reduce_window_p "
+        "reduce_window_shape_tuple reduce_window_sum_p select_and_gather_add_p "
+        "select_and_scatter_add_p select_and_scatter_p"
+    ),
+    "pyjx.lax.cumulative": (
+        "cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum "
+        "cumsum_p"
+    ),
+    "pyjx.lax.sorting": (
+        "approx_max_k approx_min_k approx_top_k_p sort sort_key_val sort_p top_k top_k_p"
+    ),
 }
 
 __getattr__, __dir__ = attach(__name__, FAMILIES)

@@ -176,7 +176,7 @@ def canonicalize_precision(precision: Any) -> Any:
             return DotAlgorithmPreset[precision]
     elif isinstance(precision, (tuple, list)) and len(precision) == 2:
         pair = [_precision_names.get(p, p) if isinstance(p, str) else p for p in precision]
-        if all([isinstance(p, Precision) for p in pair]):
+        if all(isinstance(p, Precision) for p in pair):
             return tuple(pair)
     raise ValueError(
         "Precision argument must be one of:\n- None,\n"
@@ -192,7 +192,7 @@ def canonicalize_precision(precision: Any) -> Any:
 
 def _check_axes(side: str, ndim: int, contract: Sequence[int], batch: Sequence[int]) -> None:
     """Check the contracting and batch axes of one operand."""
-    if not all([0 <= d < ndim for d in (*contract, *batch)]):
+    if not all(0 <= d < ndim for d in (*contract, *batch)):
         raise TypeError(
             f"dot_general requires {side} dimension numbers to be nonnegative and less than the "
             f"number of axes of the {side} value, got {side}_batch of {tuple(batch)} and "
@@ -388,7 +388,7 @@ def preferred_dtype(preferred_element_type: Any, name: str) -> Any:
 
 def axis_tuple(axes: Any) -> tuple[int, ...]:
     """Axes given as any sequence of integers, or one integer."""
-    if type(axes) is tuple and all([type(d) is int for d in axes]):
+    if type(axes) is tuple and all(type(d) is int for d in axes):
         return axes
     if isinstance(axes, (int, np.integer)):
         return (int(axes),)

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.common import check_same_dtypes
@@ -100,7 +99,7 @@ def _check_windows(rank: int, strides: Sequence[int], padding: Any, lhs_dilation
             )
     for what, values in (("window_strides", strides), ("lhs_dilation", lhs_dilation),
                          ("rhs_dilation", rhs_dilation)):
-        if any([v <= 0 for v in values]):
+        if any(v <= 0 for v in values):
             raise ValueError(f"{_NAME} {what} must be positive, got {tuple(values)}")
 
 
@@ -312,7 +311,7 @@ def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDim
                    strides: Sequence[int], lhs_dilation: Sequence[int],
                    rhs_dilation: Sequence[int]) -> Padding:
     if isinstance(padding, str):
-        if any([d != 1 for d in lhs_dilation]):
+        if any(d != 1 for d in lhs_dilation):
             raise ValueError(
                 "String padding is not implemented for transposed convolution using this op. "
                 "Please either exactly specify the required padding or use conv_transpose."
@@ -376,7 +375,8 @@ def conv_general_dilated(
     ld = ones if lhs_dilation is None else int_tuple(_NAME, "lhs_dilation", lhs_dilation)
     rd = ones if rhs_dilation is None else int_tuple(_NAME, "rhs_dilation", rhs_dilation)
     return conv_general_dilated_p.bind(
-        lhs, rhs, window_strides=strides, padding=_explicit_pads(padding, x, y, dn, strides, ld, rd),
+        lhs, rhs, window_strides=strides,
+        padding=_explicit_pads(padding, x, y, dn, strides, ld, rd),
         lhs_dilation=ld, rhs_dilation=rd, dimension_numbers=dn,
         feature_group_count=int(feature_group_count), batch_group_count=int(batch_group_count),
         precision=canonicalize_precision(precision),

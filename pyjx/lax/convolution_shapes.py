@@ -169,7 +169,7 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     if len(dimension_numbers) != 3:
         raise TypeError("convolution dimension_numbers list/tuple must be length 3, got "
                         f"{len(dimension_numbers)}.")
-    if not all([isinstance(s, str) for s in dimension_numbers]):
+    if not all(isinstance(s, str) for s in dimension_numbers):
         raise TypeError("convolution dimension_numbers elements must be strings, got "
                         f"{tuple([type(s) for s in dimension_numbers])}.")
     for i, spec in enumerate(dimension_numbers):

@@ -34,7 +34,7 @@ def constant(x: Any, value: float) -> Any:
 
 
 def where(condition: Any, x: Any, value: float) -> Any:
-    """`value` where the condition holds, else `x`."""
+    """`x`, but `value` where the condition holds."""
     return select(condition, constant(x, value), x)
 
 
@@ -278,7 +278,7 @@ def _beta_fraction(a: Any, b: Any, x: Any) -> Any:
         return active, a, b, x, c, d, mul(h, factor)
 
     one = constant(x, 1)
-    c, d = lentz(neg(div(mul(add(a, b), x), add(a, like(a, 1)))), one, constant(x, 0))
+    _, d = lentz(neg(div(mul(add(a, b), x), add(a, like(a, 1)))), one, one)
     *_, h = _until_converged(step, a, b, x, one, d, d)
     return h
 
@@ -304,10 +304,9 @@ def incomplete_beta(a: Any, b: Any, x: Any) -> Any:
     exponent = sub(add(mul(p, log(y)), mul(q, log1p(neg(y)))), log_beta)
     value = mul(div(exp(exponent), s), _beta_fraction(s, t, z))
     value = select(swap, sub(one, value), value)
-    at_one = bitwise_or(eq(x, one), bitwise_or(eq(a, zero), eq(b, infinity)))
-    at_zero = bitwise_or(eq(x, zero), bitwise_or(eq(b, zero), eq(a, infinity)))
-    value = where(at_one, value, 1.0)
-    value = where(at_zero, value, 0.0)
+    value = where(bitwise_or(eq(a, zero), eq(b, infinity)), value, 1.0)
+    value = where(bitwise_or(eq(b, zero), eq(a, infinity)), value, 0.0)
+    value = where(eq(x, one), where(eq(x, zero), value, 0.0), 1.0)
     contrary = bitwise_or(bitwise_and(eq(a, zero), eq(b, zero)),
                           bitwise_and(eq(a, infinity), eq(b, infinity)))
     return where(bitwise_or(bitwise_not(valid), contrary), value, np.nan)

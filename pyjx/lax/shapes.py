@@ -13,7 +13,6 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
 from pyjx.core.primitive import Primitive, register
-from pyjx.lax.common import all_weak, check_same_dtypes
 from pyjx.lax.nary import operand as _operand
 from pyjx.transforms.rules import Rule, define, jvp_linear, jvp_zero, unbatched_dims
 from pyjx.transforms.structural import (
@@ -62,8 +61,20 @@ def _linear(name: str, shape_rule: Rule, transposed: Rule) -> Primitive:
     return define(p, jvp=jvp_linear(p))
 
 
-def _insert(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
+def insert(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
     return (*values[:position], value, *values[position:])
+
+
+def jointly_linear_jvp(primitive: Primitive) -> Rule:
+    """The forward rule of an operation that is linear in all its operands together."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        if all(type(t) is Zero for t in tangents):
+            return out, Zero.of_primal(out)
+        return out, primitive.bind(*[instantiate(t) for t in tangents], **params)
+
+    return jvp
 
 
 # -- reshape ---------------------------------------------------------------------------------------
@@ -299,226 +310,6 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     return operand if not dims and is_array(operand) else rev_p.bind(operand, dimensions=dims)
 
 
-# -- concatenate -----------------------------------------------------------------------------------
-
-
-def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
-    first = xs[0]
-    shapes = ", ".join([str(x.shape) for x in xs]) if any(x is not first for x in xs) else None
-    if any(x.ndim != first.ndim for x in xs):
-        raise TypeError(
-            f"Cannot concatenate arrays with different numbers of dimensions: got {shapes}."
-        )
-    if not 0 <= dimension < first.ndim:
-        raise TypeError(
-            f"concatenate dimension out of bounds: dimension {dimension} for shapes "
-            f"{', '.join([str(x.shape) for x in xs])}."
-        )
-    rest = first.shape[:dimension] + first.shape[dimension + 1:]
-    if any(x.shape[:dimension] + x.shape[dimension + 1:] != rest for x in xs):
-        raise TypeError(
-            "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
-            f"being concatenated: concatenating along dimension {dimension} for shapes {shapes}."
-        )
-    check_same_dtypes("concatenate", *xs)
-    size = sum([x.shape[dimension] for x in xs])
-    return ShapedArray(_insert(rest, dimension, size), first.dtype, all_weak(xs))
-
-
-def _concatenate_transpose(ct: Any, *xs: Any, dimension: int) -> list[Any]:
-    shapes = [x.aval.shape if is_undefined_primal(x) else get_aval(x).shape for x in xs]
-    ends = np.cumsum([s[dimension] for s in shapes]).tolist()
-    return [
-        lax.slice_in_dim(ct, end - s[dimension], end, axis=dimension)
-        if is_undefined_primal(x) else None
-        for x, s, end in zip(xs, shapes, ends, strict=True)
-    ]
-
-
-def _concatenate_batch(operands: Any, dims: Any, *, dimension: int) -> Any:
-    size = batch_size(operands, dims)
-    xs = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
-    return concatenate_p.bind(*xs, dimension=dimension + 1), 0
-
-
-def _instantiated_jvp(primitive: Primitive) -> Rule:
-    """The forward rule of an operation that is linear in all its operands together."""
-
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-        out = primitive.bind(*primals, **params)
-        if all([type(t) is Zero for t in tangents]):
-            return out, Zero.of_primal(out)
-        return out, primitive.bind(*[instantiate(t) for t in tangents], **params)
-
-    return jvp
-
-
-concatenate_p = register(Primitive(
-    "concatenate", shape_rule=_concatenate_shape, transpose=_concatenate_transpose,
-    batch=_concatenate_batch, linear=True,
-))
-define(concatenate_p, jvp=_instantiated_jvp(concatenate_p))
-
-
-def concatenate(operands: Any, dimension: int) -> Any:
-    """The operands one after the other along an axis.
-
-    Args:
-      operands: a sequence of arrays of one dtype, whose shapes differ along `dimension` only.
-      dimension: an axis, counted from the front.
-
-    Raises:
-      ValueError: there are no operands.
-      TypeError: shapes or dtypes do not agree, or the axis is out of range.
-
-    >>> import pyjx as jax
-    >>> jnp = jax.numpy
-    >>> jax.lax.concatenate([jnp.arange(2), jnp.arange(3)], 0).tolist()
-    [0, 1, 0, 1, 2]
-    """
-    xs = [_operand("concatenate", x, i) for i, x in enumerate(operands)]
-    if not xs:
-        raise ValueError("concatenate requires a non-empty sequences of arrays")
-    if len(xs) == 1 and is_array(xs[0]):
-        return xs[0]
-    return concatenate_p.bind(*xs, dimension=operator.index(dimension))
-
-
-# -- stack, unstack, split -------------------------------------------------------------------------
-
-
-def _stack_shape(*xs: ShapedArray, axis: int) -> ShapedArray:
-    first = xs[0]
-    if any(x.ndim != first.ndim for x in xs):
-        raise ValueError(
-            "Cannot stack arrays with different numbers of dimensions: got "
-            f"{', '.join([str(x.shape) for x in xs])}."
-        )
-    if any(x.shape != first.shape for x in xs):
-        raise ValueError(
-            f"Cannot stack arrays of different shapes: got {', '.join([str(x.shape) for x in xs])}."
-        )
-    check_same_dtypes("stack", *xs)
-    return ShapedArray(_insert(first.shape, axis, len(xs)), first.dtype, all_weak(xs))
-
-
-def _stack_transpose(ct: Any, *xs: Any, axis: int) -> list[Any]:
-    parts = unstack_p.bind(ct, axis=axis)
-    return [p if is_undefined_primal(x) else None for p, x in zip(parts, xs, strict=True)]
-
-
-def _stack_batch(operands: Any, dims: Any, *, axis: int) -> Any:
-    size = batch_size(operands, dims)
-    xs = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
-    return stack_p.bind(*xs, axis=axis + 1), 0
-
-
-stack_p = register(Primitive("stack", shape_rule=_stack_shape, transpose=_stack_transpose,
-                             batch=_stack_batch, linear=True))
-define(stack_p, jvp=_instantiated_jvp(stack_p))
-
-
-def stack(operands: Any, axis: int = 0) -> Any:
-    """The operands side by side along a new axis.
-
-    Args:
-      operands: a sequence of arrays of one shape and dtype.
-      axis: the new axis, as it is numbered in the result.
-
-    Raises:
-      ValueError: there are no operands, their shapes differ, or the axis is out of range.
-      TypeError: their dtypes differ.
-
-    >>> import pyjx as jax
-    >>> jax.lax.stack([jax.numpy.arange(2)] * 2, axis=1).tolist()
-    [[0, 0], [1, 1]]
-    """
-    xs = [_operand("stack", x, i) for i, x in enumerate(operands)]
-    if not xs:
-        raise ValueError("stack requires a non-empty sequences of arrays")
-    return stack_p.bind(*xs, axis=canonical_axis(axis, get_aval(xs[0]).ndim + 1))
-
-
-def _parts_jvp(primitive: Primitive) -> Rule:
-    """The forward rule of an operation that cuts its operand in parts."""
-
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-        return primitive.bind(*primals, **params), primitive.bind(*tangents, **params)
-
-    return jvp
-
-
-def _unstack_shape(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
-    part = x.update(shape=x.shape[:axis] + x.shape[axis + 1:])
-    return [part] * x.shape[axis]
-
-
-def _unstack_batch(operands: Any, dims: Any, *, axis: int) -> Any:
-    parts = unstack_p.bind(moveaxis(operands[0], dims[0], 0), axis=axis + 1)
-    return parts, [0] * len(parts)
-
-
-unstack_p = register(Primitive(
-    "unstack", shape_rule=_unstack_shape, batch=_unstack_batch, multiple_results=True, linear=True,
-    transpose=lambda cts, x, *, axis: (stack_p.bind(*map(instantiate, cts), axis=axis),),
-))
-define(unstack_p, jvp=_parts_jvp(unstack_p))
-
-
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
-    """The slices of `x` along an axis, without that axis.
-
-    Raises:
-      ValueError: the axis is out of range.
-
-    >>> import pyjx as jax
-    >>> [int(e) for e in jax.lax.unstack(jax.numpy.arange(3))]
-    [0, 1, 2]
-    """
-    x = _operand("unstack", x)
-    axis = canonical_axis(axis, get_aval(x).ndim)
-    return tuple(unstack_p.bind(x, axis=axis)) if get_aval(x).shape[axis] else ()
-
-
-def _split_shape(x: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[ShapedArray]:
-    if any(n < 0 for n in sizes):
-        raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
-    if sum(sizes) != x.shape[axis]:
-        raise ValueError(
-            f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
-            f"{list(x.shape)}"
-        )
-    before, after = x.shape[:axis], x.shape[axis + 1:]
-    return [x.update(shape=(*before, n, *after)) for n in sizes]
-
-
-def _split_batch(operands: Any, dims: Any, *, sizes: tuple[int, ...], axis: int) -> Any:
-    (axis,) = unbatched_dims(dims[0], (axis,))
-    return split_p.bind(operands[0], sizes=sizes, axis=axis), [dims[0]] * len(sizes)
-
-
-split_p = register(Primitive(
-    "split", shape_rule=_split_shape, batch=_split_batch, multiple_results=True, linear=True,
-    transpose=lambda cts, x, *, sizes, axis: (concatenate(map(instantiate, cts), axis),),
-))
-define(split_p, jvp=_parts_jvp(split_p))
-
-
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> Sequence[Any]:
-    """The operand cut in parts of the given sizes along an axis.
-
-    Raises:
-      ValueError: the sizes are negative or do not add up, or the axis is out of range.
-
-    >>> import pyjx as jax
-    >>> [p.shape for p in jax.lax.split(jax.numpy.ones(5), (2, 3))]
-    [(2,), (3,)]
-    """
-    operand = _operand("split", operand)
-    return split_p.bind(operand, sizes=canonical_shape(sizes),
-                        axis=canonical_axis(axis, get_aval(operand).ndim))
-
-
 # -- tile ------------------------------------------------------------------------------------------
 
 
@@ -539,7 +330,7 @@ def _tile_transpose(ct: Any, aval: ShapedArray, *, reps: tuple[int, ...]) -> Any
 
 
 def _tile_batch(operands: Any, dims: Any, *, reps: tuple[int, ...]) -> Any:
-    return tile_p.bind(operands[0], reps=_insert(reps, dims[0], 1)), dims[0]
+    return tile_p.bind(operands[0], reps=insert(reps, dims[0], 1)), dims[0]
 
 
 tile_p = _linear("tile", _tile_shape, _tile_transpose)
@@ -610,20 +401,20 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: PaddingConfig
 def _pad_batch(operands: Any, dims: Any, *, padding_config: PaddingConfig) -> Any:
     (x, value), (d, d_value) = operands, dims
     if d_value is None:
-        return pad_p.bind(x, value, padding_config=_insert(padding_config, d, (0, 0, 0))), d
+        return pad_p.bind(x, value, padding_config=insert(padding_config, d, (0, 0, 0))), d
     size = get_aval(value).shape[d_value]
     x = at_front(x, d, size)
     config = ((0, 0, 0), *padding_config)
     aval = get_aval(x)
     padded = pad(x, scalar_constant(0, aval.dtype), config)
     shape = get_aval(padded).shape
-    inside = pad(full(aval.shape, True), np.bool_(False), config)
+    inside = pad(lax.full(aval.shape, True), np.bool_(False), config)
     return lax.select(inside, padded, broadcast_in_dim(value, shape, (0,))), 0
 
 
 pad_p = register(Primitive("pad", shape_rule=_pad_shape, transpose=_pad_transpose,
                            batch=_pad_batch, linear=True))
-define(pad_p, jvp=_instantiated_jvp(pad_p))
+define(pad_p, jvp=jointly_linear_jvp(pad_p))
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
@@ -650,7 +441,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
                       padding_config=tuple(config))
 
 
-# -- bitcast_convert_type, copy --------------------------------------------------------------------
+# -- bitcast_convert_type --------------------------------------------------------------------------
 
 
 def _bitcast_shape(x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
@@ -708,173 +499,3 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     """
     dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
     return bitcast_convert_type_p.bind(_operand("bitcast_convert_type", operand), new_dtype=dtype)
-
-
-copy_p = _linear("copy", lambda x: x, lambda ct, aval: ct)
-define(copy_p, batch=lambda operands, dims: (copy_p.bind(*operands), dims[0]))
-
-
-def copy(x: Any) -> Any:
-    """`x` in memory of its own."""
-    return copy_p.bind(_operand("copy", x))
-
-
-# -- iota and what is made of it -------------------------------------------------------------------
-
-
-def _iota_shape(*, dtype: Any, shape: tuple[int, ...], dimension: int, sharding: Any = None
-                ) -> ShapedArray:
-    if not dtypes.issubdtype(dtype, np.number):
-        raise TypeError(
-            f"iota does not accept dtype {dtypes.name(dtype)}. Accepted dtypes are subtypes of "
-            "integer, floating, complexfloating."
-        )
-    if any(n < 0 for n in shape):
-        raise TypeError(f"iota shape must have every element be nonnegative, got {shape}.")
-    if not 0 <= dimension < len(shape):
-        raise ValueError(
-            f"iota dimension must be between 0 and len(shape), got dimension={dimension} "
-            f"for shape={shape}"
-        )
-    return ShapedArray(shape, dtype)
-
-
-iota_p = register(Primitive("iota", shape_rule=_iota_shape))
-define(iota_p, jvp=jvp_zero(iota_p), batch=lambda operands, dims, **params: (
-    iota_p.bind(**params), None))  # it has no operands, so nothing is ever batched
-
-
-def iota(dtype: Any, size: int) -> Any:
-    """0, 1, ..., size - 1.
-
-    Raises:
-      TypeError: the dtype is not one of numbers, or the size is negative or no integer.
-
-    >>> import pyjx as jax
-    >>> jax.lax.iota(float, 3).tolist()
-    [0.0, 1.0, 2.0]
-    """
-    return broadcasted_iota(dtype, (size,), 0)
-
-
-def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
-    """An array whose elements are their own positions along an axis.
-
-    Raises:
-      TypeError: the dtype is not one of numbers, or a size is negative.
-      ValueError: the axis is out of range.
-
-    >>> import pyjx as jax
-    >>> jax.lax.broadcasted_iota(int, (2, 2), 0).tolist()
-    [[0, 0], [1, 1]]
-    """
-    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "iota")
-    return iota_p.bind(dtype=dtype, shape=canonical_shape(shape),
-                       dimension=operator.index(dimension), sharding=out_sharding)
-
-
-def _compared(compare: Rule, dtype: Any, shape: Sequence[int], offset: Any) -> Any:
-    rows = broadcasted_iota(np.int32, shape, 0)
-    columns = broadcasted_iota(np.int32, shape, 1)
-    if type(offset) is not int or offset:
-        rows = lax.add(rows, lax.convert_element_type(offset, np.int32))
-    return lax.convert_element_type(compare(rows, columns), dtype)
-
-
-def eye(dtype: Any, shape: Sequence[int], offset: Any = 0) -> Any:
-    """A matrix with ones on the diagonal that is `offset` above the main one.
-
-    >>> eye(int, (2, 3), 1).tolist()
-    [[0, 1, 0], [0, 0, 1]]
-    """
-    return _compared(lax.eq, dtype, shape, offset)
-
-
-def tri(dtype: Any, shape: Sequence[int], offset: Any = 0) -> Any:
-    """A matrix with ones on and below the diagonal that is `offset` above the main one.
-
-    >>> tri(int, (2, 3)).tolist()
-    [[1, 0, 0], [1, 1, 0]]
-    """
-    return _compared(lax.ge, dtype, shape, offset)
-
-
-def delta(dtype: Any, shape: Sequence[int], axes: Sequence[int]) -> Any:
-    """Ones where the positions along all the given axes agree, else zeros.
-
-    >>> delta(int, (2, 2), (0, 1)).tolist()
-    [[1, 0], [0, 1]]
-    """
-    small = [shape[a] for a in axes]
-    iotas = [broadcasted_iota(np.uint32, small, i) for i in range(len(small))]
-    equal = [lax.eq(a, b) for a, b in zip(iotas, iotas[1:], strict=False)]
-    both = equal[0]
-    for e in equal[1:]:
-        both = lax.bitwise_and(both, e)
-    return broadcast_in_dim(lax.convert_element_type(both, dtype), shape, axes)
-
-
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
-    """An array filled with one value.
-
-    Args:
-      shape: the shape of the result.
-      fill_value: a scalar.
-      dtype: the dtype of the result; that of `fill_value` by default.
-      sharding: how the result is spread over devices.
-
-    Raises:
-      TypeError: `fill_value` is not a scalar.
-
-    >>> import pyjx as jax
-    >>> jax.lax.full((2,), 7).tolist()
-    [7, 7]
-    """
-    shape = canonical_shape(shape)
-    fill_value = _operand("full", fill_value, 1)
-    aval = get_aval(fill_value)
-    if aval.shape:
-        raise TypeError(
-            f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}."
-        )
-    if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "full")
-        if is_scalar_constant(fill_value) and not dtypes.is_extended(dtype):
-            fill_value = np.asarray(fill_value).astype(dtype)[()]
-        elif aval.dtype != dtype or aval.weak_type:
-            fill_value = lax.convert_element_type(fill_value, dtype)
-    out = broadcast_in_dim(fill_value, shape, ())
-    if sharding is None:
-        return out
-    from pyjx.runtime.device_put import device_put
-
-    return device_put(out, sharding)
-
-
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None,
-              sharding: Any = None) -> Any:
-    """An array filled with one value, of the shape and dtype of `x` where they are not given.
-
-    Raises:
-      TypeError: `fill_value` is not a scalar.
-
-    >>> import pyjx as jax
-    >>> jax.lax.full_like(jax.numpy.arange(3), 7).tolist()
-    [7, 7, 7]
-    """
-    aval = get_aval(_operand("full_like", x))
-    shape = aval.shape if shape is None else canonical_shape(shape)
-    if dtype is None and aval.weak_type:
-        value = lax.convert_element_type(fill_value, aval.dtype)
-        return full(shape, lax.weak(value), sharding=sharding)
-    return full(shape, fill_value, aval.dtype if dtype is None else dtype, sharding=sharding)
-
-
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An array whose elements are of no interest yet: zeros.
-
-    >>> import pyjx as jax
-    >>> jax.lax.empty((2,), float).shape
-    (2,)
-    """
-    return full(shape, 0, dtype, sharding=out_sharding)

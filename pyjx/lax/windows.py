@@ -15,6 +15,7 @@ from pyjx.core.bounds import greatest, least
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.common import as_dtype
+from pyjx.lax.convolution_shapes import padtype_to_pads
 from pyjx.lax.reductions import known_value, pointwise, trace_reducer
 from pyjx.transforms.jvp import jvp_flat
 from pyjx.transforms.rules import define, jvp_by_operand, jvp_linear
@@ -29,7 +30,7 @@ from pyjx.transforms.structural import (
 from pyjx.transforms.vmap import batch_flat
 
 __all__ = [
-    "padtype_to_pads", "reduce_window", "reduce_window_max_p", "reduce_window_min_p",
+    "reduce_window", "reduce_window_max_p", "reduce_window_min_p",
     "reduce_window_p", "reduce_window_shape_tuple", "reduce_window_sum_p",
     "select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p",
 ]
@@ -44,38 +45,6 @@ Padding = tuple[tuple[int, int], ...]
 def dilated(n: int, dilation: int) -> int:
     """The size of an axis with `dilation - 1` holes between its elements."""
     return 0 if n == 0 else (n - 1) * dilation + 1
-
-
-def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
-                    window_strides: Sequence[int], padding: Any) -> list[tuple[int, int]]:
-    """Low and high padding of each axis for one of the named kinds of padding.
-
-    Args:
-      in_shape: the sizes of the axes.
-      window_shape: the sizes of the window, holes of its dilation included.
-      window_strides: the step between windows.
-      padding: `'VALID'` (none), `'SAME'` (as many windows as elements, divided by the stride; an
-        odd padding is larger at the end) or `'SAME_LOWER'` (larger at the beginning).
-
-    Raises:
-      RuntimeError: `padding` is something else.
-
-    >>> padtype_to_pads((5,), (2,), (1,), "SAME")
-    [(0, 1)]
-    """
-    name = padding if isinstance(padding, str) else getattr(padding, "name", padding)
-    kind = name.upper() if isinstance(name, str) else name
-    if kind == "VALID":
-        return [(0, 0)] * len(in_shape)
-    if kind not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError("Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', "
-                           f"got {padding}.")
-    pads = []
-    for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        total = max((-(-n // stride) - 1) * stride + window - n, 0)
-        small, large = total // 2, total - total // 2
-        pads.append((small, large) if kind == "SAME" else (large, small))
-    return pads
 
 
 def reduce_window_shape_tuple(

@@ -49,6 +49,23 @@ FAMILIES: dict[str, str] = {
         "triu_indices triu_indices_from"
     ),
     "pyjx.numpy.indexing": "put_along_axis take take_along_axis",
+    "pyjx.numpy.reductions": (
+        "all amax amin any argmax argmin count_nonzero cumprod cumsum cumulative_prod "
+        "cumulative_sum max mean min minmax prod ptp sum"
+    ),
+    "pyjx.numpy.manipulation": (
+        "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to "
+        "expand_dims flip fliplr flipud matrix_transpose moveaxis permute_dims ravel reshape roll "
+        "rollaxis rot90 squeeze swapaxes transpose"
+    ),
+    "pyjx.numpy.joining": (
+        "append array_split block column_stack concat concatenate dsplit dstack hsplit hstack "
+        "repeat resize split stack tile unstack vsplit vstack"
+    ),
+    "pyjx.numpy.contractions": (
+        "cross dot inner kron matmul matvec outer tensordot trace vdot vecdot vecmat"
+    ),
+    "pyjx.numpy.einsum": "einsum einsum_path",
 }
 
 __getattr__, __dir__ = attach(__name__, FAMILIES)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import jaxlib_api
+from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
@@ -57,9 +58,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
         dtype = _user_dtype(dtype, "array")
     out = _array(object, dtype, bool(copy))
     if ndmin and out.ndim < ndmin:
-        from pyjx.lax import shapes
-
-        out = shapes.expand_dims(out, range(ndmin - out.ndim))
+        out = ops.expand_dims(out, range(ndmin - out.ndim))
     return _placed(out, device, out_sharding)
 
 
@@ -116,9 +115,7 @@ def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
     if type(x) is ArrayImpl and state.dynamic is eager_trace:
         x._check_if_deleted()
         return jaxlib_api.copy_on_device(x)
-    from pyjx import lax
-
-    return lax.copy_p.bind(x)
+    return ops.copy_p.bind(x)
 
 
 def _of_numpy(x: Any, dtype: Any) -> Any:
@@ -224,15 +221,13 @@ def _stacked(x: Any, dtype: Any) -> Any:
         return _array(x, dtype, False)
     if not x:
         return zeros((0,), dtype)
-    from pyjx.lax import shapes
-
     rows = [_stacked(v, dtype) for v in x]
     shape = rows[0].shape
     for row in rows:
         if row.shape != shape:
             raise ValueError("All input arrays must have the same shape: the elements of a "
                              f"sequence given to jnp.array have shapes {shape} and {row.shape}.")
-    return shapes.concatenate([shapes.expand_dims(row, (0,)) for row in rows], 0)
+    return ops.concatenate([ops.expand_dims(row, (0,)) for row in rows], 0)
 
 
 def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
@@ -530,19 +525,16 @@ def _bounds(start: Any, stop: Any, step: Any, bounds: list[Any]) -> tuple[Any, A
 
 
 def _traced_range(low: int, high: int, by: int, dtype: Any) -> Any:
-    from pyjx import lax
-
     size = len(range(low, high, by))
-    out = lax.iota(dtype, size)
+    out = ops.iota(dtype, size)
     if by != 1:
-        out = lax.mul(out, np.asarray(by, dtype)[()])
-    return lax.add(out, np.asarray(low, dtype)[()]) if low else out
+        out = ops.mul(out, np.asarray(by, dtype)[()])
+    return ops.add(out, np.asarray(low, dtype)[()]) if low else out
 
 
 @array_function(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     """start * (1 - t) + stop * t for t = i / n, where n is num - 1 with the end point."""
-    from pyjx import lax
     from pyjx.numpy.ufuncs import constant_like, spread_all
 
     compute = np.result_type(dtypes.to_inexact_dtype(dtype), np.float32) \
@@ -555,18 +547,18 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     real = dtypes.to_floating_dtype(wide)
     pieces = num - 1 if endpoint else num
     rows = num - 1 if endpoint and num > 1 else num
-    t = lax.iota(real, rows)
-    t = convert(lax.div(t, np.asarray(max(pieces, 1), real)[()]), wide)
+    t = ops.iota(real, rows)
+    t = convert(ops.div(t, np.asarray(max(pieces, 1), real)[()]), wide)
     t = broadcast_in_dim(t, (rows, *shape), (0,))
     dims = tuple(range(1, len(shape) + 1))
     first = broadcast_in_dim(start, (rows, *shape), dims)
     last = broadcast_in_dim(stop, (rows, *shape), dims)
-    rest = lax.sub(constant_like(t, 1), t)
-    out = lax.add(lax.mul(first, rest), lax.mul(last, t))
+    rest = ops.sub(constant_like(t, 1), t)
+    out = ops.add(ops.mul(first, rest), ops.mul(last, t))
     if rows < num:
-        out = lax.concatenate([out, broadcast_in_dim(stop, (1, *shape), dims)], 0)
+        out = ops.concatenate([out, broadcast_in_dim(stop, (1, *shape), dims)], 0)
     if dtype in dtypes.integer_dtypes:
-        out = lax.floor(out)
+        out = ops.floor(out)
     return convert(_moved(out, axis), dtype)
 
 

@@ -190,9 +190,9 @@ def stretch(x: Any, shape: tuple[int, ...]) -> Any:
     offset = len(shape) - len(old)
     kept = [i for i, n in enumerate(old) if n == shape[offset + i]]
     if len(kept) < len(old):
-        from pyjx.lax import shapes as lax_shapes
+        from pyjx.lax import squeeze
 
-        x = lax_shapes.squeeze(x, [i for i in range(len(old)) if i not in kept])
+        x = squeeze(x, [i for i in range(len(old)) if i not in kept])
     return broadcast_in_dim_p.bind(
         x, shape=shape, broadcast_dimensions=tuple([offset + i for i in kept]), sharding=None
     )

@@ -15,6 +15,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.trace import Tracer
+from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.axes import canonical_axes, canonical_axis, numpy_function
 from pyjx.numpy.promotion import convert, literal, operands, stretch
 from pyjx.transforms.structural import broadcast_in_dim_p, reduce_sum_p
@@ -49,7 +50,7 @@ def promoted_integer(dtype: Any) -> Any:
 def masked(where: Any, x: Any, fill: Any) -> Any:
     """`x` where `where` is true, and the scalar `fill` elsewhere."""
     aval = get_aval(x)
-    shape = lax.broadcast_shapes(get_aval(where).shape, aval.shape)
+    shape = broadcast_shapes(get_aval(where).shape, aval.shape)
     fill = broadcast_in_dim_p.bind(literal(fill, aval.dtype), shape=shape,
                                    broadcast_dimensions=(), sharding=None)
     return lax.select_n_p.bind(stretch(where, shape), fill, stretch(x, shape))

@@ -33,6 +33,7 @@ from pyjx.numpy.promotion import (
     promote_args_inexact,
     promote_args_numeric,
     promote_dtypes,
+    promote_dtypes_numeric,
     promote_inexact,
     promote_shapes,
     promote_two,
@@ -63,8 +64,12 @@ def is_complex(x: Any) -> bool:
 
 
 def constant_like(x: Any, value: Any) -> Any:
-    """`value` as a scalar of the dtype of `x`, to stand beside it in an operation."""
-    return np.asarray(value).astype(dtype_of(x))[()]
+    """`value` as a scalar of the type of `x`, to stand beside it in an operation."""
+    aval = get_aval(x)
+    scalar = np.asarray(value).astype(aval.dtype)[()]
+    if aval.weak_type and aval.dtype == dtypes.python_scalar_dtype(type(scalar.item())):
+        return scalar.item()
+    return scalar
 
 
 def filled_like(x: Any, value: Any, dtype: Any) -> Any:
@@ -78,6 +83,20 @@ def _named(body: _Body, name: str, doc: str) -> Any:
 
 
 # -- one primitive each ----------------------------------------------------------------------------
+
+
+def _real_absolute(x: Any) -> Any:
+    if is_complex(x):
+        raise TypeError("ufunc 'fabs' does not support complex dtypes")
+    return ops.abs(x)
+
+
+def _scaled(x: Any, factor: float, operation: _Body = ops.mul) -> Any:
+    """x times (or over) a real number, part by part: inf * 0j would be nan."""
+    if is_complex(x):
+        return ops.complex(_scaled(ops.real(x), factor, operation),
+                           _scaled(ops.imag(x), factor, operation))
+    return operation(x, constant_like(x, factor))
 
 
 def _float_function(name: str, operation: _Body, doc: str) -> Any:
@@ -108,14 +127,14 @@ arcsinh = _float_function("arcsinh", ops.asinh, "The inverse hyperbolic sine of 
 arccosh = _float_function("arccosh", ops.acosh, "The inverse hyperbolic cosine of x, elementwise.")
 arctanh = _float_function("arctanh", ops.atanh, "The inverse hyperbolic tangent of x, elementwise.")
 cbrt = _float_function("cbrt", ops.cbrt, "The cube root of x, elementwise.")
-fabs = _float_function("fabs", ops.abs, "The absolute value of x as a float, elementwise.")
+fabs = _float_function("fabs", _real_absolute, "The absolute value of x as a float, elementwise.")
 reciprocal = _float_function("reciprocal", lambda x: ops.integer_pow(x, -1),
                              "1 / x, elementwise.")
 log10 = _float_function(
-    "log10", lambda x: ops.mul(ops.log(x), constant_like(x, 1 / np.log(10.0))),
+    "log10", lambda x: _scaled(ops.log(x), 1 / np.log(10.0)),
     "The logarithm of x to base 10, elementwise.")
 log2 = _float_function(
-    "log2", lambda x: ops.div(ops.log(x), constant_like(x, np.log(2.0))),
+    "log2", lambda x: _scaled(ops.log(x), np.log(2.0), ops.div),
     "The logarithm of x to base 2, elementwise.")
 deg2rad = _float_function("deg2rad", lambda x: ops.mul(x, constant_like(x, np.pi / 180)),
                           "Degrees as radians, elementwise.")
@@ -155,7 +174,8 @@ def _conjugate(x: Any) -> Any:
 
 
 def _bitwise_count(x: Any) -> Any:
-    return convert(ops.population_count(_absolute(x)), np.dtype(np.uint8))
+    uint8 = np.dtype(np.uint8)
+    return convert(x if dtype_of(x) == _bool else ops.population_count(_absolute(x)), uint8)
 
 
 def as_array(x: Any) -> Any:
@@ -172,7 +192,8 @@ abs = _function("abs", _absolute, "The absolute value of x, elementwise.")
 negative = _function("negative", ops.neg, "-x, elementwise.")
 positive = _function("positive", as_array, "x as it is.")
 sign = _function("sign", ops.sign, "-1, 0 or 1 as x is; for complex x the unit x / |x|.")
-square = _function("square", ops.square, "x * x, elementwise.")
+square = _function("square", lambda x: ops.square(promote_dtypes_numeric(x)[0]),
+                   "x * x, elementwise.")
 floor = _function("floor", _rounding(ops.floor), "The integer below x, elementwise.")
 ceil = _function("ceil", _rounding(ops.ceil), "The integer above x, elementwise.")
 trunc = _function("trunc", _rounding(_trunc), "x rounded towards zero, elementwise.")
@@ -409,14 +430,18 @@ def _comparison(name: str, primitive: Any, doc: str) -> Any:
     return _named(body, name, doc)
 
 
+def _order(primitive: Any, x: Any, y: Any) -> Any:
+    """A comparison of operands of one dtype; complex numbers compare lexicographically."""
+    if not is_complex(x):
+        return primitive.bind(x, y)
+    a, b = ops.real(x), ops.real(y)
+    ties = primitive.bind(ops.imag(x), ops.imag(y))
+    return ops.select(ops.eq(a, b), ties, primitive.bind(a, b))
+
+
 def _ordering(name: str, primitive: Any, doc: str) -> Any:
     def body(x: Any, y: Any, /) -> Any:
-        x, y = promote_two(name, x, y)
-        if not is_complex(x):
-            return primitive.bind(x, y)
-        a, b = ops.real(x), ops.real(y)
-        ties = primitive.bind(ops.imag(x), ops.imag(y))
-        return ops.select(ops.eq(a, b), ties, primitive.bind(a, b))
+        return _order(primitive, *promote_two(name, x, y))
 
     return _named(body, name, doc + " Complex numbers are ordered by real, then imaginary part.")
 
@@ -435,14 +460,14 @@ minimum = _comparison("minimum", min_p, "The smaller of x and y, elementwise; na
 def fmax(x1: Any, x2: Any) -> Any:
     """The larger of x1 and x2, elementwise; the other one where one is nan."""
     x, y = _spread_all("fmax", *promote_args("fmax", x1, x2))
-    return ops.select(ops.bitwise_or(ops.gt(x, y), ops.ne(y, y)), x, y)
+    return ops.select(ops.bitwise_or(_order(gt_p, x, y), ops.ne(y, y)), x, y)
 
 
 @array_function
 def fmin(x1: Any, x2: Any) -> Any:
     """The smaller of x1 and x2, elementwise; the other one where one is nan."""
     x, y = _spread_all("fmin", *promote_args("fmin", x1, x2))
-    return ops.select(ops.bitwise_or(ops.lt(x, y), ops.ne(y, y)), x, y)
+    return ops.select(ops.bitwise_or(_order(lt_p, x, y), ops.ne(y, y)), x, y)
 
 
 def _spread_all(name: str, *args: Any) -> list[Any]:
@@ -665,7 +690,7 @@ def _infinity_test(name: str, value: float) -> Any:
             raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
         (x,) = operands(name, x)
         if is_complex(x):
-            raise ValueError(f"{name} is not well defined for complex values.")
+            raise ValueError("isposinf/isneginf are not well defined for complex types")
         return ops.eq(x, constant_like(x, value)) if is_inexact(x) else filled_like(x, False, bool)
 
     return _named(body, name, f"Where x is {value}.")

@@ -15,7 +15,13 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eval_jaxpr, jaxpr_as_fun, literal_value, trace_to_jaxpr
 from pyjx.transforms.jvp import jvp_flat
-from pyjx.transforms.linearize import LinearTrace, accumulate, backward_eqns, linearize_flat
+from pyjx.transforms.linearize import (
+    LinearEqn,
+    LinearTrace,
+    accumulate,
+    backward_eqns,
+    linearize_flat,
+)
 from pyjx.transforms.structural import UndefinedPrimal, Zero
 from pyjx.transforms.vmap import batch_flat, match_axis
 
@@ -182,32 +188,30 @@ def backward_jaxpr(
     Equations without a linear operand are evaluated, the others are transposed.
     """
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
-    linear: set[Var] = set()
-    for var, x in zip(jaxpr.invars, operands, strict=True):
-        if type(x) is UndefinedPrimal:
-            linear.add(var)
-        else:
-            env[var] = x
-    eqns = []
+    env.update(zip(jaxpr.invars, operands, strict=True))
+    eqns: list[LinearEqn] = []
     with source_info.replaying() as replay:
         for eqn in jaxpr.eqns:
-            values = [literal_value(v) if isinstance(v, Literal) else v if v in linear else env[v]
-                      for v in eqn.invars]
-            if any(type(v) is Var for v in values):
-                linear.update(eqn.outvars)
-                eqns.append(eqn.replace(invars=values))
+            primitive = eqn.primitive
+            values = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
+            if any([type(v) is UndefinedPrimal for v in values]):
+                results = [UndefinedPrimal(v.aval) for v in eqn.outvars]
+                env.update(zip(eqn.outvars, results, strict=True))
+                eqns.append((primitive, values, results, eqn.params, eqn.source_info))
                 continue
             replay.source = eqn.source_info
-            out = eqn.primitive.bind(*values, **eqn.params)
-            outs = out if eqn.primitive.multiple_results else [out]
+            out = primitive.bind(*values, **eqn.params)
+            outs = out if primitive.multiple_results else [out]
             env.update(zip(eqn.outvars, outs, strict=True))
-    cts: dict[Var, Any] = {}
+    cts: dict[UndefinedPrimal, Any] = {}
     for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
-        if v in linear and type(ct) is not Zero:
-            accumulate(cts, v, ct)
+        linear = None if isinstance(v, Literal) else env[v]
+        if type(linear) is UndefinedPrimal and type(ct) is not Zero:
+            accumulate(cts, linear, ct)
     backward_eqns(eqns, cts)
     return [
-        None if v not in linear else cts[v] if v in cts else Zero(v.aval) for v in jaxpr.invars
+        None if type(x) is not UndefinedPrimal else cts[x] if x in cts else Zero(x.aval)
+        for x in operands
     ]
 
 

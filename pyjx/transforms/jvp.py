@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, raise_leaked, state
-from pyjx.transforms.structural import Zero
+from pyjx.transforms.structural import Zero, zero_tangent
 
 
 class JVPTracer(Tracer):
@@ -31,10 +32,19 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(Trace):
-    __slots__ = ()
+    """Runs operations on primals and pushes tangents along.
+
+    With a `linear` trace the tangents are its variables, and primitives that have a `linearize`
+    rule record in it.
+    """
+
+    __slots__ = ("linear",)
+
+    def __init__(self, linear: Any = None) -> None:
+        self.linear = linear
 
     def __repr__(self) -> str:
-        return "JVPTrace"
+        return "JVPTrace" if self.linear is None else "LinearizeTrace"
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """Primal and tangent of any value; one of an outer trace is constant here."""
@@ -42,7 +52,7 @@ class JVPTrace(Trace):
             return x.primal, x.tangent
         if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
             raise_leaked(x)
-        return x, Zero(get_aval(x).to_tangent_aval())
+        return x, zero_tangent(get_aval(x))
 
     def join(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
@@ -61,15 +71,29 @@ class JVPTrace(Trace):
                 primal, tangent = self.split(x)
                 primals.append(primal)
                 tangents.append(tangent)
+        if self.linear is not None and primitive.linearize is not None:
+            out, tangent_out = primitive.linearize(self.linear, primals, tangents, **params)
+            if not primitive.multiple_results:
+                return self.join(out, tangent_out)
+            return [self.join(p, t) for p, t in zip(out, tangent_out, strict=True)]
         rule = primitive.jvp
         if rule is None:
             if primitive.decomposition is not None:
                 return primitive.decomposition(*operands, **params)
             raise NotImplementedError(f"Differentiation rule for '{primitive}' not implemented")
-        out, tangent_out = rule(primals, tangents, **params)
         if primitive.multiple_results:
+            out, tangent_out = rule(primals, tangents, **params)
             return [self.join(p, t) for p, t in zip(out, tangent_out, strict=True)]
-        return self.join(out, tangent_out)
+        # What the rule does has one source: the operation that the user wrote.
+        state = source_info.thread_state
+        source = state.source
+        if source is None:
+            state.source = source_info.current()
+        try:
+            out, tangent_out = rule(primals, tangents, **params)
+        finally:
+            state.source = source
+        return out if type(tangent_out) is Zero else JVPTracer(self, out, tangent_out)
 
 
 def jvp_flat(

@@ -13,8 +13,8 @@ from typing import Any
 
 from pyjx.core import source_info
 from pyjx.core.avals import get_aval
-from pyjx.core.jaxpr import JaxprEqn, Var, no_effects
 from pyjx.core.primitive import Primitive
+from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import Trace, Tracer, raise_leaked, state
 from pyjx.transforms.jvp import JVPTrace, JVPTracer
 from pyjx.transforms.structural import (
@@ -30,12 +30,20 @@ from pyjx.transforms.structural import (
 split_rules: dict[Primitive, Callable[..., Any]] = {}
 
 
+# The variables of linear programs are what transpose rules see in place of linear operands.
+LinearVar = UndefinedPrimal
+
+# An equation: primitive, operands (`LinearVar` or the values of residuals), results, parameters,
+# and where the operation was made. A tuple, because thousands of them are made in a trace.
+LinearEqn = tuple[Primitive, list[Any], list[LinearVar], dict[str, Any], SourceInfo]
+
+
 class LinearTracer(Tracer):
     """A tangent: a variable of the linear program being recorded."""
 
     __slots__ = ("var",)
 
-    def __init__(self, trace: LinearTrace, var: Var) -> None:
+    def __init__(self, trace: LinearTrace, var: LinearVar) -> None:
         self._trace = trace
         self.aval = var.aval
         self.var = var
@@ -47,13 +55,13 @@ class LinearTrace(Trace):
     __slots__ = ("eqns",)
 
     def __init__(self) -> None:
-        self.eqns: list[JaxprEqn] = []
+        self.eqns: list[LinearEqn] = []
 
     def __repr__(self) -> str:
         return "LinearTrace"
 
     def new_arg(self, aval: Any) -> LinearTracer:
-        return LinearTracer(self, Var(aval))
+        return LinearTracer(self, LinearVar(aval))
 
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:
@@ -66,24 +74,24 @@ class LinearTrace(Trace):
         return self.record(primitive, operands, params)
 
     def record(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Add an equation. Its `invars` hold variables for tangents and values for residuals."""
-        invars: list[Any] = []
+        """Add an equation. Its operands are variables for tangents and values for residuals."""
+        inputs: list[Any] = []
         avals: list[Any] = []
         for x in operands:
             if type(x) is LinearTracer and x._trace is self:
-                invars.append(x.var)
+                inputs.append(x.var)
                 avals.append(x.aval)
             else:
-                invars.append(self.unwrap(x))
+                inputs.append(self.unwrap(x))
                 avals.append(get_aval(x))
         out = primitive.out_avals(tuple(avals), params)
         source = source_info.current()
         if primitive.multiple_results:
-            outvars = [Var(a) for a in out]
-            self.eqns.append(JaxprEqn(primitive, invars, outvars, params, no_effects, source))
-            return [LinearTracer(self, v) for v in outvars]
-        var = Var(out)
-        self.eqns.append(JaxprEqn(primitive, invars, [var], params, no_effects, source))
+            results = [LinearVar(a) for a in out]
+            self.eqns.append((primitive, inputs, results, params, source))
+            return [LinearTracer(self, v) for v in results]
+        var = LinearVar(out)
+        self.eqns.append((primitive, inputs, [var], params, source))
         return LinearTracer(self, var)
 
     def unwrap(self, x: Any) -> Any:
@@ -95,31 +103,6 @@ class LinearTrace(Trace):
         return x
 
 
-class LinearizeTrace(JVPTrace):
-    """Forward mode whose tangents are recorded in a `LinearTrace`."""
-
-    __slots__ = ("linear",)
-
-    def __init__(self, linear: LinearTrace) -> None:
-        self.linear = linear
-
-    def __repr__(self) -> str:
-        return "LinearizeTrace"
-
-    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
-                ) -> Any:
-        rule = primitive.linearize
-        if rule is None:
-            return JVPTrace.process(self, primitive, operands, params)
-        if not self.alive:
-            self.check_alive(operands)
-        primals, tangents = zip(*map(self.split, operands), strict=True)
-        outs, tangents_out = rule(self.linear, primals, tangents, **params)
-        if primitive.multiple_results:
-            return [self.join(p, t) for p, t in zip(outs, tangents_out, strict=True)]
-        return self.join(outs, tangents_out)
-
-
 class LinearProgram:
     """What `linearize` recorded: equations from tangents in to tangents out.
 
@@ -129,33 +112,34 @@ class LinearProgram:
 
     __slots__ = ("eqns", "invars", "outs")
 
-    def __init__(self, invars: list[Var | None], eqns: list[JaxprEqn], outs: list[Any]) -> None:
+    def __init__(self, invars: list[LinearVar | None], eqns: list[LinearEqn], outs: list[Any]
+                 ) -> None:
         self.invars = invars
         self.eqns = eqns
         self.outs = outs
 
     def forward(self, tangents: Sequence[Any]) -> list[Any]:
         """Apply the linear map."""
-        env: dict[Var, Any] = {}
+        env: dict[LinearVar, Any] = {}
         for var, t in zip(self.invars, tangents, strict=True):
             if var is not None:
                 env[var] = instantiate(t)
         with source_info.replaying() as replay:
-            for eqn in self.eqns:
-                replay.source = eqn.source_info
-                operands = [env[x] if type(x) is Var else x for x in eqn.invars]
-                out = eqn.primitive.bind(*operands, **eqn.params)
-                if eqn.primitive.multiple_results:
-                    env.update(zip(eqn.outvars, out, strict=True))
+            for primitive, operands, results, params, source in self.eqns:
+                replay.source = source
+                values = [env[x] if type(x) is LinearVar else x for x in operands]
+                out = primitive.bind(*values, **params)
+                if primitive.multiple_results:
+                    env.update(zip(results, out, strict=True))
                 else:
-                    env[eqn.outvars[0]] = out
-        return [instantiate(env[x] if type(x) is Var else x) for x in self.outs]
+                    env[results[0]] = out
+        return [instantiate(env[x] if type(x) is LinearVar else x) for x in self.outs]
 
     def backward(self, cotangents: Sequence[Any]) -> list[Any]:
         """Apply the transposed map: a cotangent, maybe a symbolic zero, for each input."""
-        cts: dict[Var, Any] = {}
+        cts: dict[LinearVar, Any] = {}
         for var, ct in zip(self.outs, cotangents, strict=True):
-            if type(var) is Var and type(ct) is not Zero:
+            if type(var) is LinearVar and type(ct) is not Zero:
                 accumulate(cts, var, ct)
         backward_eqns(self.eqns, cts)
         return [
@@ -164,23 +148,23 @@ class LinearProgram:
 
     def pruned(self) -> LinearProgram:
         """The program without the equations that no output depends on."""
-        live = {x for x in self.outs if type(x) is Var}
+        live = {x for x in self.outs if type(x) is LinearVar}
         eqns = []
         for eqn in reversed(self.eqns):
-            if not live.isdisjoint(eqn.outvars):
-                live.update(x for x in eqn.invars if type(x) is Var)
+            if not live.isdisjoint(eqn[2]):
+                live.update([x for x in eqn[1] if type(x) is LinearVar])
                 eqns.append(eqn)
         return LinearProgram(self.invars, eqns[::-1], self.outs)
 
     def residuals(self) -> list[Any]:
         """The values that the program holds, each once, in the order of their first use."""
         seen: dict[int, Any] = {}
-        for eqn in self.eqns:
-            for x in eqn.invars:
-                if type(x) is not Var:
+        for _, operands, _, _, _ in self.eqns:
+            for x in operands:
+                if type(x) is not LinearVar:
                     seen.setdefault(id(x), x)
         for x in self.outs:
-            if type(x) is not Var and type(x) is not Zero:
+            if type(x) is not LinearVar and type(x) is not Zero:
                 seen.setdefault(id(x), x)
         return list(seen.values())
 
@@ -195,9 +179,11 @@ class LinearProgram:
 
     def _map_residuals(self, f: Callable[[Any], Any]) -> LinearProgram:
         eqns = [
-            e.replace(invars=[x if type(x) is Var else f(x) for x in e.invars]) for e in self.eqns
+            (primitive, [x if type(x) is LinearVar else f(x) for x in operands], results, params,
+             source)
+            for primitive, operands, results, params, source in self.eqns
         ]
-        outs = [x if type(x) is Var or type(x) is Zero else f(x) for x in self.outs]
+        outs = [x if type(x) is LinearVar or type(x) is Zero else f(x) for x in self.outs]
         return LinearProgram(self.invars, eqns, outs)
 
 
@@ -210,40 +196,35 @@ class Hole:
         self.index = index
 
 
-def accumulate(cts: dict[Var, Any], var: Var, ct: Any) -> None:
+def accumulate(cts: dict[LinearVar, Any], var: LinearVar, ct: Any) -> None:
     """Add a cotangent of `var` to those that other paths have brought."""
     cts[var] = add_tangents(cts[var], ct) if var in cts else ct
 
 
-def backward_eqns(eqns: Sequence[JaxprEqn], cts: dict[Var, Any]) -> None:
-    """Move the cotangents in `cts` backwards through linear equations, adding where paths meet.
-
-    In an equation a `Var` operand is linear; any other is a residual.
-    """
+def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any]) -> None:
+    """Move the cotangents in `cts` backwards through linear equations, adding where paths meet."""
+    take = cts.pop
     with source_info.replaying(transpose=True) as replay:
-        for eqn in reversed(eqns):
-            primitive = eqn.primitive
+        for primitive, operands, results, params, source in reversed(eqns):
             if primitive.multiple_results:
-                ct: Any = [cts.pop(v, None) for v in eqn.outvars]
-                if all(c is None or type(c) is Zero for c in ct):
+                ct: Any = [take(v, None) for v in results]
+                if all([c is None or type(c) is Zero for c in ct]):
                     continue
-                ct = [Zero(v.aval) if c is None else c
-                      for c, v in zip(ct, eqn.outvars, strict=True)]
+                ct = [Zero(v.aval) if c is None else c for c, v in zip(ct, results, strict=True)]
+                replay.source = source
             else:
-                ct = cts.pop(eqn.outvars[0], None)
-                if ct is None or type(ct) is Zero:
+                ct = take(results[0], None)
+                if ct is None:
                     continue
+                replay.pin(source)
             rule = primitive.transpose
             if rule is None:
                 raise NotImplementedError(
                     f"Transpose rule (for reverse-mode differentiation) for '{primitive}' "
                     "not implemented"
                 )
-            replay.source = eqn.source_info
-            invars = eqn.invars
-            operands = [UndefinedPrimal(x.aval) if type(x) is Var else x for x in invars]
-            for x, c in zip(invars, rule(ct, *operands, **eqn.params), strict=True):
-                if type(x) is Var and c is not None and type(c) is not Zero:
+            for x, c in zip(operands, rule(ct, *operands, **params), strict=True):
+                if type(x) is LinearVar and c is not None and type(c) is not Zero:
                     cts[x] = add_tangents(cts[x], c) if x in cts else c
 
 
@@ -257,17 +238,17 @@ def linearize_flat(
     more results, which are not differentiated and may be anything.
     """
     trace = LinearTrace()
-    forward = LinearizeTrace(trace)
+    forward = JVPTrace(trace)
     saved = state.level
     trace.level = saved + 1
     forward.level = state.level = saved + 2
     trace.alive = forward.alive = True
     try:
         args: list[Any] = []
-        invars: list[Var | None] = []
+        invars: list[LinearVar | None] = []
         for i, x in enumerate(primals):
             if differentiate is None or differentiate[i]:
-                var = Var(get_aval(x).to_tangent_aval())
+                var = LinearVar(get_aval(x).to_tangent_aval())
                 args.append(JVPTracer(forward, x, LinearTracer(trace, var)))
                 invars.append(var)
             else:

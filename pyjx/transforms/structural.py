@@ -36,7 +36,7 @@ class Zero:
     @staticmethod
     def of_primal(x: Any) -> Zero:
         """The zero tangent at `x`."""
-        return Zero(get_aval(x).to_tangent_aval())
+        return zero_tangent(get_aval(x))
 
     def __repr__(self) -> str:
         return f"Zero({self.aval})"
@@ -45,8 +45,19 @@ class Zero:
 _zeros: dict[Any, Zero] = {}
 
 
+_zero_tangents: dict[Any, Zero] = {}
+
+
+def zero_tangent(aval: Any) -> Zero:
+    """The zero tangent at a value of the given aval."""
+    zero = _zero_tangents.get(aval)
+    if zero is None:
+        zero = _zero_tangents[aval] = Zero(aval.to_tangent_aval())
+    return zero
+
+
 class UndefinedPrimal:
-    """Stands for a linear operand in a transpose rule."""
+    """A linear operand, for transpose rules: a variable of a linear program."""
 
     __slots__ = ("aval",)
 

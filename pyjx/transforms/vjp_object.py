@@ -12,9 +12,8 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.jaxpr import Var
 from pyjx.transforms.arguments import check_values, flatten, materialized
-from pyjx.transforms.linearize import Hole, LinearProgram
+from pyjx.transforms.linearize import Hole, LinearProgram, LinearVar
 from pyjx.transforms.structural import Zero
 from pyjx.tree_util import flatten_one_level_with_keys, keystr, register_pytree_node
 
@@ -70,10 +69,10 @@ class _Form:
 
 
 def _program_key(program: LinearProgram) -> tuple[Any, ...]:
-    numbers: dict[Var, int] = {}
+    numbers: dict[LinearVar, int] = {}
 
     def number(x: Any) -> Any:
-        if type(x) is Var:
+        if type(x) is LinearVar:
             return numbers.setdefault(x, len(numbers))
         if type(x) is Hole:
             return "hole", x.index
@@ -82,13 +81,14 @@ def _program_key(program: LinearProgram) -> tuple[Any, ...]:
     ins = tuple([number(v) for v in program.invars])
     eqns = []
     for eqn in program.eqns:
+        primitive, operands, results, params, _ = eqn
         try:
-            params = tuple(eqn.params.items())
-            hash(params)
+            key = tuple(params.items())
+            hash(key)
         except TypeError:
-            params = (id(eqn),)  # type: ignore[assignment]
-        eqns.append((eqn.primitive, tuple([number(x) for x in eqn.invars]), params,
-                     tuple([(number(v), v.aval) for v in eqn.outvars])))
+            key = (id(eqn),)  # type: ignore[assignment]
+        eqns.append((primitive, tuple([number(x) for x in operands]), key,
+                     tuple([(number(v), v.aval) for v in results])))
     return ins, tuple(eqns), tuple([number(x) for x in program.outs])
 
 
@@ -210,7 +210,7 @@ class VJP:
     @property
     def out_nzs(self) -> Any:
         program = self._program or self._split().program
-        return self.out_tree.unflatten([type(x) is Var for x in program.outs])
+        return self.out_tree.unflatten([type(x) is LinearVar for x in program.outs])
 
     def __repr__(self) -> str:
         return (f"VJP(fun={self._ends()[0]()}, in_tree={self.in_tree}, out_tree={self.out_tree}, "

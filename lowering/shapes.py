@@ -1,0 +1,180 @@
+"""Arrangement of elements: reshaping, broadcasting, slicing, joining."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lowering.builder import Block, in_avals, out_aval, rule
+from lowering.types import int_list, tensor_type, tensor_types
+from pyjx.core.avals import ShapedArray
+from pyjx.core.jaxpr import JaxprEqn
+
+
+def reshape(b: Block, x: str, aval: ShapedArray, shape: Sequence[int]) -> str:
+    if aval.shape == tuple(shape):
+        return x
+    out = ShapedArray(shape, aval.dtype)
+    return b.line(f"stablehlo.reshape {x} : ({tensor_type(aval)}) -> {tensor_type(out)}")
+
+
+def transpose(b: Block, x: str, aval: ShapedArray, permutation: Sequence[int]) -> str:
+    out = ShapedArray([aval.shape[i] for i in permutation], aval.dtype)
+    return b.line(f"stablehlo.transpose {x}, dims = {int_list(permutation)} : "
+                  f"({tensor_type(aval)}) -> {tensor_type(out)}")
+
+
+def slice_(b: Block, x: str, aval: ShapedArray, starts: Sequence[int], limits: Sequence[int],
+           strides: Sequence[int] | None = None) -> str:
+    strides = strides or [1] * aval.ndim
+    sizes = [(limit - start + step - 1) // step
+             for start, limit, step in zip(starts, limits, strides, strict=True)]
+    ranges = ", ".join([
+        f"{start}:{limit}" if step == 1 else f"{start}:{limit}:{step}"
+        for start, limit, step in zip(starts, limits, strides, strict=True)
+    ])
+    out = ShapedArray(sizes, aval.dtype)
+    return b.line(f"stablehlo.slice {x} [{ranges}] : ({tensor_type(aval)}) -> {tensor_type(out)}")
+
+
+def concatenate(b: Block, xs: Sequence[str], avals: Sequence[Any], out: Any, axis: int) -> str:
+    return b.line(f"stablehlo.concatenate {', '.join(xs)}, dim = {axis} : "
+                  f"({tensor_types(avals)}) -> {tensor_type(out)}")
+
+
+@rule("add_any")
+def _add_any(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
+    return b.binary("stablehlo.add", x, y, out_aval(eqn))
+
+
+@rule("transpose")
+def _transpose(b: Block, eqn: JaxprEqn, x: str) -> str:
+    return transpose(b, x, eqn.invars[0].aval, eqn.params["permutation"])
+
+
+@rule("broadcast_in_dim")
+def _broadcast_in_dim(b: Block, eqn: JaxprEqn, x: str) -> str:
+    aval, out = eqn.invars[0].aval, out_aval(eqn)
+    return b.broadcast(x, aval, out, eqn.params["broadcast_dimensions"])
+
+
+@rule("reshape")
+def _reshape(b: Block, eqn: JaxprEqn, x: str) -> str:
+    aval, order = eqn.invars[0].aval, eqn.params["dimensions"]
+    if order is not None:
+        x = transpose(b, x, aval, order)
+        aval = aval.update(shape=[aval.shape[i] for i in order])
+    return reshape(b, x, aval, eqn.params["new_sizes"])
+
+
+@rule("squeeze")
+def _squeeze(b: Block, eqn: JaxprEqn, x: str) -> str:
+    return reshape(b, x, eqn.invars[0].aval, out_aval(eqn).shape)
+
+
+@rule("rev")
+def _rev(b: Block, eqn: JaxprEqn, x: str) -> str:
+    dims = int_list(eqn.params["dimensions"])
+    return b.line(f"stablehlo.reverse {x}, dims = {dims} : {tensor_type(out_aval(eqn))}")
+
+
+@rule("concatenate")
+def _concatenate(b: Block, eqn: JaxprEqn, *xs: str) -> str:
+    return concatenate(b, xs, in_avals(eqn), out_aval(eqn), eqn.params["dimension"])
+
+
+@rule("stack")
+def _stack(b: Block, eqn: JaxprEqn, *xs: str) -> str:
+    axis, aval = eqn.params["axis"], eqn.invars[0].aval
+    part = aval.update(shape=(*aval.shape[:axis], 1, *aval.shape[axis:]))
+    dims = [i for i in range(part.ndim) if i != axis]
+    parts = [b.broadcast(x, aval, part, dims) for x in xs]
+    return concatenate(b, parts, [part] * len(parts), out_aval(eqn), axis)
+
+
+def _parts(b: Block, x: str, aval: ShapedArray, axis: int, sizes: Sequence[int]) -> list[str]:
+    starts, limits = [0] * aval.ndim, list(aval.shape)
+    parts, end = [], 0
+    for size in sizes:
+        starts[axis], limits[axis] = end, end + size
+        parts.append(slice_(b, x, aval, starts, limits))
+        end += size
+    return parts
+
+
+@rule("unstack")
+def _unstack(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
+    axis, aval = eqn.params["axis"], eqn.invars[0].aval
+    part = aval.update(shape=(*aval.shape[:axis], 1, *aval.shape[axis + 1:]))
+    shape = aval.shape[:axis] + aval.shape[axis + 1:]
+    return [reshape(b, p, part, shape) for p in _parts(b, x, aval, axis, [1] * aval.shape[axis])]
+
+
+@rule("split")
+def _split(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
+    return _parts(b, x, eqn.invars[0].aval, eqn.params["axis"], eqn.params["sizes"])
+
+
+@rule("tile")
+def _tile(b: Block, eqn: JaxprEqn, x: str) -> str:
+    aval, reps = eqn.invars[0].aval, eqn.params["reps"]
+    apart = [n for pair in zip(reps, aval.shape, strict=True) for n in pair]
+    spread = aval.update(shape=apart)
+    x = b.broadcast(x, aval, spread, range(1, 2 * aval.ndim, 2))
+    return reshape(b, x, spread, out_aval(eqn).shape)
+
+
+@rule("pad")
+def _pad(b: Block, eqn: JaxprEqn, x: str, value: str) -> str:
+    low, high, inside = zip(*eqn.params["padding_config"], strict=True) \
+        if eqn.params["padding_config"] else ((), (), ())
+    return b.line(
+        f"stablehlo.pad {x}, {value}, low = {int_list(low)}, high = {int_list(high)}, "
+        f"interior = {int_list(inside)} : ({tensor_types(in_avals(eqn))}) -> "
+        f"{tensor_type(out_aval(eqn))}"
+    )
+
+
+@rule("bitcast_convert_type")
+def _bitcast_convert_type(b: Block, eqn: JaxprEqn, x: str) -> str:
+    aval, out = eqn.invars[0].aval, out_aval(eqn)
+    if aval.dtype == out.dtype:
+        return x
+    return b.line(
+        f"stablehlo.bitcast_convert {x} : ({tensor_type(aval)}) -> {tensor_type(out)}"
+    )
+
+
+@rule("iota")
+def _iota(b: Block, eqn: JaxprEqn) -> str:
+    return b.line(
+        f"stablehlo.iota dim = {eqn.params['dimension']} : {tensor_type(out_aval(eqn))}"
+    )
+
+
+@rule("slice")
+def _slice(b: Block, eqn: JaxprEqn, x: str) -> str:
+    params = eqn.params
+    return slice_(b, x, eqn.invars[0].aval, params["start_indices"], params["limit_indices"],
+                  params["strides"])
+
+
+@rule("dynamic_slice")
+def _dynamic_slice(b: Block, eqn: JaxprEqn, x: str, *starts: str) -> str:
+    if not starts:
+        return x
+    return b.line(
+        f"stablehlo.dynamic_slice {', '.join((x, *starts))}, "
+        f"sizes = {int_list(eqn.params['slice_sizes'])} : ({tensor_types(in_avals(eqn))}) -> "
+        f"{tensor_type(out_aval(eqn))}"
+    )
+
+
+@rule("dynamic_update_slice")
+def _dynamic_update_slice(b: Block, eqn: JaxprEqn, x: str, update: str, *starts: str) -> str:
+    if not starts:
+        return update
+    return b.line(
+        f"stablehlo.dynamic_update_slice {', '.join((x, update, *starts))} : "
+        f"({tensor_types(in_avals(eqn))}) -> {tensor_type(out_aval(eqn))}"
+    )

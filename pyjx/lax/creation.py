@@ -1,0 +1,117 @@
+"""Arrays that depend on nothing but their shape."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, canonical_shape
+from pyjx.core.primitive import Primitive, register
+from pyjx.transforms.rules import Rule, define, jvp_zero
+from pyjx.transforms.structural import broadcast_in_dim
+
+
+def _iota_shape(*, dtype: Any, shape: tuple[int, ...], dimension: int, sharding: Any = None
+                ) -> ShapedArray:
+    if not dtypes.issubdtype(dtype, np.number):
+        raise TypeError(
+            f"iota does not accept dtype {dtypes.name(dtype)}. Accepted dtypes are subtypes of "
+            "integer, floating, complexfloating."
+        )
+    if any(n < 0 for n in shape):
+        raise TypeError(f"iota shape must have every element be nonnegative, got {shape}.")
+    if not 0 <= dimension < len(shape):
+        raise ValueError(
+            f"iota dimension must be between 0 and len(shape), got dimension={dimension} "
+            f"for shape={shape}"
+        )
+    return ShapedArray(shape, dtype)
+
+
+iota_p = register(Primitive("iota", shape_rule=_iota_shape))
+define(iota_p, jvp=jvp_zero(iota_p), batch=lambda operands, dims, **params: (
+    iota_p.bind(**params), None))  # it has no operands, so nothing is ever batched
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """0, 1, ..., size - 1.
+
+    Raises:
+      TypeError: the dtype is not one of numbers, or the size is negative or no integer.
+
+    >>> import pyjx as jax
+    >>> jax.lax.iota(float, 3).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
+    """An array whose elements are their own positions along an axis.
+
+    Raises:
+      TypeError: the dtype is not one of numbers, or a size is negative.
+      ValueError: the axis is out of range.
+
+    >>> import pyjx as jax
+    >>> jax.lax.broadcasted_iota(int, (2, 2), 0).tolist()
+    [[0, 0], [1, 1]]
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "iota")
+    return iota_p.bind(dtype=dtype, shape=canonical_shape(shape),
+                       dimension=operator.index(dimension), sharding=out_sharding)
+
+
+def _compared(compare: Rule, dtype: Any, shape: Sequence[int], offset: Any) -> Any:
+    rows = broadcasted_iota(np.int32, shape, 0)
+    columns = broadcasted_iota(np.int32, shape, 1)
+    if type(offset) is not int or offset:
+        rows = lax.add(rows, lax.convert_element_type(offset, np.int32))
+    return lax.convert_element_type(compare(rows, columns), dtype)
+
+
+def eye(dtype: Any, shape: Sequence[int], offset: Any = 0) -> Any:
+    """A matrix with ones on the diagonal that is `offset` above the main one.
+
+    >>> eye(int, (2, 3), 1).tolist()
+    [[0, 1, 0], [0, 0, 1]]
+    """
+    return _compared(lax.eq, dtype, shape, offset)
+
+
+def tri(dtype: Any, shape: Sequence[int], offset: Any = 0) -> Any:
+    """A matrix with ones on and below the diagonal that is `offset` above the main one.
+
+    >>> tri(int, (2, 3)).tolist()
+    [[1, 0, 0], [1, 1, 0]]
+    """
+    return _compared(lax.ge, dtype, shape, offset)
+
+
+def delta(dtype: Any, shape: Sequence[int], axes: Sequence[int]) -> Any:
+    """Ones where the positions along all the given axes agree, else zeros.
+
+    >>> delta(int, (2, 2), (0, 1)).tolist()
+    [[1, 0], [0, 1]]
+    """
+    small = [shape[a] for a in axes]
+    iotas = [broadcasted_iota(np.uint32, small, i) for i in range(len(small))]
+    both = lax.eq(iotas[0], iotas[1])
+    for i in iotas[2:]:
+        both = lax.bitwise_and(both, lax.eq(iotas[0], i))
+    return broadcast_in_dim(lax.convert_element_type(both, dtype), shape, axes)
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array whose elements are of no interest yet: zeros.
+
+    >>> import pyjx as jax
+    >>> jax.lax.empty((2,), float).shape
+    (2,)
+    """
+    return lax.full(shape, 0, dtype, sharding=out_sharding)

@@ -1,0 +1,230 @@
+"""Operations that join arrays and take them apart."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.lax.common import all_weak, check_same_dtypes
+from pyjx.lax.nary import operand as _operand
+from pyjx.lax.shapes import batch_size, canonical_axis, insert, is_array, jointly_linear_jvp
+from pyjx.transforms.rules import Rule, define, unbatched_dims
+from pyjx.transforms.structural import (
+    at_front,
+    instantiate,
+    is_undefined_primal,
+    moveaxis,
+)
+
+# -- concatenate -----------------------------------------------------------------------------------
+
+
+def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
+    first = xs[0]
+    shapes = ", ".join([str(x.shape) for x in xs]) if any(x is not first for x in xs) else None
+    if any(x.ndim != first.ndim for x in xs):
+        raise TypeError(
+            f"Cannot concatenate arrays with different numbers of dimensions: got {shapes}."
+        )
+    if not 0 <= dimension < first.ndim:
+        raise TypeError(
+            f"concatenate dimension out of bounds: dimension {dimension} for shapes "
+            f"{', '.join([str(x.shape) for x in xs])}."
+        )
+    rest = first.shape[:dimension] + first.shape[dimension + 1:]
+    if any(x.shape[:dimension] + x.shape[dimension + 1:] != rest for x in xs):
+        raise TypeError(
+            "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
+            f"being concatenated: concatenating along dimension {dimension} for shapes {shapes}."
+        )
+    check_same_dtypes("concatenate", *xs)
+    size = sum([x.shape[dimension] for x in xs])
+    return ShapedArray(insert(rest, dimension, size), first.dtype, all_weak(xs))
+
+
+def _concatenate_transpose(ct: Any, *xs: Any, dimension: int) -> list[Any]:
+    shapes = [x.aval.shape if is_undefined_primal(x) else get_aval(x).shape for x in xs]
+    ends = np.cumsum([s[dimension] for s in shapes]).tolist()
+    return [
+        lax.slice_in_dim(ct, end - s[dimension], end, axis=dimension)
+        if is_undefined_primal(x) else None
+        for x, s, end in zip(xs, shapes, ends, strict=True)
+    ]
+
+
+def _concatenate_batch(operands: Any, dims: Any, *, dimension: int) -> Any:
+    size = batch_size(operands, dims)
+    xs = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
+    return concatenate_p.bind(*xs, dimension=dimension + 1), 0
+
+
+concatenate_p = register(Primitive(
+    "concatenate", shape_rule=_concatenate_shape, transpose=_concatenate_transpose,
+    batch=_concatenate_batch, linear=True,
+))
+define(concatenate_p, jvp=jointly_linear_jvp(concatenate_p))
+
+
+def concatenate(operands: Any, dimension: int) -> Any:
+    """The operands one after the other along an axis.
+
+    Args:
+      operands: a sequence of arrays of one dtype, whose shapes differ along `dimension` only.
+      dimension: an axis, counted from the front.
+
+    Raises:
+      ValueError: there are no operands.
+      TypeError: shapes or dtypes do not agree, or the axis is out of range.
+
+    >>> import pyjx as jax
+    >>> jnp = jax.numpy
+    >>> jax.lax.concatenate([jnp.arange(2), jnp.arange(3)], 0).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    xs = [_operand("concatenate", x, i) for i, x in enumerate(operands)]
+    if not xs:
+        raise ValueError("concatenate requires a non-empty sequences of arrays")
+    if len(xs) == 1 and is_array(xs[0]):
+        return xs[0]
+    return concatenate_p.bind(*xs, dimension=operator.index(dimension))
+
+
+# -- stack, unstack, split -------------------------------------------------------------------------
+
+
+def _stack_shape(*xs: ShapedArray, axis: int) -> ShapedArray:
+    first = xs[0]
+    if any(x.ndim != first.ndim for x in xs):
+        raise ValueError(
+            "Cannot stack arrays with different numbers of dimensions: got "
+            f"{', '.join([str(x.shape) for x in xs])}."
+        )
+    if any(x.shape != first.shape for x in xs):
+        raise ValueError(
+            f"Cannot stack arrays of different shapes: got {', '.join([str(x.shape) for x in xs])}."
+        )
+    check_same_dtypes("stack", *xs)
+    return ShapedArray(insert(first.shape, axis, len(xs)), first.dtype, all_weak(xs))
+
+
+def _stack_transpose(ct: Any, *xs: Any, axis: int) -> list[Any]:
+    parts = unstack_p.bind(ct, axis=axis)
+    return [p if is_undefined_primal(x) else None for p, x in zip(parts, xs, strict=True)]
+
+
+def _stack_batch(operands: Any, dims: Any, *, axis: int) -> Any:
+    size = batch_size(operands, dims)
+    xs = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
+    return stack_p.bind(*xs, axis=axis + 1), 0
+
+
+stack_p = register(Primitive("stack", shape_rule=_stack_shape, transpose=_stack_transpose,
+                             batch=_stack_batch, linear=True))
+define(stack_p, jvp=jointly_linear_jvp(stack_p))
+
+
+def stack(operands: Any, axis: int = 0) -> Any:
+    """The operands side by side along a new axis.
+
+    Args:
+      operands: a sequence of arrays of one shape and dtype.
+      axis: the new axis, as it is numbered in the result.
+
+    Raises:
+      ValueError: there are no operands, their shapes differ, or the axis is out of range.
+      TypeError: their dtypes differ.
+
+    >>> import pyjx as jax
+    >>> jax.lax.stack([jax.numpy.arange(2)] * 2, axis=1).tolist()
+    [[0, 0], [1, 1]]
+    """
+    xs = [_operand("stack", x, i) for i, x in enumerate(operands)]
+    if not xs:
+        raise ValueError("stack requires a non-empty sequences of arrays")
+    return stack_p.bind(*xs, axis=canonical_axis(axis, get_aval(xs[0]).ndim + 1))
+
+
+def _parts_jvp(primitive: Primitive) -> Rule:
+    """The forward rule of an operation that cuts its operand in parts."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        return primitive.bind(*primals, **params), primitive.bind(*tangents, **params)
+
+    return jvp
+
+
+def _unstack_shape(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
+    part = x.update(shape=x.shape[:axis] + x.shape[axis + 1:])
+    return [part] * x.shape[axis]
+
+
+def _unstack_batch(operands: Any, dims: Any, *, axis: int) -> Any:
+    parts = unstack_p.bind(moveaxis(operands[0], dims[0], 0), axis=axis + 1)
+    return parts, [0] * len(parts)
+
+
+unstack_p = register(Primitive(
+    "unstack", shape_rule=_unstack_shape, batch=_unstack_batch, multiple_results=True, linear=True,
+    transpose=lambda cts, x, *, axis: (stack_p.bind(*map(instantiate, cts), axis=axis),),
+))
+define(unstack_p, jvp=_parts_jvp(unstack_p))
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """The slices of `x` along an axis, without that axis.
+
+    Raises:
+      ValueError: the axis is out of range.
+
+    >>> import pyjx as jax
+    >>> [int(e) for e in jax.lax.unstack(jax.numpy.arange(3))]
+    [0, 1, 2]
+    """
+    x = _operand("unstack", x)
+    axis = canonical_axis(axis, get_aval(x).ndim)
+    return tuple(unstack_p.bind(x, axis=axis)) if get_aval(x).shape[axis] else ()
+
+
+def _split_shape(x: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[ShapedArray]:
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
+    if sum(sizes) != x.shape[axis]:
+        raise ValueError(
+            f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
+            f"{list(x.shape)}"
+        )
+    before, after = x.shape[:axis], x.shape[axis + 1:]
+    return [x.update(shape=(*before, n, *after)) for n in sizes]
+
+
+def _split_batch(operands: Any, dims: Any, *, sizes: tuple[int, ...], axis: int) -> Any:
+    (axis,) = unbatched_dims(dims[0], (axis,))
+    return split_p.bind(operands[0], sizes=sizes, axis=axis), [dims[0]] * len(sizes)
+
+
+split_p = register(Primitive(
+    "split", shape_rule=_split_shape, batch=_split_batch, multiple_results=True, linear=True,
+    transpose=lambda cts, x, *, sizes, axis: (concatenate(map(instantiate, cts), axis),),
+))
+define(split_p, jvp=_parts_jvp(split_p))
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> Sequence[Any]:
+    """The operand cut in parts of the given sizes along an axis.
+
+    Raises:
+      ValueError: the sizes are negative or do not add up, or the axis is out of range.
+
+    >>> import pyjx as jax
+    >>> [p.shape for p in jax.lax.split(jax.numpy.ones(5), (2, 3))]
+    [(2,), (3,)]
+    """
+    operand = _operand("split", operand)
+    return split_p.bind(operand, sizes=canonical_shape(sizes),
+                        axis=canonical_axis(axis, get_aval(operand).ndim))

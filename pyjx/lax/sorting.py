@@ -1,0 +1,310 @@
+"""Sorting, and the largest elements."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.transforms.rules import define
+from pyjx.transforms.structural import Zero, broadcast_axis, moveaxis
+
+__all__ = [
+    "approx_max_k", "approx_min_k", "approx_top_k_p", "sort", "sort_key_val", "sort_p", "top_k",
+    "top_k_p",
+]
+
+
+def _canonical_axis(axis: int, ndim: int) -> int:
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    return axis + ndim if axis < 0 else axis
+
+
+def take_along(x: Any, indices: Any, axis: int) -> Any:
+    """`x[..., indices[...], ...]` along `axis`, for indices that are known to be in range."""
+    aval = get_aval(indices)
+    others = tuple([i for i in range(aval.ndim) if i != axis])
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,),
+        operand_batching_dims=others, start_indices_batching_dims=others,
+    )
+    places = lax.reshape(indices, (*aval.shape, 1))
+    return lax.gather(x, places, numbers, (1,) * aval.ndim,
+                      mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+# -- sort ------------------------------------------------------------------------------------------
+
+
+def _sort_shape(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
+                ) -> list[ShapedArray]:
+    if any(a.shape != avals[0].shape for a in avals):
+        shapes = " ".join([str(a.shape) for a in avals])
+        raise TypeError(f"Arguments to sort must have equal shapes, got: {shapes}")
+    return list(avals)
+
+
+def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, num_keys: int
+              ) -> Any:
+    shape = get_aval(primals[0]).shape
+    places = lax.broadcasted_iota(np.uint32, shape, dimension)
+    *outs, order = sort_p.bind(*primals, places, dimension=dimension, is_stable=is_stable,
+                               num_keys=num_keys)
+    return outs, [
+        g if type(g) is Zero or get_aval(g).dtype == dtypes.float0
+        else take_along(g, order, dimension) for g in tangents
+    ]
+
+
+def _sort_batch(operands: Any, dims: Any, *, dimension: int, is_stable: bool, num_keys: int
+                ) -> Any:
+    dim, size = next((d, get_aval(x).shape[d]) for x, d in zip(operands, dims, strict=True)
+                     if d is not None)
+    moved = [broadcast_axis(x, size, dim) if d is None else moveaxis(x, d, dim)
+             for x, d in zip(operands, dims, strict=True)]
+    outs = sort_p.bind(*moved, dimension=dimension if dimension < dim else dimension + 1,
+                       is_stable=is_stable, num_keys=num_keys)
+    return outs, [dim] * len(outs)
+
+
+sort_p = register(Primitive("sort", shape_rule=_sort_shape, jvp=_sort_jvp, batch=_sort_batch,
+                            multiple_results=True))
+
+
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """Sort in ascending order along an axis.
+
+    NaN comes last, -0.0 and 0.0 are equal, complex numbers are ordered by their real parts, then
+    by their imaginary parts.
+
+    Args:
+      operand: an array, or several of one shape, which are reordered together.
+      dimension: the axis.
+      is_stable: whether equal elements must keep their order.
+      num_keys: how many of the operands, from the first, decide about the order.
+
+    Returns:
+      The sorted array, or a tuple of them.
+
+    Raises:
+      TypeError: there is no operand, or their shapes differ.
+      ValueError: the axis is out of range, or `num_keys` is.
+
+    >>> import pyjx as jax
+    >>> jax.lax.sort(jax.numpy.array([3, 1, 2])).tolist()
+    [1, 2, 3]
+    """
+    if isinstance(operand, (list, tuple)):
+        if len(operand) == 0:
+            raise TypeError("Sort requires at least one operand")
+        if not 1 <= num_keys <= len(operand):
+            raise ValueError(f"{num_keys=} must be between 1 and {len(operand)=}")
+        axis = _canonical_axis(dimension, get_aval(operand[0]).ndim)
+        return tuple(sort_p.bind(*operand, dimension=axis, is_stable=is_stable,
+                                 num_keys=num_keys))
+    axis = _canonical_axis(dimension, get_aval(operand).ndim)
+    return sort_p.bind(operand, dimension=axis, is_stable=is_stable, num_keys=1)[0]
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
+                 ) -> tuple[Any, Any]:
+    """Sort `keys` along an axis, and reorder `values`, an array of the same shape, like them.
+
+    Raises:
+      TypeError: the shapes differ.
+      ValueError: the axis is out of range.
+
+    >>> import pyjx as jax
+    >>> import numpy as np
+    >>> k, v = jax.lax.sort_key_val(np.array([3, 1]), np.array([10, 20]))
+    >>> k.tolist(), v.tolist()
+    ([1, 3], [20, 10])
+    """
+    keys, values = sort((keys, values), dimension, is_stable, 1)
+    return keys, values
+
+
+# -- top_k -----------------------------------------------------------------------------------------
+
+
+def _top_k_shape(x: ShapedArray, *, axis: int, is_stable: bool, k: int) -> list[ShapedArray]:
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        raise ValueError("top_k is not compatible with complex inputs.")
+    if k < 0:
+        raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
+    if not 0 <= axis < x.ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
+    if x.shape[axis] < k:
+        raise ValueError("k argument to top_k must be no larger than size along axis; got "
+                         f"{k=} with shape={list(x.shape)} and {axis=}")
+    shape = x.shape[:axis] + (k,) + x.shape[axis + 1:]
+    return [x.update(shape=shape), ShapedArray(shape, np.int32)]
+
+
+def _choice_jvp(primitive: Primitive, axis_of: Any) -> Any:
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        (x,), (g,) = primals, tangents
+        values, indices = primitive.bind(x, **params)
+        if type(g) is Zero or get_aval(g).dtype == dtypes.float0:
+            tangent = Zero.of_primal(values)
+        else:
+            tangent = take_along(g, indices, axis_of(params, get_aval(x).ndim))
+        return [values, indices], [tangent, Zero.of_primal(indices)]
+
+    return jvp
+
+
+def _top_k_batch(operands: Any, dims: Any, *, axis: int, is_stable: bool, k: int) -> Any:
+    (x,), (d,) = operands, dims
+    outs = top_k_p.bind(x, axis=axis if axis < d else axis + 1, is_stable=is_stable, k=k)
+    return outs, [d, d]
+
+
+top_k_p = register(Primitive("top_k", shape_rule=_top_k_shape, batch=_top_k_batch,
+                             multiple_results=True))
+define(top_k_p, jvp=_choice_jvp(top_k_p, lambda params, ndim: params["axis"]))
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
+    """The `k` largest elements along an axis, in descending order, and their positions.
+
+    NaN counts as larger than any number. Of equal elements the first comes first.
+
+    Args:
+      operand: an array of any dtype but complex.
+      k: how many.
+      axis: the axis.
+      is_stable: whether equal elements must keep their order.
+
+    Returns:
+      Values and positions (int32), with `k` elements along the axis.
+
+    Raises:
+      ValueError: `k` is negative or larger than the axis, the axis is out of range, or the operand
+        is complex.
+
+    >>> import pyjx as jax
+    >>> values, indices = jax.lax.top_k(jax.numpy.array([9., 3., 6.]), 2)
+    >>> values.tolist(), indices.tolist()
+    ([9.0, 6.0], [0, 2])
+    """
+    axis = _canonical_axis(axis, get_aval(operand).ndim)
+    return top_k_p.bind(operand, axis=axis, is_stable=bool(is_stable), k=operator.index(k))
+
+
+# -- approx_max_k, approx_min_k --------------------------------------------------------------------
+
+
+def _approx_shape(x: ShapedArray, *, aggregate_to_topk: bool, is_max_k: bool, k: int,
+                  recall_target: float, reduction_dimension: int,
+                  reduction_input_size_override: int) -> list[ShapedArray]:
+    if k <= 0:
+        raise ValueError(f"k must be positive, got {k}")
+    if x.ndim == 0:
+        raise TypeError(f"approx_top_k operand must have >= 1 dimension, got {x.shape}")
+    axis = _canonical_axis(reduction_dimension, x.ndim)
+    size = x.shape[axis]
+    if size < k:
+        raise ValueError(f"k must be smaller than the size of reduction_dim {size}, got {k}")
+    if not dtypes.issubdtype(x.dtype, np.floating):
+        raise ValueError("operand must be a floating type")
+    if not 0 < recall_target <= 1:
+        raise ValueError(f"recall_target must be in (0, 1], got {recall_target}")
+    # Without aggregation the result may hold more candidates than k. The computation is exact,
+    # and its candidates are all the elements.
+    kept = k if aggregate_to_topk else size
+    shape = x.shape[:axis] + (kept,) + x.shape[axis + 1:]
+    return [x.update(shape=shape), ShapedArray(shape, np.int32)]
+
+
+def _approx_exact(x: Any, *, aggregate_to_topk: bool, is_max_k: bool, k: int,
+                  recall_target: float, reduction_dimension: int,
+                  reduction_input_size_override: int) -> Any:
+    aval = get_aval(x)
+    axis = _canonical_axis(reduction_dimension, aval.ndim)
+    if not aggregate_to_topk:
+        return [x, lax.broadcasted_iota(np.int32, aval.shape, axis)]
+    if is_max_k:
+        return top_k_p.bind(x, axis=axis, is_stable=True, k=k)
+    values, indices = top_k_p.bind(lax.neg(x), axis=axis, is_stable=True, k=k)
+    return [lax.neg(values), indices]
+
+
+def _approx_batch(operands: Any, dims: Any, *, reduction_dimension: int, **params: Any) -> Any:
+    (x,), (d,) = operands, dims
+    axis = _canonical_axis(reduction_dimension, get_aval(x).ndim - 1)
+    outs = approx_top_k_p.bind(x, reduction_dimension=axis if axis < d else axis + 1, **params)
+    return outs, [d, d]
+
+
+approx_top_k_p = register(Primitive("approx_top_k", shape_rule=_approx_shape, batch=_approx_batch,
+                                    decomposition=_approx_exact, multiple_results=True))
+define(approx_top_k_p, jvp=_choice_jvp(
+    approx_top_k_p, lambda params, ndim: _canonical_axis(params["reduction_dimension"], ndim)))
+
+
+def _approx(operand: Any, is_max_k: bool, k: int, reduction_dimension: int, recall_target: float,
+            reduction_input_size_override: int, aggregate_to_topk: bool) -> tuple[Any, Any]:
+    values, indices = approx_top_k_p.bind(
+        operand, aggregate_to_topk=aggregate_to_topk, is_max_k=is_max_k, k=operator.index(k),
+        recall_target=float(recall_target), reduction_dimension=operator.index(reduction_dimension),
+        reduction_input_size_override=operator.index(reduction_input_size_override),
+    )
+    return values, indices
+
+
+def approx_max_k(
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The `k` largest elements along an axis and their positions, where some may be missed.
+
+    Args:
+      operand: a floating array.
+      k: how many.
+      reduction_dimension: the axis.
+      recall_target: the expected share of the true `k` largest elements in the result. Here the
+        result is exact.
+      reduction_input_size_override: the size of the axis in a larger array of which this one is a
+        part; for the choice of the number of candidates.
+      aggregate_to_topk: if false, the candidates are returned without the last selection; there
+        may be more than `k`.
+
+    Returns:
+      Values and positions (int32).
+
+    Raises:
+      ValueError: `k` is not positive or larger than the axis; the operand is not floating.
+      TypeError: the operand is a scalar.
+
+    >>> import pyjx as jax
+    >>> values, indices = jax.lax.approx_max_k(jax.numpy.array([1., 3., 2.]), 2)
+    >>> values.tolist(), indices.tolist()
+    ([3.0, 2.0], [1, 2])
+    """
+    return _approx(operand, True, k, reduction_dimension, recall_target,
+                   reduction_input_size_override, aggregate_to_topk)
+
+
+def approx_min_k(
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The `k` smallest elements along an axis and their positions, where some may be missed.
+
+    Arguments, results and errors are those of `approx_max_k`.
+
+    >>> import pyjx as jax
+    >>> values, indices = jax.lax.approx_min_k(jax.numpy.array([1., 3., 2.]), 2)
+    >>> values.tolist(), indices.tolist()
+    ([1.0, 2.0], [0, 2])
+    """
+    return _approx(operand, False, k, reduction_dimension, recall_target,
+                   reduction_input_size_override, aggregate_to_topk)

@@ -1,0 +1,410 @@
+"""Products that sum over shared axes: dot, matmul, tensordot, inner, outer, kron, trace, cross.
+
+All but the elementwise ones are one `dot_general`, whose operands may be of different dtypes: their
+common dtype is the dtype of the result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import Tracer
+from pyjx.lax.contractions import canonicalize_precision, dot_general_p
+from pyjx.lax.common import broadcast_shapes
+from pyjx.numpy.axes import as_tuple, canonical_axis, numpy_function
+from pyjx.numpy.manipulation import moved, permuted, with_new_axes
+from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, stretch
+
+__all__ = [
+    "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
+    "vecdot", "vecmat",
+]
+
+Axes = tuple[int, ...]
+_dot_options = ("precision", "preferred_element_type", "out_sharding")
+
+
+def contract(name: str, a: Any, b: Any, dimension_numbers: Any, precision: Any, preferred: Any,
+             out_sharding: Any = None) -> Any:
+    """`dot_general` with the common dtype of `a` and `b`, or `preferred`, as the result's."""
+    weak = False
+    if preferred is None:
+        x, y = get_aval(a), get_aval(b)
+        if x.dtype == y.dtype and not (x.weak_type and y.weak_type):
+            preferred = x.dtype
+        else:
+            preferred, weak = dtypes.result_type(a, b, return_weak_type_flag=True)
+    else:
+        preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
+    out = dot_general_p.bind(
+        a, b, dimension_numbers=dimension_numbers, precision=canonicalize_precision(precision),
+        preferred_element_type=preferred, out_sharding=out_sharding,
+    )
+    return convert(out, preferred, True) if weak else out
+
+
+@numpy_function(static_argnames=_dot_options)
+def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
+        out_sharding: Any = None) -> Any:
+    """The product that sums over the last axis of `a` and the second last (or only) one of `b`.
+
+    Args:
+      a, b: arrays; with a scalar it is the elementwise product.
+      precision: what accelerators compute with: None, a `lax.Precision`, its name, or a pair.
+      preferred_element_type: dtype to accumulate in and of the result.
+
+    Raises:
+      TypeError: the sizes of the two axes differ.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.dot(jax.numpy.array([[1, 2], [3, 4]]), jax.numpy.array([1, 1])).tolist()
+    [3, 7]
+    """
+    a, b = operands("dot", a, b)
+    m, n = get_aval(a).ndim, get_aval(b).ndim
+    if not m or not n:
+        dims: Any = (((), ()), ((), ()))
+    else:
+        dims = (((m - 1,), (max(n - 2, 0),)), ((), ()))
+    return contract("dot", a, b, dims, precision, preferred_element_type, out_sharding)
+
+
+_matrix_dims = (((1,), (0,)), ((), ()))
+
+
+@numpy_function(static_argnames=_dot_options)
+def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
+           out_sharding: Any = None) -> Any:
+    """The matrix product, of the last two axes; those before them are broadcast.
+
+    Args:
+      a: array of shape (..., m, k) or (k,).
+      b: array of shape (..., k, n) or (k,).
+      precision: what accelerators compute with: None, a `lax.Precision`, its name, or a pair.
+      preferred_element_type: dtype to accumulate in and of the result.
+
+    Returns:
+      Array of shape (..., m, n), without m or n where an operand has one axis.
+
+    Raises:
+      TypeError: the sizes of the summed axes differ.
+      ValueError: an operand is a scalar, or the other axes do not broadcast.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.matmul(jax.numpy.array([[1, 2], [3, 4]]), jax.numpy.array([1, 1])).tolist()
+    [3, 7]
+    """
+    if not (isinstance(a, Tracer) and isinstance(b, Tracer)):
+        a, b = operands("matmul", a, b)
+    x, y = get_aval(a), get_aval(b)
+    if x.ndim == 2 and y.ndim == 2:
+        return contract("matmul", a, b, _matrix_dims, precision, preferred_element_type,
+                        out_sharding)
+    for i, aval in enumerate((x, y)):
+        if not aval.ndim:
+            raise ValueError(f"matmul input operand {i} must have ndim at least 1, but it has ndim "
+                             "0")
+    if y.ndim <= 2:
+        dims = (((x.ndim - 1,), (0,)), ((), ()))
+        return contract("matmul", a, b, dims, precision, preferred_element_type, out_sharding)
+    return _batched_matmul(a, b, precision, preferred_element_type, out_sharding)
+
+
+def _batched_matmul(a: Any, b: Any, precision: Any, preferred: Any, out_sharding: Any) -> Any:
+    x, y = get_aval(a), get_aval(b)
+    core_a, core_b = min(x.ndim, 2), min(y.ndim, 2)
+    rank = max(x.ndim - core_a, y.ndim - core_b)
+    skip_a, skip_b = rank - (x.ndim - core_a), rank - (y.ndim - core_b)
+    # Axes of the batch that both have, or that only one has (with size 1, it is dropped).
+    shared, only_a, only_b, drop_a, drop_b = [], [], [], [], []
+    for i in range(rank):
+        m = x.shape[i - skip_a] if i >= skip_a else None
+        n = y.shape[i - skip_b] if i >= skip_b else None
+        if m is not None and m == n:
+            shared.append(i)
+        elif n is None or n == 1:
+            only_a.append(i)
+            drop_b += [i - skip_b] if n == 1 else []
+        elif m is None or m == 1:
+            only_b.append(i)
+            drop_a += [i - skip_a] if m == 1 else []
+        else:
+            raise ValueError(f"Incompatible types for matmul arguments: {x.str_short()} and "
+                             f"{y.str_short()}")
+    a = lax.squeeze(a, drop_a) if drop_a else a
+    b = lax.squeeze(b, drop_b) if drop_b else b
+    in_a, in_b = sorted([*shared, *only_a]), sorted([*shared, *only_b])
+    batch = (tuple([in_a.index(i) for i in shared]), tuple([in_b.index(i) for i in shared]))
+    summed = ((len(in_a) + core_a - 1,), (len(in_b) + core_b - 2 if core_b == 2 else len(in_b),))
+    out = contract("matmul", a, b, (summed, batch), precision, preferred, out_sharding)
+    row, column = [rank] * (core_a == 2), [rank + 1] * (core_b == 2)
+    order = [*shared, *only_a, *row, *only_b, *column]  # of the result's axes
+    return permuted(out, tuple([order.index(i) for i in sorted(order)]))
+
+
+@numpy_function(static_argnames=("axes", *_dot_options))
+def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
+              preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+    """The product that sums over given axes of `a` and `b`.
+
+    Args:
+      a, b: arrays.
+      axes: how many of the last axes of `a` and the first of `b`; or a pair, the axes of each.
+      precision, preferred_element_type: as for `dot`.
+
+    Raises:
+      TypeError: `axes` does not fit the operands.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.tensordot(jax.numpy.ones((2, 3, 4)), jax.numpy.ones((3, 4, 5))).shape
+    (2, 5)
+    """
+    a, b = operands("tensordot", a, b)
+    m, n = get_aval(a).ndim, get_aval(b).ndim
+    if not isinstance(axes, (tuple, list)):
+        count = int(axes)
+        if count > min(m, n):
+            raise TypeError(f"Number of tensordot axes (axes {count}) exceeds input ranks "
+                            f"({get_aval(a).shape} and {get_aval(b).shape})")
+        summed: Any = (tuple(range(m - count, m)), tuple(range(count)))
+    elif len(axes) == 2:
+        first, second = as_tuple(axes[0]), as_tuple(axes[1])
+        if len(first) != len(second):
+            raise TypeError("tensordot requires axes lists to have equal length, got "
+                            f"{axes[0]} and {axes[1]}.")
+        summed = (tuple([canonical_axis(i, m) for i in first]),
+                  tuple([canonical_axis(i, n) for i in second]))
+    else:
+        raise TypeError("tensordot axes argument must be an int, a pair of ints, or a pair of "
+                        "lists/tuples of ints.")
+    return contract("tensordot", a, b, (summed, ((), ())), precision, preferred_element_type,
+                    out_sharding)
+
+
+def _conjugated(x: Any) -> Any:
+    return lax.conj(x) if get_aval(x).dtype in dtypes.complex_dtypes else x
+
+
+@numpy_function(static_argnames=("precision", "preferred_element_type"))
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sum of products of the flattened arrays, `a` conjugated.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.vdot(jax.numpy.array([1, 2]), jax.numpy.array([3, 4])))
+    11
+    """
+    a, b = operands("vdot", a, b)
+    a = lax.reshape(_conjugated(a), (get_aval(a).size,))
+    b = lax.reshape(b, (get_aval(b).size,))
+    return contract("vdot", a, b, (((0,), (0,)), ((), ())), precision, preferred_element_type)
+
+
+def _batched_dot(name: str, a: Any, b: Any, core_a: int, core_b: int, sum_a: int, sum_b: int,
+                 precision: Any = None, preferred: Any = None) -> Any:
+    """The sum over one of the last (core) axes of each, those before them broadcast."""
+    x, y = get_aval(a), get_aval(b)
+    for i, (aval, core) in enumerate(((x, core_a), (y, core_b))):
+        if aval.ndim < core:
+            raise ValueError(f"{name}: input {i} must have at least {core} dimensions, got shape "
+                             f"{aval.shape}")
+    m, n = x.shape[sum_a], y.shape[sum_b]
+    if m != n:
+        raise ValueError(f"{name}: the summed axes have sizes {m} and {n}, of shapes {x.shape} and "
+                         f"{y.shape}")
+    lead = broadcast_shapes(x.shape[:x.ndim - core_a], y.shape[:y.ndim - core_b])
+    a = _with_lead(a, lead, core_a)
+    b = _with_lead(b, lead, core_b)
+    k = len(lead)
+    batch = (tuple(range(k)), tuple(range(k)))
+    dims = (((k + core_a + sum_a,), (k + core_b + sum_b,)), batch)
+    return contract(name, a, b, dims, precision, preferred)
+
+
+def _with_lead(x: Any, lead: Axes, core: int) -> Any:
+    shape = get_aval(x).shape
+    return stretch(x, (*lead, *shape[len(shape) - core:]))
+
+
+@numpy_function(static_argnames=("axis", "precision", "preferred_element_type"))
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
+           preferred_element_type: Any = None) -> Any:
+    """The sum of products along an axis, `x1` conjugated; the other axes are broadcast.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.vecdot(jax.numpy.array([[1, 2], [3, 4]]), jax.numpy.array([1, 1])).tolist()
+    [3, 7]
+    """
+    x1, x2 = operands("jnp.vecdot", x1, x2)
+    a, b = get_aval(x1), get_aval(x2)
+    if not a.ndim or not b.ndim:
+        raise ValueError("vecdot: inputs must have at least one dimension, got shapes "
+                         f"{a.shape} and {b.shape}")
+    if axis != -1:
+        x1, x2 = (moved(x, axis, -1) for x in (x1, x2))
+    return _batched_dot("vecdot", _conjugated(x1), x2, 1, 1, -1, -1, precision,
+                        preferred_element_type)
+
+
+@numpy_function
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """Matrices times vectors: shapes (..., m, n) and (..., n) give (..., m).
+
+    >>> import pyjx as jax
+    >>> jax.numpy.matvec(jax.numpy.array([[1, 2], [3, 4]]), jax.numpy.array([1, 1])).tolist()
+    [3, 7]
+    """
+    return _batched_dot("matvec", *operands("matvec", x1, x2), 2, 1, -1, -1)
+
+
+@numpy_function
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """Vectors, conjugated, times matrices: shapes (..., n) and (..., n, m) give (..., m).
+
+    >>> import pyjx as jax
+    >>> jax.numpy.vecmat(jax.numpy.array([1, 1]), jax.numpy.array([[1, 2], [3, 4]])).tolist()
+    [4, 6]
+    """
+    x1, x2 = operands("vecmat", x1, x2)
+    return _batched_dot("vecmat", _conjugated(x1), x2, 1, 2, -1, -2)
+
+
+@numpy_function(static_argnames=("precision", "preferred_element_type"))
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The product that sums over the last axes of both; with a scalar, the elementwise product.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.inner(jax.numpy.ones((2, 3)), jax.numpy.ones((4, 3))).shape
+    (2, 4)
+    """
+    a, b = operands("inner", a, b)
+    m, n = get_aval(a).ndim, get_aval(b).ndim
+    if not m or not n:
+        out = lax.mul(*promote_shapes("inner", *promote_dtypes(a, b)))
+        return out if preferred_element_type is None else convert(
+            out, dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "inner"))
+    return contract("inner", a, b, (((m - 1,), (n - 1,)), ((), ())), precision,
+                    preferred_element_type)
+
+
+@numpy_function
+def outer(a: Any, b: Any, out: None = None) -> Any:
+    """The products of all pairs of elements: shape (a.size, b.size).
+
+    >>> import pyjx as jax
+    >>> jax.numpy.outer(jax.numpy.array([1, 2]), jax.numpy.array([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.outer is not supported.")
+    a, b = promote_dtypes(*operands("outer", a, b))
+    m, n = get_aval(a).size, get_aval(b).size
+    column = lax.broadcast_in_dim(lax.reshape(a, (m,)), (m, n), (0,))
+    return lax.mul(column, lax.broadcast_in_dim(lax.reshape(b, (n,)), (m, n), (1,)))
+
+
+@numpy_function
+def kron(a: Any, b: Any) -> Any:
+    """The Kronecker product: `a` with each element replaced by its product with all of `b`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.kron(jax.numpy.array([1, 2]), jax.numpy.array([1, 10])).tolist()
+    [1, 10, 2, 20]
+    """
+    a, b = promote_dtypes(*operands("kron", a, b))
+    m, n = get_aval(a).ndim, get_aval(b).ndim
+    rank = max(m, n)
+    a = with_new_axes(a, tuple(range(rank - m)))
+    b = with_new_axes(b, tuple(range(rank - n)))
+    old_a, old_b = get_aval(a).shape, get_aval(b).shape
+    shape = tuple([n for pair in zip(old_a, old_b, strict=True) for n in pair])
+    wide_a = lax.broadcast_in_dim(a, shape, tuple(range(0, 2 * rank, 2)))
+    wide_b = lax.broadcast_in_dim(b, shape, tuple(range(1, 2 * rank, 2)))
+    return lax.reshape(lax.mul(wide_a, wide_b),
+                       tuple([i * j for i, j in zip(old_a, old_b, strict=True)]))
+
+
+@numpy_function(static_argnames=("offset", "axis1", "axis2", "dtype"))
+def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
+          out: None = None) -> Any:
+    """The sum of a diagonal of the matrices that two axes span.
+
+    Args:
+      a: array of at least two axes.
+      offset: which diagonal: 0 the main one, positive above it.
+      axis1, axis2: the rows and the columns.
+      dtype: of the sum; by default as for `sum`.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.trace(jax.numpy.array([[1, 2], [3, 4]])))
+    5
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.trace is not supported.")
+    from pyjx.numpy.reductions import promoted_integer
+
+    (a,) = operands("trace", a)
+    a = moved(a, (axis1, axis2), (-2, -1))
+    aval = get_aval(a)
+    dtype = (promoted_integer(aval.dtype) if dtype is None
+             else dtypes.check_and_canonicalize_user_dtype(dtype, "trace"))
+    shape = aval.shape[-2:]
+    index = dtypes.default_int_dtype()
+    rows = lax.add(lax.broadcasted_iota(index, shape, 0), lax.full(shape, offset, index))
+    diagonal = lax.eq(rows, lax.broadcasted_iota(index, shape, 1))
+    rank = aval.ndim
+    mask = lax.broadcast_in_dim(diagonal, aval.shape, (rank - 2, rank - 1))
+    kept = lax.select(mask, a, lax.full(aval.shape, 0, aval.dtype))
+    return lax.reduce_sum(convert(kept, dtype), (rank - 2, rank - 1))
+
+
+@numpy_function(static_argnames=("axisa", "axisb", "axisc", "axis"))
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
+          axis: int | None = None) -> Any:
+    """The cross product of vectors of 2 or 3 components; of 2 and 2, the third component alone.
+
+    Args:
+      a, b: arrays of vectors along `axisa` and `axisb`; the other axes are broadcast.
+      axisc: where the components stand in the result.
+      axis: one axis for all three.
+
+    Raises:
+      ValueError: vectors have other than 2 or 3 components.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.cross(jax.numpy.array([1, 0, 0]), jax.numpy.array([0, 1, 0])).tolist()
+    [0, 0, 1]
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = promote_dtypes(*operands("cross", a, b))
+    a, b = moved(a, axisa, -1), moved(b, axisb, -1)
+    m, n = get_aval(a).shape[-1], get_aval(b).shape[-1]
+    if m not in (2, 3) or n not in (2, 3):
+        raise ValueError("Dimension must be either 2 or 3 for cross product")
+    (a0, a1, *a2), (b0, b1, *b2) = _components(a), _components(b)
+
+    def minor(p: Any, q: Any, r: Any, s: Any) -> Any:
+        return lax.sub(_product(p, q), _product(r, s))
+
+    if m == n == 2:
+        return minor(a0, b1, a1, b0)
+    if m == 2:
+        parts = [_product(a1, b2[0]), lax.neg(_product(a0, b2[0])), minor(a0, b1, a1, b0)]
+    elif n == 2:
+        parts = [lax.neg(_product(a2[0], b1)), _product(a2[0], b0), minor(a0, b1, a1, b0)]
+    else:
+        parts = [minor(a1, b2[0], a2[0], b1), minor(a2[0], b0, a0, b2[0]), minor(a0, b1, a1, b0)]
+    rank = get_aval(parts[0]).ndim + 1
+    return lax.stack(parts, canonical_axis(axisc, rank))
+
+
+def _components(x: Any) -> list[Any]:
+    axis = get_aval(x).ndim - 1
+    return list(lax.unstack(x, axis))
+
+
+def _product(x: Any, y: Any) -> Any:
+    return lax.mul(*promote_shapes("cross", x, y))

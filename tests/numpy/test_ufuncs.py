@@ -1,0 +1,253 @@
+"""Elementwise functions against NumPy: values, dtypes, broadcasting, errors."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import numpy as jnp
+
+FLOATS = np.array([-2.5, -1.5, -0.5, -0.0, 0.0, 0.3, 0.5, 1.0, 1.5, 7.25, np.inf, -np.inf, np.nan],
+                  np.float32)
+POSITIVE = np.array([0.1, 0.5, 0.9, 1.0, 1.5, 3.25, np.inf], np.float32)
+INSIDE = np.linspace(-0.99, 0.99, 7).astype(np.float32)
+INTS = np.array([-7, -3, -1, 0, 1, 2, 5, 100], np.int32)
+COMPLEX = np.array([1 + 2j, -1 + 0.5j, 0.5 - 1j], np.complex64)
+MASK = np.array([True, False, True])
+
+
+def check(got, expected, rtol=2e-6, atol=1e-6):
+    np.testing.assert_allclose(np.asarray(got, np.asarray(expected).dtype), expected, rtol, atol)
+
+
+def numpy_result(name, *args):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return getattr(np, name)(*args)
+
+
+UNARY = {
+    FLOATS.tobytes(): "abs absolute ceil cbrt exp2 fabs floor isfinite isinf isnan isneginf "
+    "isposinf negative positive rint sign signbit square trunc arctan sin cos tanh arcsinh deg2rad "
+    "rad2deg real isreal iscomplex spacing",
+    POSITIVE.tobytes(): "exp expm1 log log10 log1p log2 sqrt reciprocal sinh cosh tan",
+    INSIDE.tobytes(): "arccos arcsin arctanh sinc i0",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "x"), [(n, np.frombuffer(x, np.float32)) for x, names in UNARY.items()
+                    for n in names.split()])
+def test_unary_on_floats(name, x):
+    if name == "cbrt" or name in ("sin", "cos", "exp2"):
+        x = x[np.isfinite(x)]
+    got = getattr(jnp, name)(x)
+    expected = numpy_result(name, x)
+    assert got.dtype == expected.astype(got.dtype).dtype
+    tolerance = 1e-45 if name == "spacing" else 1e-6
+    check(got, expected, rtol=1e-5, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", "abs floor ceil trunc negative positive square sign invert real "
+                         "conj rint sqrt isfinite isnan logical_not bitwise_count".split())
+def test_unary_on_integers(name):
+    x = np.abs(INTS) if name == "sqrt" else INTS
+    got = getattr(jnp, name)(x)
+    check(got, numpy_result(name, x))
+    floats = {"rint", "sqrt"}
+    kinds = {"isfinite": "b", "isnan": "b", "logical_not": "b", "bitwise_count": "u"}
+    assert got.dtype.kind == ("f" if name in floats else kinds.get(name, "i"))
+
+
+@pytest.mark.parametrize("name", "abs conj real imag exp log sqrt sin square negative isfinite "
+                         "isnan angle reciprocal log10 log2 rint sinc".split())
+def test_unary_on_complex(name):
+    check(getattr(jnp, name)(COMPLEX), numpy_result(name, COMPLEX), rtol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "name", "add subtract multiply divide true_divide floor_divide remainder mod fmod maximum "
+    "minimum fmax fmin equal not_equal less less_equal greater greater_equal hypot arctan2 copysign "
+    "nextafter heaviside logaddexp logaddexp2 logical_and logical_or logical_xor power "
+    "float_power".split())
+def test_binary_on_floats(name):
+    x = np.array([-2.5, -1.0, 0.0, 0.5, 1.5, 7.25, 3.0], np.float32)
+    y = np.array([1.0, -2.0, 0.5, -3.0, 2.0, 2.5, np.inf], np.float32)
+    if "power" in name:
+        x = np.abs(x)
+    got = getattr(jnp, name)(x, y)
+    check(got, numpy_result(name, x, y), rtol=1e-5)
+    column = getattr(jnp, name)(x[:, None], y[:2])
+    check(column, numpy_result(name, x[:, None], y[:2]), rtol=1e-5)
+    check(jax.jit(getattr(jnp, name))(x, y), numpy_result(name, x, y), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name", "add subtract multiply divide floor_divide remainder fmod maximum minimum bitwise_and "
+    "bitwise_or bitwise_xor left_shift right_shift gcd lcm power equal less".split())
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8])
+def test_binary_on_integers(name, dtype):
+    x = np.array([7, 3, 1, 0, 20, 5], dtype)
+    y = np.array([2, 3, 5, 1, 3, 2], dtype)
+    if dtype == np.int32 and "shift" not in name and name != "power":
+        x, y = x * [1, -1, 1, 1, -1, 1], y * [1, 1, -1, 1, -1, 1]
+        x, y = x.astype(dtype), y.astype(dtype)
+    got = getattr(jnp, name)(x, y)
+    expected = numpy_result(name, x, y)
+    check(got, expected)
+    if name != "divide":
+        assert got.dtype == expected.dtype
+
+
+def test_integer_power_of_negative_exponents_rounds_towards_zero():
+    x = np.array([2, 1, -1, -1, 0, 3], np.int32)
+    y = np.array([-1, -5, -2, -3, -1, 3], np.int32)
+    assert jnp.power(x, y).tolist() == [0, 1, 1, -1, 0, 27]
+
+
+def test_static_integer_exponents():
+    assert jnp.power(INTS, 2).tolist() == (INTS.astype(np.int64) ** 2).tolist()
+    with pytest.raises(TypeError, match="Integers cannot be raised to negative powers"):
+        jnp.power(INTS, -1)
+    jaxpr = str(jax.make_jaxpr(lambda x: x ** 3)(1.0))
+    assert "integer_pow[y=3]" in jaxpr
+
+
+def test_divmod_and_parts_of_floats():
+    quotient, rest = jnp.divmod(np.float32(-7.5), 2)
+    assert (float(quotient), float(rest)) == (-4.0, 0.5)
+    for name in ("frexp", "modf"):
+        x = np.array([-2.5, 0.0, 0.75, 1e-40, 3e38], np.float32)
+        for got, expected in zip(getattr(jnp, name)(x), getattr(np, name)(x), strict=True):
+            if name == "frexp":  # subnormal numbers may count as 0
+                got, expected = np.delete(got, 3), np.delete(expected, 3)
+            check(got, expected)
+    x, k = np.array([1.5, -3.0, 1.0], np.float32), np.array([3, -2, -126], np.int32)
+    check(jnp.ldexp(x, k), np.ldexp(x, k), atol=0)
+    with pytest.raises(ValueError, match="ldexp not supported"):
+        jnp.ldexp(x, x)
+
+
+def test_derivatives_at_special_points():
+    grad = jax.grad
+    assert float(grad(jnp.logaddexp)(2.0, 2.0)) == 0.5
+    assert float(grad(jnp.logaddexp)(-np.inf, -np.inf)) == 0.5
+    assert float(grad(jnp.sinc)(0.0)) == 0.0
+    assert float(grad(grad(jnp.sinc))(0.0)) == pytest.approx(-np.pi ** 2 / 3, rel=1e-5)
+    assert float(grad(lambda x: jnp.frexp(x)[0])(6.0)) == 0.125
+    assert np.isfinite(float(grad(jnp.hypot)(0.0, 0.0)))
+
+
+@pytest.mark.parametrize(("x", "y", "dtype"), [
+    (np.int32(1), 2.0, "float32"), (np.float16(1), 2, "float16"), (np.int8(1), 2, "int8"),
+    (True, 1, "int32"), (np.uint8(1), np.int8(1), "int16"), (1, 2.5, "float32"),
+    (np.complex64(1), 1.0, "complex64"), (np.float32(1), np.float64(2), "float32"),
+])
+def test_promotion(x, y, dtype):
+    assert jnp.add(x, y).dtype == dtype
+    assert jax.jit(jnp.add)(x, y).dtype == dtype
+
+
+def test_weak_types_stay_weak():
+    assert jnp.add(1.0, 2).weak_type
+    assert not jnp.add(np.float32(1), 2).weak_type
+    assert jax.jit(lambda x: x * 2)(1.0).weak_type
+
+
+def test_booleans():
+    assert jnp.add(MASK, MASK).tolist() == [True, False, True]
+    assert jnp.multiply(MASK, True).tolist() == [True, False, True]
+    with pytest.raises(TypeError, match="sub does not accept dtype bool"):
+        jnp.subtract(True, True)
+    with pytest.raises(TypeError, match="neg does not accept dtype bool"):
+        jnp.negative(True)
+
+
+def test_where():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    check(jnp.where(x > 2, x, 0), np.where(x > 2, x, 0))
+    check(jnp.where(x[0] > 1, x, x[:, :1]), np.where(x[0] > 1, x, x[:, :1]))
+    check(jnp.where(True, x, 1), x)
+    assert jnp.where(x > 2, 1, 2).dtype == "int32"
+    with pytest.raises(TypeError, match="where requires ndarray or scalar arguments"):
+        jnp.where(x, 1)
+    with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+        jnp.where(True, np.ones(3), np.ones(4))
+
+
+def test_clip():
+    check(jnp.clip(FLOATS, -1, 1), np.clip(FLOATS, -1, 1))
+    check(jnp.clip(INTS, max=3), np.minimum(INTS, 3))
+    check(jnp.clip(INTS, min=0), np.maximum(INTS, 0))
+    with pytest.raises(ValueError, match="Complex values have no ordering"):
+        jnp.clip(COMPLEX, 0)
+
+
+def test_round():
+    x = np.array([0.5, 1.5, 2.567, -1.005, 1234.5], np.float32)
+    check(jnp.round(x), np.round(x))
+    check(jnp.round(x, 2), np.round(x, 2))
+    check(jnp.round(x, -2), np.round(x, -2))
+    check(jnp.round(np.array([149, 150, 250, -150], np.int32), -2), [100, 200, 200, -200])
+    assert jnp.round(INTS).dtype == "int32"
+
+
+def test_nan_to_num():
+    check(jnp.nan_to_num(FLOATS), np.nan_to_num(FLOATS))
+    check(jnp.nan_to_num(FLOATS, nan=1, posinf=2, neginf=3),
+          np.nan_to_num(FLOATS, nan=1, posinf=2, neginf=3))
+
+
+def test_closeness_and_equality():
+    x = np.array([1.0, np.nan, np.inf], np.float32)
+    y = np.array([1.000001, np.nan, np.inf], np.float32)
+    assert jnp.isclose(x, y).tolist() == [True, False, True]
+    assert jnp.isclose(x, y, equal_nan=True).tolist() == [True, True, True]
+    assert not bool(jnp.allclose(x, y))
+    assert bool(jnp.allclose(x[:1], y[:1]))
+    assert bool(jnp.array_equal([1, 2], [1, 2]))
+    assert not bool(jnp.array_equal([1, 2], [1, 2, 3]))
+    assert bool(jnp.array_equal(x, x, equal_nan=True))
+    assert bool(jnp.array_equiv([1, 2], [[1, 2], [1, 2]]))
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "equal"])
+def test_lists_are_no_arrays(name):
+    with pytest.raises(TypeError, match=rf"{name} requires ndarray or scalar arguments, got "
+                       r"<class 'list'> at position 0\."):
+        getattr(jnp, name)([1], 2)
+
+
+def test_shapes_that_do_not_broadcast():
+    with pytest.raises(TypeError, match=r"add got incompatible shapes for broadcasting: \(3,\), "
+                       r"\(4,\)\."):
+        jnp.add(np.ones(3), np.ones(4))
+
+
+def test_rank_promotion_flag():
+    x, y = np.ones((2, 3), np.float32), np.ones(3, np.float32)
+    with jax.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank_promotion"):
+        jnp.add(x, y)
+    with jax.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="rank promotion for add"):
+        jnp.add(x, y)
+
+
+def test_jax_array_protocol():
+    class Wrapper:
+        def __jax_array__(self):
+            return jnp.ones(2)
+
+    assert jnp.add(Wrapper(), 1).tolist() == [2.0, 2.0]
+    assert jnp.sin(Wrapper()).shape == (2,)
+    assert (jnp.ones(2) + Wrapper()).tolist() == [2.0, 2.0]
+
+
+def test_vmap_and_grad_agree_with_loops():
+    x = np.array([0.3, 0.7], np.float32)
+    y = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
+    got = jax.vmap(lambda a, b: jnp.where(b > 2, a * b, jnp.hypot(a, b)))(x, y)
+    expected = np.where(y > 2, x[:, None] * y, np.hypot(x[:, None], y))
+    check(got, expected)
