@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,22 @@ class Module:
         if found is None:
             found = self._by_jaxpr[closed] = self.fresh_name(name)
             self.write_function(found, closed.jaxpr)
+        return found
+
+    def helper(self, key: Any, name: str, params: Sequence[Any], results: Sequence[Any],
+               body: Callable[..., Sequence[str]]) -> str:
+        """The name of a private function that `body(block, *names)` writes, one for each `key`."""
+        found = self._by_jaxpr.get(key)
+        if found is None:
+            found = self._by_jaxpr[key] = self.fresh_name(name)
+            block = Block(self)
+            names = [f"%arg{i}" for i in range(len(params))]
+            heads = [f"{n}: {tensor_type(a)}" for n, a in zip(names, params, strict=True)]
+            outs = body(block, *names)
+            types = ", ".join([tensor_type(a) for a in results])
+            lines = "\n".join([*block.lines, f"    return {', '.join(outs)} : {types}"])
+            self.functions.append(f"  func.func private @{found}({', '.join(heads)}) -> ({types}) "
+                                  f"{{\n{lines}\n  }}")
         return found
 
     def write_function(self, name: str, jaxpr: Jaxpr, *, public: bool = False,

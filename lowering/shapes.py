@@ -42,11 +42,6 @@ def concatenate(b: Block, xs: Sequence[str], avals: Sequence[Any], out: Any, axi
                   f"({tensor_types(avals)}) -> {tensor_type(out)}")
 
 
-@rule("add_any")
-def _add_any(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
-    return b.binary("stablehlo.add", x, y, out_aval(eqn))
-
-
 @rule("transpose")
 def _transpose(b: Block, eqn: JaxprEqn, x: str) -> str:
     return transpose(b, x, eqn.invars[0].aval, eqn.params["permutation"])

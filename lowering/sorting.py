@@ -58,9 +58,13 @@ def _sort_op(b: Block, operands: Sequence[str], avals: Sequence[Any], axis: int,
     flag = ShapedArray((), np.bool_)
     attributes = f"<{{dimension = {axis} : i64, is_stable = {str(stable).lower()}}}>"
     types = tensor_types(avals)
+
+    def body(*args: str) -> Any:
+        return [before(*args)], [flag]
+
     return b.with_region(
-        f'"stablehlo.sort"({", ".join(operands)}) {attributes}', params,
-        lambda *args: ([before(*args)], [flag]), f": ({types}) -> ({types})", len(operands),
+        f'"stablehlo.sort"({", ".join(operands)}) {attributes}', params, body,
+        f": ({types}) -> ({types})", len(operands),
     )
 
 

@@ -113,9 +113,12 @@ def _reduce_window_monoid(b: Block, eqn: JaxprEqn, x: str) -> str:
             total = combine(total, element, out)
         return total
     start = b.constant(init, scalar)
+
+    def body(left: str, right: str) -> Any:
+        return [combine(left, right, scalar)], [scalar]
+
     return b.with_region(
-        f'"stablehlo.reduce_window"({x}, {start}) {_attributes(params)}', [scalar, scalar],
-        lambda left, right: ([combine(left, right, scalar)], [scalar]),
+        f'"stablehlo.reduce_window"({x}, {start}) {_attributes(params)}', [scalar, scalar], body,
         f": ({tensor_types([aval, scalar])}) -> {tensor_type(out)}", 1,
     )[0]
 
@@ -159,9 +162,13 @@ def _select_and_gather_add(b: Block, eqn: JaxprEqn, tangents: str, x: str) -> st
     scalars = [ShapedArray((), aval.dtype), ShapedArray((), t_aval.dtype)]
     inits = [b.constant(fill, scalars[0]), b.constant(0, scalars[1])]
     outs = [out.update(dtype=aval.dtype), out]
+
+    def body(v: str, t: str, w: str, u: str) -> Any:
+        return choose((v, t), (w, u), ()), scalars
+
     return b.with_region(
         f'"stablehlo.reduce_window"({x}, {tangents}, {", ".join(inits)}) {_attributes(params)}',
-        scalars * 2, lambda v, t, w, u: (choose((v, t), (w, u), ()), scalars),
+        scalars * 2, body,
         f": ({tensor_types([aval, t_aval, *scalars])}) -> ({tensor_types(outs)})", 2,
     )[1]
 
@@ -176,7 +183,8 @@ def _select_and_scatter_add(b: Block, eqn: JaxprEqn, source: str, x: str) -> str
     config = [(low, high, 0) for low, high in params["padding"]]
     if _takes_apart(b, params, s_aval):
         total = _scatter_places(b, eqn, source, x, direction, fill)
-        shape = [n + low + high for n, (low, high, _) in zip(aval.shape, config, strict=True)]
+        shape = tuple([n + low + high
+                       for n, (low, high, _) in zip(aval.shape, config, strict=True)])
     else:
         padded, in_aval = pad(b, x, aval, b.constant(fill, ShapedArray((), aval.dtype)), config)
         shape = in_aval.shape

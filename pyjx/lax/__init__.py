@@ -9,7 +9,12 @@ from pyjx.lazy import attach
 
 # Public names by family.
 FAMILIES: dict[str, str] = {
-    "pyjx.transforms.structural": "broadcast_in_dim broadcast_in_dim_p reduce_sum_p transpose_p",
+    "pyjx.lax.common": "broadcast_shapes",
+    "pyjx.core.dtypes": "dtype",
+    "pyjx.runtime.device_put": "device_put_p",
+    "pyjx.transforms.structural": (
+        "broadcast_in_dim broadcast_in_dim_p reduce_sum_p transpose transpose_p"
+    ),
     "pyjx.lax.elementwise": (
         "RoundingMethod abs abs_p add add_p ceil ceil_p div div_p floor floor_p integer_pow "
         "integer_pow_p mul mul_p neg neg_p nextafter nextafter_p one_minus_square "
@@ -71,6 +76,17 @@ FAMILIES: dict[str, str] = {
     ),
     "pyjx.lax.sorting": (
         "approx_max_k approx_min_k approx_top_k_p sort sort_key_val sort_p top_k top_k_p"
+    ),
+    "pyjx.lax.shapes": (
+        "bitcast_convert_type bitcast_convert_type_p broadcast broadcast_to_rank collapse "
+        "expand_dims pad pad_p reshape reshape_p rev rev_p squeeze squeeze_p tile tile_p"
+    ),
+    "pyjx.lax.joining": (
+        "concatenate concatenate_p split split_p stack stack_p unstack unstack_p"
+    ),
+    "pyjx.lax.creation": "broadcasted_iota empty iota iota_p",
+    "pyjx.lax.random_bits": (
+        "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p"
     ),
 }
 

@@ -35,6 +35,7 @@ from pyjx.transforms.rules import (
     jvp_zero,
 )
 from pyjx.transforms.structural import (
+    UndefinedPrimal,
     Zero,
     full_aval,
     instantiate,
@@ -129,19 +130,20 @@ define(
         mul_p, lambda g, x, y, out_dtype=None: mul_p.bind(g, y, out_dtype=out_dtype),
         lambda g, x, y, out_dtype=None: mul_p.bind(x, g, out_dtype=out_dtype),
     ),
-    transpose=transpose_nary(
-        lambda ct, x, y, out_dtype=None: _mul_back(ct, x, y),
-        lambda ct, x, y, out_dtype=None: _mul_back(ct, y, x),
+    transpose=lambda ct, x, y, out_dtype=None: (
+        (_mul_back(ct, x, y), None) if type(x) is UndefinedPrimal
+        else (None, _mul_back(ct, y, x))
     ),
 )
 
 
-def _mul_back(ct: Any, linear: Any, other: Any) -> Any:
-    dtype = linear.aval.dtype
-    if get_aval(ct).dtype != dtype:  # the product has an `out_dtype`
+def _mul_back(ct: Any, linear: UndefinedPrimal, other: Any) -> Any:
+    if type(ct) is Zero:
+        return Zero(linear.aval)
+    if get_aval(ct).dtype is not linear.aval.dtype:  # the product may have an `out_dtype`
         from pyjx.lax.convert import cast
 
-        ct = cast(ct, dtype)
+        ct = cast(ct, linear.aval.dtype)
     return mul_p.bind(ct, other, out_dtype=None)
 
 

@@ -13,7 +13,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import all_weak, broadcast_operands, check_same_dtypes, nary_shape
 from pyjx.transforms.rules import elementwise_batch
-from pyjx.transforms.structural import Zero, is_undefined_primal, scalar_constant
+from pyjx.transforms.structural import Zero, is_undefined_primal, scalar_of
 
 # Which dtypes an operand may have, in the words of the error message.
 REAL_OR_COMPLEX = "integer, floating, complexfloating"
@@ -122,8 +122,8 @@ def operands(name: str, x: Any, y: Any) -> tuple[Any, ...]:
 
 
 def like(x: Any, value: Any) -> Any:
-    """The number `value` with the dtype of `x`, as a scalar that jaxprs show inline."""
-    return scalar_constant(value, get_aval(x).dtype)
+    """The number `value` with the type of `x`, as a scalar that jaxprs show inline."""
+    return scalar_of(get_aval(x), value)
 
 
 # -- transpose rules -------------------------------------------------------------------------------

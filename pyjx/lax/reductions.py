@@ -19,6 +19,7 @@ from pyjx.lax.common import as_dtype
 from pyjx.transforms.jvp import jvp_flat
 from pyjx.transforms.rules import define, jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.transforms.structural import (
+    at_front,
     broadcast_in_dim,
     full_aval,
     reduce_sum,
@@ -342,8 +343,7 @@ def _reduce_batch(operands: Any, dims: Any, *, computation: Any, jaxpr: ClosedJa
                   dimensions: tuple[int, ...]) -> Any:
     n = len(operands) // 2
     size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
-    xs = [lax.broadcast(x, (size,)) if d is None else lax.moveaxis(x, d, 0) if d else x
-          for x, d in zip(operands[:n], dims[:n], strict=True)]
+    xs = [at_front(x, d, size) for x, d in zip(operands[:n], dims[:n], strict=True)]
     moved = unbatched_dims(0, dimensions)
     if all(d is None for d in dims[n:]):
         outs = reduce_p.bind(*xs, *operands[n:], computation=computation, jaxpr=jaxpr,
@@ -369,34 +369,30 @@ def known_value(x: Any) -> Any:
     return array[()] if array.ndim == 0 else None
 
 
+# Functions of `pyjx.lax` that with their identity have a primitive of their own.
+_MONOIDS: dict[str, tuple[Primitive, Callable[[Any], Any]]] = {
+    "add": (reduce_sum_p, lambda dtype: 0),
+    "mul": (reduce_prod_p, lambda dtype: 1),
+    "max": (reduce_max_p, least),
+    "min": (reduce_min_p, greatest),
+    "bitwise_and": (reduce_and_p, lambda dtype: np.invert(np.zeros((), dtype))),
+    "bitwise_or": (reduce_or_p, lambda dtype: 0),
+    "bitwise_xor": (reduce_xor_p, lambda dtype: 0),
+}
+
+
 def _monoid(computation: Any, operand: Any, init: Any, dimensions: tuple[int, ...],
             out_sharding: Any) -> Any:
     """The result if `computation` and `init` are a monoid that has its own primitive."""
     value = known_value(init)
-    if value is None:
-        return None
     dtype = get_aval(operand).dtype
-    if computation is lax.add:
-        if value == 0 and dtype != np.bool_:
-            return reduce_sum_p.bind(operand, axes=dimensions, out_sharding=out_sharding)
-    elif computation is lax.max:
-        if value == least(dtype):
-            return reduce_max_p.bind(operand, axes=dimensions, out_sharding=out_sharding)
-    elif computation is lax.min:
-        if value == greatest(dtype):
-            return reduce_min_p.bind(operand, axes=dimensions, out_sharding=out_sharding)
-    elif computation is lax.mul:
-        if value == 1 and dtype != np.bool_:
-            return reduce_prod_p.bind(operand, axes=dimensions)
-    elif computation is lax.bitwise_or:
-        if value == 0:
-            return reduce_or_p.bind(operand, axes=dimensions)
-    elif computation is lax.bitwise_and:
-        if value == np.invert(np.zeros((), dtype)):
-            return reduce_and_p.bind(operand, axes=dimensions)
-    elif computation is lax.bitwise_xor:
-        if value == 0:
-            return reduce_xor_p.bind(operand, axes=dimensions)
+    for name, (primitive, identity) in _MONOIDS.items():
+        if computation is getattr(lax, name):
+            if value is None or (dtype == np.bool_ and name in ("add", "mul")) \
+                    or value != identity(dtype):
+                return None
+            params = {"out_sharding": out_sharding} if name in ("add", "max", "min") else {}
+            return primitive.bind(operand, axes=dimensions, **params)
     return None
 
 

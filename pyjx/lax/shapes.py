@@ -51,7 +51,7 @@ def batch_size(operands: Sequence[Any], dims: Sequence[int | None]) -> int:
     return next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
 
 
-def _linear(name: str, shape_rule: Rule, transposed: Rule) -> Primitive:
+def linear_primitive(name: str, shape_rule: Rule, transposed: Rule) -> Primitive:
     """A primitive that is linear in its only operand; `transposed(ct, aval, **params)`."""
 
     def back(ct: Any, x: Any, **params: Any) -> Any:
@@ -62,6 +62,7 @@ def _linear(name: str, shape_rule: Rule, transposed: Rule) -> Primitive:
 
 
 def insert(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
+    """The tuple with one more value, which comes to stand at `position`."""
     return (*values[:position], value, *values[position:])
 
 
@@ -117,7 +118,7 @@ def _reshape_batch(operands: Any, dims: Any, *, new_sizes: tuple[int, ...],
     ), 0
 
 
-reshape_p = _linear("reshape", _reshape_shape, _reshape_transpose)
+reshape_p = linear_primitive("reshape", _reshape_shape, _reshape_transpose)
 define(reshape_p, batch=_reshape_batch)
 
 
@@ -189,8 +190,8 @@ def _squeeze_batch(operands: Any, dims: Any, *, dimensions: tuple[int, ...]) -> 
     return squeeze_p.bind(operands[0], dimensions=moved), d - sum(i < d for i in moved)
 
 
-squeeze_p = _linear("squeeze", _squeeze_shape,
-                    lambda ct, aval, *, dimensions: reshape(ct, aval.shape))
+squeeze_p = linear_primitive("squeeze", _squeeze_shape,
+                             lambda ct, aval, *, dimensions: reshape(ct, aval.shape))
 define(squeeze_p, batch=_squeeze_batch)
 
 
@@ -290,8 +291,8 @@ def _rev_batch(operands: Any, dims: Any, *, dimensions: tuple[int, ...]) -> Any:
     return rev_p.bind(operands[0], dimensions=unbatched_dims(dims[0], dimensions)), dims[0]
 
 
-rev_p = _linear("rev", _rev_shape,
-                lambda ct, aval, *, dimensions: rev_p.bind(ct, dimensions=dimensions))
+rev_p = linear_primitive("rev", _rev_shape,
+                         lambda ct, aval, *, dimensions: rev_p.bind(ct, dimensions=dimensions))
 define(rev_p, batch=_rev_batch)
 
 
@@ -333,7 +334,7 @@ def _tile_batch(operands: Any, dims: Any, *, reps: tuple[int, ...]) -> Any:
     return tile_p.bind(operands[0], reps=insert(reps, dims[0], 1)), dims[0]
 
 
-tile_p = _linear("tile", _tile_shape, _tile_transpose)
+tile_p = linear_primitive("tile", _tile_shape, _tile_transpose)
 define(tile_p, batch=_tile_batch)
 
 

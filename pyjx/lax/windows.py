@@ -20,12 +20,10 @@ from pyjx.lax.reductions import known_value, pointwise, trace_reducer
 from pyjx.transforms.jvp import jvp_flat
 from pyjx.transforms.rules import define, jvp_by_operand, jvp_linear
 from pyjx.transforms.structural import (
-    Zero,
     at_front,
+    full_aval,
     is_undefined_primal,
-    moveaxis,
     scalar_constant,
-    zeros_like,
 )
 from pyjx.transforms.vmap import batch_flat
 
@@ -162,7 +160,7 @@ def _window_sum_transpose(ct: Any, x: Any, *, window_dimensions: Ints, window_st
     # cotangents is a sum over windows of the cotangents, which lie `window_strides` apart.
     shape = x.aval.shape
     if 0 in shape or 0 in ct.shape:
-        return (zeros_like_aval(x.aval),)
+        return (full_aval(x.aval, 0),)
     config = []
     for n, window, hole, stride, base, (low, _), windows in zip(
         shape, window_dimensions, window_dilation, window_strides, base_dilation, padding,
@@ -178,10 +176,6 @@ def _window_sum_transpose(ct: Any, x: Any, *, window_dimensions: Ints, window_st
         spread, window_dimensions=window_dimensions, window_strides=base_dilation,
         padding=((0, 0),) * len(shape), base_dilation=ones, window_dilation=window_dilation,
     ),)
-
-
-def zeros_like_aval(aval: ShapedArray) -> Any:
-    return lax.full(aval.shape, 0, aval.dtype)
 
 
 define(reduce_window_sum_p, jvp=jvp_linear(reduce_window_sum_p), transpose=_window_sum_transpose)
@@ -449,5 +443,5 @@ def _canonical_windows(aval: ShapedArray, window_dimensions: Sequence[int],
     if pads is None:
         reach = [dilated(n, d) for n, d in zip(window, holes, strict=True)]
         pads = tuple(padtype_to_pads(aval.shape, reach, strides, padding))
-    return dict(window_dimensions=window, window_strides=strides, padding=pads,
-                base_dilation=base, window_dilation=holes)
+    return {"window_dimensions": window, "window_strides": strides, "padding": pads,
+            "base_dilation": base, "window_dilation": holes}

@@ -48,7 +48,7 @@ def _log_of_sum(x: Any, y: Any, exponential: Any, scale: float) -> Any:
     top = ops.max(x, y)
     gap = ops.sub(x, y)
     same = ops.eq(x, y)  # also where both are the same infinity
-    gap = ops.select(same, filled_like(gap, 0, dtype_of(gap)), gap)
+    gap = ops.select(same, filled_like(gap, 0), gap)
     rest = ops.log1p(exponential(ops.neg(ops.abs(gap))))
     return ops.add(top, rest if scale == 1 else ops.mul(rest, constant_like(rest, scale)))
 
@@ -68,7 +68,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
     swap = ops.lt(ops.real(x), ops.real(y))
     top, low = ops.select(swap, y, x), ops.select(swap, x, y)
     same = ops.eq(x, y)
-    gap = ops.select(same, filled_like(x, 0, dtype_of(x)), ops.sub(low, top))
+    gap = ops.select(same, filled_like(x, 0), ops.sub(low, top))
     out = ops.add(top, ops.log1p(ops.exp(gap)))
     angle = ops.imag(out)
     turn = constant_like(angle, 2 * np.pi)
@@ -101,13 +101,13 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     x, y = spread_all("hypot", ops.abs(x), ops.abs(y))
     high, low = ops.max(x, y), ops.min(x, y)
     zero = ops.eq(high, constant_like(high, 0))
-    one = filled_like(high, 1, dtype_of(high))
+    one = filled_like(high, 1)
     ratio = ops.div(low, ops.select(zero, one, high))
     out = ops.mul(high, ops.sqrt(ops.add(one, ops.square(ratio))))
     infinity = constant_like(high, np.inf)
     infinite = ops.bitwise_or(ops.eq(x, infinity), ops.eq(y, infinity))
     out = ops.select(zero, high, out)
-    return ops.select(infinite, filled_like(out, np.inf, dtype_of(out)), out)
+    return ops.select(infinite, filled_like(out, np.inf), out)
 
 
 @array_function
@@ -118,8 +118,8 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
         raise ValueError("heaviside is not well defined for complex-valued inputs.")
     zero = constant_like(x, 0)
     at_zero = ops.select(ops.ne(x, x), x, y)
-    above = ops.select(ops.gt(x, zero), filled_like(x, 1, dtype_of(x)), at_zero)
-    return ops.select(ops.lt(x, zero), filled_like(x, 0, dtype_of(x)), above)
+    above = ops.select(ops.gt(x, zero), filled_like(x, 1), at_zero)
+    return ops.select(ops.lt(x, zero), filled_like(x, 0), above)
 
 
 def _bits_of(x: Any) -> tuple[Any, Any]:
@@ -167,12 +167,12 @@ def spacing(x: Any, /) -> Any:
     x = promote_inexact("spacing", x)
     if is_complex(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
-    outwards = ops.select(_signbit(x), filled_like(x, -np.inf, dtype_of(x)),
-                          filled_like(x, np.inf, dtype_of(x)))
+    outwards = ops.select(_signbit(x), filled_like(x, -np.inf),
+                          filled_like(x, np.inf))
     gap = ops.sub(ops.nextafter(x, outwards), x)
     least = float(dtypes.finfo(dtype_of(x)).smallest_subnormal)
-    tiny = ops.select(_signbit(x), filled_like(x, -least, dtype_of(x)),
-                      filled_like(x, least, dtype_of(x)))
+    tiny = ops.select(_signbit(x), filled_like(x, -least),
+                      filled_like(x, least))
     return ops.select(ops.eq(gap, constant_like(gap, 0)), tiny, gap)
 
 
@@ -266,7 +266,7 @@ def sinc(x: Any, /) -> Any:
     x = promote_inexact("sinc", x)
     x = ops.mul(x, constant_like(x, np.pi))
     near = ops.lt(ops.abs(x), constant_like(ops.abs(x), 1e-2))
-    one = filled_like(x, 1, dtype_of(x))
+    one = filled_like(x, 1)
     square = ops.square(x)
     tail = ops.sub(ops.mul(square, constant_like(x, 1 / 120)), constant_like(x, 1 / 6))
     series = ops.add(one, ops.mul(square, tail))
@@ -420,7 +420,7 @@ def _gcd(x: Any, y: Any) -> Any:
         a, b = pair
         zero = constant_like(b, 0)
         done = ops.eq(b, zero)
-        divisor = ops.select(done, filled_like(b, 1, dtype_of(b)), b)
+        divisor = ops.select(done, filled_like(b, 1), b)
         return (ops.select(done, a, b),
                 ops.select(done, b, ops.rem(a, divisor)))
 
@@ -460,5 +460,5 @@ def lcm(x1: Any, x2: Any) -> Any:
     x, y = _magnitudes("lcm", x1, x2)
     divisor = _gcd(x, y)
     zero = constant_like(divisor, 0)
-    safe = ops.select(ops.eq(divisor, zero), filled_like(divisor, 1, dtype_of(divisor)), divisor)
+    safe = ops.select(ops.eq(divisor, zero), filled_like(divisor, 1), divisor)
     return ops.mul(x, ops.div(y, safe))

@@ -13,6 +13,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx import lax as ops
 from pyjx.lax.bitwise import (
     and_p,
@@ -22,10 +23,12 @@ from pyjx.lax.bitwise import (
     shift_right_logical_p,
     xor_p,
 )
-from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p
+from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, select_n_p
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
 from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import (
+    as_operand,
+    check_arraylike,
     common_shape,
     convert,
     operands,
@@ -40,7 +43,7 @@ from pyjx.numpy.promotion import (
     promote_two_inexact,
     stretch,
 )
-from pyjx.transforms.structural import full_aval
+from pyjx.transforms.structural import full_aval, is_scalar_constant
 
 _bool = dtypes.bool_dtype
 _Body = Callable[..., Any]
@@ -72,7 +75,10 @@ def constant_like(x: Any, value: Any) -> Any:
     return scalar
 
 
-def filled_like(x: Any, value: Any, dtype: Any) -> Any:
+def filled_like(x: Any, value: Any, dtype: Any = None) -> Any:
+    """An array of the shape of `x` filled with a number; without `dtype`, of the type of `x`."""
+    if dtype is None:
+        return spread(constant_like(x, value), get_aval(x).shape)
     return full_aval(get_aval(x).update(dtype=np.dtype(dtype), weak_type=False), value)
 
 
@@ -290,9 +296,15 @@ def _int_floor_divide(x: Any, y: Any) -> Any:
     return ops.select(rounded_up, ops.sub(div, constant_like(div, 1)), div)
 
 
+def _nonzero_divisor(y: Any) -> Any:
+    """Integers with 1 in place of 0, so that the remainder is 0."""
+    if is_scalar_constant(y):
+        return y if y else constant_like(y, 1)
+    return ops.select(ops.eq(y, constant_like(y, 0)), filled_like(y, 1), y)
+
+
 def _int_remainder(x: Any, y: Any) -> Any:
-    zero = constant_like(y, 0)
-    y = ops.select(ops.eq(y, zero), spread(constant_like(y, 1), get_aval(y).shape), y)
+    y = _nonzero_divisor(y)
     rem = ops.rem(x, y)
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
         return rem
@@ -303,10 +315,6 @@ def _int_remainder(x: Any, y: Any) -> Any:
 def _check_not_complex(name: str, x: Any) -> None:
     if is_complex(x):
         raise TypeError(f"{name} does not support complex-valued inputs")
-
-
-def _on_arrays(*args: Any) -> list[Any]:
-    return [as_array(x) if not get_aval(x).shape else x for x in args]
 
 
 @array_function
@@ -343,10 +351,7 @@ def divmod(x1: Any, x2: Any, /) -> Any:
 def fmod(x1: Any, x2: Any, /) -> Any:
     """The remainder of division rounded towards zero, which has the sign of x1, elementwise."""
     x, y = promote_args_numeric("fmod", x1, x2)
-    if is_integer(x):
-        zero = constant_like(y, 0)
-        y = ops.select(ops.eq(y, zero), spread(constant_like(y, 1), get_aval(y).shape), y)
-    return ops.rem(x, y)
+    return ops.rem(x, _nonzero_divisor(y) if is_integer(x) else y)
 
 
 # -- powers ----------------------------------------------------------------------------------------
@@ -403,6 +408,8 @@ def power(x1: Any, x2: Any, /) -> Any:
     [0, 1, 4]
     """
     if type(x2) is int:
+        if isinstance(x1, Tracer):
+            return _integer_power.__wrapped__(x1, x2)
         return _integer_power(x1, x2)
     if isinstance(x2, np.integer):
         x, _ = promote_dtypes(*operands("power", x1, x2))
@@ -528,15 +535,21 @@ bitwise_right_shift = right_shift
 # -- choice ----------------------------------------------------------------------------------------
 
 
-@array_function
-def _where(condition: Any, x: Any, y: Any, /) -> Any:
-    condition, x, y = operands("where", condition, x, y)
-    condition = as_bool(condition)
-    x, y = promote_dtypes(x, y)
-    shape = common_shape("where", [get_aval(v).shape for v in (condition, x, y)])
-    if get_aval(condition).shape:
-        condition = stretch(condition, shape)
-    return ops.select_n(condition, spread(y, shape), spread(x, shape))
+def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
+    check_arraylike("where", condition, x, y)
+    condition = as_bool(as_operand(condition))
+    x, y = promote_two("where", x, y)
+    shapes = [get_aval(v).shape for v in (condition, x, y)]
+    shape = shapes[0]
+    if shapes[1] != shape or shapes[2] != shape:
+        shape = common_shape("where", shapes)
+        if shapes[0]:
+            condition = stretch(condition, shape)
+        x, y = spread(x, shape), spread(y, shape)
+    return select_n_p.bind(condition, y, x)
+
+
+_where = _named(_where_body, "where", "Elements of x or y, as the condition says.")
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
@@ -563,6 +576,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where "
                          "function.")
+    if state.dynamic is not eager_trace:
+        return _where_body(condition, x, y)
     return _where(condition, x, y)
 
 
@@ -606,7 +621,7 @@ def _round_to_even(x: Any) -> Any:
 def _round_integers(x: Any, step: int) -> Any:
     """Integers rounded to multiples of `step`, halves to even multiples."""
     if step > np.iinfo(dtype_of(x)).max:
-        return filled_like(x, 0, dtype_of(x))
+        return filled_like(x, 0)
     unit = constant_like(x, step)
     quotient = _int_floor_divide(x, unit)
     rest = ops.sub(x, ops.mul(quotient, unit))
@@ -652,7 +667,7 @@ around = round
 
 
 def _zeros_of(x: Any) -> Any:
-    return filled_like(x, 0, dtype_of(x))
+    return filled_like(x, 0)
 
 
 real = _function("real", lambda x: ops.real(x) if is_complex(x) else as_array(x),

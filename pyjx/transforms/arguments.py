@@ -45,9 +45,7 @@ def wraps(fun: Any, wrapper: Callable[..., Any], doc: str = "{fun}") -> Callable
     wrapper.__name__ = name
     wrapper.__qualname__ = getattr(fun, "__qualname__", name)
     wrapper.__module__ = getattr(fun, "__module__", None) or wrapper.__module__
-    original = getattr(fun, "__doc__", None)
-    head = doc.format(fun=name)
-    wrapper.__doc__ = f"{head}\n\nOriginal documentation:\n\n{original}" if original else head
+    wrapper.__doc__ = doc.format(fun=name)
     wrapper.__dict__.update(getattr(fun, "__dict__", {}))
     wrapper.__wrapped__ = fun  # type: ignore[attr-defined]
     return wrapper

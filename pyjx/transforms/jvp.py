@@ -8,7 +8,7 @@ from typing import Any
 from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, raise_leaked, state
+from pyjx.core.trace import Trace, Tracer, eager_trace, raise_leaked, state
 from pyjx.transforms.structural import Zero, zero_tangent
 
 
@@ -84,15 +84,17 @@ class JVPTrace(Trace):
         if primitive.multiple_results:
             out, tangent_out = rule(primals, tangents, **params)
             return [self.join(p, t) for p, t in zip(out, tangent_out, strict=True)]
-        # What the rule does has one source: the operation that the user wrote.
-        state = source_info.thread_state
-        source = state.source
-        if source is None:
-            state.source = source_info.current()
-        try:
+        if state.dynamic is eager_trace:
             out, tangent_out = rule(primals, tangents, **params)
-        finally:
-            state.source = source
+        else:  # what the rule records has one source: the operation that the user wrote
+            here = source_info.thread_state
+            saved = here.source
+            if saved is None:
+                here.source = source_info.current()
+            try:
+                out, tangent_out = rule(primals, tangents, **params)
+            finally:
+                here.source = saved
         return out if type(tangent_out) is Zero else JVPTracer(self, out, tangent_out)
 
 

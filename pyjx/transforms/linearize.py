@@ -15,7 +15,7 @@ from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import SourceInfo
-from pyjx.core.trace import Trace, Tracer, raise_leaked, state
+from pyjx.core.trace import Trace, Tracer, eager_trace, raise_leaked, state
 from pyjx.transforms.jvp import JVPTrace, JVPTracer
 from pyjx.transforms.structural import (
     UndefinedPrimal,
@@ -85,7 +85,8 @@ class LinearTrace(Trace):
                 inputs.append(self.unwrap(x))
                 avals.append(get_aval(x))
         out = primitive.out_avals(tuple(avals), params)
-        source = source_info.current()
+        eager = state.dynamic is eager_trace
+        source = source_info.no_source_info if eager else source_info.current()
         if primitive.multiple_results:
             results = [LinearVar(a) for a in out]
             self.eqns.append((primitive, inputs, results, params, source))
@@ -203,29 +204,39 @@ def accumulate(cts: dict[LinearVar, Any], var: LinearVar, ct: Any) -> None:
 
 def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any]) -> None:
     """Move the cotangents in `cts` backwards through linear equations, adding where paths meet."""
+    if state.dynamic is eager_trace:
+        _backward(eqns, cts, None)
+    else:  # what is recorded gets the sources of the equations
+        with source_info.replaying(transpose=True) as replay:
+            _backward(eqns, cts, replay)
+
+
+def _backward(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
+              replay: source_info.replaying | None) -> None:
     take = cts.pop
-    with source_info.replaying(transpose=True) as replay:
-        for primitive, operands, results, params, source in reversed(eqns):
-            if primitive.multiple_results:
-                ct: Any = [take(v, None) for v in results]
-                if all([c is None or type(c) is Zero for c in ct]):
-                    continue
-                ct = [Zero(v.aval) if c is None else c for c, v in zip(ct, results, strict=True)]
+    for primitive, operands, results, params, source in reversed(eqns):
+        if primitive.multiple_results:
+            ct: Any = [take(v, None) for v in results]
+            if all([c is None or type(c) is Zero for c in ct]):
+                continue
+            ct = [Zero(v.aval) if c is None else c for c, v in zip(ct, results, strict=True)]
+            if replay is not None:
                 replay.source = source
-            else:
-                ct = take(results[0], None)
-                if ct is None:
-                    continue
+        else:
+            ct = take(results[0], None)
+            if ct is None:
+                continue
+            if replay is not None:
                 replay.pin(source)
-            rule = primitive.transpose
-            if rule is None:
-                raise NotImplementedError(
-                    f"Transpose rule (for reverse-mode differentiation) for '{primitive}' "
-                    "not implemented"
-                )
-            for x, c in zip(operands, rule(ct, *operands, **params), strict=True):
-                if type(x) is LinearVar and c is not None and type(c) is not Zero:
-                    cts[x] = add_tangents(cts[x], c) if x in cts else c
+        rule = primitive.transpose
+        if rule is None:
+            raise NotImplementedError(
+                f"Transpose rule (for reverse-mode differentiation) for '{primitive}' "
+                "not implemented"
+            )
+        for x, c in zip(operands, rule(ct, *operands, **params), strict=True):
+            if type(x) is LinearVar and c is not None and type(c) is not Zero:
+                cts[x] = add_tangents(cts[x], c) if x in cts else c
 
 
 def linearize_flat(

@@ -1,0 +1,191 @@
+"""Primitives that make random bits: threefry, and the generators of XLA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.transforms.rules import define, jvp_zero
+from pyjx.transforms.structural import moveaxis
+
+_UINT32 = np.dtype(np.uint32)
+
+# -- threefry2x32 ----------------------------------------------------------------------------------
+
+
+def _threefry_shape(*avals: ShapedArray) -> list[ShapedArray]:
+    if len(avals) != 4 or any(a.dtype != _UINT32 for a in avals):
+        got = ", ".join([str(a) for a in avals])
+        raise TypeError(f"Arguments to threefry2x32 must have uint32 type, got ({got})")
+    shapes = {a.shape for a in avals if a.shape}
+    if len(shapes) > 1:
+        got = ", ".join([str(a.shape) for a in avals])
+        raise TypeError(f"threefry2x32 got incompatible shapes for broadcasting: {got}.")
+    out = ShapedArray(shapes.pop() if shapes else (), _UINT32)
+    return [out, out]
+
+
+threefry2x32_p = register(
+    Primitive("threefry2x32", shape_rule=_threefry_shape, multiple_results=True)
+)
+
+
+def _threefry_batch(operands: Any, dims: Any) -> Any:
+    rank = max([get_aval(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True)])
+    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+    shape = next((s for s in (_example_shape(x, d) for x, d in zip(operands, dims, strict=True))
+                  if len(s) == rank), ())
+    aligned = [_spread(x, d, size, shape) for x, d in zip(operands, dims, strict=True)]
+    return threefry2x32_p.bind(*aligned), [0, 0]
+
+
+def _example_shape(x: Any, d: int | None) -> tuple[int, ...]:
+    shape = get_aval(x).shape
+    return shape if d is None else (*shape[:d], *shape[d + 1:])
+
+
+def _spread(x: Any, d: int | None, size: int, shape: tuple[int, ...]) -> Any:
+    """`x` for each of `size` examples of the given shape, batch axis first."""
+    from pyjx.transforms.structural import broadcast_in_dim
+
+    if d is None:
+        if not get_aval(x).shape:
+            return x
+        return broadcast_in_dim(x, (size, *shape), range(1, len(shape) + 1))
+    x = moveaxis(x, d, 0)
+    return broadcast_in_dim(x, (size, *shape), range(get_aval(x).ndim))
+
+
+define(threefry2x32_p, batch=_threefry_batch, jvp=jvp_zero(threefry2x32_p))
+
+
+# -- rng_bit_generator -----------------------------------------------------------------------------
+
+
+class RandomAlgorithm(IntEnum):
+    """The algorithms of XLA's generator; the default one depends on the platform."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_UINTS = tuple([np.dtype(f"uint{n}") for n in (8, 16, 32, 64)])
+
+
+def _rng_bits_shape(key: ShapedArray, *, shape: tuple[int, ...], dtype: Any, algorithm: Any,
+                    out_sharding: Any = None) -> list[ShapedArray]:
+    if (key.shape, key.dtype) not in (((4,), _UINT32), ((2,), np.dtype(np.uint64))):
+        raise TypeError("rng_bit_generator requires a key of type uint32[4] or uint64[2], got "
+                        f"{key.str_short()}")
+    if np.dtype(dtype) not in _UINTS:
+        raise TypeError(f"rng_bit_generator: unsupported dtype {np.dtype(dtype)}")
+    return [key, ShapedArray(shape, dtype)]
+
+
+rng_bit_generator_p = register(
+    Primitive("rng_bit_generator", shape_rule=_rng_bits_shape, multiple_results=True)
+)
+
+
+def _rng_bits_batch(operands: Any, dims: Any, *, shape: tuple[int, ...], **params: Any) -> Any:
+    """One generator, that of the first key, makes the bits of all examples."""
+    from pyjx import lax
+
+    keys = moveaxis(operands[0], dims[0], 0)
+    size, width = get_aval(keys).shape
+    first = lax.reshape(lax.slice(keys, (0, 0), (1, width)), (width,))
+    new, bits = rng_bit_generator_p.bind(first, shape=(size, *shape), **params)
+    rest = lax.slice(keys, (1, 0), (size, width))
+    return [lax.concatenate([lax.reshape(new, (1, width)), rest], 0), bits], [0, 0]
+
+
+define(rng_bit_generator_p, batch=_rng_bits_batch, jvp=jvp_zero(rng_bit_generator_p))
+
+
+def rng_bit_generator(key: Any, shape: Sequence[int], dtype: Any = np.uint32,
+                      algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *, out_sharding: Any = None
+                      ) -> tuple[Any, Any]:
+    """Random bits from XLA's generator, and the key to make the next ones with.
+
+    The bits depend on the platform and on the version of its compiler.
+
+    Args:
+      key: uint32[4] or uint64[2].
+      shape: of the bits.
+      dtype: an unsigned integer dtype of 8 to 64 bits.
+      algorithm: a `RandomAlgorithm`.
+
+    Raises:
+      TypeError: the key's type or the dtype is another one.
+
+    >>> import pyjx as jax
+    >>> key, bits = jax.lax.rng_bit_generator(jax.numpy.zeros(4, 'uint32'), (2, 3))
+    >>> bits.shape, bits.dtype
+    ((2, 3), dtype('uint32'))
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator")
+    out = rng_bit_generator_p.bind(
+        key, shape=canonical_shape(shape), dtype=dtype, algorithm=RandomAlgorithm(algorithm),
+        out_sharding=out_sharding,
+    )
+    return tuple(out)
+
+
+# -- rng_uniform -----------------------------------------------------------------------------------
+
+
+def _rng_uniform_shape(a: ShapedArray, b: ShapedArray, *, shape: tuple[int, ...]) -> ShapedArray:
+    if a.dtype != b.dtype:
+        raise ValueError("Arguments to rng_uniform must have identical dtypes, got "
+                         f"{dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}.")
+    if a.shape or b.shape:
+        raise ValueError("Arguments to rng_uniform must be scalars; got shapes "
+                         f"{a.shape} and {b.shape}.")
+    return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
+
+
+rng_uniform_p = register(Primitive("rng_uniform", shape_rule=_rng_uniform_shape))
+
+
+def _rng_uniform_batch(operands: Any, dims: Any, *, shape: tuple[int, ...]) -> Any:
+    """Numbers from [0, 1) for all examples, each brought to the bounds of its own."""
+    from pyjx import lax
+
+    size = next(get_aval(x).shape[0] for x, d in zip(operands, dims, strict=True) if d is not None)
+    full = (size, *shape)
+    low, high = [lax.broadcast_in_dim(x, full, () if d is None else (0,))
+                 for x, d in zip(operands, dims, strict=True)]
+    dtype = get_aval(low).dtype
+    if dtypes.issubdtype(dtype, np.floating):
+        unit = rng_uniform_p.bind(np.zeros((), dtype)[()], np.ones((), dtype)[()], shape=full)
+        return lax.add(low, lax.mul(unit, lax.sub(high, low))), 0
+    top = dtypes.iinfo(dtype).max
+    bits = rng_uniform_p.bind(np.zeros((), dtype)[()], np.asarray(top, dtype)[()], shape=full)
+    return lax.add(low, lax.rem(bits, lax.sub(high, low))), 0
+
+
+define(rng_uniform_p, batch=_rng_uniform_batch, jvp=jvp_zero(rng_uniform_p))
+
+
+def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
+    """Uniform numbers from [a, b), by a generator with a hidden state: a run is not repeatable.
+
+    Args:
+      a, b: scalars of one dtype.
+      shape: of the result.
+
+    >>> import pyjx as jax
+    >>> jax.lax.rng_uniform(0., 1., (3,)).shape
+    (3,)
+    """
+    return rng_uniform_p.bind(a, b, shape=canonical_shape(shape))

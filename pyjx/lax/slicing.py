@@ -1,0 +1,530 @@
+"""Slices at static and at computed positions, and their updates."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.lax.common import check_same_dtypes
+from pyjx.lax.indexing import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    gather,
+    gather_p,
+    scatter_p,
+)
+from pyjx.lax.nary import operand as _operand
+from pyjx.lax.shapes import (
+    batch_size,
+    canonical_axis,
+    expand_dims,
+    insert,
+    linear_primitive,
+    pad,
+    squeeze,
+)
+from pyjx.transforms.rules import define
+from pyjx.transforms.structural import (
+    Zero,
+    at_front,
+    broadcast_in_dim,
+    full_aval,
+    instantiate,
+    is_undefined_primal,
+    scalar_constant,
+    zeros_like,
+)
+
+# -- slice -----------------------------------------------------------------------------------------
+
+
+def _slice_shape(x: ShapedArray, *, start_indices: tuple[int, ...],
+                 limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> ShapedArray:
+    for name, values in (("start_indices", start_indices), ("limit_indices", limit_indices),
+                         ("strides", strides)):
+        if values is not None and len(values) != x.ndim:
+            raise TypeError(
+                f"slice {name} must have length equal to the number of dimensions of the operand, "
+                f"got {name} {values} for operand shape {x.shape}."
+            )
+    steps = strides or (1,) * x.ndim
+    if any(s <= 0 for s in steps):
+        raise TypeError(f"slice strides must be positive, got {strides}.")
+    if any(s < 0 for s in start_indices):
+        raise TypeError("slice start_indices must be greater than or equal to zero, "
+                        f"got start_indices of {start_indices}.")
+    if any(limit > n for limit, n in zip(limit_indices, x.shape, strict=True)):
+        raise TypeError(
+            "slice limit_indices must be less than or equal to operand shape, "
+            f"got limit_indices {limit_indices} for operand shape {x.shape}."
+        )
+    if any(s > limit for s, limit in zip(start_indices, limit_indices, strict=True)):
+        raise TypeError(
+            "slice limit_indices must be greater than or equal to start_indices, "
+            f"got start_indices {start_indices} and limit_indices {limit_indices}."
+        )
+    return x.update(shape=tuple([
+        -((start - limit) // step)
+        for start, limit, step in zip(start_indices, limit_indices, steps, strict=True)
+    ]))
+
+
+def _slice_transpose(ct: Any, aval: ShapedArray, *, start_indices: tuple[int, ...],
+                     limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> Any:
+    config = []
+    steps = strides or (1,) * aval.ndim
+    for n, start, step, kept in zip(aval.shape, start_indices, steps, get_aval(ct).shape,
+                                    strict=True):
+        end = start + (step * (kept - 1) + 1 if kept else 0)
+        config.append((start, n - end, step - 1))
+    return pad(ct, scalar_constant(0, get_aval(ct).dtype), config)
+
+
+def _slice_batch(operands: Any, dims: Any, *, start_indices: tuple[int, ...],
+                 limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> Any:
+    (x,), (d,) = operands, dims
+    return slice_p.bind(
+        x, start_indices=insert(start_indices, d, 0),
+        limit_indices=insert(limit_indices, d, get_aval(x).shape[d]),
+        strides=None if strides is None else insert(strides, d, 1),
+    ), d
+
+
+slice_p = define(linear_primitive("slice", _slice_shape, _slice_transpose), batch=_slice_batch)
+
+
+def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
+          strides: Sequence[int] | None = None) -> Any:
+    """The part of the operand from `start_indices` up to `limit_indices`.
+
+    Args:
+      operand: an array.
+      start_indices: for each axis the first position; not negative.
+      limit_indices: for each axis the position after the last one, at most its size.
+      strides: for each axis how far apart the positions are; 1 by default.
+
+    Raises:
+      TypeError: there is not one number for each axis, or one is out of range.
+
+    >>> import pyjx as jax
+    >>> jax.lax.slice(jax.numpy.arange(9), (1,), (8,), (3,)).tolist()
+    [1, 4, 7]
+    """
+    return slice_p.bind(
+        _operand("slice", operand), start_indices=canonical_shape(start_indices),
+        limit_indices=canonical_shape(limit_indices),
+        strides=None if strides is None else canonical_shape(strides),
+    )
+
+
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1,
+                 axis: int = 0) -> Any:
+    """The part of the operand from `start_index` up to `limit_index` along one axis.
+
+    Negative positions count from the end; None stands for the ends.
+
+    Raises:
+      ValueError: the axis is out of range.
+      TypeError: a position is out of range.
+
+    >>> import pyjx as jax
+    >>> jax.lax.slice_in_dim(jax.numpy.arange(5), -2, None).tolist()
+    [3, 4]
+    """
+    shape = get_aval(_operand("slice_in_dim", operand)).shape
+    axis = canonical_axis(axis, len(shape))
+    n = shape[axis]
+    start = 0 if start_index is None else operator.index(start_index)
+    limit = n if limit_index is None else operator.index(limit_index)
+    starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis] = start + n if start < 0 else start
+    limits[axis] = limit + n if limit < 0 else limit
+    steps[axis] = operator.index(stride)
+    return slice(operand, starts, limits, steps)
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """The slice of size 1 at a static position along one axis, without that axis if wanted.
+
+    Raises:
+      ValueError: the axis is out of range.
+      IndexError: the position is out of range.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.index_in_dim(jax.numpy.arange(5), -1, keepdims=False))
+    4
+    """
+    shape = get_aval(_operand("index_in_dim", operand)).shape
+    axis = canonical_axis(axis, len(shape))
+    index, n = operator.index(index), shape[axis]
+    if not -n <= index < n:
+        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {n}")
+    index %= n
+    out = slice_in_dim(operand, index, index + 1, 1, axis)
+    return out if keepdims else squeeze(out, (axis,))
+
+
+# -- dynamic_slice ---------------------------------------------------------------------------------
+
+
+def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) -> None:
+    if len(starts) != x.ndim:
+        raise ValueError("Length of slice indices must match number of operand dimensions "
+                         f"({len(starts)} vs {x.shape})")
+    if any(s.shape for s in starts):
+        raise TypeError(f"start_indices arguments to {name} must be scalars,  got indices "
+                        f"({', '.join(map(repr, starts))})")
+    if starts:
+        dtype = starts[0].dtype
+        if not dtypes.issubdtype(dtype, np.integer) or any(s.dtype != dtype for s in starts):
+            got = ", ".join([dtypes.name(s.dtype) for s in starts])
+            raise TypeError(
+                f"index arguments to {name} must be integers of the same type, got: {got}"
+            )
+
+
+def _dynamic_slice_shape(x: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[int, ...]
+                         ) -> ShapedArray:
+    _check_starts("dynamic_slice", x, starts)
+    if len(slice_sizes) != x.ndim:
+        raise TypeError(
+            "slice slice_sizes must have length equal to the number of dimensions of the operand, "
+            f"got slice_sizes {slice_sizes} for operand shape {x.shape}."
+        )
+    if any(n > size for n, size in zip(slice_sizes, x.shape, strict=True)):
+        raise TypeError(
+            "slice slice_sizes must be less than or equal to operand shape, "
+            f"got slice_sizes {slice_sizes} for operand shape {x.shape}."
+        )
+    if any(n < 0 for n in slice_sizes):
+        raise TypeError("slice slice_sizes must be greater than or equal to zero, "
+                        f"got slice_sizes of {slice_sizes}.")
+    return x.update(shape=slice_sizes)
+
+
+def _dynamic_slice_jvp(primals: Any, tangents: Any, *, slice_sizes: tuple[int, ...]) -> Any:
+    out = dynamic_slice_p.bind(*primals, slice_sizes=slice_sizes)
+    g = tangents[0]
+    if type(g) is Zero:
+        return out, Zero.of_primal(out)
+    return out, dynamic_slice_p.bind(g, *primals[1:], slice_sizes=slice_sizes)
+
+
+def _dynamic_slice_transpose(ct: Any, x: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> Any:
+    zeros = full_aval(x.aval.update(dtype=get_aval(ct).dtype), 0)
+    return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
+
+
+def _stacked_starts(starts: Sequence[Any], dims: Sequence[int | None], size: int) -> Any:
+    """Starts, some of them batched, as an array of shape (batch, number of starts)."""
+    columns = [expand_dims(at_front(s, d, size), (1,)) for s, d in zip(starts, dims, strict=True)]
+    return lax.concatenate(columns, 1)
+
+
+def _dynamic_slice_batch(operands: Any, dims: Any, *, slice_sizes: tuple[int, ...]) -> Any:
+    (x, *starts), (d, *start_dims) = operands, dims
+    if all(s is None for s in start_dims):
+        zero = scalar_constant(0, get_aval(starts[0]).dtype if starts else np.int32)
+        starts.insert(d, zero)
+        sizes = insert(slice_sizes, d, get_aval(x).shape[d])
+        return dynamic_slice_p.bind(x, *starts, slice_sizes=sizes), d
+    indices = _stacked_starts(starts, start_dims, batch_size(operands, dims))
+    axes = tuple(range(len(starts)))
+    return gather_p.batch(  # type: ignore[misc]
+        (x, indices), (d, 0), dimension_numbers=GatherDimensionNumbers(axes, (), axes),
+        slice_sizes=slice_sizes, unique_indices=True, indices_are_sorted=True,
+        mode=GatherScatterMode.CLIP, fill_value=None,
+    )
+
+
+dynamic_slice_p = register(Primitive(
+    "dynamic_slice", shape_rule=_dynamic_slice_shape, jvp=_dynamic_slice_jvp,
+    transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch, linear=True,
+))
+
+
+def _start_dtype(starts: Sequence[Any]) -> Any:
+    """The dtype of starts among which there are Python ints."""
+    for s in starts:
+        if type(s) is not int:
+            return get_aval(s).dtype
+    return dtypes.default_int_dtype()
+
+
+def _starts(shape: tuple[int, ...], start_indices: Any, allow_negative: Any) -> list[Any]:
+    """The starts as scalars of one dtype, those that count from the end made positive."""
+    if isinstance(start_indices, (tuple, list)):
+        starts = list(start_indices)
+    else:
+        aval = get_aval(start_indices)
+        if aval.ndim != 1:
+            raise ValueError(f"Slice indices must be a 1D sequence, got {aval.shape}")
+        starts = list(lax.unstack(start_indices))
+    if len(starts) != len(shape):
+        raise ValueError("Length of slice indices must match number of operand dimensions "
+                         f"({len(starts)} vs {shape})")
+    if isinstance(allow_negative, bool):
+        allow_negative = [allow_negative] * len(shape)
+    dtype = _start_dtype(starts)
+    if dtypes.issubdtype(dtype, np.integer) and any(n > dtypes.iinfo(dtype).max for n in shape):
+        # The sizes do not fit the narrow dtype, so neither would their sum with a start.
+        dtype = np.dtype(np.int32)
+        starts = [s if type(s) is int else lax.convert_element_type(s, dtype) for s in starts]
+    return [_start(s, n, dtype, wrap)
+            for s, n, wrap in zip(starts, shape, allow_negative, strict=True)]
+
+
+def _start(s: Any, n: int, dtype: Any, wrap: bool) -> Any:
+    if type(s) is int:
+        return scalar_constant(s + n if wrap and s < 0 else s, dtype)
+    if isinstance(s, np.integer):
+        return type(s)(s + n) if wrap and s < 0 else s
+    aval = get_aval(_operand("dynamic_slice", s))
+    if not wrap or not dtypes.issubdtype(aval.dtype, np.signedinteger):
+        return s
+    strong = lax.convert_element_type(s, aval.dtype) if aval.weak_type else s
+    negative = lax.lt(s, scalar_constant(0, aval.dtype))
+    return lax.select_n(negative, s, lax.add(strong, scalar_constant(n, aval.dtype)))
+
+
+def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], *,
+                  allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+    """The part of the operand of a static size at a computed position.
+
+    A slice that would reach beyond the operand is moved until it fits.
+
+    Args:
+      operand: an array.
+      start_indices: for each axis the first position: integers or integer scalars of one dtype,
+        or an array of them.
+      slice_sizes: the shape of the result.
+      allow_negative_indices: whether negative starts count from the end; one answer, or one for
+        each axis. Where it is known that none is negative, False saves three operations.
+
+    Raises:
+      ValueError: there is not one start for each axis.
+      TypeError: the starts are not integers of one dtype, or the slice is larger than the operand.
+
+    >>> import pyjx as jax
+    >>> jax.lax.dynamic_slice(jax.numpy.arange(5), (3,), (3,)).tolist()
+    [2, 3, 4]
+    """
+    operand = _operand("dynamic_slice", operand)
+    starts = _starts(get_aval(operand).shape, start_indices, allow_negative_indices)
+    return dynamic_slice_p.bind(operand, *starts, slice_sizes=canonical_shape(slice_sizes))
+
+
+def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
+                         allow_negative_indices: bool = True) -> Any:
+    """The part of the operand of size `slice_size` at a computed position along one axis.
+
+    Raises:
+      ValueError: the axis is out of range.
+      TypeError: the start is no integer scalar, or the slice is larger than the operand.
+
+    >>> import pyjx as jax
+    >>> jax.lax.dynamic_slice_in_dim(jax.numpy.arange(5), 1, 2).tolist()
+    [1, 2]
+    """
+    shape = get_aval(_operand("dynamic_slice_in_dim", operand)).shape
+    axis = canonical_axis(axis, len(shape))
+    starts: list[Any] = [0] * len(shape)
+    sizes = list(shape)
+    starts[axis], sizes[axis] = start_index, operator.index(slice_size)
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
+                         allow_negative_indices: bool = True) -> Any:
+    """The slice of size 1 at a computed position along one axis, without that axis if wanted.
+
+    Raises:
+      ValueError: the axis is out of range.
+      TypeError: the position is no integer scalar.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.dynamic_index_in_dim(jax.numpy.arange(5), 2, keepdims=False))
+    2
+    """
+    out = dynamic_slice_in_dim(operand, index, 1, axis,
+                               allow_negative_indices=allow_negative_indices)
+    return out if keepdims else squeeze(out, (axis,))
+
+
+# -- dynamic_update_slice --------------------------------------------------------------------------
+
+
+def _update_shape(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
+    if update.ndim != x.ndim:
+        raise TypeError(
+            "dynamic_update_slice update must have the same rank as operand, got update shape "
+            f"{update.shape} for operand shape {x.shape}."
+        )
+    _check_starts("dynamic_update_slice", x, starts)
+    if any(n > size for n, size in zip(update.shape, x.shape, strict=True)):
+        raise TypeError(
+            "dynamic_update_slice update shape must be smaller than operand shape, got update "
+            f"shape {update.shape} for operand shape {x.shape}."
+        )
+    check_same_dtypes("dynamic_update_slice", x, update)
+    return x.update(weak_type=x.weak_type and update.weak_type)
+
+
+def _update_jvp(primals: Any, tangents: Any) -> Any:
+    out = dynamic_update_slice_p.bind(*primals)
+    g, g_update = tangents[:2]
+    if type(g) is Zero and type(g_update) is Zero:
+        return out, Zero.of_primal(out)
+    return out, dynamic_update_slice_p.bind(instantiate(g), instantiate(g_update), *primals[2:])
+
+
+def _update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> Any:
+    ct_x = ct_update = None
+    if is_undefined_primal(x):
+        aval = update.aval if is_undefined_primal(update) else get_aval(update)
+        ct_x = dynamic_update_slice_p.bind(
+            ct, full_aval(aval.update(dtype=get_aval(ct).dtype), 0), *starts
+        )
+    if is_undefined_primal(update):
+        ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=update.aval.shape)
+    return [ct_x, ct_update, *[None] * len(starts)]
+
+
+def _update_batch(operands: Any, dims: Any) -> Any:
+    (x, update, *starts), (d, d_update, *start_dims) = operands, dims
+    size = batch_size(operands, dims)
+    if all(s is None for s in start_dims):
+        zero = scalar_constant(0, get_aval(starts[0]).dtype if starts else np.int32)
+        return dynamic_update_slice_p.bind(
+            at_front(x, d, size), at_front(update, d_update, size), zero, *starts
+        ), 0
+    indices = _stacked_starts(starts, start_dims, size)
+    axes = tuple(range(len(starts)))
+    return scatter_p.batch(  # type: ignore[misc]
+        (x, indices, update), (d, 0, d_update),
+        dimension_numbers=ScatterDimensionNumbers(axes, (), axes), indices_are_sorted=True,
+        unique_indices=True, mode=GatherScatterMode.CLIP, update_jaxpr=None, update_consts=(),
+    )
+
+
+dynamic_update_slice_p = register(Primitive(
+    "dynamic_update_slice", shape_rule=_update_shape, jvp=_update_jvp,
+    transpose=_update_transpose, batch=_update_batch, linear=True,
+))
+
+
+def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
+                         allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+    """The operand with the part at a computed position replaced by `update`.
+
+    An update that would reach beyond the operand is moved until it fits.
+
+    Args:
+      operand: an array.
+      update: an array of the same dtype and rank, along no axis larger than the operand.
+      start_indices: as for `dynamic_slice`.
+      allow_negative_indices: as for `dynamic_slice`.
+
+    Raises:
+      ValueError: there is not one start for each axis.
+      TypeError: the starts are not integers of one dtype, or the update does not fit the operand.
+
+    >>> import pyjx as jax
+    >>> jnp = jax.numpy
+    >>> jax.lax.dynamic_update_slice(jnp.zeros(4), jnp.ones(2), (1,)).tolist()
+    [0.0, 1.0, 1.0, 0.0]
+    """
+    operand = _operand("dynamic_update_slice", operand)
+    update = _operand("dynamic_update_slice", update, 1)
+    starts = _starts(get_aval(operand).shape, start_indices, allow_negative_indices)
+    return dynamic_update_slice_p.bind(operand, update, *starts)
+
+
+def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
+                                allow_negative_indices: bool = True) -> Any:
+    """The operand with the part at a computed position along one axis replaced by `update`.
+
+    Raises:
+      ValueError: the axis is out of range.
+      TypeError: the start is no integer scalar, or the update does not fit the operand.
+
+    >>> import pyjx as jax
+    >>> jnp = jax.numpy
+    >>> jax.lax.dynamic_update_slice_in_dim(jnp.zeros(4), jnp.ones(2), 2, 0).tolist()
+    [0.0, 0.0, 1.0, 1.0]
+    """
+    ndim = get_aval(_operand("dynamic_update_slice_in_dim", operand)).ndim
+    starts: list[Any] = [0] * ndim
+    starts[canonical_axis(axis, ndim)] = start_index
+    return dynamic_update_slice(operand, update, starts,
+                                allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
+                                allow_negative_indices: bool = True) -> Any:
+    """The operand with the slice at a computed position along one axis replaced by `update`.
+
+    Args:
+      operand: an array.
+      update: an array of the operand's shape without the axis, or with size 1 there.
+      index: an integer scalar.
+      axis: the axis.
+      allow_negative_indices: whether a negative position counts from the end.
+
+    Raises:
+      ValueError: the axis is out of range.
+      TypeError: the position is no integer scalar, or the update does not fit the operand.
+
+    >>> import pyjx as jax
+    >>> jnp = jax.numpy
+    >>> jax.lax.dynamic_update_index_in_dim(jnp.zeros(3), 1.0, 1, 0).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    ndim = get_aval(_operand("dynamic_update_index_in_dim", operand)).ndim
+    axis = canonical_axis(axis, ndim)
+    if get_aval(_operand("dynamic_update_index_in_dim", update, 1)).ndim != ndim:
+        update = expand_dims(update, (axis,))
+    return dynamic_update_slice_in_dim(operand, update, index, axis,
+                                       allow_negative_indices=allow_negative_indices)
+
+
+# -- index_take ------------------------------------------------------------------------------------
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+    """The slices of `src` at the given positions along `axes`, side by side along a new first axis.
+
+    Args:
+      src: an array.
+      idxs: for each of `axes` a vector of integers, taken modulo the axis' size.
+      axes: the axes that are indexed; they are not in the result.
+
+    Raises:
+      TypeError: the indices are not vectors of integers.
+
+    >>> import pyjx as jax
+    >>> jnp = jax.numpy
+    >>> jax.lax.index_take(jnp.arange(6).reshape(3, 2), (jnp.array([0, -1]),), (0,)).tolist()
+    [[0, 1], [4, 5]]
+    """
+    shape = get_aval(_operand("index_take", src)).shape
+    axes = tuple([canonical_axis(a, len(shape)) for a in axes])
+    indices = lax.concatenate([expand_dims(i, (1,)) for i in idxs], 1)
+    aval = get_aval(indices)
+    sizes = broadcast_in_dim(np.array([shape[a] for a in axes], aval.dtype), aval.shape, (1,))
+    rest = lax.rem(indices, sizes)
+    indices = lax.select(lax.lt(rest, zeros_like(rest)), lax.add(rest, sizes), rest)
+    slice_sizes = [1 if i in axes else n for i, n in enumerate(shape)]
+    dnums = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, len(shape) - len(axes) + 1)),
+        collapsed_slice_dims=tuple(sorted(axes)), start_index_map=axes,
+    )
+    return gather(src, indices, dnums, slice_sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)

@@ -1,0 +1,375 @@
+"""Activation functions, elementwise. Arguments of integer dtype become floats where the function
+has other than integer values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core.avals import get_aval
+from pyjx.numpy import ufuncs
+from pyjx.numpy.axes import canonical_axis, numpy_function
+from pyjx.numpy.floating import logaddexp
+from pyjx.numpy.promotion import literal, operands, promote_inexact
+from pyjx.transforms.custom_rules import custom_jvp
+
+__all__ = [
+    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
+    "identity", "leaky_relu", "log1mexp", "log_sigmoid", "mish", "relu", "relu6", "selu",
+    "sigmoid", "silu", "soft_sign", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus",
+    "swish", "tanh",
+]
+
+
+def like(x: Any, value: float) -> Any:
+    """The number `value` as a scalar of the dtype of `x`."""
+    return literal(value, get_aval(x).dtype)
+
+
+def _passed(g: Any, open_at: Any) -> Any:
+    """The tangent `g` where the mask is true, 0 elsewhere."""
+    return lax.select(open_at, g, lax.full_like(g, 0))
+
+
+@custom_jvp
+def _relu(x: Any) -> Any:
+    return lax.max(x, like(x, 0))
+
+
+_relu.defjvps(lambda g, out, x: _passed(g, lax.gt(x, like(x, 0))))
+_relu.__name__ = "relu"
+
+
+@numpy_function
+def relu(x: Any) -> Any:
+    """max(x, 0), elementwise. Its derivative at 0 is 0.
+
+    >>> import pyjx as jax
+    >>> jax.nn.relu(jax.numpy.array([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    return _relu(*operands("relu", x))
+
+
+@custom_jvp
+def _relu6(x: Any) -> Any:
+    return lax.min(lax.max(x, like(x, 0)), like(x, 6))
+
+
+_relu6.defjvps(lambda g, out, x: _passed(
+    g, lax.bitwise_and(lax.gt(x, like(x, 0)), lax.lt(x, like(x, 6)))))
+_relu6.__name__ = "relu6"
+
+
+@numpy_function
+def relu6(x: Any) -> Any:
+    """min(max(x, 0), 6), elementwise. Its derivative at 0 and at 6 is 0.
+
+    >>> import pyjx as jax
+    >>> jax.nn.relu6(jax.numpy.array([-1.0, 9.0])).tolist()
+    [0.0, 6.0]
+    """
+    return _relu6(*operands("relu6", x))
+
+
+@numpy_function
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)), elementwise.
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.sigmoid(0.0))
+    0.5
+    """
+    return lax.logistic(promote_inexact("sigmoid", x))
+
+
+@numpy_function
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)), elementwise.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.nn.softplus(0.0)), 4)
+    0.6931
+    """
+    x = promote_inexact("softplus", x)
+    return logaddexp(x, like(x, 0.0))
+
+
+@numpy_function
+def sparse_plus(x: Any) -> Any:
+    """0 below -1, x above 1, (x + 1)**2 / 4 between, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.nn.sparse_plus(jax.numpy.array([-2.0, 0.0, 2.0])).tolist()
+    [0.0, 0.25, 2.0]
+    """
+    x = promote_inexact("sparse_plus", x)
+    curve = lax.div(lax.integer_pow(lax.add(x, like(x, 1.0)), 2), like(x, 4.0))
+    return ufuncs.where(lax.le(x, like(x, -1.0)), like(x, 0.0),
+                        ufuncs.where(lax.ge(x, like(x, 1.0)), x, curve))
+
+
+@numpy_function
+def sparse_sigmoid(x: Any) -> Any:
+    """The derivative of `sparse_plus`: 0 below -1, 1 above 1, (x + 1) / 2 between, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.nn.sparse_sigmoid(jax.numpy.array([-2.0, 0.0, 2.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    x = promote_inexact("sparse_sigmoid", x)
+    clipped = ufuncs.clip(lax.add(x, like(x, 1.0)), 0.0, 2.0)
+    return lax.mul(like(x, 0.5), clipped)
+
+
+@numpy_function
+def soft_sign(x: Any) -> Any:
+    """x / (|x| + 1), elementwise.
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.soft_sign(1.0))
+    0.5
+    """
+    x = promote_inexact("soft_sign", x)
+    return lax.div(x, lax.add(lax.abs(x), like(x, 1.0)))
+
+
+@numpy_function
+def silu(x: Any) -> Any:
+    """x * sigmoid(x), elementwise; also called swish.
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.silu(0.0))
+    0.0
+    """
+    x = promote_inexact("silu", x)
+    return lax.mul(x, lax.logistic(x))
+
+
+swish = silu
+
+
+@numpy_function
+def mish(x: Any) -> Any:
+    """x * tanh(softplus(x)), elementwise (Misra 2019, arXiv:1908.08681).
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.mish(0.0))
+    0.0
+    """
+    x = promote_inexact("mish", x)
+    return lax.mul(x, lax.tanh(logaddexp(x, like(x, 0.0))))
+
+
+@numpy_function
+def log_sigmoid(x: Any) -> Any:
+    """log(sigmoid(x)) = -softplus(-x), elementwise.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.nn.log_sigmoid(0.0)), 4)
+    -0.6931
+    """
+    x = promote_inexact("log_sigmoid", x)
+    return lax.neg(logaddexp(lax.neg(x), like(x, 0.0)))
+
+
+@numpy_function
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """x where x > 0, alpha * (exp(x) - 1) elsewhere, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.nn.elu(jax.numpy.array([0.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    x = promote_inexact("elu", x)
+    positive = lax.gt(x, like(x, 0.0))
+    # The masked x keeps exp, and so its derivative, finite where it is not used.
+    safe = ufuncs.where(positive, like(x, 0.0), x)
+    return ufuncs.where(positive, x, ufuncs.multiply(alpha, lax.expm1(safe)))
+
+
+@numpy_function
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    """x where x >= 0, negative_slope * x elsewhere, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.nn.leaky_relu(jax.numpy.array([-1.0, 2.0]), 0.5).tolist()
+    [-0.5, 2.0]
+    """
+    (x,) = operands("leaky_relu", x)
+    return ufuncs.where(lax.ge(x, like(x, 0)), x, ufuncs.multiply(negative_slope, x))
+
+
+@numpy_function
+def hard_tanh(x: Any) -> Any:
+    """-1 below -1, 1 above 1, x between, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.nn.hard_tanh(jax.numpy.array([-3.0, 0.5])).tolist()
+    [-1.0, 0.5]
+    """
+    (x,) = operands("hard_tanh", x)
+    low = ufuncs.where(lax.lt(x, like(x, -1)), like(x, -1), x)
+    return ufuncs.where(lax.gt(x, like(x, 1)), like(x, 1), low)
+
+
+@numpy_function
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), elementwise (arXiv:1704.07483).
+
+    >>> import pyjx as jax
+    >>> jax.nn.celu(jax.numpy.array([0.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    x = promote_inexact("celu", x)
+    below = ufuncs.expm1(ufuncs.divide(lax.min(x, like(x, 0.0)), alpha))
+    return ufuncs.add(lax.max(x, like(x, 0.0)), ufuncs.multiply(alpha, below))
+
+
+@numpy_function
+def selu(x: Any) -> Any:
+    """Scaled `elu`, which keeps mean 0 and variance 1 (Klambauer et al. 2017, arXiv:1706.02515).
+
+    >>> import pyjx as jax
+    >>> round(float(jax.nn.selu(1.0)), 4)
+    1.0507
+    """
+    x = promote_inexact("selu", x)
+    alpha, scale = 1.6732632423543772, 1.0507009873554805
+    return lax.mul(like(x, scale), elu.__wrapped__(x, alpha))
+
+
+def _gelu_tanh(x: Any) -> Any:
+    cubic = lax.add(x, lax.mul(like(x, 0.044715), lax.integer_pow(x, 3)))
+    inner = lax.tanh(lax.mul(like(x, float(np.sqrt(np.float32(2 / np.pi)))), cubic))
+    return lax.mul(x, lax.mul(like(x, 0.5), lax.add(like(x, 1.0), inner)))
+
+
+def _gelu_exact(x: Any) -> Any:
+    half = lax.mul(like(x, 0.5), x)
+    return lax.mul(half, lax.erfc(lax.mul(lax.neg(x), like(x, math.sqrt(0.5)))))
+
+
+@numpy_function(static_argnames=("approximate",))
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """x * P(N <= x) for N of the standard normal distribution, elementwise.
+
+    Args:
+      x: array.
+      approximate: use x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) and not erf
+        (Hendrycks and Gimpel 2016, arXiv:1606.08415).
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.gelu(0.0))
+    0.0
+    """
+    x = promote_inexact("gelu", x)
+    return _gelu_tanh(x) if approximate else _gelu_exact(x)
+
+
+@numpy_function(static_argnames=("axis",))
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half of `x` along an axis times the sigmoid of the second half (arXiv:1612.08083).
+
+    Raises:
+      ValueError: the axis has an odd size.
+
+    >>> import pyjx as jax
+    >>> jax.nn.glu(jax.numpy.array([2.0, 0.0])).tolist()
+    [1.0]
+    """
+    x = promote_inexact("glu", x)
+    aval = get_aval(x)
+    axis = canonical_axis(axis, aval.ndim)
+    size = aval.shape[axis]
+    if size % 2:
+        raise ValueError(f"glu: axis {axis} must be of even size, got shape {aval.shape}")
+    first, second = lax.split(x, [size // 2, size // 2], axis)
+    return lax.mul(first, lax.logistic(second))
+
+
+@numpy_function
+def squareplus(x: Any, b: Any = 4) -> Any:
+    """(x + sqrt(x**2 + b)) / 2, elementwise (Barron 2021, arXiv:2112.11687).
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.squareplus(0.0))
+    1.0
+    """
+    x = promote_inexact("squareplus", x)
+    root = ufuncs.sqrt(ufuncs.add(lax.square(x), b))
+    return ufuncs.divide(ufuncs.add(x, root), 2)
+
+
+@numpy_function
+def hard_sigmoid(x: Any) -> Any:
+    """relu6(x + 3) / 6, elementwise.
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.hard_sigmoid(0.0))
+    0.5
+    """
+    x = promote_inexact("hard_sigmoid", x)
+    return lax.div(_relu6(lax.add(x, like(x, 3.0))), like(x, 6.0))
+
+
+@numpy_function
+def hard_silu(x: Any) -> Any:
+    """x * hard_sigmoid(x), elementwise; also called hard swish.
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.hard_silu(3.0))
+    3.0
+    """
+    x = promote_inexact("hard_silu", x)
+    return lax.mul(x, hard_sigmoid.__wrapped__(x))
+
+
+hard_swish = hard_silu
+
+
+@custom_jvp
+def _log1mexp(x: Any) -> Any:
+    small = lax.log(lax.neg(lax.expm1(lax.neg(x))))
+    large = lax.log1p(lax.neg(lax.exp(lax.neg(x))))
+    return ufuncs.where(lax.lt(x, like(x, math.log(2.0))), small, large)
+
+
+_log1mexp.defjvps(lambda g, out, x: lax.div(g, lax.expm1(x)))
+_log1mexp.__name__ = "log1mexp"
+
+
+@numpy_function
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(-x)) for x > 0, elementwise, precise for small and large x (Maechler 2012).
+
+    >>> import pyjx as jax
+    >>> round(float(jax.nn.log1mexp(1.0)), 4)
+    -0.4587
+    """
+    return _log1mexp(promote_inexact("log1mexp", x))
+
+
+@numpy_function
+def tanh(x: Any, /) -> Any:
+    """The hyperbolic tangent, elementwise.
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.tanh(0.0))
+    0.0
+    """
+    return lax.tanh(promote_inexact("tanh", x))
+
+
+@numpy_function
+def identity(x: Any) -> Any:
+    """`x` as it is, as an array.
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.identity(3.0))
+    3.0
+    """
+    return operands("identity", x)[0]

@@ -1,0 +1,247 @@
+"""Functions that scale along axes: softmax and its relatives, standardize; and one_hot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import Tracer
+from pyjx.lax.common import broadcast_shapes
+from pyjx.numpy import reductions, ufuncs
+from pyjx.numpy.axes import canonical_axes, canonical_axis, numpy_function
+from pyjx.numpy.promotion import (
+    convert,
+    literal,
+    operands,
+    promote_args_inexact,
+    promote_inexact,
+    stretch,
+)
+from pyjx.numpy.reductions import check_where, count_of, is_wide, masked
+from pyjx.transforms.structural import broadcast_in_dim_p, reduce_sum_p
+
+__all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]
+
+Axis = int | Sequence[int] | None
+
+_sum = reductions.sum.__wrapped__
+_max = reductions.max.__wrapped__
+
+
+def along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """The result of a reduction over `axes`, stretched back to `shape`."""
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    return broadcast_in_dim_p.bind(reduced, shape=shape, broadcast_dimensions=kept, sharding=None)
+
+
+def _shifted(x: Any, axes: tuple[int, ...], where: Any) -> Any:
+    """x less its largest element over `axes`, so that exponentials do not overflow."""
+    shape = get_aval(x).shape
+    if where is not None:
+        x = masked(where, x, -math.inf)
+    top = lax.reduce_max_p.bind(x, axes=axes, out_sharding=None)
+    return lax.sub(x, lax.stop_gradient(along(top, shape, axes)))
+
+
+def _total(x: Any, axes: tuple[int, ...]) -> Any:
+    return (reduce_sum_p.bind(x, axes=axes, out_sharding=None) if is_wide(x)
+            else _sum(x, axes))
+
+
+@numpy_function(static_argnames=("axis",))
+def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """exp(x) divided by its sum over the given axes.
+
+    Args:
+      x: array.
+      axis: int, sequence of ints, or None for all axes.
+      where: boolean mask, broadcast against `x`, of the elements to include; others give 0.
+
+    >>> import pyjx as jax
+    >>> jax.nn.softmax(jax.numpy.array([1.0, 1.0])).tolist()
+    [0.5, 0.5]
+    """
+    x = promote_inexact("softmax", x)
+    where = check_where("softmax", where)
+    shape = get_aval(x).shape
+    axes = canonical_axes(axis, len(shape))
+    weights = lax.exp(_shifted(x, axes, where))
+    summed = weights if where is None else masked(where, weights, 0)
+    out = lax.div(weights, along(_total(summed, axes), shape, axes))
+    return out if where is None else masked(where, out, 0)
+
+
+@numpy_function(static_argnames=("axis",))
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """The logarithm of `softmax`; -inf where the mask is false. Arguments as for `softmax`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.exp(jax.nn.log_softmax(jax.numpy.array([1.0, 1.0]))).tolist()
+    [0.5, 0.5]
+    """
+    x = promote_inexact("log_softmax", x)
+    where = check_where("log_softmax", where)
+    shape = get_aval(x).shape
+    axes = canonical_axes(axis, len(shape))
+    shifted = _shifted(x, axes, where)
+    weights = lax.exp(shifted)
+    if where is not None:
+        weights = masked(where, weights, 0)
+    out = lax.sub(shifted, along(lax.log(_total(weights, axes)), shape, axes))
+    return out if where is None else masked(where, out, -math.inf)
+
+
+def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_sign: bool,
+                where: Any) -> Any:
+    """log(sum(b * exp(a))), and with `return_sign` the sign of the sum, whose size it then is."""
+    if b is None:
+        x, weights = promote_inexact(name, a), None
+    else:
+        x, weights = promote_args_inexact(name, a, b)
+        shape = broadcast_shapes(get_aval(x).shape, get_aval(weights).shape)
+        x, weights = stretch(x, shape), stretch(weights, shape)
+        x = masked(lax.ne(weights, literal(0.0, get_aval(weights).dtype)), x, -math.inf)
+    where = check_where(name, where)
+    if where is not None:
+        x = masked(where, x, -math.inf)
+    shape, dtype = get_aval(x).shape, get_aval(x).dtype
+    axes = canonical_axes(axis, len(shape))
+    is_complex = dtype in dtypes.complex_dtypes
+    top = lax.reduce_max_p.bind(lax.real(x) if is_complex else x, axes=axes, out_sharding=None)
+    top = lax.stop_gradient(masked(lax.is_finite(top), top, 0.0))
+    shift = convert(top, dtype)
+    exps = lax.exp(lax.sub(x, along(shift, shape, axes)))
+    total = _total(exps if weights is None else lax.mul(exps, weights), axes)
+    sign = None
+    if return_sign:
+        sign = lax.sign(total)
+        total = lax.abs(total)
+        shift = top
+    elif not is_complex:
+        # The sum is negative only if b is; its logarithm is then nan.
+        sign = lax.sign(total) if b is not None else None
+        total = lax.abs(total) if b is not None else total
+    out = lax.add(lax.log(total), shift)
+    if sign is not None and not return_sign:
+        negative = lax.lt(sign, literal(0.0, get_aval(sign).dtype))
+        out = ufuncs.where(negative, literal(math.nan, get_aval(out).dtype), out)
+    if keepdims:
+        out = reductions.restore_axes(out, axes, len(shape))
+        sign = reductions.restore_axes(sign, axes, len(shape)) if return_sign else None
+    return (out, sign) if return_sign else out
+
+
+@numpy_function(static_argnames=("axis", "keepdims", "return_sign"))
+def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False,
+              return_sign: bool = False, where: Any = None) -> Any:
+    """log(sum(b * exp(a))) over the given axes, without overflow.
+
+    Args:
+      a: array.
+      axis: int or sequence of ints; all axes by default.
+      b: factors, broadcast against `a`.
+      keepdims: whether the axes stay, with size 1.
+      return_sign: whether to return (log(abs(sum)), sign(sum)); else a negative sum gives nan.
+      where: boolean mask, broadcast against `a`, of the elements to include.
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.logsumexp(jax.numpy.array([1000.0, -1000.0])))
+    1000.0
+    """
+    return log_sum_exp("logsumexp", a, axis, b, keepdims, return_sign, where)
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:
+    """log(mean(exp(x))) over the given axes, without overflow; arguments as for `logsumexp`.
+
+    >>> import pyjx as jax
+    >>> float(jax.nn.logmeanexp(jax.numpy.array([1000.0, 1000.0])))
+    1000.0
+    """
+    x = promote_inexact("logmeanexp", x)
+    aval = get_aval(x)
+    total = log_sum_exp("logmeanexp", x, axis, None, keepdims, False, where)
+    axes = canonical_axes(axis, aval.ndim)
+    if where is None:
+        count: Any = literal(float(count_of(aval, axes)), aval.dtype)
+    else:
+        count = _sum(stretch(where, aval.shape), axes, dtype=aval.dtype, keepdims=keepdims)
+    return lax.sub(total, stretch(lax.log(count), get_aval(total).shape))
+
+
+# -- one_hot and standardize -----------------------------------------------------------------------
+
+
+@numpy_function(static_argnames=("num_classes", "dtype", "axis", "out_sharding"))
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
+            out_sharding: Any = None) -> Any:
+    """Arrays of zeros with a one at the index that each element of `x` gives.
+
+    Indices outside [0, num_classes) give zeros only.
+
+    Args:
+      x: array of integers.
+      num_classes: size of the new axis.
+      dtype: of the result; the default float dtype by default.
+      axis: where the new axis stands in the result.
+
+    >>> import pyjx as jax
+    >>> jax.nn.one_hot(jax.numpy.array([0, 2]), 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    (x,) = operands("one_hot", x)
+    aval = get_aval(x)
+    dtype = (dtypes.default_float_dtype() if dtype is None
+             else dtypes.check_and_canonicalize_user_dtype(dtype, "one_hot"))
+    if isinstance(num_classes, Tracer):
+        from pyjx.core.trace import concrete_or_error
+
+        concrete_or_error(int, num_classes, "The error arose in jax.nn.one_hot argument "
+                          "`num_classes`.")
+    axis = canonical_axis(axis, aval.ndim + 1)
+    shape = (*aval.shape[:axis], int(num_classes), *aval.shape[axis:])
+    kept = tuple([i for i in range(len(shape)) if i != axis])
+    wide = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept, sharding=None)
+    return convert(lax.eq(wide, lax.broadcasted_iota(aval.dtype, shape, axis)), dtype)
+
+
+@numpy_function(static_argnames=("axis", "algorithm"))
+def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
+                epsilon: Any = 1e-5, where: Any = None, *, algorithm: str = "fast") -> Any:
+    """(x - mean) / sqrt(variance + epsilon) over the given axes.
+
+    Args:
+      x: array.
+      axis: int, sequence of ints, or None for all axes.
+      mean, variance: with size 1 along the axes; computed from `x` by default.
+      epsilon: added to the variance.
+      where: boolean mask of the elements that mean and variance are computed from.
+      algorithm: "fast" takes the variance as mean(x**2) - mean(x)**2; "two-pass" (slower, more
+        precise) as mean((x - mean(x))**2).
+
+    >>> import pyjx as jax
+    >>> jax.nn.standardize(jax.numpy.array([-1.0, 1.0]), epsilon=0.0).tolist()
+    [-1.0, 1.0]
+    """
+    x = promote_inexact("standardize", x)
+    where = check_where("standardize", where)
+    if algorithm not in ("fast", "two-pass"):
+        raise ValueError("standardize: algorithm must be 'fast' or 'two-pass', got "
+                         f"{algorithm!r}")
+    if mean is None:
+        mean = reductions.mean_of(x, axis, None, True, where)
+    if variance is None:
+        if algorithm == "fast":
+            square = reductions.mean_of(lax.square(x), axis, None, True, where)
+            variance = ufuncs.subtract(square, ufuncs.square(mean))
+            variance = lax.max(variance, literal(0.0, get_aval(variance).dtype))
+        else:
+            gap = ufuncs.subtract(x, mean)
+            variance = reductions.mean_of(lax.square(gap), axis, None, True, where)
+    scale = lax.rsqrt(ufuncs.add(variance, epsilon))
+    return ufuncs.multiply(ufuncs.subtract(x, mean), scale)

@@ -1,0 +1,282 @@
+"""Making arrays against NumPy: values, dtypes, x64, errors, use under jit."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import numpy as jnp
+
+
+def check(got, expected, dtype=None):
+    np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
+    assert np.shape(got) == np.shape(expected)
+    if dtype is not None:
+        assert got.dtype == dtype
+
+
+@pytest.mark.parametrize(("value", "dtype"), [
+    (1, "int32"), (2.5, "float32"), (True, "bool"), (1j, "complex64"), ([1, 2], "int32"),
+    ([1, 2.5], "float32"), ([[True], [False]], "bool"), (((1, 2), [3, 4]), "int32"),
+    (np.float64(3), "float32"), (np.int8(3), "int8"), (np.arange(3), "int32"),
+    (np.arange(3, dtype=np.uint8), "uint8"), (range(4), "int32"), ([], "float32"),
+    ([np.float16(1), 2.0], "float16"), ([np.int8(1), 2], "int8"), (memoryview(b"ab"), "uint8"),
+    (np.ones((0, 3)), "float32"), ([1j, 2], "complex64"),
+])
+def test_array_of_values(value, dtype):
+    for make in (jnp.array, jnp.asarray):
+        check(make(value), np.asarray(value), dtype)
+    traced = jax.jit(lambda: jnp.array(value) if not isinstance(value, memoryview) else 0)()
+    if not isinstance(value, memoryview):
+        check(traced, np.asarray(value), dtype)
+
+
+def test_weak_types_of_new_arrays():
+    assert jnp.array(1).weak_type and jnp.asarray(2.0).weak_type
+    assert not jnp.array([1]).weak_type
+    assert not jnp.array(True).weak_type
+    assert not jnp.array(1, "int32").weak_type
+    assert jnp.full((2,), 1.0).weak_type
+    assert not jnp.asarray(jnp.asarray(1.0), "float32").weak_type
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "uint32", "bool", "complex64",
+                                   float, int, jnp.float32, ml_dtypes.float8_e4m3fn])
+def test_array_with_dtype(dtype):
+    got = jnp.array([0, 1, 2], dtype)
+    assert got.dtype == jnp.zeros(1, dtype).dtype
+    assert np.asarray(got).astype(np.complex64).real.tolist()[:2] == [0, 1]
+
+
+def test_array_of_arrays():
+    x, y = jnp.arange(2), jnp.array([2.5, 3.5])
+    check(jnp.array([x, y]), [[0, 1], [2.5, 3.5]], "float32")
+    check(jax.jit(lambda x, y: jnp.array([x, y]))(x, y), [[0, 1], [2.5, 3.5]], "float32")
+    check(jax.jit(lambda a: jnp.array([[a, 1], [2, a]]))(5), [[5, 1], [2, 5]], "int32")
+    check(jax.grad(lambda a: jnp.array([a, 2 * a]).sum())(1.0), 3.0)
+
+
+def test_array_copies_and_asarray_does_not():
+    host = np.zeros(3, np.float32)
+    x = jnp.array(host)
+    y = jnp.asarray(x)
+    host[0] = 1
+    assert y is x and x.tolist() == [0.0, 0.0, 0.0]
+    assert jnp.array(x) is not x
+
+
+def test_ndmin_and_order():
+    assert jnp.array(1, ndmin=2).shape == (1, 1)
+    assert jnp.array([1, 2], ndmin=3).shape == (1, 1, 2)
+    with pytest.raises(ValueError, match="order must be one of"):
+        jnp.array([1], order="X")
+
+
+@pytest.mark.parametrize("value", [object(), "abc", ["a"], np.array([object()])])
+def test_values_that_are_no_numbers(value):
+    with pytest.raises(TypeError, match="is not a valid JAX array type"):
+        jnp.array(value)
+
+
+def test_none_and_ragged_sequences():
+    for value in (None, [1, None]):
+        with pytest.raises(ValueError, match="None is not a valid value for jnp.array"):
+            jnp.array(value)
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        jnp.array([1, [2]])
+    with pytest.raises(OverflowError):
+        jnp.array([2 ** 40])
+    with pytest.raises(OverflowError, match="too large to convert to int32"):
+        jnp.array(2 ** 40)
+
+
+def test_sixty_four_bits():
+    with pytest.warns(UserWarning, match="Explicitly requested dtype float64 requested in zeros"):
+        assert jnp.zeros(2, "float64").dtype == "float32"
+    with jax.enable_x64(True):
+        assert jnp.zeros(2).dtype == "float64"
+        assert jnp.array([1]).dtype == "int64"
+        assert jnp.arange(3).dtype == "int64"
+        assert jnp.array(2 ** 40).item() == 2 ** 40
+        assert jnp.linspace(0, 1, 3).dtype == "float64"
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
+def test_filled(name):
+    value = 1 if name == "ones" else 0
+    for shape in ((), 3, (2, 0), [2, 3], (np.int64(2), 1)):
+        check(getattr(jnp, name)(shape), np.full(shape, value), "float32")
+        traced = jax.jit(lambda shape=shape: getattr(jnp, name)(shape, int))()
+        check(traced, np.full(shape, value), "int32")
+    with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values"):
+        getattr(jnp, name)([2, 3.5])
+    with pytest.raises(TypeError, match="nonnegative"):
+        getattr(jnp, name)(-1)
+
+
+def test_full():
+    check(jnp.full((2, 3), 7), np.full((2, 3), 7), "int32")
+    check(jnp.full(3, np.arange(3, dtype=np.int8)), [0, 1, 2], "int8")
+    check(jax.jit(lambda v: jnp.full((2,), v))(1.5), [1.5, 1.5], "float32")
+    check(jnp.full((2,), 1.5, "int16"), [1, 1], "int16")
+
+
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "empty_like", "full_like"])
+def test_like(name):
+    args = (3,) if name == "full_like" else ()
+    x = np.arange(6, dtype=np.int16).reshape(2, 3)
+    fun = getattr(jnp, name)
+    value = {"ones_like": 1, "full_like": 3}.get(name, 0)
+    check(fun(x, *args), np.full((2, 3), value), "int16")
+    check(fun(x, *args, dtype="float32", shape=(4,)), np.full(4, value), "float32")
+    check(jax.jit(lambda x: fun(x, *args))(x), np.full((2, 3), value), "int16")
+    check(fun(jax.ShapeDtypeStruct((2,), np.dtype("float32")), *args), np.full(2, value), "float32")
+
+
+@pytest.mark.parametrize("args", [(5,), (2, 8), (2, 8, 3), (8, 2, -2), (0.5, 3), (0, 1, 0.3), (0,),
+                                  (5, 2)])
+def test_arange(args):
+    expected = np.arange(*args)
+    kind = "int32" if expected.dtype.kind == "i" else "float32"
+    check(jnp.arange(*args), expected, kind)
+    check(jax.jit(lambda: jnp.arange(*args))(), expected, kind)
+    check(jnp.arange(*args, dtype="float16"), expected.astype(np.float16), "float16")
+
+
+def test_arange_errors():
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="jnp.arange argument"):
+        jax.jit(jnp.arange)(3)
+    with pytest.raises(ValueError, match="complex start/stop/step"):
+        jnp.arange(1j)
+    with pytest.raises(ZeroDivisionError):
+        jnp.arange(0, 3, 0)
+
+
+@pytest.mark.parametrize(("args", "kwargs"), [
+    ((0, 1), {}), ((0, 10, 5), {}), ((1, 2, 1), {}), ((1, 2, 0), {}),
+    ((0, 1, 4), {"endpoint": False}), ((0, 9, 4), {"dtype": "int32"}),
+    (([0, 1], [2, 3], 3), {}), (([0, 1], [2, 3], 3), {"axis": 1}), ((0, 1 + 1j, 3), {}),
+])
+def test_linspace(args, kwargs):
+    np.testing.assert_allclose(
+        jnp.linspace(*[jnp.array(a) if isinstance(a, list) else a for a in args], **kwargs),
+        np.linspace(*args, **kwargs), rtol=1e-6, atol=1e-6)
+
+
+def test_spaced_logarithmically():
+    np.testing.assert_allclose(jnp.logspace(0, 2, 5), np.logspace(0, 2, 5), rtol=1e-5)
+    np.testing.assert_allclose(jnp.geomspace(1, 1000, 4), np.geomspace(1, 1000, 4), rtol=1e-5)
+    np.testing.assert_allclose(jnp.geomspace(-1, -8, 4), np.geomspace(-1, -8, 4), rtol=1e-5)
+    values, step = jnp.linspace(0, 1, 5, retstep=True)
+    assert float(step) == 0.25
+    assert values.shape == (5,)
+
+
+def test_matrices():
+    for args in ((3,), (2, 4), (3, 3, 1), (3, 2, -1), (0,)):
+        check(jnp.eye(*args), np.eye(*args), "float32")
+        check(jnp.tri(*args), np.tri(*args), "float32")
+        check(jax.jit(lambda args=args: jnp.eye(*args))(), np.eye(*args), "float32")
+    check(jnp.identity(2, int), np.identity(2), "int32")
+    x = np.arange(24).reshape(2, 3, 4)
+    for k in (-1, 0, 2):
+        check(jnp.tril(x, k), np.tril(x, k))
+        check(jnp.triu(x, k), np.triu(x, k))
+        check(jax.jit(lambda x, k=k: jnp.tril(x, k))(x), np.tril(x, k))
+        check(jnp.diagonal(x, k, 1, 2), np.diagonal(x, k, 1, 2))
+        check(jnp.diag(x[0], k), np.diag(x[0], k))
+        check(jnp.diag(x[0, 0], k), np.diag(x[0, 0], k))
+        check(jnp.diagflat(x[0, :2, :2], k), np.diagflat(x[0, :2, :2], k))
+    with pytest.raises(ValueError, match="must be at least 2D"):
+        jnp.tril(np.ones(3))
+
+
+def test_index_makers():
+    for name in ("tril_indices", "triu_indices"):
+        for got, expected in zip(getattr(jnp, name)(4, 1, 3), getattr(np, name)(4, 1, 3),
+                                 strict=True):
+            check(got, expected, "int32")
+    x = np.arange(12).reshape(3, 4)
+    check(x[np.asarray(jnp.tril_indices_from(x))[0]], x[np.tril_indices_from(x)[0]])
+    check(jnp.diag_indices(3)[1], np.diag_indices(3)[1])
+    check(jnp.indices((2, 3)), np.indices((2, 3)), "int32")
+    for got, expected in zip(jnp.indices((2, 3), sparse=True), np.indices((2, 3), sparse=True),
+                             strict=True):
+        check(got, expected)
+    for got, expected in zip(jnp.ix_([0, 2], [1]), np.ix_([0, 2], [1]), strict=True):
+        check(got, expected)
+
+
+@pytest.mark.parametrize("indexing", ["xy", "ij"])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_meshgrid(indexing, sparse):
+    vectors = np.arange(2), np.arange(3), np.arange(4)
+    for got, expected in zip(jnp.meshgrid(*vectors, indexing=indexing, sparse=sparse),
+                             np.meshgrid(*vectors, indexing=indexing, sparse=sparse), strict=True):
+        check(got, expected)
+
+
+def test_index_tricks():
+    check(jnp.mgrid[0:3, 1:6:2], np.mgrid[0:3, 1:6:2])
+    check(jnp.mgrid[0:1:3j], np.mgrid[0:1:3j])
+    for got, expected in zip(jnp.ogrid[:2, :3], np.ogrid[:2, :3], strict=True):
+        check(got, expected)
+    check(jnp.r_[jnp.array([1, 2]), 0, 0:3], np.r_[np.array([1, 2]), 0, 0:3])
+    check(jnp.r_["0,2", jnp.array([1, 2]), jnp.array([3, 4])],
+          np.r_["0,2", np.array([1, 2]), np.array([3, 4])])
+    check(jnp.c_[jnp.array([1, 2]), jnp.array([3, 4])], np.c_[np.array([1, 2]), np.array([3, 4])])
+    assert jnp.s_[1:3, ...] == (slice(1, 3), ...)
+
+
+def test_from_functions_and_buffers():
+    check(jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int),
+          np.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int), "int32")
+    check(jnp.frombuffer(b"\x01\x02", np.uint8), [1, 2], "uint8")
+
+
+def test_scalar_types():
+    assert jnp.float32 == np.float32 == jnp.dtype("float32")
+    assert np.dtype(jnp.bfloat16) == ml_dtypes.bfloat16
+    assert hash(jnp.int8) == hash(np.int8)
+    assert jnp.int32(3).dtype == "int32" and jnp.int32(3).shape == ()
+    assert not jnp.float32(3).weak_type
+    assert isinstance(np.float32(1), jnp.float32)
+    assert jnp.issubdtype(jnp.bfloat16, jnp.floating)
+    assert not jnp.issubdtype(jnp.int8, jnp.floating)
+    assert jnp.bool is jnp.bool_ and jnp.double is jnp.float64
+    assert jnp.zeros(2, jnp.uint8).dtype == jnp.uint8
+    assert jnp.finfo(jnp.bfloat16).bits == 16
+    assert jnp.iinfo(jnp.int8).max == 127
+
+
+def test_questions_about_types():
+    assert jnp.promote_types("int32", "float16") == "float16"
+    assert jnp.result_type(jnp.int8(1), 2.0) == "float32"
+    assert jnp.can_cast("int8", "int16") and not jnp.can_cast("int16", "int8")
+    assert jnp.isdtype(jnp.float32, "real floating")
+    assert jnp.isdtype(np.dtype("int8"), ("bool", "integral"))
+    with pytest.raises(ValueError, match="Unrecognized kind"):
+        jnp.isdtype(np.dtype("int8"), "nonsense")
+    assert jnp.isscalar(1.0) and jnp.isscalar(jnp.array(1)) and not jnp.isscalar(jnp.ones(1))
+    x = jnp.ones((2, 3))
+    assert (jnp.shape(x), jnp.ndim(x), jnp.size(x), jnp.size(x, 1)) == ((2, 3), 2, 6, 3)
+    assert isinstance(x, jnp.ndarray)
+
+
+def test_astype():
+    x = jnp.array([1.5, -2.7, 0.0])
+    check(x.astype(int), [1, -2, 0], "int32")
+    check(x.astype(bool), [True, True, False], "bool")
+    check(jnp.astype(x, jnp.complex64), np.asarray(x), "complex64")
+    with pytest.warns(DeprecationWarning, match="complex to real"):
+        check((x * 1j).astype("float32"), [0, 0, 0], "float32")
+    assert jax.jit(lambda x: x.astype("int8"))(x).dtype == "int8"
+
+
+def test_device_argument():
+    device = jax.devices()[0]
+    for x in (jnp.zeros(2, device=device), jnp.array(1, device=device),
+              jnp.arange(3, device=device), jnp.full(2, 1, device=device)):
+        assert x.committed and x.devices() == {device}

@@ -1,0 +1,215 @@
+"""What must hold of every operation, checked on the samples of `tests/ops`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from lowering.builder import RULES
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.primitive import all_primitives
+from tests.op_table import Sample, all_samples
+
+SAMPLES = all_samples()
+every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=[s.id or s.primitive for s in SAMPLES])
+
+
+def leaves(out: Any) -> list[np.ndarray]:
+    return [np.asarray(x) for x in jax.tree_util.tree_leaves(out)]
+
+
+def tolerance(dtype: Any) -> float:
+    if not dtypes.issubdtype(dtype, np.inexact):
+        return 0.0
+    return 50 * float(dtypes.finfo(dtype).eps)
+
+
+def assert_close(got: Any, want: Any, rtol: float | None = None, atol: float | None = None,
+                 same_dtype: bool = True) -> None:
+    got, want = leaves(got), leaves(want)
+    assert len(got) == len(want)
+    for g, w in zip(got, want, strict=True):
+        assert g.shape == w.shape
+        if same_dtype:
+            assert g.dtype == w.dtype
+        tol = tolerance(g.dtype)
+        if dtypes.issubdtype(g.dtype, np.inexact):
+            wide = np.complex128 if g.dtype.kind == "c" else np.float64
+            np.testing.assert_allclose(g.astype(wide), w.astype(wide),
+                                       rtol=tol if rtol is None else rtol,
+                                       atol=tol if atol is None else atol)
+        else:
+            np.testing.assert_array_equal(g, w)
+
+
+@every_sample
+def test_value(sample: Sample) -> None:
+    """Eagerly and under jit, the value is that of the reference."""
+    eager = sample.fun(*sample.args)
+    compiled = jax.jit(sample.fun)(*sample.args)
+    assert_close(compiled, eager, sample.rtol, sample.atol)
+    if sample.reference is not None:
+        with np.errstate(all="ignore"):
+            want = sample.reference(*sample.args)
+        assert_close(eager, want, sample.rtol, sample.atol)
+
+
+@every_sample
+def test_text(sample: Sample) -> None:
+    """The primitive is in the jaxpr, which is well typed; the same program gives the same text."""
+    closed = jax.make_jaxpr(sample.fun)(*sample.args)
+    assert sample.primitive in _names(closed.jaxpr)
+    first = jax.jit(lambda *xs: sample.fun(*xs)).lower(*sample.args).as_text()
+    again = jax.jit(lambda *xs: sample.fun(*xs)).lower(*sample.args).as_text()
+    assert first == again
+
+
+def _names(jaxpr: Any) -> set[str]:
+    from pyjx.core.jaxpr import subjaxprs
+
+    return {e.primitive.name for e in jaxpr.eqns}.union(
+        *[_names(inner) for e in jaxpr.eqns for inner in subjaxprs(e)])
+
+
+@every_sample
+def test_vmap(sample: Sample) -> None:
+    """Batched along any axis, of all arguments or of one, it is a loop over the examples."""
+    args = [np.asarray(x) for x in sample.args]
+    batch = [np.stack([x, np.flip(x)]) for x in args]
+    mapped = [list(range(len(args)))]
+    if len(args) > 1:
+        mapped += [[i] for i in range(min(len(args), 3))]
+    compiled = jax.jit(sample.fun)
+    for which in mapped:
+        # the new axis is the last one of the first mapped argument, and the first of the others
+        axes = [None if i not in which else -1 if i == which[0] else 0 for i in range(len(args))]
+        given = [x if d is None else np.moveaxis(b, 0, d)
+                 for x, b, d in zip(args, batch, axes, strict=True)]
+        got = jax.jit(jax.vmap(sample.fun, in_axes=tuple(axes)))(*given)
+        loop = [compiled(*[b[i] if d is not None else x
+                           for x, b, d in zip(args, batch, axes, strict=True)]) for i in range(2)]
+        want = [np.stack(pair) for pair in zip(*map(leaves, loop), strict=True)]
+        assert_close(leaves(got), want, sample.rtol, sample.atol)
+
+
+def _differentiable(sample: Sample) -> list[int]:
+    wanted = range(len(sample.args)) if isinstance(sample.diff, bool) else sample.diff
+    inexact = [i for i in wanted if sample.diff is not False
+               and dtypes.issubdtype(np.asarray(sample.args[i]).dtype, np.inexact)]
+    return inexact
+
+
+DIFFERENTIABLE = [s for s in SAMPLES if _differentiable(s)]
+_WIDE = {np.dtype("float32"): np.float64, np.dtype("complex64"): np.complex128}
+
+
+def _direction(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
+    v = rng.normal(size=like.shape)
+    if like.dtype.kind == "c":
+        v = v + 1j * rng.normal(size=like.shape)
+    return np.asarray(v).astype(like.dtype)
+
+
+@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=[s.id or s.primitive for s in DIFFERENTIABLE])
+def test_derivatives(sample: Sample) -> None:
+    """Forward mode agrees with finite differences, and reverse mode with forward mode."""
+    args = [np.asarray(x) for x in sample.args]
+    argnums = _differentiable(sample)
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(True):
+        wide = [x.astype(_WIDE.get(x.dtype, x.dtype)) for x in args]
+        try:
+            jax.eval_shape(sample.fun, *wide)
+        except TypeError:  # the sample is of one dtype
+            wide = args
+
+        def fun(*xs: Any) -> Any:
+            full: list[Any] = list(wide)
+            for i, x in zip(argnums, xs, strict=True):
+                full[i] = x
+            outs = jax.tree_util.tree_leaves(sample.fun(*full))
+            return [o for o in outs if dtypes.issubdtype(o.dtype, np.inexact)]
+
+        primals = [wide[i] for i in argnums]
+        shapes = jax.eval_shape(fun, *primals)
+        if not shapes:
+            return
+        tangents = [_direction(rng, x) for x in primals]
+        cts = [_direction(rng, np.zeros(s.shape, s.dtype)) for s in shapes]
+
+        def both_modes(xs: Any, vs: Any, cs: Any) -> Any:
+            _, pushed = jax.jvp(fun, xs, vs)
+            _, pull = jax.vjp(fun, *xs)
+            return pushed, pull(cs)
+
+        pushed, pulled = jax.jit(both_modes)(tuple(primals), tuple(tangents), cts)
+        precision = max(float(dtypes.finfo(x.dtype).eps) for x in [*primals, *shapes])
+        step = precision ** (1 / 3)
+        plain = jax.jit(fun)
+        up = plain(*[(x + step * v).astype(x.dtype) for x, v in zip(primals, tangents, strict=True)])
+        down = plain(*[(x - step * v).astype(x.dtype)
+                       for x, v in zip(primals, tangents, strict=True)])
+    for p, u, d in zip(leaves(pushed), leaves(up), leaves(down), strict=True):
+        assert p.dtype == u.dtype
+        wide_type = np.complex128 if p.dtype.kind == "c" else np.float64
+        slope = (u.astype(wide_type) - d.astype(wide_type)) / (2 * step)
+        tol = 200 * step**2
+        np.testing.assert_allclose(p, slope, rtol=tol, atol=tol * (1 + np.max(np.abs(slope), initial=0)))
+    through_out = sum(np.sum(np.real(c * p)) for c, p in zip(cts, leaves(pushed), strict=True))
+    through_in = sum(np.sum(np.real(c * v)) for c, v in zip(leaves(pulled), tangents, strict=True))
+    np.testing.assert_allclose(through_in, through_out, rtol=1e3 * precision,
+                               atol=1e3 * precision)
+    for c, x in zip(leaves(pulled), primals, strict=True):
+        assert c.dtype == x.dtype and c.shape == x.shape
+
+
+# -- completeness ----------------------------------------------------------------------------------
+
+# Primitives that hold programs or are about placement: their rules have tests of their own.
+CALLS = {
+    "closed_call", "cond", "custom_jvp_call", "custom_lin", "custom_vjp_call", "device_put", "jit",
+    "outlined_call", "remat2", "scan", "while",
+}
+
+
+def _load_all() -> dict[str, Any]:
+    from lowering import module
+
+    for name in dir(lax):
+        getattr(lax, name)
+    module._load_families()
+    return all_primitives()
+
+
+PRIMITIVES = _load_all()
+
+
+@pytest.mark.parametrize("name", sorted(PRIMITIVES))
+def test_primitive_is_complete(name: str) -> None:
+    primitive = PRIMITIVES[name]
+    missing = []
+    if primitive.shape_rule is None:
+        missing.append("shape rule")
+    if name not in RULES and primitive.decomposition is None and primitive.impl is None:
+        missing.append("lowering rule or decomposition")
+    if name not in CALLS:
+        if primitive.batch is None:
+            missing.append("batching rule")
+        if primitive.jvp is None:
+            missing.append("jvp rule")
+        if primitive.linear and primitive.transpose is None:
+            missing.append("transpose rule")
+        if not any(s.primitive == name for s in SAMPLES):
+            missing.append("sample in tests/ops")
+    assert not missing, f"{name} lacks: {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("name", [n for n in dir(lax) if not n.startswith("_")])
+def test_public_function_has_an_example(name: str) -> None:
+    value = getattr(lax, name)
+    if callable(value) and not isinstance(value, type) and hasattr(value, "__code__"):
+        assert value.__doc__ and ">>> " in value.__doc__, f"lax.{name} has no example"
