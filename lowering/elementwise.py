@@ -20,7 +20,7 @@ _UNARY = {
 }
 _CHLO_UNARY = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cosh", "digamma", "erf",
-    "erf_inv", "erfc", "lgamma", "sinh", "square",
+    "erf_inv", "erfc", "lgamma", "sinh",
 )
 _BINARY = {
     "add": "add", "add_any": "add", "and": "and", "atan2": "atan2", "div": "divide", "or": "or",
@@ -130,6 +130,14 @@ def _mul(b: Block, eqn: JaxprEqn, *operands: str) -> str:
     x, y = [b.convert(operand, aval.update(shape=out.shape), out)
             for operand, aval in zip(widened(b, eqn, operands), in_avals(eqn), strict=True)]
     return b.binary("stablehlo.multiply", x, y, out)
+
+
+@rule("square")
+def _square(b: Block, eqn: JaxprEqn, x: str) -> str:
+    out = out_aval(eqn)
+    if is_complex(out):  # which takes care of intermediate overflow
+        return b.line(f"chlo.square {x} : {tensor_type(out)} -> {tensor_type(out)}")
+    return b.binary("stablehlo.multiply", x, x, out)
 
 
 @rule("pow")

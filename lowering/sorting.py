@@ -91,11 +91,17 @@ def _integer_key(b: Block, x: str, aval: ShapedArray) -> tuple[str, ShapedArray]
     zero = b.constant(0, aval)
     x = b.select(b.compare("EQ", x, zero, aval), zero, x, aval)
     raw = b.line(f"stablehlo.bitcast_convert {x} : ({tensor_type(aval)}) -> {tensor_type(out)}")
-    sign = b.binary("stablehlo.shift_right_arithmetic", raw, b.constant(bits - 1, out), out)
+    ordered = _flip_negative(b, raw, out)
     greatest = b.constant(2 ** (bits - 1) - 1, out)
-    flip = b.binary("stablehlo.and", sign, greatest, out)
-    ordered = b.binary("stablehlo.xor", raw, flip, out)
     return b.select(b.compare("NE", x, x, aval), greatest, ordered, out), out
+
+
+def _flip_negative(b: Block, x: str, aval: ShapedArray) -> str:
+    """Signed integers, all bits but the sign flipped in the negative ones."""
+    last = dtypes.itemsize_bits(aval.dtype) - 1
+    sign = b.binary("stablehlo.shift_right_arithmetic", x, b.constant(last, aval), aval)
+    mask = b.binary("stablehlo.and", sign, b.constant(2 ** last - 1, aval), aval)
+    return b.binary("stablehlo.xor", x, mask, aval)
 
 
 def _positions(b: Block, aval: ShapedArray, axis: int, dtype: Any) -> tuple[str, ShapedArray]:
@@ -206,9 +212,46 @@ def _top_k(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
         x = transposed(x, aval, order)
         aval, values, indices = (a.update(shape=[a.shape[i] for i in order])
                                  for a in (aval, values, indices))
-    names = b.multi(f"chlo.top_k({x}, k = {k}) : {tensor_type(aval)} -> "
-                    f"({tensor_type(values)}, {tensor_type(indices)})", 2)
+    single = b.module.platform == "cpu" and dtypes.itemsize_bits(aval.dtype) <= 32
+    if single:  # XLA's CPU kernel takes float32 only; anything else is sorted whole
+        x = _to_float32(b, x, aval)
+    kind = np.float32 if single else aval.dtype
+    names = b.multi(
+        f"chlo.top_k({x}, k = {k}) : {tensor_type(aval.update(dtype=kind))} -> "
+        f"({tensor_type(values.update(dtype=kind))}, {tensor_type(indices)})", 2)
+    if single:
+        names = [_from_float32(b, names[0], values), names[1]]
     if moved:
         back = [order.index(i) for i in range(aval.ndim)]
         names = [transposed(names[0], values, back), transposed(names[1], indices, back)]
     return names
+
+
+def _to_float32(b: Block, x: str, aval: ShapedArray) -> str:
+    """Values of up to 32 bits as floats in the same total order.
+
+    A 32-bit integer becomes the float whose bits have its place in the total order.
+    """
+    out = aval.update(dtype=np.float32)
+    if aval.dtype not in (np.int32, np.uint32):
+        return b.convert(x, aval, out)
+    bits = aval.update(dtype=np.int32)
+    if aval.dtype == np.uint32:
+        x = b.binary("stablehlo.xor", x, b.constant(2 ** 31, aval), aval)
+        x = b.line(f"stablehlo.bitcast_convert {x} : ({tensor_type(aval)}) -> {tensor_type(bits)}")
+    x = _flip_negative(b, x, bits)
+    return b.line(f"stablehlo.bitcast_convert {x} : ({tensor_type(bits)}) -> {tensor_type(out)}")
+
+
+def _from_float32(b: Block, x: str, aval: ShapedArray) -> str:
+    """The inverse of `_to_float32`."""
+    wide = aval.update(dtype=np.float32)
+    if aval.dtype not in (np.int32, np.uint32):
+        return b.convert(x, wide, aval)
+    bits = aval.update(dtype=np.int32)
+    x = b.line(f"stablehlo.bitcast_convert {x} : ({tensor_type(wide)}) -> {tensor_type(bits)}")
+    x = _flip_negative(b, x, bits)
+    if aval.dtype == np.uint32:
+        x = b.line(f"stablehlo.bitcast_convert {x} : ({tensor_type(bits)}) -> {tensor_type(aval)}")
+        x = b.binary("stablehlo.xor", x, b.constant(2 ** 31, aval), aval)
+    return x

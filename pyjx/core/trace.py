@@ -7,6 +7,7 @@ values it goes to the thread's dynamic trace: the eager one, or the innermost re
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -80,7 +81,8 @@ class _State(threading.local):
     def __init__(self) -> None:
         self.dynamic: Trace = eager_trace
         self.level = 0  # of the highest active trace
-        self.axis_frames: tuple[Any, ...] = ()  # named axes: (name, size, trace), innermost last
+        self.axis_frames: tuple[Any, ...] = ()  # named axes: (name, trace), innermost last
+        self.batch_trace: Any = None  # whose batching rule is called; read it first in the rule
 
 
 state = _State()
@@ -328,8 +330,14 @@ literal_types = frozenset(aval_makers) - {np.ndarray}
 
 @contextmanager
 def recording(trace: JaxprTrace) -> Iterator[None]:
-    """Make `trace` the thread's dynamic trace, so that operations on plain values are recorded."""
+    """Make `trace` the thread's dynamic trace, so that operations on plain values are recorded.
+
+    Python's cyclic garbage collector waits meanwhile: it would walk the growing program again and
+    again, which makes tracing slower the longer the program is.
+    """
     saved = state.dynamic
+    collecting = gc.isenabled()
+    gc.disable()
     with new_level(trace):
         state.dynamic = trace
         flag = configuration.trace_state.swap_local(trace)
@@ -338,6 +346,8 @@ def recording(trace: JaxprTrace) -> Iterator[None]:
         finally:
             state.dynamic = saved
             configuration.trace_state.set_local(flag)
+            if collecting:
+                gc.enable()
 
 
 @contextmanager

@@ -88,6 +88,11 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.random_bits": (
         "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p"
     ),
+    "pyjx.lax.slicing": (
+        "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_slice_p "
+        "dynamic_update_index_in_dim dynamic_update_slice dynamic_update_slice_in_dim "
+        "dynamic_update_slice_p index_in_dim index_take slice slice_in_dim slice_p"
+    ),
 }
 
 __getattr__, __dir__ = attach(__name__, FAMILIES)

@@ -454,9 +454,9 @@ def install() -> None:
     _set(Tracer, "__iter__", _tracer_iter)
     _set(Tracer, "__reversed__", _tracer_reversed)
     _set(Tracer, "item", _item)
-    Tracer.__setitem__ = ArrayImpl.__setitem__  # type: ignore[attr-defined]
-    Tracer.nbytes = property(_nbytes)  # type: ignore[attr-defined]
-    Tracer.itemsize = property(_itemsize)  # type: ignore[attr-defined]
+    for name, value in (("__setitem__", ArrayImpl.__setitem__), ("nbytes", property(_nbytes)),
+                        ("itemsize", property(_itemsize))):
+        setattr(Tracer, name, value)
 
 
 __all__ = ["install"]

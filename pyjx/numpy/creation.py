@@ -238,7 +238,7 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
     if isinstance(getattr(x, "aval", None), ShapedArray):  # an array of an extended dtype
         return x
     if isinstance(x, (bool, int, float, complex)):
-        base = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))
+        base: Any = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))
         return _of_python(base(x), dtype)
     if isinstance(x, np.ndarray) or isinstance(x, np.generic):
         return _of_numpy(np.asarray(x), dtype)

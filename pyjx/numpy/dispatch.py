@@ -7,14 +7,22 @@ it is one compiled program behind a C++ callable; where something is traced the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from pyjx.core.avals import aval_makers
 from pyjx.core.trace import eager_trace, state
 from pyjx.runtime.jit import JitSpec, _argument_sets, _finish
 
 
-def array_function(fun: Callable[..., Any] | None = None, *,
+@overload
+def array_function(fun: Callable[..., Any], /) -> Any: ...
+
+
+@overload
+def array_function(*, static_argnames: tuple[str, ...]) -> Callable[[Callable[..., Any]], Any]: ...
+
+
+def array_function(fun: Callable[..., Any] | None = None, /, *,
                    static_argnames: tuple[str, ...] = ()) -> Any:
     """The C++ callable of a function whose positional arguments are arrays and scalars.
 
@@ -22,7 +30,11 @@ def array_function(fun: Callable[..., Any] | None = None, *,
     function as they are, which converts or refuses them.
     """
     if fun is None:
-        return lambda fun: array_function(fun, static_argnames=static_argnames)
+        return lambda fun: _array_function(fun, static_argnames)
+    return _array_function(fun, static_argnames)
+
+
+def _array_function(fun: Callable[..., Any], static_argnames: tuple[str, ...]) -> Any:
     positions, names = _argument_sets(fun, None, static_argnames) if static_argnames else ((), ())
     spec = JitSpec(fun, positions, names, (), (), False, True, (), None)
 

@@ -17,6 +17,7 @@ from pyjx.numpy.promotion import (
     promote_args_inexact,
     promote_args_numeric,
     promote_inexact,
+    stretch,
 )
 from pyjx.numpy.ufuncs import (
     as_array,
@@ -26,7 +27,6 @@ from pyjx.numpy.ufuncs import (
     is_complex,
     is_inexact,
     is_integer,
-    spread,
     spread_all,
 )
 
@@ -307,7 +307,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
     shape = get_aval(x).shape
 
     def value(v: Any) -> Any:
-        return spread(convert(v, dtype), shape)
+        return stretch(convert(v, dtype), shape)
 
     x = ops.select(ops.ne(x, x), value(nan), x)
     x = ops.select(ops.eq(x, constant_like(x, np.inf)), value(posinf), x)

@@ -406,7 +406,7 @@ def read(x: Any, pattern: tuple[Entry, ...], values: Any, options: Options = _de
     _check_not_empty(shape, pattern, bound)
     if options.mode is None:
         if ARRAY not in pattern and all([type(v) is int for v in values]):
-            if all([e != INTEGER or v < n
+            if all([e != INTEGER or bool(v < n)  # type: ignore[operator]
                     for e, v, n in zip(pattern, bound, shape, strict=True)]):
                 return _static_read(x, shape, pattern, bound)
         if all([e != ARRAY or not get_aval(v).shape

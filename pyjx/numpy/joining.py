@@ -37,7 +37,7 @@ def parts_of(name: str, arrays: Any, dtype: Any = None) -> list[Any]:
     """The arrays of a sequence, or the slices of an array, with their common dtype."""
     if hasattr(arrays, "ndim"):
         if not arrays.ndim:
-            raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+            raise TypeError(f"{name}: expected a sequence of arrays, got a scalar")
         parts = list(lax.unstack(*operands(name, arrays))) if arrays.shape[0] else []
     else:
         parts = operands(name, *arrays)
@@ -136,11 +136,11 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     shapes = [get_aval(x).shape for x in parts]
     for shape in shapes:
         if shape != shapes[0]:
+            got = ", ".join(map(str, shapes))
             if len({len(s) for s in shapes}) > 1:
-                got = ", ".join(map(str, shapes))
                 raise ValueError("Cannot stack arrays with different numbers of dimensions: got "
                                  f"{got}.")
-            raise ValueError("All input arrays must have the same shape.")
+            raise ValueError(f"All input arrays must have the same shape. Got {got}.")
     return lax.stack(parts, canonical_axis(axis, len(shapes[0]) + 1))
 
 
@@ -262,7 +262,7 @@ def _joined_blocks(arrays: Any, level: int) -> tuple[Any, int]:
     if not isinstance(arrays, list):
         return operands("block", arrays)[0], level
     if not arrays:
-        raise ValueError("jax.numpy.block does not allow empty list arguments, got arrays=[]")
+        raise ValueError("jax.numpy.block does not allow empty list arguments")
     parts, depths = zip(*[_joined_blocks(x, level + 1) for x in arrays], strict=True)
     if len(set(depths)) > 1:
         raise ValueError("Mismatched list depths in jax.numpy.block")
@@ -419,8 +419,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
     >>> jax.numpy.repeat(jax.numpy.array([5, 6]), jax.numpy.array([1, 2])).tolist()
     [5, 6, 6]
     """
-    a, repeats = operands("repeat", a, np.asarray(repeats) if isinstance(repeats, (list, tuple))
-                          else repeats)
+    a, repeats = operands("repeat", a, repeats)
     if axis is None:
         a, axis = lax.reshape(a, (get_aval(a).size,)), 0
     elif not get_aval(a).ndim:

@@ -34,7 +34,11 @@ def concrete_shape(shape: Any) -> tuple[int, ...]:
         raise TypeError("Shapes must be 1D sequences of concrete values of integer type, got "
                         f"{shape}.\nIf using `jit`, try using `static_argnums` or applying `jit` "
                         "to smaller subfunctions.")
-    return as_tuple(shape)
+    try:
+        return as_tuple(shape)
+    except TypeError:
+        raise TypeError("Shapes must be 1D sequences of concrete values of integer type, got "
+                        f"{shape}.") from None
 
 
 def inferred_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import broadcast_shapes
-from pyjx.transforms.structural import broadcast_in_dim_p
+from pyjx.transforms.structural import broadcast_in_dim_p, is_scalar_constant
 
 _python_scalars = frozenset((bool, int, float, complex))
 
@@ -134,40 +134,39 @@ def promote_dtypes_complex(*args: Any) -> list[Any]:
 
 
 def promote_shapes(name: str, *args: Any) -> list[Any]:
-    """The values brought to one shape by NumPy's rules; those of rank 0 stay as they are.
+    """The values brought to one shape by NumPy's rules; literals stay as they are.
 
     Raises:
       TypeError, ValueError: the shapes do not broadcast.
       ValueError: the ranks differ, and the flag `jax_numpy_rank_promotion` forbids that.
     """
     shapes = [get_aval(x).shape for x in args]
-    shape: tuple[int, ...] = ()
+    shape = shapes[0]
     for s in shapes:
-        if s and s != shape:
-            if shape:
-                break
-            shape = s
-    else:
-        return list(args)
-    out = common_shape(name, shapes)
-    return [stretch(x, out) if s else x for x, s in zip(args, shapes, strict=True)]
+        if s != shape:
+            shape = common_shape(name, shapes)
+            return [x if is_scalar_constant(x) else stretch(x, shape) for x in args]
+    return list(args)
 
 
 def common_shape(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape to which shapes, not all of rank 0, broadcast."""
-    ranks = {len(s) for s in shapes if s}
-    if len(ranks) > 1 and configuration.numpy_rank_promotion.value != "allow":
-        _rank_promotion(name, shapes)
+    check_ranks(name, shapes)
     try:
         return broadcast_shapes(*shapes)
     except ValueError:
-        if len(ranks) > 1:
+        if len({len(s) for s in shapes if s}) > 1:
             raise
         got = ", ".join(map(str, shapes))
         raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.") from None
 
 
-def _rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
+def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
+    """Warn or raise, as the flag `jax_numpy_rank_promotion` says, where ranks differ."""
+    if configuration.numpy_rank_promotion.value == "allow":
+        return
+    if len({len(s) for s in shapes if s}) < 2:
+        return
     text = " ".join(map(str, shapes))
     link = "https://docs.jax.dev/en/latest/rank_promotion_warning.html."
     if configuration.numpy_rank_promotion.value == "raise":
@@ -274,7 +273,7 @@ def promote_inexact(name: str, x: Any) -> Any:
 
 
 __all__ = [
-    "as_operand", "check_arraylike", "common_shape", "convert", "is_arraylike", "literal", "operands", "promote_args", "promote_args_complex",
+    "as_operand", "check_arraylike", "check_ranks", "common_shape", "convert", "is_arraylike", "literal", "operands", "promote_args", "promote_args_complex",
     "promote_args_inexact", "promote_args_numeric", "promote_dtypes", "promote_dtypes_complex",
     "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_inexact", "promote_shapes",
     "promote_two", "promote_two_inexact", "stretch",

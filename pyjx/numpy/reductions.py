@@ -528,7 +528,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
 
 
 def _with_initial(name: str, scan: Callable[..., Any], unit: int, x: Any, axis: Any, dtype: Any,
-                  include_initial: bool) -> Any:
+                  include_initial: bool, promote: bool) -> Any:
     (x,) = operands(name, x)
     aval = get_aval(x)
     if not aval.ndim:
@@ -539,7 +539,7 @@ def _with_initial(name: str, scan: Callable[..., Any], unit: int, x: Any, axis: 
             f"The input array has rank {aval.ndim}, however axis was not set to an explicit value. "
             "The axis argument is only optional for one-dimensional arrays.")
     axis = canonical_axis(0 if axis is None else axis, aval.ndim)
-    out = _cumulative(name, scan, x, axis, dtype, None, promote=True)
+    out = _cumulative(name, scan, x, axis, dtype, None, promote)
     if not include_initial:
         return out
     out_aval = get_aval(out)
@@ -565,7 +565,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
     >>> jax.numpy.cumulative_sum(jax.numpy.array([1, 2]), include_initial=True).tolist()
     [0, 1, 3]
     """
-    return _with_initial("cumulative_sum", lax.cumsum, 0, x, axis, dtype, include_initial)
+    return _with_initial("cumulative_sum", lax.cumsum, 0, x, axis, dtype, include_initial, True)
 
 
 @numpy_function(static_argnames=("axis", "dtype", "include_initial"))
@@ -573,8 +573,10 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
                     include_initial: bool = False) -> Any:
     """The running product along an axis; arguments as for `cumulative_sum`.
 
+    By default integers keep their dtype and bools get the default integer dtype.
+
     >>> import pyjx as jax
     >>> jax.numpy.cumulative_prod(jax.numpy.array([2, 3]), include_initial=True).tolist()
     [1, 2, 6]
     """
-    return _with_initial("cumulative_prod", lax.cumprod, 1, x, axis, dtype, include_initial)
+    return _with_initial("cumulative_prod", lax.cumprod, 1, x, axis, dtype, include_initial, False)

@@ -23,12 +23,14 @@ from pyjx.lax.bitwise import (
     shift_right_logical_p,
     xor_p,
 )
+from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, select_n_p
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
 from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import (
     as_operand,
     check_arraylike,
+    check_ranks,
     common_shape,
     convert,
     operands,
@@ -78,7 +80,7 @@ def constant_like(x: Any, value: Any) -> Any:
 def filled_like(x: Any, value: Any, dtype: Any = None) -> Any:
     """An array of the shape of `x` filled with a number; without `dtype`, of the type of `x`."""
     if dtype is None:
-        return spread(constant_like(x, value), get_aval(x).shape)
+        return stretch(constant_like(x, value), get_aval(x).shape)
     return full_aval(get_aval(x).update(dtype=np.dtype(dtype), weak_type=False), value)
 
 
@@ -266,25 +268,13 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     With r = fmod(x, y), (x - r) / y is a whole number up to rounding.
     """
     shape = common_shape("divmod", [get_aval(x).shape, get_aval(y).shape])
-    x, y = spread(x, shape), spread(y, shape)
+    x, y = stretch(x, shape), stretch(y, shape)
     rem = ops.rem(x, y)
     by_zero = ops.eq(y, constant_like(y, 0))
     div = ops.div(ops.select(by_zero, x, ops.sub(x, rem)), y)
     fix = _sign_fix(x, y, rem)
     div = ops.select(fix, ops.sub(div, constant_like(div, 1)), div)
     return ops.round(div), ops.select(fix, ops.add(rem, y), rem)
-
-
-def spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` broadcast to `shape`, scalars too."""
-    from pyjx.transforms.structural import broadcast_in_dim_p
-
-    old = get_aval(x).shape
-    if old:
-        return stretch(x, shape)
-    if not shape:
-        return x
-    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=(), sharding=None)
 
 
 def _int_floor_divide(x: Any, y: Any) -> Any:
@@ -309,7 +299,7 @@ def _int_remainder(x: Any, y: Any) -> Any:
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
         return rem
     shape = get_aval(rem).shape
-    return ops.select(_sign_fix(x, y, rem), ops.add(rem, y), spread(rem, shape))
+    return ops.select(_sign_fix(x, y, rem), ops.add(rem, y), stretch(rem, shape))
 
 
 def _check_not_complex(name: str, x: Any) -> None:
@@ -375,10 +365,10 @@ def _power(x1: Any, x2: Any) -> Any:
 def _int_power(x: Any, y: Any) -> Any:
     """x ** y for integers: the square of x is taken once for each bit of y."""
     shape = common_shape("power", [get_aval(x).shape, get_aval(y).shape])
-    base, y = spread(x, shape), spread(y, shape)
+    base, y = stretch(x, shape), stretch(y, shape)
     zero, one = constant_like(y, 0), constant_like(y, 1)
     signed = dtypes.issubdtype(dtype_of(y), np.signedinteger)
-    unit = spread(one, shape)
+    unit = stretch(one, shape)
     out, power, bits = unit, base, y
     steps = dtypes.itemsize_bits(dtype_of(y)) - signed
     for step in range(steps):
@@ -391,7 +381,7 @@ def _int_power(x: Any, y: Any) -> Any:
         return out
     # 1 / x^|y|, rounded towards zero: 0, but for x = 1 and x = -1.
     keeps = ops.eq(_absolute(base), one)
-    return ops.select(ops.bitwise_or(ops.ge(y, zero), keeps), out, spread(zero, shape))
+    return ops.select(ops.bitwise_or(ops.ge(y, zero), keeps), out, stretch(zero, shape))
 
 
 def power(x1: Any, x2: Any, /) -> Any:
@@ -480,7 +470,7 @@ def fmin(x1: Any, x2: Any) -> Any:
 def _spread_all(name: str, *args: Any) -> list[Any]:
     """The values broadcast to one shape, scalars too."""
     shape = common_shape(name, [get_aval(x).shape for x in args])
-    return [spread(x, shape) for x in args]
+    return [stretch(x, shape) for x in args]
 
 
 spread_all = _spread_all
@@ -538,14 +528,16 @@ bitwise_right_shift = right_shift
 def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
     check_arraylike("where", condition, x, y)
     condition = as_bool(as_operand(condition))
-    x, y = promote_two("where", x, y)
+    if not (isinstance(x, Tracer) and isinstance(y, Tracer) and x.aval is y.aval):
+        x, y = promote_dtypes(as_operand(x), as_operand(y))
     shapes = [get_aval(v).shape for v in (condition, x, y)]
     shape = shapes[0]
     if shapes[1] != shape or shapes[2] != shape:
-        shape = common_shape("where", shapes)
+        check_ranks("where", shapes)
+        shape = broadcast_shapes(*shapes)
         if shapes[0]:
             condition = stretch(condition, shape)
-        x, y = spread(x, shape), spread(y, shape)
+        x, y = stretch(x, shape), stretch(y, shape)
     return select_n_p.bind(condition, y, x)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import Literal
-from pyjx.core.trace import EagerTrace, JaxprTrace, JaxprTracer, literal_types, state
+from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types, state
 from pyjx.jaxlib_api import pytree
 from pyjx.transforms.structural import Zero, broadcast_in_dim_p, full_aval
 
@@ -46,7 +46,6 @@ def wraps(fun: Any, wrapper: Callable[..., Any], doc: str = "{fun}") -> Callable
     wrapper.__qualname__ = getattr(fun, "__qualname__", name)
     wrapper.__module__ = getattr(fun, "__module__", None) or wrapper.__module__
     wrapper.__doc__ = doc.format(fun=name)
-    wrapper.__dict__.update(getattr(fun, "__dict__", {}))
     wrapper.__wrapped__ = fun  # type: ignore[attr-defined]
     return wrapper
 
@@ -143,7 +142,5 @@ def materialized(x: Any) -> Any:
     trace = state.dynamic
     if isinstance(trace, JaxprTrace):
         return JaxprTracer(trace, Literal(x, get_aval(x)), None)  # type: ignore[arg-type]
-    if isinstance(trace, EagerTrace):
-        return broadcast_in_dim_p.bind(x, shape=(), broadcast_dimensions=(), sharding=None)
-    return x
+    return broadcast_in_dim_p.bind(x, shape=(), broadcast_dimensions=(), sharding=None)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
+from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.trace import Tracer
 from pyjx.transforms.arguments import check_callable, flatten, wraps
@@ -211,6 +214,8 @@ def _placed(x: Any, dim: int | None, wanted: int | None, size: int) -> Any:
             raise ValueError(f"at vmap out_axes, got axis spec None but output was batched on "
                              f"axis {dim}")
         return x
+    if getattr(x, "dtype", None) == dtypes.float0:  # tangents of integers
+        return np.zeros(np.insert(x.shape, wanted, size), dtypes.float0) if dim is None else x
     ndim = len(get_aval(x).shape) + (dim is None)
     if not -ndim <= wanted < ndim:
         raise ValueError(f"axis {wanted} is out of bounds for array of dimension {ndim}")

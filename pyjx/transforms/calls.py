@@ -12,15 +12,25 @@ from typing import Any
 from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from pyjx.core.passes.dce import dce_jaxpr
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import Tracer, eval_jaxpr, jaxpr_as_fun, literal_value, trace_to_jaxpr
+from pyjx.core.trace import (
+    Tracer,
+    eval_jaxpr,
+    jaxpr_as_fun,
+    literal_value,
+    state,
+    trace_to_jaxpr,
+)
 from pyjx.transforms.jvp import jvp_flat
 from pyjx.transforms.linearize import (
     LinearEqn,
     LinearTrace,
+    LinearTracer,
     accumulate,
     backward_eqns,
     linearize_flat,
+    split_rules,
 )
 from pyjx.transforms.structural import UndefinedPrimal, Zero
 from pyjx.transforms.vmap import batch_flat, match_axis
@@ -44,6 +54,25 @@ def call(closed: ClosedJaxpr, name: str, *args: Any, **params: Any) -> list[Any]
         keep_unused=params.get("keep_unused", False), inline=params.get("inline", False),
         compiler_options_kvs=params.get("compiler_options_kvs", ()),
     )
+
+
+def _bind_derived(derived: ClosedJaxpr, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Call a jaxpr derived from that of a call."""
+    derived, consts = _without_tracers(derived)
+    args = [*consts, *args]
+    return jit_p.bind(*args, jaxpr=derived, **_derived_params(params, len(args)))
+
+
+def _without_tracers(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, Sequence[Any]]:
+    """The jaxpr, and what it takes as leading arguments: its constants, if some are tracers.
+
+    A derived jaxpr has such constants where a rule that the user gave closes over tracers.
+    """
+    if not any([isinstance(c, Tracer) for c in closed.consts]):
+        return closed, ()
+    if "hoisted" not in closed.memo:
+        closed.memo["hoisted"] = ClosedJaxpr(hoisted(closed), [])
+    return closed.memo["hoisted"], closed.consts
 
 
 def _derived_params(params: dict[str, Any], n_args: int) -> dict[str, Any]:
@@ -93,7 +122,7 @@ def _jit_jvp(primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, **params: Any) 
     nonzero = tuple([type(t) is not Zero for t in tangents])
     derived, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
     args = [*primals, *[t for t in tangents if type(t) is not Zero]]
-    flat = jit_p.bind(*args, jaxpr=derived, **_derived_params(params, len(args)))
+    flat = _bind_derived(derived, args, params)
     n = len(jaxpr.jaxpr.outvars)
     return flat[:n], _with_zeros(flat[n:], out_nonzero, jaxpr.out_avals)
 
@@ -168,13 +197,58 @@ def _jit_linearize(trace: LinearTrace, primals: Any, tangents: Any, *, jaxpr: Cl
         outs = jit_p.bind(*primals, jaxpr=jaxpr, **params)
         return outs, [Zero.of_primal(o) for o in outs]
     split = linearize_jaxpr(jaxpr, nonzero)
-    flat = jit_p.bind(*primals, jaxpr=split.known, **_derived_params(params, len(primals)))
+    flat = _bind_derived(split.known, primals, params)
     n = len(jaxpr.jaxpr.outvars)
     residuals = [*flat[n:], *[primals[i] for i in split.forwarded]]
-    operands = [*residuals, *[t for t in tangents if type(t) is not Zero]]
-    linear_params = {**_derived_params(params, len(operands)), "jaxpr": split.linear}
+    linear, consts = _without_tracers(split.linear)
+    operands = [*consts, *residuals, *[t for t in tangents if type(t) is not Zero]]
+    linear_params = {**_derived_params(params, len(operands)), "jaxpr": linear}
     out_tangents = trace.record(jit_p, operands, linear_params)
     return flat[:n], _with_zeros(out_tangents, split.out_nonzero, jaxpr.out_avals)
+
+
+def _depends_on(jaxpr: Jaxpr, marked: Sequence[bool]) -> list[bool]:
+    """Which outputs depend on the marked inputs."""
+    dependent = {v for v, m in zip(jaxpr.invars, marked, strict=True) if m}
+    for eqn in jaxpr.eqns:
+        if any([v in dependent for v in eqn.invars]):
+            dependent.update(eqn.outvars)
+    return [v in dependent for v in jaxpr.outvars]
+
+
+def _part(closed: ClosedJaxpr, linear: tuple[bool, ...], of_linear: bool) -> ClosedJaxpr:
+    """The jaxpr with only the outputs that depend on the linear inputs, or only the others."""
+    key = "part", linear, of_linear
+    if key not in closed.memo:
+        jaxpr = closed.jaxpr
+        wanted = [d is of_linear for d in _depends_on(jaxpr, linear)]
+        part = dce_jaxpr(jaxpr, wanted)
+        if not of_linear:
+            part = part.replace(
+                invars=[v for v, lin in zip(jaxpr.invars, linear, strict=True) if not lin])
+        closed.memo[key] = ClosedJaxpr(part, closed.consts)
+    return closed.memo[key]
+
+
+def _jit_split(trace: LinearTrace, operands: Any, params: dict[str, Any]) -> list[Any]:
+    """A call with tangents among its operands, which a rule that the user gave has made.
+
+    Outputs that depend on no tangent are computed now.
+    """
+    closed: ClosedJaxpr = params["jaxpr"]
+    linear = tuple([type(x) is LinearTracer and x._trace is trace for x in operands])
+    out_linear = _depends_on(closed.jaxpr, linear)
+    if all(out_linear):
+        return trace.record(jit_p, operands, params)  # type: ignore[no-any-return]
+    values = [x for x, lin in zip(operands, linear, strict=True) if not lin]
+    params = {k: v for k, v in params.items() if k != "jaxpr"}
+    known = iter(_bind_derived(_part(closed, linear, False), values, params))
+    tangents = iter(trace.record(jit_p, operands, {**params, "jaxpr": _part(closed, linear, True)})
+                    if any(out_linear) else ())
+    return [next(tangents) if lin else next(known) for lin in out_linear]
+
+
+split_rules[jit_p] = _jit_split
 
 
 # -- transposition ---------------------------------------------------------------------------------
@@ -250,7 +324,7 @@ def _jit_transpose(cts: Any, *operands: Any, jaxpr: ClosedJaxpr, **params: Any) 
     derived, nonzero = transpose_jaxpr(jaxpr, linear, ct_nonzero)
     args = [x for x in operands if type(x) is not UndefinedPrimal]
     args += [ct for ct in cts if type(ct) is not Zero]
-    outs = iter(jit_p.bind(*args, jaxpr=derived, **_derived_params(params, len(args))))
+    outs = iter(_bind_derived(derived, args, params))
     flags = iter(nonzero)
     return [
         None if not lin else next(outs) if next(flags) else Zero(x.aval)
@@ -291,11 +365,9 @@ def batch_jaxpr(
 
 
 def _jit_batch(operands: Any, dims: Any, *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
-    size = next(
-        get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None
-    )
-    derived, out_dims = batch_jaxpr(jaxpr, tuple(dims), size)
-    return jit_p.bind(*operands, jaxpr=derived, **_derived_params(params, len(operands))), out_dims
+    size = state.batch_trace.axis_size
+    derived, out_dims = batch_jaxpr(jaxpr, tuple(dims), size, state.batch_trace.axis_name)
+    return _bind_derived(derived, operands, params), out_dims
 
 
 jit_p.jvp = _jit_jvp

@@ -30,10 +30,12 @@ from pyjx.core.trace import (
     state,
     trace_to_jaxpr,
 )
+from pyjx.transforms.arguments import materialized
 from pyjx.transforms.calls import backward_jaxpr, batch_jaxpr, call, hoisted
+from pyjx.transforms.jvp import JVPTrace, JVPTracer
 from pyjx.transforms.linearize import LinearTrace, split_rules
-from pyjx.transforms.structural import Zero, full_aval, instantiate, reduce_sum
-from pyjx.transforms.vmap import batch_flat, match_axis
+from pyjx.transforms.structural import Zero, reduce_sum
+from pyjx.transforms.vmap import BatchTrace, batch_again, match_axis
 
 
 class SymbolicZero:
@@ -86,7 +88,13 @@ class CustomCall(Primitive):
                 return fun(*operands)
             if isinstance(top, JaxprTrace):
                 return self.record(operands, params)
-        return top.process(self, operands, params)
+        outs = top.process(self, operands, params)
+        if isinstance(top, JVPTrace):
+            for x in outs:
+                if type(x) is JVPTracer and x._trace is top:
+                    _check_below(top, x.primal, self)
+                    _check_below(top, x.tangent, self)
+        return outs
 
     def record(self, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An equation with the function as a jaxpr; what it closes over comes first as operands.
@@ -100,6 +108,24 @@ class CustomCall(Primitive):
             "num_consts": len(consts),
         }
         return self.bind(*consts, *operands, **recorded)
+
+
+def _check_below(trace: JVPTrace, x: Any, primitive: CustomCall) -> None:
+    """Raise if what a rule gave depends on a value under differentiation that it closes over."""
+    if type(x) is JVPTracer and x._trace.level >= trace.level:
+        kind = primitive.name.removesuffix("_call")
+        raise CustomVJPException(_closed_over_message(kind))
+
+
+def _closed_over_message(kind: str) -> str:
+    rules = "jvp rule" if kind == "custom_jvp" else "fwd and bwd rules"
+    rule = "custom JVP" if kind == "custom_jvp" else "custom VJP"
+    return (
+        f"Detected differentiation of a {kind} function with respect to a closed-over value. That "
+        f"isn't supported because the {rule} rule only specifies how to differentiate the {kind} "
+        "function with respect to explicit input parameters. Try passing the closed-over value "
+        f"into the {kind} function as an argument, and adapting the {kind} {rules}."
+    )
 
 
 def _name(fun: Any) -> str:
@@ -154,9 +180,7 @@ custom_vjp_call_p.printed_params = lambda params: _printed(
 
 def tangent_argument(t: Any, symbolic_zeros: bool) -> Any:
     """A tangent or cotangent as a rule gets it."""
-    if type(t) is not Zero:
-        return t
-    return SymbolicZero(t.aval) if symbolic_zeros else instantiate(t)
+    return SymbolicZero(t.aval) if symbolic_zeros and type(t) is Zero else materialized(t)
 
 
 def tangent_result(t: Any) -> Any:
@@ -176,21 +200,12 @@ def _custom_jvp_jvp(
     symbolic_zeros: bool,
 ) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise CustomVJPException(_closed_over_message("custom_jvp", "custom JVP", "jvp rule"))
+        raise CustomVJPException(_closed_over_message("custom_jvp"))
     given = [tangent_argument(t, symbolic_zeros) for t in tangents[num_consts:]]
-    outs, out_tangents = jvp_jaxpr_fun(primals[num_consts:], given)
+    outs, out_tangents = jvp_jaxpr_fun(list(map(materialized, primals[num_consts:])), given)
     if isinstance(call_jaxpr, ClosedJaxpr):
         jvp_jaxpr_fun.check(outs, call_jaxpr.out_avals)
     return outs, out_tangents
-
-
-def _closed_over_message(kind: str, rule: str, rules: str) -> str:
-    return (
-        f"Detected differentiation of a {kind} function with respect to a closed-over value. That "
-        f"isn't supported because the {rule} rule only specifies how to differentiate the {kind} "
-        "function with respect to explicit input parameters. Try passing the closed-over value "
-        f"into the {kind} function as an argument, and adapting the {kind} {rules}."
-    )
 
 
 # -- batching --------------------------------------------------------------------------------------
@@ -202,13 +217,13 @@ class _Batching:
     Whichever of the two runs first decides where outputs have their batch axes; the other follows.
     """
 
-    __slots__ = ("axis_name", "dims", "out_dims", "size")
+    __slots__ = ("dims", "like", "out_dims", "size")
 
-    def __init__(self, dims: tuple[int | None, ...], size: int, axis_name: Any,
+    def __init__(self, dims: tuple[int | None, ...], like: BatchTrace,
                  out_dims: list[int | None] | None = None) -> None:
         self.dims = dims
-        self.size = size
-        self.axis_name = axis_name
+        self.like = like
+        self.size = like.axis_size
         self.out_dims = out_dims
 
     def placed(self, outs: Sequence[Any], found: Sequence[int | None]) -> list[Any]:
@@ -222,7 +237,7 @@ class _Batching:
 
     def run(self, fun: Callable[..., Any], args: Sequence[Any], dims: Sequence[int | None]
             ) -> tuple[list[Any], list[int | None]]:
-        return batch_flat(fun, args, dims, self.size, self.axis_name)
+        return batch_again(fun, args, dims, self.like)
 
 
 class _BatchedFun:
@@ -302,39 +317,30 @@ def _common_dim(primal: int | None, tangent: int | None, nonzero: bool) -> int |
     return tangent if primal is None and nonzero else primal
 
 
-def _batched_call(operands: Sequence[Any], dims: Sequence[int | None], fun: Any
-                  ) -> tuple[Any, _Batching]:
-    """The batched function of a call, and what the batched rule needs."""
-    size, axis_name = _axis(operands, dims)
+def _batched_call(dims: Sequence[int | None], fun: Any, num_consts: int
+                  ) -> tuple[Any, list[int | None] | None, _Batching]:
+    """The batched function of a call, its output axes if known, and what the rule needs."""
+    like = state.batch_trace
     if not isinstance(fun, ClosedJaxpr):
-        batching = _Batching(tuple(dims), size, axis_name)
-        return _BatchedFun(fun, batching), batching
-    batched, out_dims = batch_jaxpr(fun, tuple(dims), size, axis_name)
+        batching = _Batching(tuple(dims), like)
+        return _BatchedFun(fun, batching), None, batching
+    batched, out_dims = batch_jaxpr(fun, tuple(dims), like.axis_size, like.axis_name)
     if None in out_dims:
         forced = tuple([0 if d is None else d for d in out_dims])
-        batched, out_dims = batch_jaxpr(fun, tuple(dims), size, axis_name, forced)
-    return batched, _Batching(tuple(dims), size, axis_name, out_dims)
-
-
-def _axis(operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[int, Any]:
-    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
-    return size, None
+        batched, out_dims = batch_jaxpr(fun, tuple(dims), like.axis_size, like.axis_name, forced)
+    return batched, out_dims, _Batching(tuple(dims[num_consts:]), like, out_dims)
 
 
 def _custom_jvp_batch(
     operands: Any, dims: Any, *, call_jaxpr: Any, jvp_jaxpr_fun: Any, num_consts: int,
     symbolic_zeros: bool,
 ) -> Any:
-    fun, batching = _batched_call(operands, dims, call_jaxpr)
-    for_rule = batching
-    if isinstance(fun, ClosedJaxpr):
-        for_rule = _Batching(batching.dims[num_consts:], batching.size, batching.axis_name,
-                             batching.out_dims)
+    fun, out_dims, batching = _batched_call(dims, call_jaxpr, num_consts)
     outs = custom_jvp_call_p.bind(
-        *operands, call_jaxpr=fun, jvp_jaxpr_fun=_BatchedJvp(jvp_jaxpr_fun, for_rule),
+        *operands, call_jaxpr=fun, jvp_jaxpr_fun=_BatchedJvp(jvp_jaxpr_fun, batching),
         num_consts=num_consts, symbolic_zeros=symbolic_zeros,
     )
-    return outs, batching.out_dims
+    return outs, batching.out_dims if out_dims is None else out_dims
 
 
 custom_jvp_call_p.jvp = _custom_jvp_jvp
@@ -378,12 +384,12 @@ def _custom_vjp_jvp(
     num_consts: int, out_trees: Any, symbolic_zeros: bool,
 ) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise CustomVJPException(
-            _closed_over_message("custom_vjp", "custom VJP", "fwd and bwd rules")
-        )
+        raise CustomVJPException(_closed_over_message("custom_vjp"))
     tangents = tangents[num_consts:]
     nonzero = [type(t) is not Zero for t in tangents]
-    outs, residuals, pull_back = fwd_jaxpr_thunk(primals[num_consts:], nonzero)
+    outs, residuals, pull_back = fwd_jaxpr_thunk(
+        list(map(materialized, primals[num_consts:])), nonzero
+    )
     if isinstance(call_jaxpr, ClosedJaxpr):
         fwd_jaxpr_thunk.check(outs, call_jaxpr.out_avals)
     out_avals = tuple([get_aval(x).to_tangent_aval() for x in outs])
@@ -476,16 +482,12 @@ def _custom_vjp_batch(
     operands: Any, dims: Any, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any, bwd: Any, num_consts: int,
     out_trees: Any, symbolic_zeros: bool,
 ) -> Any:
-    fun, batching = _batched_call(operands, dims, call_jaxpr)
-    for_rule = batching
-    if isinstance(fun, ClosedJaxpr):
-        for_rule = _Batching(batching.dims[num_consts:], batching.size, batching.axis_name,
-                             batching.out_dims)
+    fun, out_dims, batching = _batched_call(dims, call_jaxpr, num_consts)
     outs = custom_vjp_call_p.bind(
-        *operands, call_jaxpr=fun, fwd_jaxpr_thunk=_BatchedFwd(fwd_jaxpr_thunk, for_rule), bwd=bwd,
+        *operands, call_jaxpr=fun, fwd_jaxpr_thunk=_BatchedFwd(fwd_jaxpr_thunk, batching), bwd=bwd,
         num_consts=num_consts, out_trees=out_trees, symbolic_zeros=symbolic_zeros,
     )
-    return outs, batching.out_dims
+    return outs, batching.out_dims if out_dims is None else out_dims
 
 
 custom_vjp_call_p.jvp = _custom_vjp_jvp
@@ -495,4 +497,4 @@ custom_vjp_call_p.batch = _custom_vjp_batch
 def zero_tangent(value: Any, symbolic: bool = False) -> Any:
     """The zero tangent at `value`: an array, or with `symbolic` a `SymbolicZero`."""
     aval = get_aval(value).to_tangent_aval()
-    return SymbolicZero(aval) if symbolic else full_aval(aval, 0)
+    return SymbolicZero(aval) if symbolic else materialized(Zero(aval))

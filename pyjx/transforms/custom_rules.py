@@ -18,7 +18,7 @@ from pyjx.transforms.custom_call import (
     tangent_result,
     zero_tangent,
 )
-from pyjx.transforms.structural import Zero, instantiate
+from pyjx.transforms.structural import Zero
 from pyjx.tree_util import register_pytree_node
 
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
@@ -124,13 +124,14 @@ def _with_names(fun: Any, numbers: tuple[int, ...], names: Sequence[str]) -> tup
 class _FlatFun:
     """The function on leaves."""
 
-    __slots__ = ("in_tree", "out_tree", "owner", "static")
+    __slots__ = ("in_tree", "out_avals", "out_tree", "owner", "static")
 
     def __init__(self, owner: _Custom, in_tree: Any, static: tuple[Any, ...]) -> None:
         self.owner = owner
         self.in_tree = in_tree
         self.static = static
         self.out_tree: Any = None  # set by whichever of function and rule runs first
+        self.out_avals: list[Any] = []
 
     @property
     def __name__(self) -> str:
@@ -140,6 +141,7 @@ class _FlatFun:
         args = self.in_tree.unflatten(leaves)
         outs, self.out_tree = flatten(self.owner.fun(*self.owner._joined(args, self.static)))
         check_values(outs)
+        self.out_avals = [get_aval(x) for x in outs]
         return outs  # type: ignore[no-any-return]
 
 
@@ -303,9 +305,9 @@ class _FlatJvp:
                                "output shapes/dtypes of")
 
     def _raise_other_tree(self, tree: Any, outs: Sequence[Any]) -> None:
-        n = self.fun.out_tree.num_leaves
+        expected = self.fun.out_avals or ["*"] * self.fun.out_tree.num_leaves
         self._raise_output("and in particular of the same container/pytree structure",
-                           "container/pytree structure", [get_aval(x) for x in outs], ["*"] * n,
+                           "container/pytree structure", [get_aval(x) for x in outs], expected,
                            tree, "output container/pytree structure")
 
     def _raise_output(self, what: str, rule_had: str, found: Sequence[Any],
@@ -741,5 +743,5 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 __all__ = [
     "CustomVJPException", "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient",
     "custom_jvp", "custom_jvp_call_p", "custom_lin_p", "custom_vjp", "custom_vjp_call_p",
-    "custom_vjp_primal_tree_values", "instantiate", "zero_from_primal",
+    "custom_vjp_primal_tree_values", "zero_from_primal",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from pyjx.transforms.arguments import (
 )
 from pyjx.transforms.batching import vmap
 from pyjx.transforms.forward import jvp
-from pyjx.transforms.reverse import _raise_not_inexact, check_output_dtype, vjp
+from pyjx.transforms.reverse import check_output_dtype, raise_not_inexact, vjp
+from pyjx.transforms.structural import full_aval
 
 _DOC = (
     "Jacobian of {{fun}} with respect to positional argument(s) {argnums}. Takes the same "
@@ -160,11 +161,15 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
     """For each leaf an array of shape (n, *shape): together the n unit vectors of the whole."""
     avals = [get_aval(x) for x in leaves]
     n = sum([a.size for a in avals])
+    if n == 1 and len(avals) == 1 and avals[0].weak_type:
+        return [full_aval(avals[0].update(shape=(1, *avals[0].shape)), 1)]
     basis = []
     start = 0
     for aval in avals:
-        block = np.zeros((n, aval.size), aval.to_tangent_aval().dtype)
-        np.fill_diagonal(block[start:start + aval.size], 1)
+        dtype = aval.to_tangent_aval().dtype
+        block = np.zeros((n, aval.size), dtype)
+        if dtype != dtypes.float0:
+            np.fill_diagonal(block[start:start + aval.size], 1)
         basis.append(block.reshape((n, *aval.shape)))
         start += aval.size
     return basis
@@ -176,6 +181,8 @@ def _split(x: Any, shape: tuple[int, ...], leaves: Sequence[Any], tree: Any, one
 
     The blocks have the axes of their leaf in place of that axis.
     """
+    if getattr(x, "dtype", None) == dtypes.float0:  # of an integer: zeros
+        x = np.zeros(x.shape, np.int32)
     blocks = []
     start = 0
     for leaf in leaves:
@@ -223,8 +230,4 @@ def _check_reverse_input(dtype: Any, holomorphic: bool, allow_int: bool) -> None
                         f"{dtypes.name(dtype)}.")
     if dtype not in dtypes.floating_dtypes and dtype not in dtypes.complex_dtypes:
         if not allow_int or dtypes.is_extended(dtype):
-            _not_inexact(dtype)
-
-
-def _not_inexact(dtype: Any) -> NoReturn:
-    _raise_not_inexact("jacrev", dtype)
+            raise_not_inexact("jacrev", dtype)

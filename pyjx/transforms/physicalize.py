@@ -1,9 +1,145 @@
-"""Key arrays as the integer arrays that they are."""
+"""Key arrays as the integer arrays that they are.
+
+Programs are compiled without extended dtypes: an operation on a key array is the same operation on
+uint32 arrays, mapped along the last axis, which holds a key's words. That is what the operation's
+batching rule says, so only the operations that look into keys have rules here.
+"""
 
 from __future__ import annotations
 
-from pyjx.core.jaxpr import ClosedJaxpr
+from collections.abc import Callable
+from typing import Any
+
+from pyjx import configuration
+from pyjx.core import dtypes, source_info
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from pyjx.core.trace import trace_to_jaxpr
+from pyjx.transforms.structural import moveaxis
+
+_rules: dict[str, Callable[..., Any]] = {}
+
+
+def physical_rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare what the primitives with these names do with the data of keys.
+
+    A rule is `(avals, *operands, **params) -> result`: `avals` are the operands' avals before, and
+    `operands` their data.
+    """
+    def declare(rule: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            _rules[name] = rule
+        return rule
+
+    return declare
+
+
+def _is_key(aval: Any) -> bool:
+    return type(aval) is ShapedArray and dtypes.is_extended(aval.dtype)
+
+
+def _physical(aval: Any) -> Any:
+    return aval.dtype.physical_aval(aval) if _is_key(aval) else aval
+
+
+def _nested(params: dict[str, Any]) -> bool:
+    """Whether a parameter holds a program with keys."""
+    for value in params.values():
+        for part in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(part, (ClosedJaxpr, Jaxpr)) and _has_keys(part):
+                return True
+    return False
+
+
+def _has_keys(program: ClosedJaxpr | Jaxpr) -> bool:
+    if isinstance(program, ClosedJaxpr):
+        found = program.memo.get("has_keys")
+        if found is None:
+            found = program.memo["has_keys"] = _has_keys(program.jaxpr)
+        return bool(found)
+    return (
+        any(_is_key(v.aval) for v in (*program.invars, *program.constvars))
+        or any(any(_is_key(v.aval) for v in eqn.outvars) or _nested(eqn.params)
+               for eqn in program.eqns)
+    )
 
 
 def physicalize(closed: ClosedJaxpr) -> ClosedJaxpr:
-    return closed
+    """The program with key arrays replaced by their data; the same one if it has none."""
+    if not _has_keys(closed):
+        return closed
+    key = ("physical", configuration.threefry_partitionable.value)
+    found: ClosedJaxpr | None = closed.memo.get(key)
+    if found is None:
+        consts = [getattr(c, "_base_array", c) for c in closed.consts]
+        found = closed.memo[key] = _rewrite(closed.jaxpr, consts)
+    return found
+
+
+def _rewrite(jaxpr: Jaxpr, consts: list[Any]) -> ClosedJaxpr:
+    """`jaxpr` on data, with the constants as its first arguments, then closed over again."""
+    params = [*jaxpr.constvars, *jaxpr.invars]
+
+    def fun(*args: Any) -> list[Any]:
+        env: dict[Any, Any] = dict(zip(params, args, strict=True))
+
+        def read(atom: Any) -> Any:
+            return atom.val if type(atom) is Literal else env[atom]
+
+        with source_info.replaying() as replay:
+            for eqn in jaxpr.eqns:
+                replay.source = eqn.source_info
+                outs = _apply(eqn, [read(v) for v in eqn.invars])
+                env.update(zip(eqn.outvars, outs, strict=True))
+        return [read(v) for v in jaxpr.outvars]
+
+    program = trace_to_jaxpr(fun, [_physical(v.aval) for v in params], jaxpr.debug_info)
+    n = len(jaxpr.constvars)
+    inner = program.jaxpr
+    return ClosedJaxpr(
+        inner.replace(constvars=[*inner.constvars, *inner.invars[:n]], invars=inner.invars[n:]),
+        [*program.consts, *consts],
+    )
+
+
+def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
+    """The results of one equation, on data."""
+    primitive = eqn.primitive
+    params = eqn.params
+    avals = [v.aval for v in eqn.invars]
+    if _nested(params):
+        return _results(eqn, primitive.bind(*operands, **_physical_params(params)))
+    in_keys = [_is_key(a) for a in avals]
+    if not any(in_keys) and not any(_is_key(v.aval) for v in eqn.outvars):
+        return _results(eqn, primitive.bind(*operands, **params))
+    rule = _rules.get(primitive.name)
+    if rule is not None:
+        return _results(eqn, rule(avals, *operands, **params))
+    if primitive.batch is None:
+        raise TypeError(f"{primitive.name} does not accept dtype "
+                        f"{dtypes.name(avals[in_keys.index(True)].dtype)}.")
+    dims = [get_aval(x).ndim - 1 if is_key else None
+            for x, is_key in zip(operands, in_keys, strict=True)]
+    outs, out_dims = primitive.batch(operands, dims, **params)
+    if not primitive.multiple_results:
+        outs, out_dims = [outs], [out_dims]
+    return [x if d is None else moveaxis(x, d, get_aval(x).ndim - 1)
+            for x, d in zip(outs, out_dims, strict=True)]
+
+
+def _results(eqn: JaxprEqn, out: Any) -> list[Any]:
+    return list(out) if eqn.primitive.multiple_results else [out]
+
+
+def _physical_params(params: dict[str, Any]) -> dict[str, Any]:
+    def convert(value: Any) -> Any:
+        if isinstance(value, ClosedJaxpr):
+            return physicalize(value)
+        if isinstance(value, Jaxpr):
+            return _rewrite(value, []).jaxpr if _has_keys(value) else value
+        if isinstance(value, (tuple, list)) and any(
+                isinstance(v, (ClosedJaxpr, Jaxpr)) for v in value):
+            return type(value)([convert(v) for v in value])
+        return value
+
+    return {name: convert(value) for name, value in params.items()}

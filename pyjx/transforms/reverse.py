@@ -156,12 +156,13 @@ def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool
                             f"got {dtypes.name(dtype)}.")
         if dtype not in dtypes.floating_dtypes:
             if not allow_int or dtypes.is_extended(dtype):
-                _raise_not_inexact("grad", dtype)
+                raise_not_inexact("grad", dtype)
             all_wanted = False
     return None if all_wanted else [is_inexact(x) for x in leaves]
 
 
-def _raise_not_inexact(name: str, dtype: Any) -> NoReturn:
+def raise_not_inexact(name: str, dtype: Any) -> NoReturn:
+    """Say that `name` cannot differentiate by an input of this dtype."""
     raise TypeError(
         f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
         f"np.inexact), but got {dtypes.name(dtype)}. If you want to use Boolean- or integer-valued "

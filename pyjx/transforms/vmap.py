@@ -30,18 +30,19 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    __slots__ = ("axis_name", "axis_size", "spmd_axis_name")
+    __slots__ = ("axis_name", "axis_size", "spmd_axis_name", "tag")
 
     def __init__(self, axis_name: Any, axis_size: int, spmd_axis_name: Any = None) -> None:
         self.axis_name = axis_name
         self.axis_size = axis_size
         self.spmd_axis_name = spmd_axis_name
+        self.tag: Any = self  # traces of one tag batch over one axis
 
     def __repr__(self) -> str:
         return "BatchTrace"
 
     def split(self, x: Any) -> tuple[Any, int | None]:
-        if type(x) is BatchTracer and x._trace is self:
+        if type(x) is BatchTracer and x._trace.tag is self.tag:
             return x.val, x.batch_dim
         if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
             raise_leaked(x)
@@ -55,20 +56,68 @@ class BatchTrace(Trace):
         if not self.alive:
             self.check_alive(operands)
         vals = []
-        dims = []
+        dims: list[int | None] = []
         for x in operands:
-            val, dim = self.split(x)
-            vals.append(val)
-            dims.append(dim)
+            if type(x) is BatchTracer and x._trace is self:
+                vals.append(x.val)
+                dims.append(x.batch_dim)
+            else:
+                val, dim = self.split(x)
+                vals.append(val)
+                dims.append(dim)
         rule = primitive.batch
         if rule is None:
             if primitive.decomposition is not None:
                 return primitive.decomposition(*operands, **params)
             raise NotImplementedError(f"Batching rule for '{primitive}' not implemented")
+        state.batch_trace = self
         out, dim_out = rule(vals, dims, **params)
         if primitive.multiple_results:
             return [self.join(v, d) for v, d in zip(out, dim_out, strict=True)]
-        return self.join(out, dim_out)
+        return out if dim_out is None else BatchTracer(self, out, dim_out)
+
+
+class SameAxisTrace(BatchTrace):
+    """Batches over the axis of another trace, whose tracers it takes for its own.
+
+    A function that the user gave as part of a rule is batched later than the code around it. It
+    may close over tracers of that code, on which the operations must come here too: this trace is
+    the thread's dynamic one while the function runs.
+    """
+
+    __slots__ = ("outside",)
+
+    def __init__(self, like: BatchTrace) -> None:
+        BatchTrace.__init__(self, like.axis_name, like.axis_size, like.spmd_axis_name)
+        self.tag = like.tag
+        self.outside = state.dynamic
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        state.dynamic = self.outside
+        try:
+            pairs = [self.split(x) for x in operands]
+            if all([d is None for _, d in pairs]):
+                return primitive.bind(*[x for x, _ in pairs], **params)
+            return BatchTrace.process(self, primitive, operands, params)
+        finally:
+            state.dynamic = self
+
+
+def batch_again(
+    fun: Callable[..., Sequence[Any]], args: Sequence[Any], in_dims: Sequence[int | None],
+    like: BatchTrace,
+) -> tuple[list[Any], list[int | None]]:
+    """As `batch_flat`, over the axis of the trace `like`."""
+    trace = SameAxisTrace(like)
+    with new_level(trace):
+        state.dynamic = trace
+        try:
+            outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
+        finally:
+            state.dynamic = trace.outside
+        pairs = [trace.split(x) for x in outs]
+    return [v for v, _ in pairs], [d for _, d in pairs]
 
 
 def batch_flat(

@@ -19,6 +19,10 @@ COMPLEX = np.array([1 + 2j, -1 + 0.5j, 0.5 - 1j], np.complex64)
 MASK = np.array([True, False, True])
 
 
+def words(text):
+    return text.split()
+
+
 def check(got, expected, rtol=2e-6, atol=1e-6):
     np.testing.assert_allclose(np.asarray(got, np.asarray(expected).dtype), expected, rtol, atol)
 
@@ -42,8 +46,10 @@ UNARY = {
     ("name", "x"), [(n, np.frombuffer(x, np.float32)) for x, names in UNARY.items()
                     for n in names.split()])
 def test_unary_on_floats(name, x):
-    if name == "cbrt" or name in ("sin", "cos", "exp2"):
+    if name in ("cbrt", "sin", "cos", "exp2"):
         x = x[np.isfinite(x)]
+    if name == "spacing":  # NumPy takes -0.0 as positive
+        x = x[(x != 0) | ~np.signbit(x)]
     got = getattr(jnp, name)(x)
     expected = numpy_result(name, x)
     assert got.dtype == expected.astype(got.dtype).dtype
@@ -51,8 +57,9 @@ def test_unary_on_floats(name, x):
     check(got, expected, rtol=1e-5, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", "abs floor ceil trunc negative positive square sign invert real "
-                         "conj rint sqrt isfinite isnan logical_not bitwise_count".split())
+@pytest.mark.parametrize("name", words(
+    "abs floor ceil trunc negative positive square sign invert real conj rint sqrt isfinite isnan "
+    "logical_not bitwise_count"))
 def test_unary_on_integers(name):
     x = np.abs(INTS) if name == "sqrt" else INTS
     got = getattr(jnp, name)(x)
@@ -62,17 +69,19 @@ def test_unary_on_integers(name):
     assert got.dtype.kind == ("f" if name in floats else kinds.get(name, "i"))
 
 
-@pytest.mark.parametrize("name", "abs conj real imag exp log sqrt sin square negative isfinite "
-                         "isnan angle reciprocal log10 log2 rint sinc".split())
+@pytest.mark.parametrize("name", words(
+    "abs conj real imag exp log sqrt sin square negative isfinite isnan angle reciprocal log10 log2 "
+    "rint sinc"))
 def test_unary_on_complex(name):
     check(getattr(jnp, name)(COMPLEX), numpy_result(name, COMPLEX), rtol=2e-5)
 
 
 @pytest.mark.parametrize(
-    "name", "add subtract multiply divide true_divide floor_divide remainder mod fmod maximum "
-    "minimum fmax fmin equal not_equal less less_equal greater greater_equal hypot arctan2 copysign "
-    "nextafter heaviside logaddexp logaddexp2 logical_and logical_or logical_xor power "
-    "float_power".split())
+    "name", words(
+        "add subtract multiply divide true_divide floor_divide remainder mod fmod maximum minimum "
+        "fmax fmin equal not_equal less less_equal greater greater_equal hypot arctan2 copysign "
+        "nextafter heaviside logaddexp logaddexp2 logical_and logical_or logical_xor power "
+        "float_power"))
 def test_binary_on_floats(name):
     x = np.array([-2.5, -1.0, 0.0, 0.5, 1.5, 7.25, 3.0], np.float32)
     y = np.array([1.0, -2.0, 0.5, -3.0, 2.0, 2.5, np.inf], np.float32)
@@ -86,8 +95,9 @@ def test_binary_on_floats(name):
 
 
 @pytest.mark.parametrize(
-    "name", "add subtract multiply divide floor_divide remainder fmod maximum minimum bitwise_and "
-    "bitwise_or bitwise_xor left_shift right_shift gcd lcm power equal less".split())
+    "name", words(
+        "add subtract multiply divide floor_divide remainder fmod maximum minimum bitwise_and "
+        "bitwise_or bitwise_xor left_shift right_shift gcd lcm power equal less"))
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8])
 def test_binary_on_integers(name, dtype):
     x = np.array([7, 3, 1, 0, 20, 5], dtype)
@@ -231,7 +241,7 @@ def test_rank_promotion_flag():
     x, y = np.ones((2, 3), np.float32), np.ones(3, np.float32)
     with jax.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank_promotion"):
         jnp.add(x, y)
-    with jax.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="rank promotion for add"):
+    with jax.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="promotion for add"):
         jnp.add(x, y)
 
 

@@ -1,0 +1,278 @@
+"""Generators: how key data is made from a seed, split, and turned into bits.
+
+A generator is four functions on the data of one key. Those of threefry are counter-based: bits and
+new keys are the images of the counters 0, 1, 2, ... under a cipher that the key selects. They
+agree bit for bit with JAX's, in both modes of the flag `jax_threefry_partitionable`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import configuration, lax
+from pyjx.core.avals import get_aval
+from pyjx.lax.random_bits import rng_bit_generator_p, threefry2x32_p
+from pyjx.transforms.vmap import batch_flat, match_axis
+
+_UINT32 = np.dtype(np.uint32)
+
+
+class PRNGImpl:
+    """A generator.
+
+    Attributes:
+      key_shape: shape of the uint32 array that is a key.
+      seed: `seed -> key`, from an integer scalar.
+      split: `(key, shape) -> keys`, of shape `(*shape, *key_shape)`.
+      random_bits: `(key, bit_width, shape) -> bits`, unsigned integers of 8 to 64 bits.
+      fold_in: `(key, data) -> key`, from a uint32 scalar.
+      name: what `impl=` arguments say.
+      tag: the short name in `key<tag>`.
+    """
+
+    __slots__ = ("fold_in", "key_shape", "name", "random_bits", "seed", "split", "tag")
+
+    def __init__(self, key_shape: tuple[int, ...], seed: Callable[[Any], Any],
+                 split: Callable[[Any, tuple[int, ...]], Any],
+                 random_bits: Callable[[Any, int, tuple[int, ...]], Any],
+                 fold_in: Callable[[Any, Any], Any], name: str = "<unnamed>", tag: str = "?"
+                 ) -> None:
+        self.key_shape = tuple(key_shape)
+        self.seed = seed
+        self.split = split
+        self.random_bits = random_bits
+        self.fold_in = fold_in
+        self.name = name
+        self.tag = tag
+
+    def __str__(self) -> str:
+        return self.tag
+
+    def __repr__(self) -> str:
+        return f"PRNGImpl(key_shape={self.key_shape}, name={self.name!r}, tag={self.tag!r})"
+
+    def __reduce__(self) -> Any:
+        return implementation, (self.name,)
+
+
+implementations: dict[str, PRNGImpl] = {}
+
+
+def register(impl: PRNGImpl) -> PRNGImpl:
+    """Make a generator known by its name.
+
+    Raises:
+      ValueError: the name is taken.
+    """
+    if impl.name in implementations:
+        raise ValueError(f'PRNG with name {impl.name} already registered: {impl}')
+    implementations[impl.name] = impl
+    return impl
+
+
+def implementation(name: str) -> PRNGImpl:
+    """The generator with this name.
+
+    Raises:
+      ValueError: there is none.
+    """
+    try:
+        return implementations[name]
+    except KeyError:
+        names = ", ".join([f'"{n}"' for n in implementations])
+        raise ValueError(f'unrecognized PRNG implementation "{name}". Did you mean one of: '
+                         f"{names}?") from None
+
+
+def over_batch(ndim: int, fun: Callable[..., Any], *args: Any) -> Any:
+    """`fun`, which takes single values, over the first `ndim` axes of all arguments."""
+    if ndim == 0:
+        return fun(*args)
+    size = get_aval(args[0]).shape[0]
+
+    def rest(*examples: Any) -> list[Any]:
+        return [over_batch(ndim - 1, fun, *examples)]
+
+    (out,), (dim,) = batch_flat(rest, args, [0] * len(args), size)
+    return match_axis(out, dim, 0, size)
+
+
+# -- threefry2x32 ----------------------------------------------------------------------------------
+
+
+def _word(key: Any, i: int) -> Any:
+    """Element i of a key, as a scalar."""
+    return lax.reshape(lax.slice(key, (i,), (i + 1,)), ())
+
+
+def _pair(x: Any, y: Any) -> Any:
+    """Two arrays, stacked along a new last axis."""
+    shape = (*get_aval(x).shape, 1)
+    return lax.concatenate([lax.reshape(x, shape), lax.reshape(y, shape)], len(shape) - 1)
+
+
+def _threefry(key: Any, x0: Any, x1: Any) -> list[Any]:
+    return threefry2x32_p.bind(_word(key, 0), _word(key, 1), x0, x1)  # type: ignore[no-any-return]
+
+
+def _uint32(x: Any) -> Any:
+    return lax.convert_element_type(x, _UINT32)
+
+
+def threefry_seed(seed: Any) -> Any:
+    """The 64 bits of a seed, the higher half first."""
+    if get_aval(seed).dtype.itemsize == 8:
+        shift = np.asarray(32, get_aval(seed).dtype)[()]
+        high = _uint32(lax.shift_right_logical(seed, shift))
+    else:
+        high = np.uint32(0)
+    return _pair(lax.broadcast(high, ()) if isinstance(high, np.generic) else high, _uint32(seed))
+
+
+def threefry_fold_in(key: Any, data: Any) -> Any:
+    return _pair(*_threefry(key, np.uint32(0), data))
+
+
+def counters(shape: Sequence[int]) -> tuple[Any, Any]:
+    """The high and low 32 bits of 0, 1, 2, ... as arrays of the given shape, row by row."""
+    size = math.prod(shape)
+    if size <= 2**32:
+        return np.uint32(0), lax.reshape(lax.iota(_UINT32, size), shape)
+    high = low = lax.broadcast(np.uint32(0), shape)
+    for axis in range(len(shape)):
+        stride = math.prod(shape[axis + 1:])
+        position = lax.broadcasted_iota(_UINT32, shape, axis)
+        more_low = lax.mul(position, np.uint32(stride % 2**32))
+        more = lax.add(lax.mulhi(position, lax.full_like(position, stride % 2**32)),
+                       lax.mul(position, np.uint32(stride // 2**32)))
+        low = lax.add(low, more_low)
+        carry = _uint32(lax.lt(low, more_low))
+        high = lax.add(lax.add(high, more), carry)
+    return high, low
+
+
+def _hash_flat(key: Any, count: int) -> Any:
+    """`count` words from the counters 0, 1, ..., of which the i-th is paired with the one half
+    their number after it."""
+    half = (count + 1) // 2
+    numbers = lax.iota(_UINT32, count)
+    if count % 2:
+        numbers = lax.concatenate([numbers, lax.full((1,), 0, _UINT32)], 0)
+    first, second = lax.slice(numbers, (0,), (half,)), lax.slice(numbers, (half,), (2 * half,))
+    bits = lax.concatenate(_threefry(key, first, second), 0)
+    return lax.slice(bits, (0,), (count,)) if count % 2 else bits
+
+
+def threefry_split(key: Any, shape: tuple[int, ...]) -> Any:
+    if configuration.threefry_partitionable.value:
+        return _pair(*_threefry(key, *counters(shape)))
+    return lax.reshape(_hash_flat(key, 2 * math.prod(shape)), (*shape, 2))
+
+
+def _unsigned(bit_width: int) -> np.dtype[Any]:
+    return np.dtype(f"uint{bit_width}")
+
+
+def _wide(high: Any, low: Any) -> Any:
+    """64-bit integers from their halves."""
+    uint64 = np.dtype(np.uint64)
+    high, low = [lax.convert_element_type_p.bind(x, new_dtype=uint64, weak_type=False,
+                                                 sharding=None) for x in (high, low)]
+    return lax.bitwise_or(lax.shift_left(high, np.uint64(32)), low)
+
+
+def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    if configuration.threefry_partitionable.value:
+        high, low = _threefry(key, *counters(shape))
+        if bit_width == 64:
+            return _wide(high, low)
+        bits = lax.bitwise_xor(high, low)
+        return bits if bit_width == 32 else lax.convert_element_type(bits, _unsigned(bit_width))
+    return _bits_in_sequence(key, bit_width, shape)
+
+
+def _bits_in_sequence(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    """The bits when `jax_threefry_partitionable` is off."""
+    size = math.prod(shape)
+    words = -(-bit_width * size // 32)
+    bits = _hash_long(key, words)
+    if bit_width == 64:
+        high, low = lax.slice(bits, (0,), (size,)), lax.slice(bits, (size,), (2 * size,))
+        bits = _wide(high, low)
+    elif bit_width < 32:
+        parts = 32 // bit_width
+        pieces = [lax.shift_right_logical(bits, np.uint32(bit_width * i)) for i in range(parts)]
+        column = [lax.reshape(lax.convert_element_type(p, _unsigned(bit_width)), (words, 1))
+                  for p in pieces]
+        bits = lax.slice(lax.reshape(lax.concatenate(column, 1), (words * parts,)), (0,), (size,))
+    return lax.reshape(bits, shape)
+
+
+def _hash_long(key: Any, words: int) -> Any:
+    """`_hash_flat`, in blocks that 32-bit counters can number."""
+    block = 2**32 - 1
+    blocks, rest = divmod(words, block)
+    if not blocks:
+        return _hash_flat(key, words)
+    keys = threefry_split(key, (blocks + 1,))
+    parts = [_hash_flat(lax.reshape(lax.slice(keys, (i, 0), (i + 1, 2)), (2,)),
+                        block if i < blocks else rest) for i in range(blocks + 1)]
+    return lax.concatenate(parts, 0)
+
+
+threefry2x32 = register(PRNGImpl((2,), threefry_seed, threefry_split, threefry_random_bits,
+                                 threefry_fold_in, "threefry2x32", "fry"))
+
+
+# -- rbg and unsafe_rbg: XLA's generator, whose bits depend on the platform ------------------------
+
+
+def _generate(key: Any, shape: tuple[int, ...], bit_width: int = 32) -> Any:
+    return rng_bit_generator_p.bind(
+        key, shape=tuple(shape), dtype=_unsigned(bit_width),
+        algorithm=lax.RandomAlgorithm.RNG_DEFAULT, out_sharding=None,
+    )[1]
+
+
+def _rbg_seed(seed: Any) -> Any:
+    half = threefry_seed(seed)
+    return lax.concatenate([half, half], 0)
+
+
+def _rbg_split(key: Any, shape: tuple[int, ...]) -> Any:
+    halves = over_batch(1, lambda k: threefry_split(k, shape), lax.reshape(key, (2, 2)))
+    n = len(shape)
+    halves = lax.transpose(halves, (*range(1, n + 1), 0, n + 1))
+    return lax.reshape(halves, (*shape, 4))
+
+
+def _rbg_fold_in(key: Any, data: Any) -> Any:
+    halves = over_batch(1, lambda k: threefry_fold_in(k, data), lax.reshape(key, (2, 2)))
+    return lax.reshape(halves, (4,))
+
+
+def _rbg_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    return _generate(key, shape, bit_width)
+
+
+rbg = register(PRNGImpl((4,), _rbg_seed, _rbg_split, _rbg_random_bits, _rbg_fold_in, "rbg",
+                        "rbg"))
+
+
+def _unsafe_rbg_split(key: Any, shape: tuple[int, ...]) -> Any:
+    count = math.prod(shape)
+    keys = lax.slice(_generate(key, (10 * count, 4)), (0, 0), (10 * count, 4), (10, 1))
+    return lax.reshape(keys, (*shape, 4))
+
+
+def _unsafe_rbg_fold_in(key: Any, data: Any) -> Any:
+    bits = lax.slice(_generate(_rbg_seed(data), (10, 4)), (9, 0), (10, 4))
+    return lax.bitwise_xor(key, lax.reshape(bits, (4,)))
+
+
+unsafe_rbg = register(PRNGImpl((4,), _rbg_seed, _unsafe_rbg_split, _rbg_random_bits,
+                               _unsafe_rbg_fold_in, "unsafe_rbg", "urbg"))

@@ -1,0 +1,400 @@
+"""Key arrays: their dtype, the array class, and the primitives on them.
+
+A key array of shape s is an array of `key<tag>[s]`; behind it is an array uint32[s + key_shape],
+which the compiled program sees (`pyjx.transforms.physicalize`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, aval_makers, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.random.implementations import PRNGImpl, over_batch
+from pyjx.runtime.array import Array
+from pyjx.transforms.physicalize import physical_rule
+from pyjx.transforms.rules import define, jvp_zero
+from pyjx.transforms.structural import broadcast_axis, moveaxis
+
+_UINT32 = np.dtype(np.uint32)
+
+
+class KeyTy(dtypes.ExtendedDType):
+    """The dtype of keys of one generator."""
+
+    __slots__ = ("_impl", "itemsize", "name")
+
+    type = dtypes.prng_key
+
+    def __init__(self, impl: PRNGImpl) -> None:
+        self._impl = impl
+        self.name = f"key<{impl.tag}>"
+        self.itemsize = math.prod(impl.key_shape) * _UINT32.itemsize
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is KeyTy and other._impl is self._impl
+
+    def __hash__(self) -> int:
+        return hash((KeyTy, self._impl))
+
+    def __reduce__(self) -> Any:
+        return KeyTy, (self._impl,)
+
+    def physical_aval(self, aval: ShapedArray) -> ShapedArray:
+        return ShapedArray((*aval.shape, *self._impl.key_shape), _UINT32)
+
+    def from_physical(self, data: Any) -> PRNGKeyArray:
+        return PRNGKeyArray(self._impl, data)
+
+
+def check_key_data(impl: PRNGImpl, data: Any) -> None:
+    """TypeError unless `data` is an array of the data of keys."""
+    shape, dtype = getattr(data, "shape", None), getattr(data, "dtype", None)
+    if shape is None or dtype is None:
+        raise TypeError("JAX encountered invalid PRNG key data: expected key_data to have ndim, "
+                        f"shape, and dtype attributes. Got {data}")
+    n = len(impl.key_shape)
+    if len(shape) < n:
+        raise TypeError("JAX encountered invalid PRNG key data: expected key_data.ndim >= "
+                        f"{n}; got ndim={len(shape)}")
+    if tuple(shape[len(shape) - n:]) != impl.key_shape:
+        raise TypeError("JAX encountered invalid PRNG key data: expected key_data.shape to end "
+                        f"with {impl.key_shape}; got shape={tuple(shape)} for impl={impl!r}")
+    if dtype not in (_UINT32, dtypes.float0):
+        raise TypeError("JAX encountered invalid PRNG key data: expected key_data.dtype = uint32; "
+                        f"got dtype={dtype}")
+
+
+class PRNGKeyArray(Array):
+    """An array of random keys. Make them with `key`, `split` and `wrap_key_data`."""
+
+    __slots__ = ("__weakref__", "_base_array", "_impl", "aval")
+
+    def __init__(self, impl: PRNGImpl, key_data: Any) -> None:
+        check_key_data(impl, key_data)
+        shape = key_data.shape
+        self._impl = impl
+        self._base_array = key_data
+        self.aval = ShapedArray(shape[:len(shape) - len(impl.key_shape)], KeyTy(impl))
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+    weak_type = property(lambda self: False)
+    itemsize = property(lambda self: self.aval.dtype.itemsize)
+    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
+    sharding = property(lambda self: self._base_array.sharding)
+    device = property(lambda self: self._base_array.device)
+    committed = property(lambda self: self._base_array.committed)
+    is_fully_addressable = property(lambda self: self._base_array.is_fully_addressable)
+    is_fully_replicated = property(lambda self: self._base_array.is_fully_replicated)
+    T = property(lambda self: self.transpose())
+
+    def devices(self) -> set[Any]:
+        return self._base_array.devices()  # type: ignore[no-any-return]
+
+    def is_deleted(self) -> bool:
+        return self._base_array.is_deleted()  # type: ignore[no-any-return]
+
+    def delete(self) -> None:
+        self._base_array.delete()
+
+    def block_until_ready(self) -> PRNGKeyArray:
+        self._base_array.block_until_ready()
+        return self
+
+    def copy_to_host_async(self) -> None:
+        self._base_array.copy_to_host_async()
+
+    def copy(self) -> PRNGKeyArray:
+        return PRNGKeyArray(self._impl, self._base_array.copy())
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> PRNGKeyArray:
+        return self.copy()
+
+    def addressable_data(self, index: int) -> PRNGKeyArray:
+        return PRNGKeyArray(self._impl, self._base_array.addressable_data(index))
+
+    def __reduce__(self) -> Any:
+        return PRNGKeyArray, (self._impl, self._base_array)
+
+    # -- indexing and shape: the same on the data, whose last axis stays ---------------------------
+
+    def _of(self, function: str, *args: Any, **kwargs: Any) -> Any:
+        from pyjx import numpy as jnp
+
+        return getattr(jnp, function)(self, *args, **kwargs)
+
+    def __getitem__(self, index: Any) -> PRNGKeyArray:
+        if not isinstance(index, tuple):
+            index = (index,)
+        consumed = sum([_axes_of(i) for i in index])
+        if consumed > self.ndim:
+            raise IndexError(f"Too many indices: {self.ndim}-dimensional array indexed with "
+                             f"{consumed} regular index{'' if consumed == 1 else 'es'}.")
+        if not any(i is Ellipsis for i in index):
+            index = (*index, Ellipsis)
+        return PRNGKeyArray(self._impl, self._base_array[(*index, slice(None))])
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __iter__(self) -> Iterator[PRNGKeyArray]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d key array")
+        return iter([PRNGKeyArray(self._impl, row) for row in self._base_array])
+
+    def reshape(self, *shape: Any, order: str = "C", out_sharding: Any = None) -> Any:
+        new = shape[0] if len(shape) == 1 else shape
+        return self._of("reshape", new, order)
+
+    def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Any:
+        return self.reshape(-1, order=order)
+
+    flatten = ravel
+
+    def squeeze(self, axis: Any = None) -> Any:
+        return self._of("squeeze", axis)
+
+    def transpose(self, *axes: Any) -> Any:
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return self._of("transpose", order)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        return self._of("swapaxes", axis1, axis2)
+
+    def take(self, indices: Any, axis: int | None = None, **options: Any) -> Any:
+        return self._of("take", indices, axis, **options)
+
+    def repeat(self, repeats: Any, axis: int | None = None, **options: Any) -> Any:
+        return self._of("repeat", repeats, axis, **options)
+
+    def to_device(self, device: Any, *, stream: Any = None) -> Any:
+        return PRNGKeyArray(self._impl, self._base_array.to_device(device, stream=stream))
+
+    @property
+    def at(self) -> Any:
+        from pyjx.numpy.array_methods import _at
+
+        return _at(self)
+
+    # -- operators ---------------------------------------------------------------------------------
+
+    def __eq__(self, other: Any) -> Any:
+        return self._of("equal", other) if hasattr(other, "dtype") else NotImplemented
+
+    def __ne__(self, other: Any) -> Any:
+        return self._of("not_equal", other) if hasattr(other, "dtype") else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise TypeError("key array cannot be converted to boolean.")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
+        raise TypeError("JAX array with PRNGKey dtype cannot be converted to a NumPy array. Use "
+                        "jax.random.key_data(arr) if you wish to extract the underlying integer "
+                        "array.")
+
+    def __repr__(self) -> str:
+        return (f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n"
+                f"{np.asarray(self._base_array)}")
+
+    __str__ = __repr__
+
+
+def _refuses(name: str, symbol: str) -> Any:
+    def operator(self: Any, other: Any = None) -> Any:
+        raise TypeError(f"{name} does not accept dtype {self.dtype.name}.")
+
+    operator.__name__ = symbol
+    return operator
+
+
+for _name, _symbols in {
+    "add": "add radd", "sub": "sub rsub", "mul": "mul rmul", "div": "truediv rtruediv",
+    "floor_divide": "floordiv rfloordiv", "rem": "mod rmod", "pow": "pow rpow", "neg": "neg",
+    "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "and": "and rand", "or": "or ror",
+    "xor": "xor rxor", "not": "invert", "dot_general": "matmul rmatmul", "abs": "abs",
+}.items():
+    for _symbol in _symbols.split():
+        setattr(PRNGKeyArray, f"__{_symbol}__", _refuses(_name, f"__{_symbol}__"))
+
+aval_makers[PRNGKeyArray] = lambda x: x.aval
+
+
+def _axes_of(index: Any) -> int:
+    """How many axes one element of an index uses up."""
+    if index is None or index is Ellipsis:
+        return 0
+    dtype = getattr(index, "dtype", None)
+    return index.ndim if dtype is not None and dtype == np.bool_ else 1
+
+
+# -- primitives ------------------------------------------------------------------------------------
+
+
+def _impl_of(name: str, keys: ShapedArray) -> PRNGImpl:
+    if type(keys.dtype) is not KeyTy:
+        raise TypeError(f"{name} takes a key array, got {keys.str_short()}")
+    return keys.dtype._impl
+
+
+def _keys(impl: PRNGImpl, shape: tuple[int, ...]) -> ShapedArray:
+    return ShapedArray(shape, KeyTy(impl))
+
+
+def _primitive(name: str, shape_rule: Any, batch: Any) -> Primitive:
+    primitive = register(Primitive(name, shape_rule=shape_rule))
+    return define(primitive, batch=batch, jvp=jvp_zero(primitive))
+
+
+def _front(bind: Any) -> Any:
+    """Batching rule of an operation that works on leading axes of its only operand anyway."""
+    def batch(operands: Any, dims: Any, **params: Any) -> Any:
+        return bind(moveaxis(operands[0], dims[0], 0), **params), 0
+
+    return batch
+
+
+def _seed_shape(seeds: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
+    return _keys(impl, seeds.shape)
+
+
+def _split_shape(keys: ShapedArray, *, shape: tuple[int, ...]) -> ShapedArray:
+    return _keys(_impl_of("random_split", keys), (*keys.shape, *shape))
+
+
+def _bits_shape(keys: ShapedArray, *, bit_width: int, shape: tuple[int, ...]) -> ShapedArray:
+    _impl_of("random_bits", keys)
+    return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
+
+
+def _fold_in_shape(keys: ShapedArray, data: ShapedArray) -> ShapedArray:
+    impl = _impl_of("random_fold_in", keys)
+    if data.dtype != _UINT32:
+        raise TypeError(f"random_fold_in requires data of dtype uint32, got {data.str_short()}")
+    if keys.shape != data.shape:
+        raise TypeError("random_fold_in requires keys and data of one shape, got "
+                        f"{keys.shape} and {data.shape}")
+    return _keys(impl, keys.shape)
+
+
+def _fold_in_batch(operands: Any, dims: Any) -> Any:
+    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+    keys, data = [broadcast_axis(x, size, 0) if d is None else moveaxis(x, d, 0)
+                  for x, d in zip(operands, dims, strict=True)]
+    return random_fold_in_p.bind(keys, data), 0
+
+
+def _wrap_shape(data: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
+    check_key_data(impl, data)
+    return _keys(impl, data.shape[:data.ndim - len(impl.key_shape)])
+
+
+def _unwrap_shape(keys: ShapedArray) -> ShapedArray:
+    _impl_of("random_unwrap", keys)
+    return keys.dtype.physical_aval(keys)  # type: ignore[no-any-return]
+
+
+def _clone_shape(keys: ShapedArray) -> ShapedArray:
+    _impl_of("random_clone", keys)
+    return keys
+
+
+random_seed_p = _primitive(
+    "random_seed", _seed_shape, _front(lambda x, **p: random_seed_p.bind(x, **p)))
+random_split_p = _primitive(
+    "random_split", _split_shape, _front(lambda x, **p: random_split_p.bind(x, **p)))
+random_bits_p = _primitive(
+    "random_bits", _bits_shape, _front(lambda x, **p: random_bits_p.bind(x, **p)))
+random_fold_in_p = _primitive("random_fold_in", _fold_in_shape, _fold_in_batch)
+random_wrap_p = _primitive(
+    "random_wrap", _wrap_shape, _front(lambda x, **p: random_wrap_p.bind(x, **p)))
+random_unwrap_p = _primitive(
+    "random_unwrap", _unwrap_shape, _front(lambda x: random_unwrap_p.bind(x)))
+random_clone_p = _primitive(
+    "random_clone", _clone_shape, _front(lambda x: random_clone_p.bind(x)))
+
+
+# -- what they are on the data ---------------------------------------------------------------------
+
+
+@physical_rule("random_seed")
+def _seed_physical(avals: Any, seeds: Any, *, impl: PRNGImpl) -> Any:
+    return over_batch(avals[0].ndim, impl.seed, seeds)
+
+
+@physical_rule("random_split")
+def _split_physical(avals: Any, data: Any, *, shape: tuple[int, ...]) -> Any:
+    impl = avals[0].dtype._impl
+    return over_batch(avals[0].ndim, lambda k: impl.split(k, shape), data)
+
+
+@physical_rule("random_bits")
+def _bits_physical(avals: Any, data: Any, *, bit_width: int, shape: tuple[int, ...]) -> Any:
+    impl = avals[0].dtype._impl
+    return over_batch(avals[0].ndim, lambda k: impl.random_bits(k, bit_width, shape), data)
+
+
+@physical_rule("random_fold_in")
+def _fold_in_physical(avals: Any, data: Any, values: Any) -> Any:
+    return over_batch(avals[0].ndim, avals[0].dtype._impl.fold_in, data, values)
+
+
+@physical_rule("random_wrap")
+def _wrap_physical(avals: Any, data: Any, *, impl: PRNGImpl) -> Any:
+    return data
+
+
+@physical_rule("random_unwrap", "random_clone")
+def _same_physical(avals: Any, data: Any) -> Any:
+    return data
+
+
+def _compared(avals: Any, x: Any, y: Any, compare: Any, reduce: Any) -> Any:
+    same = compare(x, y)
+    ndim = avals[0].ndim
+    return reduce(same, range(ndim, get_aval(same).ndim))
+
+
+@physical_rule("eq")
+def _eq_physical(avals: Any, x: Any, y: Any) -> Any:
+    return _compared(avals, x, y, lax.eq, lambda a, axes: lax.reduce_and(a, tuple(axes)))
+
+
+@physical_rule("ne")
+def _ne_physical(avals: Any, x: Any, y: Any) -> Any:
+    return _compared(avals, x, y, lax.ne, lambda a, axes: lax.reduce_or(a, tuple(axes)))
+
+
+# -- eager shortcuts -------------------------------------------------------------------------------
+
+
+def _without_tracing(rule: Any) -> Any:
+    """Run a relabelling of concrete arrays at once: no program is needed."""
+    def impl(x: Any, **params: Any) -> Any:
+        return rule(x, **params)
+
+    return impl
+
+
+define(random_wrap_p, impl=_without_tracing(
+    lambda x, *, impl: PRNGKeyArray(impl, lax.asarray(x) if isinstance(x, np.ndarray) else x)))
+define(random_unwrap_p, impl=_without_tracing(lambda x: x._base_array))
+define(random_clone_p, impl=_without_tracing(lambda x: PRNGKeyArray(x._impl, x._base_array)))
+
+
+def is_eager(*values: Any) -> bool:
+    """Whether operations on `values` run at once."""
+    return state.dynamic is eager_trace and not any([isinstance(x, Tracer) for x in values])

@@ -1,0 +1,71 @@
+"""Cumulative reductions: errors, precision, extreme values, the lowering for accelerators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import lax
+
+X = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
+ALL = [lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp]
+
+
+@pytest.mark.parametrize("f", ALL)
+def test_arguments_are_checked(f):
+    with pytest.raises(ValueError, match="axis 2 is out of bounds"):
+        f(X, 2)
+    with pytest.raises(ValueError, match="do not allow negative axes"):
+        f(X, -1)
+    with pytest.raises(TypeError, match=f"{f.__name__} does not accept dtype bool"):
+        f(X > 0)
+
+
+def test_a_long_sum_keeps_its_precision():
+    x = np.full(100_000, 0.1, np.float32)
+    want = np.cumsum(x.astype(np.float64))
+    np.testing.assert_allclose(lax.cumsum(x), want, rtol=1e-6)
+
+
+def test_infinities():
+    x = np.array([-np.inf, -np.inf, 0, np.inf, 1], np.float32)
+    assert lax.cumlogsumexp(x).tolist() == [-np.inf, -np.inf, 0, np.inf, np.inf]
+    assert lax.cumsum(x[2:]).tolist() == [0, np.inf, np.inf]
+    grad = jax.grad(lambda x: lax.cumlogsumexp(x)[2])(x)
+    assert grad.tolist() == [0, 0, 1, 0, 0]
+
+
+def test_nan_stays():
+    x = np.array([1, np.nan, 2], np.float32)
+    for f in ALL:
+        assert np.isnan(f(x)).tolist() == [False, True, True]
+
+
+def test_derivatives_at_ties_and_zeros():
+    x = np.array([2, 2, 1], np.float32)
+    jacobian = jax.jacrev(lax.cummax)(x)
+    assert jacobian.tolist() == [[1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]]
+    jacobian = jax.jacfwd(lax.cumprod)(np.array([3, 0, 2], np.float32))
+    assert jacobian.tolist() == [[1, 0, 0], [0, 3, 0], [0, 6, 0]]
+
+
+@pytest.mark.parametrize("f", ALL)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_doubling_equals_the_loop(f, reverse):
+    """The lowering for other platforms, run here."""
+    from lowering import lower
+    from pyjx.runtime import compile as compiler
+
+    def loss(x):
+        return jax.jvp(lambda x: f(x, 1, reverse=reverse), (x,), (x,))
+
+    closed = jax.make_jaxpr(loss)(X)
+    text = lower(closed, "f", platform="cuda").text
+    assert "while" not in text
+    device = jax.devices("cpu")[0]
+    loaded = compiler.compile(text, devices=(device,), compiler_options=None)
+    operand = jax.device_put(X, device)
+    for shards, want in zip(loaded.execute_sharded([operand])
+                            .disassemble_into_single_device_arrays(), loss(X), strict=True):
+        np.testing.assert_allclose(np.asarray(shards[0]), want, rtol=1e-4, atol=1e-5)

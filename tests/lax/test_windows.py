@@ -1,0 +1,96 @@
+"""Sliding windows: errors, named paddings, derivatives of extrema."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import lax
+from pyjx.lax import windows
+
+X = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
+
+
+@pytest.mark.parametrize(("error", "message", "options"), [
+    (TypeError, "wrong number of window_dimensions", {"window_dimensions": (2,)}),
+    (TypeError, "inconsistent window_strides", {"window_strides": (1,)}),
+    (TypeError, "inconsistent padding", {"padding": ((0, 0),)}),
+    (TypeError, "window_dimensions must have every element be strictly positive",
+     {"window_dimensions": (0, 2)}),
+    (TypeError, "window_strides must have every element be strictly positive",
+     {"window_strides": (0, 1)}),
+    (TypeError, "All dilations must be positive", {"base_dilation": (0, 1)}),
+    (TypeError, "All dilations must be positive", {"window_dilation": (1, 0)}),
+    (RuntimeError, "Unrecognized padding type", {"padding": "FULL"}),
+    (TypeError, "inconsistent dtypes", {"init_value": np.int32(0)}),
+    (ValueError, "same tree structure", {"init_value": (0.0, 0.0)}),
+])
+def test_arguments_are_checked(error, message, options):
+    options = {"init_value": 0.0, "window_dimensions": (2, 2), **options}
+    with pytest.raises(error, match=message):
+        lax.reduce_window(X, computation=lax.add, **options)
+
+
+def test_shapes():
+    assert lax.reduce_window_shape_tuple((4, 6), (2, 2), (1, 1), ((0, 1), (1, 0)), (2, 1),
+                                         (1, 2)) == (7, 5)
+    assert lax.reduce_window(X, 0.0, lax.add, (9, 9)).shape == (0, 0)
+
+
+@pytest.mark.parametrize("padding", ["VALID", "SAME", "SAME_LOWER"])
+def test_an_unrolled_window_equals_a_windowed_one(padding, monkeypatch):
+    """The two lowerings of a small window."""
+    from lowering import windows as lowering_windows
+
+    def pool(x):
+        return lax.reduce_window(x, -np.inf, lax.max, (2, 3), (2, 1), padding)
+
+    small = jax.jit(pool)(X), jax.jit(jax.grad(lambda x: pool(x).sum()))(X)
+    jax.clear_caches()
+    monkeypatch.setattr(lowering_windows, "UNROLLED_WINDOW", 0)
+    text = jax.jit(pool).lower(X).as_text()
+    assert "reduce_window" in text
+    large = jax.jit(lambda x: pool(x))(X), jax.jit(jax.grad(lambda x: pool(x).sum()))(X)
+    for a, b in zip(small, large, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+def test_the_first_of_ties_gets_the_derivative():
+    x = np.ones((4,), np.float32)
+    grad = jax.grad(lambda x: lax.reduce_window(x, -np.inf, lax.max, (2,), (2,)).sum())(x)
+    assert grad.tolist() == [1, 0, 1, 0]
+
+
+def test_extrema_of_dilated_windows_are_differentiated():
+    def f(x):
+        return lax.reduce_window(x, np.inf, lax.min, (2, 2), (1, 1), "VALID",
+                                 window_dilation=(2, 3)).sum()
+
+    count = np.zeros_like(X)
+    for i, j in np.ndindex(4, 5):
+        block = X[i:i + 3:2, j:j + 4:3]
+        a, b = np.unravel_index(block.argmin(), (2, 2))
+        count[i + 2 * a, j + 3 * b] += 1
+    np.testing.assert_array_equal(jax.grad(f)(X), count)
+
+
+def test_batched_initial_values():
+    starts = np.array([0, 1], np.float32)
+    out = jax.vmap(lambda v: lax.reduce_window(X, v, lambda a, b: lax.max(a, b), (2, 2)))(starts)
+    for row, v in zip(out, starts, strict=True):
+        np.testing.assert_array_equal(row, lax.reduce_window(X, v, lax.max, (2, 2)))
+
+
+def test_select_and_scatter():
+    scalar = np.float32(0)
+    closed = [jax.make_jaxpr(f)(scalar, scalar) for f in (lax.ge, lax.add)]
+    out = windows.select_and_scatter_p.bind(
+        np.array([1, 3, 2, 5], np.float32), np.array([10, 20], np.float32), np.float32(1),
+        select_jaxpr=closed[0], select_consts=(), scatter_jaxpr=closed[1], scatter_consts=(),
+        window_dimensions=(2,), window_strides=(2,), padding=((0, 0),))
+    assert out.tolist() == [1, 11, 1, 21]
+
+
+def test_windows_of_a_scalar():
+    assert float(lax.reduce_window(np.float32(3), 0.0, lax.add, ())) == 3

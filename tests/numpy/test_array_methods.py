@@ -1,0 +1,215 @@
+"""Operators and methods of arrays and tracers."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import numpy as jnp
+
+X = np.array([[1.5, -2.0, 3.0], [0.5, 4.0, -1.0]], np.float32)
+Y = np.array([[2.0, 3.0, -1.0], [1.0, 0.5, 2.0]], np.float32)
+I, J = np.array([5, -3, 8], np.int32), np.array([2, 3, 1], np.int32)
+
+ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv,
+              operator.mod]
+COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+BITS = [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift]
+
+
+def check(got, expected):
+    np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
+    assert np.shape(got) == np.shape(expected)
+
+
+@pytest.mark.parametrize("op", ARITHMETIC + COMPARISONS, ids=lambda op: op.__name__)
+def test_binary_operators(op):
+    x, y = jnp.asarray(X), jnp.asarray(Y)
+    check(op(x, y), op(X, Y))
+    check(op(x, Y), op(X, Y))
+    check(op(X, y), op(X, Y))
+    check(op(x, 2), op(X, 2))
+    check(op(2.0, x), op(2.0, X))
+    check(op(x, np.float32(2)), op(X, np.float32(2)))
+    check(jax.jit(op)(x, y), op(X, Y))
+    check(jax.jit(lambda x: op(x, 2))(x), op(X, 2))
+    check(jax.jit(lambda x: op(2, x))(x), op(2, X))
+    check(jax.jit(lambda x: op(x, Y))(x), op(X, Y))
+    check(jax.jit(lambda x: op(X, x))(y), op(X, Y))
+
+
+@pytest.mark.parametrize("op", BITS, ids=lambda op: op.__name__)
+def test_bit_operators(op):
+    check(op(jnp.asarray(I), jnp.asarray(J)), op(I, J))
+    check(op(jnp.asarray(I), 2), op(I, 2))
+    check(op(7, jnp.asarray(J)), op(7, J))
+    check(jax.jit(op)(I, J), op(I, J))
+
+
+def test_other_operators():
+    x = jnp.asarray(X)
+    for op in (operator.neg, operator.pos, abs):
+        check(op(x), op(X))
+        check(jax.jit(op)(x), op(X))
+    check(~jnp.asarray(I), ~I)
+    check(x ** 2, X ** 2)
+    check(2 ** x, 2 ** X)
+    check(abs(x) ** 0.5, abs(X) ** 0.5)
+    check(jnp.asarray(I) ** 2, I ** 2)
+    check(pow(x, 3), X ** 3)
+    check(x @ Y.T, X @ Y.T)
+    check(X @ jnp.asarray(Y.T), X @ Y.T)
+    for got, expected in zip(divmod(x, 2), divmod(X, 2), strict=True):
+        check(got, expected)
+    check(round(x, 1), np.round(X, 1))
+    assert round(x[0, 0]).dtype == "int32"
+
+
+@pytest.mark.parametrize("other", [[1.0], None, "a", object(), {}], ids=lambda x: str(type(x)))
+def test_operators_with_what_is_no_array(other):
+    x = jnp.ones(1)
+
+    def add(x):
+        return x + other
+
+    for fun in (add, lambda x: other + x, lambda x: x < other):
+        with pytest.raises(TypeError, match="unsupported operand|not supported between|can only|"
+                           "must be str"):
+            fun(x)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        jax.jit(add)(x)
+    if other != [1.0]:
+        assert (x == other) is False and (x != other) is True
+
+
+def test_reflected_operators_of_other_classes():
+    class Other:
+        def __radd__(self, x):
+            return "radd"
+
+        def __eq__(self, x):
+            return "eq"
+
+    assert jnp.ones(2) + Other() == "radd"
+    assert (jnp.ones(2) == Other()) == "eq"
+
+
+def test_iteration_length_and_membership():
+    x = jnp.asarray(X)
+    rows = list(x)
+    assert len(rows) == len(x) == 2
+    check(rows[1], X[1])
+    check(jax.jit(lambda x: list(x)[1] + next(reversed(x)))(x), X[1] * 2)
+    assert 4.0 in x[1] and 9.0 not in x[1]
+    with pytest.raises(TypeError, match="iteration over a 0-d array"):
+        list(x[0, 0])
+    with pytest.raises(TypeError, match="iteration over a 0-d array"):
+        jax.jit(lambda x: list(x))(1.0)
+    with pytest.raises(ValueError, match="search array must be one-dimensional"):
+        1.0 in x  # noqa: B015
+
+
+def test_arrays_are_immutable_and_unhashable():
+    x = jnp.ones(3)
+    for fun in (lambda x: x.__setitem__(0, 1), jax.jit(lambda x: x.__setitem__(0, 1))):
+        with pytest.raises(TypeError, match="JAX arrays are immutable"):
+            fun(x)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+    with pytest.raises(TypeError, match="unhashable"):
+        jax.jit(hash)(x)
+
+
+METHODS = [
+    ("all", ()), ("any", ()), ("argmax", (1,)), ("argmin", ()), ("argsort", ()), ("clip", (0, 2)),
+    ("conj", ()), ("cumsum", (0,)), ("cumprod", (1,)), ("diagonal", ()), ("max", (0,)),
+    ("mean", ()), ("min", ()), ("prod", (1,)), ("ravel", ()), ("repeat", (2, 1)), ("round", (0,)),
+    ("sort", (0,)), ("squeeze", ()), ("std", ()), ("sum", (1,)), ("swapaxes", (0, 1)),
+    ("take", (np.array([0, 1]), 1)), ("trace", ()), ("var", (0,)), ("flatten", ()),
+    ("reshape", (3, 2)), ("reshape", ((3, -1),)), ("reshape", (-1,)), ("transpose", ()),
+    ("transpose", (1, 0)), ("transpose", ((1, 0),)), ("copy", ()), ("astype", (np.int32,)),
+]
+
+
+@pytest.mark.parametrize(("name", "args"), METHODS)
+def test_methods(name, args):
+    x = jnp.asarray(X)
+    expected = getattr(X, name)(*args)
+    check(getattr(x, name)(*args), expected)
+    check(jax.jit(lambda x: getattr(x, name)(*args))(x), expected)
+
+
+def test_method_keywords():
+    x = jnp.asarray(X)
+    check(x.sum(axis=0, keepdims=True), X.sum(axis=0, keepdims=True))
+    check(x.max(initial=9), X.max(initial=9))
+    check(x.compress([False, True], axis=0), X.compress([False, True], axis=0))
+    for got, expected in zip(x.nonzero(), X.nonzero(), strict=True):
+        check(got, expected)
+
+
+def test_properties():
+    x, c = jnp.asarray(X), jnp.asarray(X + 2j)
+    check(x.T, X.T)
+    check(x.mT, X.T)
+    check(jax.jit(lambda x: x.T)(x), X.T)
+    check(c.real, X)
+    check(c.imag, np.full_like(X, 2))
+    assert x.real is x
+    assert (x.nbytes, x.itemsize, x.size, x.ndim) == (24, 4, 6, 2)
+    sizes = []
+    jax.jit(lambda x: sizes.append((x.nbytes, x.itemsize)))(x)
+    assert sizes == [(24, 4)]
+    with pytest.raises(ValueError, match="at least two-dimensional"):
+        x[0].mT  # noqa: B018
+    with pytest.raises(NotImplementedError, match=r"consider arr.flatten\(\)"):
+        x.flat  # noqa: B018
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int8", "uint16", "complex64", "bool",
+                                   "float16"])
+def test_view(dtype):
+    x = jnp.asarray(np.arange(8, dtype=np.float32).reshape(2, 4))
+    if dtype == "bool":
+        assert x.view(dtype).shape == (2, 16)
+        return
+    expected = np.asarray(x).view(dtype)
+    got = x.view(dtype)
+    assert got.shape == expected.shape and got.dtype == dtype
+    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(got.view("float32"), x)
+
+
+def test_view_that_does_not_fit():
+    with pytest.raises(ValueError, match="must be a divisor of the total size"):
+        jnp.ones(3, "int8").view("int16")
+    with pytest.raises(ValueError, match="0-d array"):
+        jnp.ones((), "int32").view("int8")
+
+
+def test_reshape_errors():
+    x = jnp.asarray(X)
+    with pytest.raises(TypeError, match=r"cannot reshape array of shape \(2, 3\) \(size 6\) into "
+                       r"shape \(5, -1\) because"):
+        x.reshape(5, -1)
+    with pytest.raises(TypeError, match=r"into shape \(2, 2\) \(size 4\)"):
+        x.reshape(2, 2)
+
+
+def test_item_and_namespace():
+    x = jnp.asarray(X)
+    assert x.item(3) == 0.5
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jax.jit(lambda x: x.item())(1.0)
+    assert x.__array_namespace__() is jnp
+    with pytest.raises(ValueError, match="not available"):
+        x.__array_namespace__(api_version="1999.12")
+    assert hex(jnp.array(255)) == "0xff"
+
+
+def test_to_device():
+    device = jax.devices()[0]
+    assert jnp.ones(2).to_device(device).devices() == {device}

@@ -1,0 +1,249 @@
+"""Indexing, `.at[]` and `take` against NumPy, and JAX's rules for indices out of bounds."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import numpy as jnp
+
+X = np.arange(4 * 5 * 6, dtype=np.float32).reshape(4, 5, 6)
+I2 = np.array([[0, 1], [3, -1]])
+V = np.array([2, 0, -3])
+MASK = np.array([True, False, True, False])
+
+BASIC = [
+    0, -1, (1, 2), (1, 2, 3), slice(1, 3), slice(None, None, -1), slice(None, None, 2),
+    slice(3, 0, -2), slice(2, 2), slice(-2, None), (slice(None), 1), (slice(1, 3), slice(2, 4), 5),
+    Ellipsis, (Ellipsis, 0), (0, Ellipsis), (None, 0), (0, None), (slice(None), None, 2),
+    (None, Ellipsis, None), (Ellipsis, slice(None, None, -1)), (), None, (np.int32(2), np.int8(-1)),
+    (slice(0, 100), slice(-100, 2)), (slice(None), slice(None), slice(5, None, -3)),
+    (1, Ellipsis, slice(0, 4, 3)),
+]
+ADVANCED = [
+    V, I2, (slice(None), V), (V, V), (V, slice(None), V), (slice(None), V, V), (0, V),
+    (V, 0), (0, slice(None), V), (slice(None), 1, V), (I2, V[:2]), (V[:, None], V), (Ellipsis, V),
+    (None, V), (V, None, V), (slice(1, 3), V), (slice(None, None, 2), V), (V, slice(3, 0, -1)),
+    (slice(3, 0, -2), slice(None), V), (np.array(2), slice(1, 3)), (V, Ellipsis, 0),
+    (np.array(1), np.array(2)), np.zeros((0,), np.int32), (slice(None), np.array([], np.int64)),
+    MASK, (MASK, 0), (slice(None), np.array([True, False, True, True, False])),
+    np.ones((4, 5), bool), np.arange(20).reshape(4, 5) % 3 == 0, (MASK, slice(1, 3)),
+    True, False, (True, 0), (slice(None), True), np.array(True), (V, True), np.uint8([1, 2]),
+    np.zeros_like(MASK),
+]
+INDICES = BASIC + ADVANCED
+
+
+def name_of(index):
+    return " ".join(str(index).split())
+
+
+@pytest.mark.parametrize("index", INDICES, ids=name_of)
+def test_getitem(index):
+    expected = X[index]
+    x = jnp.asarray(X)
+    got = x[index]
+    assert got.shape == expected.shape
+    np.testing.assert_array_equal(got, expected)
+    traced = jax.jit(lambda x: x[index])(x)
+    np.testing.assert_array_equal(traced, expected)
+
+
+@pytest.mark.parametrize("index", [i for i in ADVANCED if not isinstance(i, bool)
+                                   and not any(getattr(a, "dtype", None) == bool or a is True
+                                               for a in (i if isinstance(i, tuple) else (i,)))],
+                         ids=name_of)
+def test_getitem_with_traced_indices(index):
+    items = index if isinstance(index, tuple) else (index,)
+    where = [k for k, a in enumerate(items) if isinstance(a, np.ndarray)]
+
+    def take(x, *arrays):
+        full = list(items)
+        for k, a in zip(where, arrays, strict=True):
+            full[k] = a
+        return x[tuple(full)]
+
+    got = jax.jit(take)(X, *[items[k] for k in where])
+    np.testing.assert_array_equal(got, X[index])
+
+
+@pytest.mark.parametrize("index", INDICES, ids=name_of)
+@pytest.mark.parametrize("method", ["set", "add", "multiply", "min"])
+def test_updates(index, method):
+    shape = X[index].shape
+    values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) + 40
+    expected = X.copy()
+    if method == "set":
+        expected[index] = values
+    else:
+        combine = {"add": np.add, "multiply": np.multiply, "min": np.minimum}[method]
+        combine.at(expected, index, values)
+    x = jnp.asarray(X)
+    np.testing.assert_array_equal(getattr(x.at[index], method)(values), expected)
+    np.testing.assert_array_equal(x, X)
+    traced = jax.jit(lambda x, v: getattr(x.at[index], method)(v))(x, values)
+    np.testing.assert_array_equal(traced, expected)
+
+
+def test_all_methods_of_at():
+    x = jnp.array([1.0, 2.0, 3.0])
+    at = x.at[1]
+    assert at.set(9).tolist() == [1, 9, 3]
+    assert at.add(1).tolist() == [1, 3, 3]
+    assert at.subtract(1).tolist() == at.sub(1).tolist() == [1, 1, 3]
+    assert at.mul(4).tolist() == at.multiply(4).tolist() == [1, 8, 3]
+    assert at.divide(4).tolist() == [1, 0.5, 3]
+    assert at.power(3).tolist() == [1, 8, 3]
+    assert at.min(0).tolist() == [1, 0, 3]
+    assert at.max(7).tolist() == [1, 7, 3]
+    assert at.apply(lambda v: -v).tolist() == [1, -2, 3]
+    assert float(at.get()) == 2
+    assert x.at[jnp.array([0, 0])].add(1).tolist() == [3, 2, 3]
+    assert repr(x.at[0]).startswith("_IndexUpdateRef(Array([1., 2., 3.]")
+
+
+def test_updates_broadcast_and_convert():
+    x = jnp.zeros((2, 3), int)
+    assert x.at[0].set(True).tolist() == [[1, 1, 1], [0, 0, 0]]
+    assert x.at[:, 1].set(jnp.array([4, 5])).tolist() == [[0, 4, 0], [0, 5, 0]]
+    assert x.at[0].set([1, 2, 3]).tolist() == [[1, 2, 3], [0, 0, 0]]
+    with pytest.warns(FutureWarning, match="scatter inputs have incompatible types"):
+        assert x.at[0, 0].set(1.5).dtype == "int32"
+    with pytest.raises(ValueError, match="Incompatible types for broadcasting"):
+        x.at[0].set(jnp.ones(2, int))
+
+
+def test_out_of_bounds():
+    x = jnp.arange(4.0)
+    far = jnp.array([1, 7, -9])
+    assert x[10].shape == () and x[far].shape == (3,)
+    assert float(x[10]) == 3.0
+    assert x.at[10].set(5).tolist() == x.tolist()
+    assert x.at[far].add(1).tolist() == [0, 2, 2, 3]
+    filled = x.at[far].get(mode="fill", fill_value=-1)
+    assert filled.tolist() == [1, -1, -1]
+    assert np.isnan(x.at[7].get(mode="fill"))
+    assert x.at[far].get(mode="clip").tolist() == [1, 3, 0]
+    assert x.at[far].set(8, mode="clip").tolist() == [8, 8, 2, 8]
+    wrap = x.at[jnp.array([-1])].get(mode="fill", wrap_negative_indices=False)
+    assert np.isnan(wrap).all()
+    with pytest.raises(ValueError, match='Unknown gather mode "foo"'):
+        x.at[0].get(mode="foo")
+
+
+def test_strict_indices():
+    x = jnp.zeros((3, 4))
+    with jax.configuration.strict_indices(True):
+        for index in (3, -4, (0, 4), (slice(None), 9), np.array([5])):
+            with pytest.raises(IndexError, match="out of bounds"):
+                x[index]
+            with pytest.raises(IndexError, match="out of bounds"):
+                x.at[index].set(1)
+        assert x[2].shape == (4,)
+
+
+@pytest.mark.parametrize(("index", "error", "text"), [
+    ([0, 1], TypeError, "Using a non-tuple sequence for multidimensional indexing"),
+    ("a", TypeError, "JAX does not support string indexing; got idx='a'"),
+    (1.0, TypeError, "Indexer must have integer or boolean type, got indexer with type float"),
+    (np.ones(2), TypeError, "Indexer must have integer or boolean type"),
+    ((0, 0, 0, 0), IndexError, "Too many indices: array is 3-dimensional, but 4 were indexed"),
+    ((Ellipsis, Ellipsis), IndexError, "an index can only have a single ellipsis"),
+    (np.array([True, False]), IndexError, r"boolean index did not match shape of indexed array in "
+     r"index 0: got \(2,\), expected \[4\]"),
+    ((np.zeros((2, 2), int), np.zeros(3, int)), ValueError, "Incompatible shapes for broadcasting"),
+    (slice(1.5, None), TypeError, "cannot be interpreted as an integer|slice indices must be"),
+    ({}, IndexError, "only integers, slices"),
+])
+def test_bad_indices(index, error, text):
+    x = jnp.asarray(X)
+    with pytest.raises(error, match=text):
+        x[index]
+    with pytest.raises(error, match=text):
+        x.at[index].set(0)
+
+
+def test_traced_masks_and_slices():
+    with pytest.raises(jax.errors.NonConcreteBooleanIndexError):
+        jax.jit(lambda x: x[x > 0])(X)
+    with pytest.raises(IndexError, match="Slice entries must be static integers"):
+        jax.jit(lambda x, i: x[i:])(X, 1)
+
+
+def test_empty_axes():
+    x = jnp.zeros((0, 3))
+    with pytest.raises(IndexError, match="index is out of bounds for axis 0 with size 0"):
+        x[0]
+    assert x[jnp.zeros(0, int)].shape == (0, 3)
+    assert x[:, 1].shape == (0,)
+    assert x.at[:].set(1).shape == (0, 3)
+
+
+def test_static_indices_make_static_slices():
+    jaxpr = str(jax.make_jaxpr(lambda x: x[0, 1:3])(X))
+    assert "slice[" in jaxpr and "squeeze[dimensions=(0,)]" in jaxpr
+    assert "dynamic_slice" not in jaxpr and "gather" not in jaxpr
+    assert "dynamic_slice" in str(jax.make_jaxpr(lambda x, i: x[i])(X, 1))
+    assert "gather" in str(jax.make_jaxpr(lambda x, i: x[i])(X, V))
+
+
+def test_derivatives():
+    x = jnp.arange(6.0).reshape(2, 3)
+    grad = jax.grad(lambda x: (x[:, jnp.array([0, 0, 2])] ** 2).sum())(x)
+    np.testing.assert_allclose(grad, [[0, 0, 4], [12, 0, 10]])
+    grad = jax.grad(lambda x: (x[1] * x[0, ::-1]).sum())(x)
+    np.testing.assert_allclose(grad, [[5, 4, 3], [2, 1, 0]])
+    gx, gv = jax.grad(lambda x, v: (x.at[0, 1:].set(v) ** 2).sum(), (0, 1))(x, jnp.ones(2))
+    np.testing.assert_allclose(gx, [[0, 0, 0], [6, 8, 10]])
+    np.testing.assert_allclose(gv, [2, 2])
+
+
+def test_vmap_over_array_and_index():
+    rows = jax.vmap(lambda x, i: x[i])(X[0], np.array([0, 2, 1, 5, 3]))
+    np.testing.assert_array_equal(rows, X[0][np.arange(5), [0, 2, 1, 5, 3]])
+    got = jax.vmap(lambda x, i: x.at[i].set(-1.0))(X[0], np.array([0, 2, 1, 5, 3]))
+    expected = X[0].copy()
+    expected[np.arange(5), [0, 2, 1, 5, 3]] = -1
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(("axis", "shape"), list(itertools.product([None, 0, 1, -1], [(), (3,),
+                                                                                   (2, 2)])))
+def test_take(axis, shape):
+    indices = (np.arange(np.prod(shape, dtype=int)).reshape(shape) - 1).astype(np.int32)
+    np.testing.assert_array_equal(jnp.take(X, indices, axis), np.take(X, indices, axis))
+    traced = jax.jit(lambda x, i: jnp.take(x, i, axis))(X, indices)
+    np.testing.assert_array_equal(traced, np.take(X, indices, axis))
+
+
+def test_take_modes_and_errors():
+    x = np.arange(3.0, dtype=np.float32)
+    far = np.array([0, 4, -4])
+    assert np.isnan(jnp.take(x, far)).tolist() == [False, True, True]
+    for mode in ("clip", "wrap"):
+        np.testing.assert_array_equal(jnp.take(x, far, mode=mode), np.take(x, far, mode=mode))
+    assert jnp.take(x, far, fill_value=7).tolist() == [0, 7, 7]
+    with pytest.raises(ValueError, match="indices must have an integer type"):
+        jnp.take(x, x)
+    with pytest.raises(ValueError, match="Invalid mode 'foo' for np.take"):
+        jnp.take(x, far, mode="foo")
+    with pytest.raises(TypeError, match="take requires ndarray or scalar arguments"):
+        jnp.take(x, [0])
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_take_and_put_along_axis(axis):
+    indices = np.argsort(-X, axis)
+    np.testing.assert_array_equal(jnp.take_along_axis(X, indices, axis),
+                                  np.take_along_axis(X, indices, axis))
+    first = np.take(indices, [0], axis)
+    np.testing.assert_array_equal(jnp.take_along_axis(X, first, axis),
+                                  np.take_along_axis(X, first, axis))
+    expected = X.copy()
+    np.put_along_axis(expected, first, -5.0, axis)
+    np.testing.assert_array_equal(jnp.put_along_axis(X, first, -5.0, axis, inplace=False), expected)
+    with pytest.raises(ValueError, match="cannot modify arrays in-place"):
+        jnp.put_along_axis(X, first, -5.0, axis)
