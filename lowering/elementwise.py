@@ -13,10 +13,10 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 
 _UNARY = {
-    "ceil": "ceil", "clz": "count_leading_zeros", "cos": "cosine", "exp": "exponential",
+    "ceil": "ceil", "clz": "count_leading_zeros", "exp": "exponential",
     "expm1": "exponential_minus_one", "floor": "floor", "log": "log", "log1p": "log_plus_one",
     "logistic": "logistic", "neg": "negate", "not": "not", "population_count": "popcnt",
-    "rsqrt": "rsqrt", "sin": "sine", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh", "cbrt": "cbrt",
+    "rsqrt": "rsqrt", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh", "cbrt": "cbrt",
 }
 _CHLO_UNARY = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cosh", "digamma", "erf",
@@ -175,7 +175,52 @@ def _parts(b: Block, z: str, aval: ShapedArray) -> tuple[str, str]:
     return b.line(f"stablehlo.real {z} : {types}"), b.line(f"stablehlo.imag {z} : {types}")
 
 
-@rule("abs", "real", "imag", "is_finite")
+@rule("abs")
+def _abs(b: Block, eqn: JaxprEqn, x: str) -> str:
+    (aval,) = in_avals(eqn)
+    size = _unary_of_other_type(b, eqn, x)
+    if not is_complex(aval):
+        return size
+    # |z| is infinite where a part is, even if the other one is nan; stablehlo.abs divides them.
+    part = out_aval(eqn)
+    infinity = b.constant(np.inf, part)
+    for p in _parts(b, x, aval):
+        p = b.unary("stablehlo.abs", p, part)
+        size = b.select(b.compare("EQ", p, infinity, part, "FLOAT"), infinity, size, part)
+    return size
+
+
+@rule("sin", "cos")
+def _sin_or_cos(b: Block, eqn: JaxprEqn, z: str) -> str:
+    out = out_aval(eqn)
+    attribute = result_accuracy(eqn.params.get("accuracy"))
+    is_sin = eqn.primitive.name == "sin"
+    if not is_complex(out):
+        op = "sine" if is_sin else "cosine"
+        return b.line(f"stablehlo.{op} {z}{attribute} : {tensor_type(out)}")
+    # sin(x + iy) = sin x cosh y + i cos x sinh y and cos(x + iy) = cos x cosh y - i sin x sinh y,
+    # with sinh exact near 0, and without 0 * inf on the axes.
+    part = _part_aval(out)
+    t = tensor_type(part)
+    x, y = _parts(b, z, out)
+    zero = b.constant(0, part)
+    sine = b.line(f"stablehlo.sine {x}{attribute} : {t}")
+    cosine = b.line(f"stablehlo.cosine {x}{attribute} : {t}")
+    cosh = b.line(f"chlo.cosh {y} : {t} -> {t}")
+    sinh = b.line(f"chlo.sinh {y} : {t} -> {t}")
+    re = b.binary("stablehlo.multiply", sine if is_sin else cosine, cosh, part)
+    im = b.binary("stablehlo.multiply", cosine if is_sin else sine, sinh, part)
+    if not is_sin:
+        im = b.unary("stablehlo.negate", im, part)
+    on_axis = b.compare("EQ", x, zero, part, "FLOAT")
+    if is_sin:
+        re = b.select(on_axis, x, re, part)
+    else:
+        im = b.select(on_axis, zero, im, part)
+    return b.binary("stablehlo.complex", re, im, out)
+
+
+@rule("real", "imag", "is_finite")
 def _unary_of_other_type(b: Block, eqn: JaxprEqn, x: str) -> str:
     (aval,) = in_avals(eqn)
     out = out_aval(eqn)

@@ -234,7 +234,7 @@ def lower(
     module.write_function("main", main, public=True, arg_attributes=arg_attributes,
                           constants=inlined)
     body = "\n".join(module.functions)
-    module_name = re.sub(r"[^\w.-]", "_", f"jit_{name}")
+    module_name = re.sub(r"[^\w.]", "_", f"jit_{name}")
     text = (
         f"module @{module_name} attributes {{mhlo.num_partitions = 1 : i32, "
         f"mhlo.num_replicas = 1 : i32}} {{\n{body}\n}}\n"

@@ -15,7 +15,11 @@ from pyjx.core.primitive import all_primitives
 from tests.op_table import Sample, all_samples
 
 SAMPLES = all_samples()
-every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=[s.id or s.primitive for s in SAMPLES])
+
+
+def over(samples: list[Sample]) -> Any:
+    """Run a test for each of the samples."""
+    return pytest.mark.parametrize("sample", samples, ids=[s.id or s.primitive for s in samples])
 
 
 def leaves(out: Any) -> list[np.ndarray]:
@@ -46,7 +50,7 @@ def assert_close(got: Any, want: Any, rtol: float | None = None, atol: float | N
             np.testing.assert_array_equal(g, w)
 
 
-@every_sample
+@over(SAMPLES)
 def test_value(sample: Sample) -> None:
     """Eagerly and under jit, the value is that of the reference."""
     eager = sample.fun(*sample.args)
@@ -58,7 +62,7 @@ def test_value(sample: Sample) -> None:
         assert_close(eager, want, sample.rtol, sample.atol, same_dtype=False)
 
 
-@every_sample
+@over(SAMPLES)
 def test_text(sample: Sample) -> None:
     """The primitive is in the jaxpr, which is well typed; the same program gives the same text."""
     closed = jax.make_jaxpr(sample.fun)(*sample.args)
@@ -75,7 +79,7 @@ def _names(jaxpr: Any) -> set[str]:
         *[_names(inner) for e in jaxpr.eqns for inner in subjaxprs(e)])
 
 
-@every_sample
+@over(SAMPLES)
 def test_vmap(sample: Sample) -> None:
     """Batched along any axis, of all arguments or of one, it is a loop over the examples."""
     args = [np.asarray(x) for x in sample.args]
@@ -114,7 +118,7 @@ def _direction(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
     return np.asarray(v).astype(like.dtype)
 
 
-@pytest.mark.parametrize("sample", DIFFERENTIABLE, ids=[s.id or s.primitive for s in DIFFERENTIABLE])
+@over(DIFFERENTIABLE)
 def test_derivatives(sample: Sample) -> None:
     """Forward mode agrees with finite differences, and reverse mode with forward mode."""
     args = [np.asarray(x) for x in sample.args]
@@ -153,9 +157,10 @@ def test_derivatives(sample: Sample) -> None:
         if precision > 1e-5:
             step, tol = precision ** (1 / 3), 10 * precision ** (2 / 3)
         plain = jax.jit(fun)
-        up = plain(*[(x + step * v).astype(x.dtype) for x, v in zip(primals, tangents, strict=True)])
-        down = plain(*[(x - step * v).astype(x.dtype)
-                       for x, v in zip(primals, tangents, strict=True)])
+        up, down = [
+            plain(*[(x + h * v).astype(x.dtype) for x, v in zip(primals, tangents, strict=True)])
+            for h in (step, -step)
+        ]
     for p, u, d in zip(leaves(pushed), leaves(up), leaves(down), strict=True):
         assert p.dtype == u.dtype
         wide_type = np.complex128 if p.dtype.kind == "c" else np.float64

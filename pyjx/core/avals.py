@@ -23,7 +23,7 @@ def canonical_shape(shape: Any) -> Shape:
         shape = (shape,)
     try:
         return tuple([d if type(d) is int else _dim(d) for d in shape])
-    except TypeError:
+    except (AttributeError, TypeError):
         raise TypeError(
             "Shapes must be 1D sequences of concrete values of integer type, "
             f"got {shape!r}."

@@ -6,7 +6,7 @@ transformations build new ones and may share equations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,7 +94,9 @@ class JaxprEqn:
         params: dict[str, Any] | None = None,
         effects: Effects | None = None,
         source_info: SourceInfo | None = None,
+        ctx: JaxprEqnContext | None = None,
     ) -> JaxprEqn:
+        """A copy with some fields replaced. `ctx` is the same for all equations."""
         return JaxprEqn(
             self.primitive if primitive is None else primitive,
             self.invars if invars is None else invars,
@@ -104,32 +106,91 @@ class JaxprEqn:
             self.source_info if source_info is None else source_info,
         )
 
+    @property
+    def ctx(self) -> JaxprEqnContext:
+        """The settings under which the equation is lowered."""
+        return default_context
+
     def __repr__(self) -> str:
         from pyjx.core.printer import eqn_to_string
 
         return eqn_to_string(self)
 
 
-class DebugInfo:
-    """Where a jaxpr came from: for error messages and names in the lowered program."""
+class JaxprEqnContext:
+    """The settings under which an equation is lowered: pyjx has one for all equations, as flags
+    that change a program are part of the key of each cache of programs."""
 
-    __slots__ = ("arg_names", "func_src_info", "result_paths", "traced_for")
+    __slots__ = ()
+
+    compute_type = None
+    threefry_partitionable = True
+    xla_metadata = None
+
+    def __repr__(self) -> str:
+        return (
+            f"JaxprEqnContext(compute_type={self.compute_type}, "
+            f"threefry_partitionable={self.threefry_partitionable}, "
+            f"xla_metadata={self.xla_metadata})"
+        )
+
+
+default_context = JaxprEqnContext()
+
+
+class DebugInfo:
+    """Where a jaxpr came from: for error messages and names in the lowered program.
+
+    `arg_names` and `result_paths` may be given as functions, which are called when somebody asks.
+    """
+
+    __slots__ = ("_arg_names", "_result_paths", "func_src_info", "traced_for")
 
     def __init__(
         self,
         traced_for: str = "jit",
         func_src_info: str = "<unknown>",
-        arg_names: tuple[str, ...] | None = None,
-        result_paths: tuple[str, ...] | None = None,
+        arg_names: tuple[str, ...] | Callable[[], tuple[str, ...] | None] | None = None,
+        result_paths: tuple[str, ...] | Callable[[], tuple[str, ...] | None] | None = None,
     ) -> None:
         self.traced_for = traced_for
         self.func_src_info = func_src_info
-        self.arg_names = arg_names
-        self.result_paths = result_paths
+        self._arg_names = arg_names
+        self._result_paths = result_paths
+
+    @property
+    def arg_names(self) -> tuple[str, ...] | None:
+        """The name of each argument, such as `params['w']`; None if they are not known."""
+        if callable(self._arg_names):
+            self._arg_names = self._arg_names()
+        return self._arg_names
+
+    @property
+    def result_paths(self) -> tuple[str, ...] | None:
+        """The place of each result, such as `result[0]`; None if they are not known."""
+        if callable(self._result_paths):
+            self._result_paths = self._result_paths()
+        return self._result_paths
 
     @property
     def func_name(self) -> str:
         return self.func_src_info.split(" ")[0]
+
+    @property
+    def func_filename(self) -> str | None:
+        place = self.func_src_info.partition(" at ")[2]
+        return place.rpartition(":")[0] or None
+
+    @property
+    def func_lineno(self) -> int | None:
+        line = self.func_src_info.partition(" at ")[2].rpartition(":")[2]
+        return int(line) if line else None
+
+    def __repr__(self) -> str:
+        return (
+            f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
+            f"arg_names={self.arg_names}, result_paths={self.result_paths})"
+        )
 
 
 no_debug_info = DebugInfo()
@@ -167,12 +228,31 @@ class Jaxpr:
         return Jaxpr(**{n: fields[n] if n in fields else getattr(self, n) for n in names})
 
     @property
+    def jaxpr(self) -> Jaxpr:
+        return self
+
+    @property
     def in_avals(self) -> list[Any]:
         return [v.aval for v in self.invars]
 
     @property
     def out_avals(self) -> list[Any]:
         return [v.aval for v in self.outvars]
+
+    @property
+    def all_invars(self) -> list[Var]:
+        return [*self.constvars, *self.invars]
+
+    @property
+    def num_consts(self) -> int:
+        return len(self.constvars)
+
+    def with_consts(self, consts: Sequence[Any]) -> ClosedJaxpr:
+        """The jaxpr with values for its constants."""
+        return ClosedJaxpr(self, consts)
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> Jaxpr:
+        return f(self)
 
     def pretty_print(self, **options: Any) -> str:
         from pyjx.core.printer import jaxpr_to_string
@@ -220,19 +300,52 @@ class ClosedJaxpr:
         return self.jaxpr.effects
 
     @property
+    def constvars(self) -> list[Var]:
+        return self.jaxpr.constvars
+
+    @property
+    def invars(self) -> list[Var]:
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Atom]:
+        return self.jaxpr.outvars
+
+    @property
+    def all_invars(self) -> list[Var]:
+        return self.jaxpr.all_invars
+
+    @property
+    def num_consts(self) -> int:
+        return len(self.consts)
+
+    @property
+    def debug_info(self) -> DebugInfo:
+        return self.jaxpr.debug_info
+
+    @property
+    def is_high(self) -> bool:
+        return self.jaxpr.is_high
+
+    @property
     def memo(self) -> dict[Any, Any]:
         """Results that transformations derived from this jaxpr; they live as long as it does."""
         if self._cache is None:
             self._cache = {}
         return self._cache
 
-    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None
-                ) -> ClosedJaxpr:
-        return ClosedJaxpr(
-            self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
-        )
+    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None,
+                **fields: Any) -> ClosedJaxpr:
+        """A copy with some fields, of it or of its jaxpr, replaced."""
+        inner = self.jaxpr if jaxpr is None else jaxpr.jaxpr
+        return ClosedJaxpr(inner.replace(**fields) if fields else inner,
+                           self.consts if consts is None else consts)
 
-    def map_jaxpr(self, f: Any) -> ClosedJaxpr:
+    def with_consts(self, consts: Sequence[Any]) -> ClosedJaxpr:
+        """The jaxpr with other values for its constants."""
+        return ClosedJaxpr(self.jaxpr, consts)
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
         return ClosedJaxpr(f(self.jaxpr), self.consts)
 
     def pretty_print(self, **options: Any) -> str:

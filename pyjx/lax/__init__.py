@@ -93,6 +93,12 @@ FAMILIES: dict[str, str] = {
         "dynamic_update_index_in_dim dynamic_update_slice dynamic_update_slice_in_dim "
         "dynamic_update_slice_p index_in_dim index_take slice slice_in_dim slice_p"
     ),
+    "pyjx.lax.indexing": "GatherDimensionNumbers GatherScatterMode gather gather_p",
+    "pyjx.lax.scattering": (
+        "ScatterDimensionNumbers scatter scatter_add scatter_add_p scatter_apply scatter_max "
+        "scatter_max_p scatter_min scatter_min_p scatter_mul scatter_mul_p scatter_p scatter_sub "
+        "scatter_sub_p"
+    ),
 }
 
 __getattr__, __dir__ = attach(__name__, FAMILIES)

@@ -9,12 +9,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
-from pyjx.lax.common import (
-    all_weak,
-    broadcast_operands,
-    broadcast_to,
-    check_same_dtypes,
-)
+from pyjx.lax.common import all_weak, broadcast_to, check_same_dtypes
 from pyjx.lax.elementwise import mul
 from pyjx.lax.nary import ANY, FLOATING, ORDERED, elementwise, operand, operands
 from pyjx.transforms.rules import (
@@ -271,7 +266,7 @@ def _select_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     shape = cases[0].shape
     if any(c.shape != shape for c in cases):
         raise TypeError(
-            f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}]."
+            f"select cases must have the same shapes, got {[c.shape for c in cases]}."
         )
     if which.shape and which.shape != shape:
         raise TypeError(

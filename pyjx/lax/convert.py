@@ -349,7 +349,7 @@ copy_p = elementwise("copy", ANY, linear=True)
 define(copy_p, jvp=jvp_linear(copy_p), transpose=transpose_unary(lambda ct, x: copy_p.bind(ct)))
 
 # tie(x, y) is y, and keeps x from being dropped before it.
-tie_p = register(Primitive(
+tie_p: Primitive = register(Primitive(
     "tie", shape_rule=lambda x, y: y, linear=True,
     jvp=lambda primals, tangents: (tie_p.bind(*primals), tangents[1]),
     transpose=lambda ct, x, y: (Zero(x.aval) if is_undefined_primal(x) else None,
@@ -395,7 +395,7 @@ def _barrier_transpose(cts: Any, *xs: Any) -> Any:
     return [ct if is_undefined_primal(x) else None for ct, x in zip(outs, xs, strict=True)]
 
 
-optimization_barrier_p = register(Primitive(
+optimization_barrier_p: Primitive = register(Primitive(
     "optimization_barrier", multiple_results=True, linear=True,
     shape_rule=lambda *avals: avals, jvp=_barrier_jvp, transpose=_barrier_transpose,
     batch=lambda operands, dims: (optimization_barrier_p.bind(*operands), dims),

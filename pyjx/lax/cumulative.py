@@ -128,13 +128,19 @@ def _prod_tangent(g: Any, x: Any, y: Any, axis: int, reverse: bool) -> Any:
 
 
 def _logsumexp_tangent(g: Any, x: Any, y: Any, axis: int, reverse: bool) -> Any:
-    # Where the result is not finite no difference is taken, which would be NaN.
-    safe = y
-    if not dtypes.issubdtype(get_aval(y).dtype, np.complexfloating):
-        safe = lax.select(lax.is_finite(y), y, lax.full_like(y, 0))
-    kept = lax.exp(lax.sub(shifted(y, axis, reverse, -np.inf), safe))
-    taken = lax.exp(lax.sub(x, safe))
+    kept = _share(shifted(y, axis, reverse, -np.inf), y)
+    taken = _share(x, y)
     return linear_recurrence_p.bind(kept, lax.mul(taken, g), axis=axis, reverse=reverse)
+
+
+def _share(part: Any, total: Any) -> Any:
+    """exp(part - total), its limits where the total is infinite and the difference is NaN."""
+    if dtypes.issubdtype(get_aval(total).dtype, np.complexfloating):
+        return lax.exp(lax.sub(part, total))
+    infinity = lax.full_like(total, np.inf)
+    at_top = lax.select(lax.eq(part, infinity), lax.full_like(total, 0), lax.neg(infinity))
+    finite = lax.select(lax.is_finite(total), total, lax.full_like(total, 0))
+    return lax.exp(lax.select(lax.eq(total, infinity), at_top, lax.sub(part, finite)))
 
 
 def _max_tangent(g: Any, x: Any, y: Any, axis: int, reverse: bool) -> Any:

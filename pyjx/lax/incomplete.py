@@ -16,9 +16,9 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
-from pyjx.lax.compare import eq, ge, gt, le, lt, ne, select
+from pyjx.lax.compare import clamp, eq, ge, gt, le, lt, ne, select
 from pyjx.lax.convert import cast
-from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sub
+from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sign, sub
 from pyjx.lax.iterate import iterate
 from pyjx.lax.nary import like
 from pyjx.lax.reductions import reduce_or
@@ -26,6 +26,7 @@ from pyjx.lax.transcendental import exp, log, log1p, sqrt
 from pyjx.transforms.structural import full_aval
 
 MAX_ITERATIONS = 10_000
+LARGE = 1e5  # from here on the gamma functions take their asymptotic form
 
 
 def constant(x: Any, value: float) -> Any:
@@ -142,15 +143,44 @@ def _gamma_density(a: Any, x: Any) -> Any:
     from pyjx.lax.special import lgamma
 
     small = exp(sub(sub(mul(a, log(x)), x), lgamma(add(a, like(a, 1)))))
-    m = div(sub(x, a), a)
     r = integer_pow(a, -1)
     r2 = mul(r, r)
     tail = like(a, 0)
     for c in (1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12):
         tail = add(mul(tail, r2), like(a, c))
-    exponent = neg(add(mul(a, sub(m, log1p(m))), mul(tail, r)))
+    exponent = neg(add(mul(a, _excess(div(sub(x, a), a))), mul(tail, r)))
     large = div(exp(exponent), sqrt(mul(like(a, 2 * math.pi), a)))
     return select(gt(a, like(a, 10)), large, small)
+
+
+def _excess(m: Any) -> Any:
+    # m - log(1 + m), near 0 by its series m^2/2 - m^3/3 + m^4/4 - ...
+    series = constant(m, 0)
+    for k in range(11, 1, -1):
+        series = add(mul(series, m), like(m, (-1) ** k / k))
+    return select(lt(abs(m), like(m, 0.02)), mul(mul(m, m), series), sub(m, log1p(m)))
+
+
+def _deviation(a: Any, x: Any) -> Any:
+    """(x - a)/a, for large a; where P is 0 or 1 anyway it is kept from being extreme."""
+    m = div(sub(x, a), a)
+    return clamp(like(m, -0.9), m, like(m, 9))
+
+
+def _upper_for_large(a: Any, x: Any) -> Any:
+    # DLMF 8.12.4: Q(a, x) = erfc(eta sqrt(a/2)) / 2 + R, where eta^2 / 2 = m - log(1 + m),
+    # m = (x - a)/a, with the first terms of R = e^(-a eta^2/2) / sqrt(2 pi a) (c_0 + ...),
+    # c_0 = -1/3 + eta/12 - 2 eta^2/135 + ...; R is negligible where eta is not small.
+    from pyjx.lax.special import erfc
+
+    m = _deviation(a, x)
+    half_square = _excess(m)
+    eta = mul(sqrt(mul(like(a, 2), half_square)), sign(m))
+    c0 = like(a, 0)
+    for c in (1 / 864, -2 / 135, 1 / 12, -1 / 3):
+        c0 = add(mul(c0, eta), like(a, c))
+    rest = div(mul(exp(neg(mul(a, half_square))), c0), sqrt(mul(like(a, 2 * math.pi), a)))
+    return add(mul(like(a, 0.5), erfc(mul(eta, sqrt(mul(like(a, 0.5), a))))), rest)
 
 
 def _gamma_domain(a: Any, x: Any) -> tuple[Any, Any, Any, Any]:
@@ -161,7 +191,7 @@ def _gamma_domain(a: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     zero, one = like(x, 0), like(x, 1)
     inside = bitwise_and(gt(x, zero), gt(a, zero))
     finite = bitwise_and(lt(x, like(x, np.inf)), lt(a, like(a, np.inf)))
-    regular = bitwise_and(inside, finite)
+    regular = bitwise_and(bitwise_and(inside, finite), lt(a, like(a, LARGE)))
     by_series = bitwise_or(lt(x, one), lt(x, a))
     safe_a = select(regular, a, constant(a, 1))
     for_series = select(bitwise_and(regular, by_series), x, constant(x, 0.5))
@@ -202,14 +232,18 @@ def _gamma_limits(a: Any, x: Any, p: Any, at_zero: float, at_infinity: float) ->
 def lower_gamma(a: Any, x: Any) -> Any:
     """P(a, x), DLMF 8.2.4."""
     by_series, p, q = _gamma_parts(a, x)
-    return _gamma_limits(a, x, select(by_series, p, sub(like(q, 1), q)), 0.0, 1.0)
+    p = select(by_series, p, sub(like(q, 1), q))
+    p = select(lt(a, like(a, LARGE)), p, sub(like(p, 1), _upper_for_large(a, x)))
+    return _gamma_limits(a, x, p, 0.0, 1.0)
 
 
 @in_single
 def upper_gamma(a: Any, x: Any) -> Any:
     """Q(a, x) = 1 - P(a, x), DLMF 8.2.4."""
     by_series, p, q = _gamma_parts(a, x)
-    return _gamma_limits(a, x, select(by_series, sub(like(p, 1), p), q), 1.0, 0.0)
+    q = select(by_series, sub(like(p, 1), p), q)
+    q = select(lt(a, like(a, LARGE)), q, _upper_for_large(a, x))
+    return _gamma_limits(a, x, q, 1.0, 0.0)
 
 
 def _slope_per_density(a: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -234,11 +268,23 @@ def _outside(a: Any, x: Any, value: Any) -> Any:
     return where(bitwise_or(_invalid(a, x), eq(a, like(a, 0))), value, np.nan)
 
 
+def _large_sample_slope(a: Any, x: Any) -> Any:
+    # The quantile is x = a + z sqrt(a) + (z^2 - 1)/3 + O(a^(-1/2)) at the normal quantile z
+    # (Cornish and Fisher), so dx/da = 1 + (x - a)/(2 a) - (z^2 - 1)/(6 a).
+    m = _deviation(a, x)
+    bend = sub(mul(m, m), integer_pow(a, -1))  # (z^2 - 1)/a
+    return sub(add(like(a, 1), mul(like(a, 0.5), m)), mul(like(a, 1 / 6), bend))
+
+
 @in_single
 def lower_gamma_slope(a: Any, x: Any) -> Any:
     """dP(a, x)/da."""
     slope, safe_a, safe_x = _slope_per_density(a, x)
-    return _outside(a, x, mul(slope, _gamma_density(safe_a, safe_x)))
+    slope = mul(slope, _gamma_density(safe_a, safe_x))
+    # dP/da = -dP/dx dx/da along a quantile
+    ratio = add(like(a, 1), _deviation(a, x))  # x/a
+    large = neg(mul(div(_gamma_density(a, x), ratio), _large_sample_slope(a, x)))
+    return _outside(a, x, select(lt(a, like(a, LARGE)), slope, large))
 
 
 @in_single
@@ -246,7 +292,8 @@ def gamma_sample_slope(a: Any, x: Any) -> Any:
     """dx/da of a sample x of the gamma distribution, from P(a, x) = const: -(dP/da) / (dP/dx)."""
     slope, safe_a, safe_x = _slope_per_density(a, x)
     # dP/dx = x^(a-1) e^-x / Gamma(a)
-    return _outside(a, x, neg(mul(slope, div(safe_x, safe_a))))
+    slope = neg(mul(slope, div(safe_x, safe_a)))
+    return _outside(a, x, select(lt(a, like(a, LARGE)), slope, _large_sample_slope(a, x)))
 
 
 # -- beta ------------------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ def iterate(cond: Callable[..., Any], body: Callable[..., Sequence[Any]], *init:
     The two functions may not read arrays from outside: these belong to the state.
     """
     avals = [get_aval(x).strip_weak_type() for x in init]
-    return iterate_p.bind(
+    outs: list[Any] = iterate_p.bind(
         *init, cond=trace_to_jaxpr(lambda *xs: [cond(*xs)], avals),
         body=trace_to_jaxpr(lambda *xs: body(*xs), avals),
     )
+    return outs

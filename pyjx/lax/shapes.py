@@ -447,15 +447,6 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
 def _bitcast_shape(x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
     old = x.dtype
-    if old != new_dtype and (old == np.bool_ or new_dtype == np.bool_ or (
-        dtypes.issubdtype(old, np.complexfloating)
-        != dtypes.issubdtype(new_dtype, np.complexfloating)
-    )):
-        raise TypeError(
-            "lax.bitcast_convert_type does not support bool or complex values unless the operand "
-            f"and destination types match. Got operand dtype={dtypes.name(old)}, "
-            f"new_dtype={dtypes.name(new_dtype)}. Consider using the arr.view() method instead."
-        )
     old_bits, new_bits = dtypes.bit_width(old), dtypes.bit_width(new_dtype)
     if old_bits == new_bits:
         shape = x.shape
@@ -469,6 +460,15 @@ def _bitcast_shape(x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
             f"Attempting to convert array of shape {x.shape} from {dtypes.name(old)} of size "
             f"{old_bits} bits to {dtypes.name(new_dtype)} of size {new_bits}, bits but "
             f"{last} * {old_bits} != {new_bits}"
+        )
+    if old != new_dtype and (old == np.bool_ or new_dtype == np.bool_ or (
+        dtypes.issubdtype(old, np.complexfloating)
+        != dtypes.issubdtype(new_dtype, np.complexfloating)
+    )):
+        raise TypeError(
+            "lax.bitcast_convert_type does not support bool or complex values unless the operand "
+            f"and destination types match. Got operand dtype={dtypes.name(old)}, "
+            f"new_dtype={new_dtype!r}. Consider using the arr.view() method instead."
         )
     return ShapedArray(shape, new_dtype)
 

@@ -13,15 +13,9 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.common import check_same_dtypes
-from pyjx.lax.indexing import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    gather,
-    gather_p,
-    scatter_p,
-)
+from pyjx.lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather, gather_p
 from pyjx.lax.nary import operand as _operand
+from pyjx.lax.scattering import ScatterDimensionNumbers, scatter_p
 from pyjx.lax.shapes import (
     batch_size,
     canonical_axis,
@@ -255,7 +249,9 @@ def _start_dtype(starts: Sequence[Any]) -> Any:
     """The dtype of starts among which there are Python ints."""
     for s in starts:
         if type(s) is not int:
-            return get_aval(s).dtype
+            dtype = get_aval(s).dtype
+            if dtypes.issubdtype(dtype, np.integer):
+                return dtype
     return dtypes.default_int_dtype()
 
 
@@ -290,8 +286,8 @@ def _start(s: Any, n: int, dtype: Any, wrap: bool) -> Any:
     aval = get_aval(_operand("dynamic_slice", s))
     if not wrap or not dtypes.issubdtype(aval.dtype, np.signedinteger):
         return s
-    strong = lax.convert_element_type(s, aval.dtype) if aval.weak_type else s
     negative = lax.lt(s, scalar_constant(0, aval.dtype))
+    strong = lax.convert_element_type(s, aval.dtype) if aval.weak_type else s
     return lax.select_n(negative, s, lax.add(strong, scalar_constant(n, aval.dtype)))
 
 

@@ -289,19 +289,58 @@ def _select_and_scatter_shape(x: ShapedArray, source: ShapedArray, init: ShapedA
     return ShapedArray(x.shape, x.dtype, x.weak_type)
 
 
+def _fold_places(x: Any, source: Any, init: Any, *, select_jaxpr: ClosedJaxpr,
+                 scatter_jaxpr: ClosedJaxpr, window_dimensions: Ints, window_strides: Ints,
+                 padding: Padding, **_: Any) -> Any:
+    """`select_and_scatter` as one step for each place in the window: for derivatives."""
+    shape, counts = get_aval(x).shape, get_aval(source).shape
+    ones = (1,) * len(shape)
+    params = {"window_dimensions": window_dimensions, "window_strides": window_strides,
+              "padding": padding, "base_dilation": ones, "window_dilation": ones}
+    values = _elements(x, scalar_constant(0, get_aval(x).dtype), **params)
+    inside = _elements(lax.full(shape, True), np.False_, **params)
+    best, found, where = values[0], inside[0], lax.full(counts, 0, np.int32)
+    for i, (value, valid) in enumerate(zip(values[1:], inside[1:], strict=True), 1):
+        prefers, = pointwise(select_jaxpr, [best, value])
+        stays = lax.bitwise_or(lax.bitwise_not(valid), lax.bitwise_and(found, prefers))
+        best = lax.select(stays, best, value)
+        where = lax.select(stays, where, lax.full(counts, i, np.int32))
+        found = lax.bitwise_or(found, valid)
+    sizes = [n + low + high for n, (low, high) in zip(shape, padding, strict=True)]
+    out = lax.broadcast(init, sizes)
+    for i, place in enumerate(itertools.product(*map(range, window_dimensions))):
+        config = [(p, m - p - dilated(n, s), s - 1)
+                  for p, m, n, s in zip(place, sizes, counts, window_strides, strict=True)]
+        here = lax.bitwise_and(found, lax.eq(where, lax.full(counts, i, np.int32)))
+        spread = lax.pad(source, scalar_constant(0, get_aval(source).dtype), config)
+        added, = pointwise(scatter_jaxpr, [out, spread])
+        out = lax.select(lax.pad(here, np.False_, config), added, out)
+    return lax.pad(out, init, [(-low, -high, 0) for low, high in padding])
+
+
+def _select_and_scatter_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    (out,), (tangent,) = jvp_flat(lambda *args: [_fold_places(*args, **params)], primals, tangents)
+    return out, tangent
+
+
 def _select_and_scatter_batch(operands: Any, dims: Any, **params: Any) -> Any:
     x, source, init = operands
-    if dims[2] is not None:
-        raise NotImplementedError("select_and_scatter: a batched init_value")
     size = next(get_aval(v).shape[d] for v, d in zip(operands, dims, strict=True)
                 if d is not None)
+    if dims[2] is not None:
+        (out,), (dim,) = batch_flat(lambda *args: [_fold_places(*args, **params)], operands, dims,
+                                    size)
+        return out, dim
     return select_and_scatter_p.bind(
         at_front(x, dims[0], size), at_front(source, dims[1], size), init,
         **_window_params(params)), 0
 
 
+# For each window, the place of the element that `select_jaxpr` prefers to all others; there
+# `scatter_jaxpr` combines what is in the result, at first `init`, with the window's `source`.
 select_and_scatter_p = register(Primitive(
-    "select_and_scatter", shape_rule=_select_and_scatter_shape, batch=_select_and_scatter_batch))
+    "select_and_scatter", shape_rule=_select_and_scatter_shape, jvp=_select_and_scatter_jvp,
+    batch=_select_and_scatter_batch))
 
 
 # -- reduce_window: any monoid ---------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pyjx import lax
 from pyjx.core.avals import get_aval
 from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis, numpy_function
-from pyjx.numpy.floating import logaddexp
+from pyjx.numpy.floats import logaddexp
 from pyjx.numpy.promotion import literal, operands, promote_inexact
 from pyjx.transforms.custom_rules import custom_jvp
 
@@ -25,8 +25,8 @@ __all__ = [
 
 
 def like(x: Any, value: float) -> Any:
-    """The number `value` as a scalar of the dtype of `x`."""
-    return literal(value, get_aval(x).dtype)
+    """The number `value` as a scalar of the dtype of `x`; weakly typed if it can be."""
+    return literal(value, get_aval(x).dtype, True)
 
 
 def _passed(g: Any, open_at: Any) -> Any:

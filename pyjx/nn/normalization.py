@@ -11,7 +11,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy import reductions, ufuncs
+from pyjx.numpy import creation, reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes, canonical_axis, numpy_function
 from pyjx.numpy.promotion import (
     convert,
@@ -194,7 +194,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
     >>> jax.nn.one_hot(jax.numpy.array([0, 2]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    (x,) = operands("one_hot", x)
+    (x,) = operands("one_hot", creation.asarray(x) if isinstance(x, (list, tuple)) else x)
     aval = get_aval(x)
     dtype = (dtypes.default_float_dtype() if dtype is None
              else dtypes.check_and_canonicalize_user_dtype(dtype, "one_hot"))

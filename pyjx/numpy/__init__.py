@@ -35,7 +35,7 @@ FAMILIES: dict[str, str] = {
         "multiply negative not_equal positive pow power rad2deg radians real reciprocal remainder "
         "right_shift rint round sign sin sinh sqrt square subtract tan tanh true_divide trunc where"
     ),
-    "pyjx.numpy.floating": (
+    "pyjx.numpy.floats": (
         "allclose arctan2 array_equal array_equiv atan2 copysign frexp gcd heaviside hypot i0 "
         "isclose lcm ldexp logaddexp logaddexp2 modf nan_to_num nextafter signbit sinc spacing"
     ),

@@ -121,13 +121,12 @@ def _array_getitem(self: Any, index: Any, /) -> Any:
         shape = self.aval.shape
         if shape:
             n = shape[0]
-            if index < 0:
-                index += n
-            if 0 <= index < n and n < 2147483648:
+            row = index if index >= 0 else index + n
+            if 0 <= row < n < 2147483648:
                 try:
-                    return _rows[len(shape)](self, index)
+                    return _rows[len(shape)](self, row)
                 except IndexError:
-                    return _row_program(len(shape))(self, index)
+                    return _row_program(len(shape))(self, row)
     return indexing.getitem(self, index)
 
 
@@ -218,7 +217,7 @@ def _reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) 
 
 def _sizes(aval: Any, shape: Any) -> tuple[int, ...]:
     """`shape` with the size that is -1 computed."""
-    if type(shape) is not tuple or not all([type(n) is int for n in shape]):
+    if type(shape) is not tuple or not all(type(n) is int for n in shape):
         from pyjx.core.avals import canonical_shape
 
         shape = canonical_shape(shape)

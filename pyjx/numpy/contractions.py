@@ -212,8 +212,7 @@ def _batched_dot(name: str, a: Any, b: Any, core_a: int, core_b: int, sum_a: int
                              f"{aval.shape}")
     m, n = x.shape[sum_a], y.shape[sum_b]
     if m != n:
-        raise ValueError(f"{name}: the summed axes have sizes {m} and {n}, of shapes {x.shape} and "
-                         f"{y.shape}")
+        raise ValueError(f"axes must match; got shapes {x.shape} and {y.shape} with axis=-1")
     lead = broadcast_shapes(x.shape[:x.ndim - core_a], y.shape[:y.ndim - core_b])
     a = _with_lead(a, lead, core_a)
     b = _with_lead(b, lead, core_b)
@@ -363,7 +362,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 @numpy_function(static_argnames=("axisa", "axisb", "axisc", "axis"))
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
           axis: int | None = None) -> Any:
-    """The cross product of vectors of 2 or 3 components; of 2 and 2, the third component alone.
+    """The cross product of vectors of three components.
 
     Args:
       a, b: arrays of vectors along `axisa` and `axisb`; the other axes are broadcast.
@@ -371,7 +370,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
       axis: one axis for all three.
 
     Raises:
-      ValueError: vectors have other than 2 or 3 components.
+      ValueError: vectors have other than three components.
 
     >>> import pyjx as jax
     >>> jax.numpy.cross(jax.numpy.array([1, 0, 0]), jax.numpy.array([0, 1, 0])).tolist()
@@ -381,29 +380,15 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
         axisa = axisb = axisc = axis
     a, b = promote_dtypes(*operands("cross", a, b))
     a, b = moved(a, axisa, -1), moved(b, axisb, -1)
-    m, n = get_aval(a).shape[-1], get_aval(b).shape[-1]
-    if m not in (2, 3) or n not in (2, 3):
-        raise ValueError("Dimension must be either 2 or 3 for cross product")
-    (a0, a1, *a2), (b0, b1, *b2) = _components(a), _components(b)
+    if get_aval(a).shape[-1] != 3 or get_aval(b).shape[-1] != 3:
+        raise ValueError("Dimension must be 3 for cross product")
+    (a0, a1, a2), (b0, b1, b2) = (lax.unstack(x, get_aval(x).ndim - 1) for x in (a, b))
 
     def minor(p: Any, q: Any, r: Any, s: Any) -> Any:
         return lax.sub(_product(p, q), _product(r, s))
 
-    if m == n == 2:
-        return minor(a0, b1, a1, b0)
-    if m == 2:
-        parts = [_product(a1, b2[0]), lax.neg(_product(a0, b2[0])), minor(a0, b1, a1, b0)]
-    elif n == 2:
-        parts = [lax.neg(_product(a2[0], b1)), _product(a2[0], b0), minor(a0, b1, a1, b0)]
-    else:
-        parts = [minor(a1, b2[0], a2[0], b1), minor(a2[0], b0, a0, b2[0]), minor(a0, b1, a1, b0)]
-    rank = get_aval(parts[0]).ndim + 1
-    return lax.stack(parts, canonical_axis(axisc, rank))
-
-
-def _components(x: Any) -> list[Any]:
-    axis = get_aval(x).ndim - 1
-    return list(lax.unstack(x, axis))
+    parts = [minor(a1, b2, a2, b1), minor(a2, b0, a0, b2), minor(a0, b1, a1, b0)]
+    return lax.stack(parts, canonical_axis(axisc, get_aval(parts[0]).ndim + 1))
 
 
 def _product(x: Any, y: Any) -> Any:

@@ -17,6 +17,7 @@ from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import check_arraylike, convert, literal, operands, promote_args
 from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import array_from_numpy, default_placement, device_put
 from pyjx.transforms.structural import broadcast_in_dim, broadcast_in_dim_p
 
@@ -76,7 +77,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     if dtype is not None:
         dtype = _user_dtype(dtype, "asarray")
     if type(a) is ArrayImpl and device is None and not copy and (
-            dtype is None or dtype == a.aval.dtype and not a.aval.weak_type):
+            dtype is None or (dtype == a.aval.dtype and not a.aval.weak_type)):
         return a
     if copy is False and not isinstance(a, (ArrayImpl, Tracer)) and not hasattr(a, "__dlpack__"):
         raise ValueError(f"jnp.asarray: cannot convert object of type {type(a)} to JAX Array "
@@ -240,11 +241,9 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
     if isinstance(x, (bool, int, float, complex)):
         base: Any = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))
         return _of_python(base(x), dtype)
-    if isinstance(x, np.ndarray) or isinstance(x, np.generic):
+    if isinstance(x, (np.ndarray, np.generic)):
         return _of_numpy(np.asarray(x), dtype)
     if hasattr(x, "__cuda_array_interface__") and hasattr(x, "__dlpack__"):
-        from pyjx.dlpack import from_dlpack
-
         return _of_array(from_dlpack(x), dtype, copy)
     if isinstance(x, Sequence) and not isinstance(x, (str, bytes, bytearray, memoryview, range)):
         return _of_sequence(list(x), dtype)
@@ -316,9 +315,18 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """The array of an object that exports itself through DLPack, sharing its memory if it can."""
-    from pyjx.dlpack import from_dlpack as convert_dlpack
+    kind, number = x.__dlpack_device__()
+    platform = _DLPACK_PLATFORMS.get(int(kind))
+    if platform is None:
+        raise BufferError(f"from_dlpack: there is no platform for DLPack device type {kind}")
+    source = local_devices(backend=platform)[0 if platform == "cpu" else number]
+    out = jaxlib_api.from_dlpack(x.__dlpack__(), source)
+    if device is not None:
+        return device_put(out, device, may_alias=None if copy is None else not copy)
+    return jaxlib_api.copy_on_device(out) if copy else out
 
-    return convert_dlpack(x, device=device, copy=copy)
+
+_DLPACK_PLATFORMS = {1: "cpu", 2: "cuda", 10: "rocm"}
 
 
 # -- filled ----------------------------------------------------------------------------------------
@@ -340,7 +348,7 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
     """An array of one number: made on the host where its memory is the device's."""
     aval = ShapedArray(shape, dtype, weak_type)
     if state.dynamic is eager_trace:
-        sharding, devices = default_placement()
+        devices = default_placement()[1]
         if aval.size <= _MOST_FROM_HOST or devices[0].platform == "cpu":
             host = np.zeros(shape, dtype) if value == 0 else np.full(shape, value, dtype)
             out = array_from_numpy(host, aval, alias=True)

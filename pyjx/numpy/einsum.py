@@ -55,9 +55,6 @@ def parse(subscripts: str, shapes: Shapes) -> tuple[list[str], str]:
     """
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = inputs.split(",")
-    for c in subscripts.replace("->", "").replace(" ", "").replace(",", "").replace("...", ""):
-        if not c.isalpha():
-            raise ValueError(f"Character '{c}' is not a valid symbol.")
     if len(terms) != len(shapes):
         raise ValueError("Number of einsum subscripts must be equal to the number of operands: got "
                          f"{len(terms)} subscripts and {len(shapes)} operands.")

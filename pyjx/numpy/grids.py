@@ -348,7 +348,8 @@ class _Joiner:
         from pyjx import numpy as jnp
 
         items = list(key) if isinstance(key, tuple) else [key]
-        axis, ndmin, trans1d, matrix = (0 if self.name == "r_" else -1), self.ndmin, self.trans1d, ""
+        axis, ndmin, trans1d = (0 if self.name == "r_" else -1), self.ndmin, self.trans1d
+        matrix = ""
         if items and isinstance(items[0], str):
             axis, ndmin, trans1d, matrix = self._directive(items.pop(0), axis, ndmin, trans1d)
         parts = []

@@ -20,6 +20,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.lax.common import broadcast_shapes
+from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import as_operand, check_arraylike, convert, is_arraylike, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.jit import op_jit
@@ -242,9 +243,9 @@ def _check_bounds(shape: tuple[int, ...], pattern: tuple[Entry, ...], values: li
             if entry == INTEGER and not 0 <= value < n:
                 asked = value if value >= 0 else value - n
                 raise IndexError(f"index {asked} is out of bounds for axis {axis} with size {n}")
-            if entry == ARRAY and isinstance(value, np.ndarray) and value.size:
-                if value.max() >= n or value.min() < -n:
-                    raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
+            if entry == ARRAY and isinstance(value, np.ndarray) and bool(
+                    np.any((value >= n) | (value < -n))):
+                raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
         axis += 1
 
 
@@ -312,7 +313,7 @@ def _plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any], 
         if i == first and contiguous and arrays:
             block_dims = list(range(len(out_shape), len(out_shape) + len(block)))
             out_shape += block
-        if entry == FULL or type(entry) is Slice and abs(entry.step) == 1:
+        if entry == FULL or (type(entry) is Slice and abs(entry.step) == 1):
             slice_sizes[i] = shape[i] if entry == FULL else entry.size
             if entry != FULL and entry.step < 0:
                 reversed_dims.append(len(out_shape))
@@ -392,7 +393,7 @@ def _with_axes(x: Any, pattern: tuple[Entry, ...]
     """`x` with the axes that the pattern makes, the pattern on it, and those axes."""
     if NEW not in pattern and BOOL not in pattern:
         return x, pattern, ()
-    made = tuple([i for i, e in enumerate(pattern) if e == NEW or e == BOOL])
+    made = tuple([i for i, e in enumerate(pattern) if e in (NEW, BOOL)])
     plain = tuple([FULL if e == NEW else ARRAY if e == BOOL else e for e in pattern])
     return ops.expand_dims(x, made), plain, made
 
@@ -402,15 +403,14 @@ def read(x: Any, pattern: tuple[Entry, ...], values: Any, options: Options = _de
     x, pattern, _ = _with_axes(x, pattern)
     shape = get_aval(x).shape
     supply = iter(values)
-    bound = [None if e == FULL else next(supply) for e in pattern]
+    bound: list[Any] = [None if e == FULL else next(supply) for e in pattern]
     _check_not_empty(shape, pattern, bound)
     if options.mode is None:
-        if ARRAY not in pattern and all([type(v) is int for v in values]):
-            if all([e != INTEGER or bool(v < n)  # type: ignore[operator]
-                    for e, v, n in zip(pattern, bound, shape, strict=True)]):
-                return _static_read(x, shape, pattern, bound)
-        if all([e != ARRAY or not get_aval(v).shape
-                for e, v in zip(pattern, bound, strict=True)]):
+        if ARRAY not in pattern and all(type(v) is int for v in values) and all(
+                e != INTEGER or v < n for e, v, n in zip(pattern, bound, shape, strict=True)):
+            return _static_read(x, shape, pattern, bound)
+        if all(e != ARRAY or not get_aval(v).shape
+                for e, v in zip(pattern, bound, strict=True)):
             return _dynamic_read(x, shape, pattern, bound, options)
     return _gather(x, shape, pattern, bound, options)
 
@@ -418,7 +418,7 @@ def read(x: Any, pattern: tuple[Entry, ...], values: Any, options: Options = _de
 def _check_not_empty(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any]) -> None:
     if 0 in shape:
         for axis, (n, entry, value) in enumerate(zip(shape, pattern, bound, strict=True)):
-            if n == 0 and (entry == INTEGER or entry == ARRAY and get_aval(value).size):
+            if n == 0 and (entry == INTEGER or (entry == ARRAY and get_aval(value).size)):
                 raise IndexError(f"index is out of bounds for axis {axis} with size 0")
 
 
@@ -446,8 +446,8 @@ def _static_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bou
         starts.append(start)
         limits.append(limit)
         strides.append(stride)
-    if any(starts) or tuple(limits) != shape or any([s != 1 for s in strides]):
-        x = ops.slice(x, starts, limits, strides if any([s != 1 for s in strides]) else None)
+    if any(starts) or tuple(limits) != shape or any(s != 1 for s in strides):
+        x = ops.slice(x, starts, limits, strides if any(s != 1 for s in strides) else None)
     return _finish_read(x, pattern)
 
 
@@ -456,7 +456,7 @@ def _finish_read(x: Any, pattern: tuple[Entry, ...]) -> Any:
     turned = [i for i, e in enumerate(pattern) if type(e) is Slice and e.step < 0 and e.size > 1]
     if turned:
         x = ops.rev(x, turned)
-    dropped = [i for i, e in enumerate(pattern) if e == INTEGER or e == ARRAY]
+    dropped = [i for i, e in enumerate(pattern) if e in (INTEGER, ARRAY)]
     return ops.squeeze(x, dropped) if dropped else x
 
 
@@ -482,7 +482,7 @@ def _dynamic_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bo
         sizes.append(size)
         strides.append(stride)
     x = ops.dynamic_slice(x, starts, sizes)
-    if any([s != 1 for s in strides]):
+    if any(s != 1 for s in strides):
         x = ops.slice(x, [0] * len(sizes), sizes, strides)
     return _finish_read(x, pattern)
 
@@ -522,7 +522,7 @@ def write(method: str, x: Any, y: Any, pattern: tuple[Entry, ...], values: Any,
     wide, pattern, made = _with_axes(x, pattern)
     shape = get_aval(wide).shape
     supply = iter(values)
-    bound = [None if e == FULL else next(supply) for e in pattern]
+    bound: list[Any] = [None if e == FULL else next(supply) for e in pattern]
     _check_not_empty(shape, pattern, bound)
     plan = _plan(shape, pattern, bound, options.wrap_negative_indices)
     mode = ops.GatherScatterMode.FILL_OR_DROP if options.mode is None else options.mode
@@ -628,10 +628,7 @@ def _writer(method: str, pattern: tuple[Entry, ...], options: Options) -> Callab
 
 def _small_ints(values: list[Any]) -> bool:
     """Whether the integers fit int32, the type in which they go to a program."""
-    for v in values:
-        if type(v) is int and not -2147483648 <= v <= 2147483647:
-            return False
-    return True
+    return all(type(v) is not int or -2147483648 <= v <= 2147483647 for v in values)
 
 
 def getitem(x: Any, index: Any, options: Options = _default) -> Any:
@@ -654,7 +651,7 @@ def getitem(x: Any, index: Any, options: Options = _default) -> Any:
     try:
         fn = _readers[pattern, options]
     except KeyError:
-        if not values and all([e == FULL for e in pattern]):
+        if not values and all(e == FULL for e in pattern):
             return x
         fn = reader(pattern, options)
     except TypeError:  # an array as fill value
@@ -782,6 +779,8 @@ for _name, _method, _what in (
 # -- take ------------------------------------------------------------------------------------------
 
 
+@array_function(static_argnames=("axis", "out", "mode", "unique_indices", "indices_are_sorted",
+                                 "fill_value"))
 def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
          unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None
          ) -> Any:
@@ -807,7 +806,6 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     x, i = operands("take", a, indices)
     if get_aval(i).dtype not in dtypes.integer_dtypes:
         raise ValueError("indices must have an integer type")
-    x = _values_of(x)
     if axis is None:
         x = ops.reshape(x, (get_aval(x).size,))
         axis = 0
@@ -827,14 +825,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     options = _options("fill" if mode is None else mode, fill_value, indices_are_sorted,
                        unique_indices, wrap)
     pattern = (FULL,) * axis + (ARRAY,) + (FULL,) * (rank - axis - 1)
-    i = i if type(i) is not int else np.asarray(i, dtypes.default_int_dtype())
-    if type(x) is not ArrayImpl or isinstance(i, Tracer) or state.dynamic is not eager_trace:
-        return read(x, pattern, (i,), options)
-    try:
-        fn = _readers.get((pattern, options)) or reader(pattern, options)
-    except TypeError:
-        return read(x, pattern, (i,), options)
-    return fn(x, i)
+    return read(x, pattern, (i,), options)
 
 
 def canonical_axis(axis: Any, rank: int) -> int:
@@ -853,7 +844,6 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Any, 
     x, i = operands(name, arr, indices)
     if get_aval(i).dtype not in dtypes.integer_dtypes:
         raise TypeError(f"{name} indices must be of integer type, got {get_aval(i).dtype}")
-    x, i = _values_of(x), _values_of(i)
     if axis is None:
         if get_aval(i).ndim != 1:
             raise ValueError(f"{name} indices must be 1D if axis=None, got shape "
@@ -885,6 +875,7 @@ def _aligned_index(x: Any, i: Any, axis: int) -> tuple[Any, ...]:
     return tuple(index)
 
 
+@array_function(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None,
                     fill_value: Any = None, *, wrap_negative_indices: bool = True) -> Any:
     """Elements of `arr` along an axis, at indices that each row has its own of.
@@ -906,7 +897,8 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
     x, i, axis = _aligned("take_along_axis", arr, indices, axis)
     options = _options("fill" if mode is None else mode, fill_value, False, False,
                        wrap_negative_indices)
-    return getitem(x, _aligned_index(x, i, axis), options)
+    pattern, values = parse(get_aval(x).shape, _aligned_index(x, i, axis))
+    return read(x, pattern, values, options)
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,
@@ -923,7 +915,9 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
     check_arraylike("put_along_axis", values)
     shape = get_aval(as_operand(arr)).shape
     x, i, axis = _aligned("put_along_axis", arr, indices, axis)
-    out = IndexUpdateRef(x, _aligned_index(x, i, axis)).set(values, mode=mode)  # type: ignore
+    x = _values_of(x)
+    update: Any = IndexUpdateRef(x, _aligned_index(x, i, axis))
+    out = update.set(values, mode=mode)
     return ops.reshape(out, shape)
 
 

@@ -273,8 +273,9 @@ def promote_inexact(name: str, x: Any) -> Any:
 
 
 __all__ = [
-    "as_operand", "check_arraylike", "check_ranks", "common_shape", "convert", "is_arraylike", "literal", "operands", "promote_args", "promote_args_complex",
-    "promote_args_inexact", "promote_args_numeric", "promote_dtypes", "promote_dtypes_complex",
-    "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_inexact", "promote_shapes",
-    "promote_two", "promote_two_inexact", "stretch",
+    "as_operand", "check_arraylike", "check_ranks", "common_shape", "convert", "is_arraylike",
+    "literal", "operands", "promote_args", "promote_args_complex", "promote_args_inexact",
+    "promote_args_numeric", "promote_dtypes", "promote_dtypes_complex", "promote_dtypes_inexact",
+    "promote_dtypes_numeric", "promote_inexact", "promote_shapes", "promote_two",
+    "promote_two_inexact", "stretch",
 ]

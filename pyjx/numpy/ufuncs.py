@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx import lax as ops
 from pyjx.lax.bitwise import (
     and_p,
     or_p,

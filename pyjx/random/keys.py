@@ -18,7 +18,8 @@ from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.random.implementations import PRNGImpl, over_batch
-from pyjx.runtime.array import Array
+from pyjx.runtime.array import Array, ArrayImpl
+from pyjx.runtime.device_put import array_from_host
 from pyjx.transforms.physicalize import physical_rule
 from pyjx.transforms.rules import define, jvp_zero
 from pyjx.transforms.structural import broadcast_axis, moveaxis
@@ -381,18 +382,14 @@ def _ne_physical(avals: Any, x: Any, y: Any) -> Any:
 # -- eager shortcuts -------------------------------------------------------------------------------
 
 
-def _without_tracing(rule: Any) -> Any:
-    """Run a relabelling of concrete arrays at once: no program is needed."""
-    def impl(x: Any, **params: Any) -> Any:
-        return rule(x, **params)
-
-    return impl
+def _wrap_now(data: Any, *, impl: PRNGImpl) -> PRNGKeyArray:
+    return PRNGKeyArray(impl, data if type(data) is ArrayImpl else array_from_host(data))
 
 
-define(random_wrap_p, impl=_without_tracing(
-    lambda x, *, impl: PRNGKeyArray(impl, lax.asarray(x) if isinstance(x, np.ndarray) else x)))
-define(random_unwrap_p, impl=_without_tracing(lambda x: x._base_array))
-define(random_clone_p, impl=_without_tracing(lambda x: PRNGKeyArray(x._impl, x._base_array)))
+# On concrete arrays these only relabel: no program is needed.
+define(random_wrap_p, impl=_wrap_now)
+define(random_unwrap_p, impl=lambda x: x._base_array)
+define(random_clone_p, impl=lambda x: PRNGKeyArray(x._impl, x._base_array))
 
 
 def is_eager(*values: Any) -> bool:

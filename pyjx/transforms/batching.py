@@ -215,7 +215,8 @@ def _placed(x: Any, dim: int | None, wanted: int | None, size: int) -> Any:
                              f"axis {dim}")
         return x
     if getattr(x, "dtype", None) == dtypes.float0:  # tangents of integers
-        return np.zeros(np.insert(x.shape, wanted, size), dtypes.float0) if dim is None else x
+        at = wanted if wanted >= 0 else wanted + x.ndim + 1
+        return np.zeros((*x.shape[:at], size, *x.shape[at:]), dtypes.float0)
     ndim = len(get_aval(x).shape) + (dim is None)
     if not -ndim <= wanted < ndim:
         raise ValueError(f"axis {wanted} is out of bounds for array of dimension {ndim}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.trace import eager_trace, state
 from pyjx.transforms.arguments import (
     at_argnums,
     canonical_argnums,
@@ -21,7 +22,7 @@ from pyjx.transforms.arguments import (
 from pyjx.transforms.batching import vmap
 from pyjx.transforms.forward import jvp
 from pyjx.transforms.reverse import check_output_dtype, raise_not_inexact, vjp
-from pyjx.transforms.structural import full_aval
+from pyjx.transforms.structural import broadcast_in_dim_p, full_aval
 
 _DOC = (
     "Jacobian of {{fun}} with respect to positional argument(s) {argnums}. Takes the same "
@@ -170,9 +171,17 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
         block = np.zeros((n, aval.size), dtype)
         if dtype != dtypes.float0:
             np.fill_diagonal(block[start:start + aval.size], 1)
-        basis.append(block.reshape((n, *aval.shape)))
+        basis.append(_array(block.reshape((n, *aval.shape))))
         start += aval.size
     return basis
+
+
+def _array(x: np.ndarray[Any, Any]) -> Any:
+    """`x` on the device, or where something is recorded as it is."""
+    if state.dynamic is not eager_trace or x.dtype == dtypes.float0:
+        return x
+    return broadcast_in_dim_p.bind(x, shape=x.shape, broadcast_dimensions=tuple(range(x.ndim)),
+                                   sharding=None)
 
 
 def _split(x: Any, shape: tuple[int, ...], leaves: Sequence[Any], tree: Any, one: bool,

@@ -82,7 +82,7 @@ def test_values_that_are_no_numbers(value):
 
 def test_none_and_ragged_sequences():
     for value in (None, [1, None]):
-        with pytest.raises(ValueError, match="None is not a valid value for jnp.array"):
+        with pytest.raises(ValueError, match=r"None is not a valid value for jnp\.array"):
             jnp.array(value)
     with pytest.raises(ValueError, match="inhomogeneous"):
         jnp.array([1, [2]])
@@ -146,7 +146,7 @@ def test_arange(args):
 
 
 def test_arange_errors():
-    with pytest.raises(jax.errors.ConcretizationTypeError, match="jnp.arange argument"):
+    with pytest.raises(jax.errors.ConcretizationTypeError, match=r"jnp\.arange argument"):
         jax.jit(jnp.arange)(3)
     with pytest.raises(ValueError, match="complex start/stop/step"):
         jnp.arange(1j)

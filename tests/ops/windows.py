@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import pyjx as jax
 from pyjx import lax
+from pyjx.lax.windows import select_and_scatter_p
 from tests.op_table import Sample
 from tests.ops.reductions import complexes, floats, ints
 
@@ -74,6 +76,13 @@ def _pair(x: Any, y: Any) -> Any:
                              (2,), (1,), "VALID")
 
 
+def _select_and_scatter(x: Any, source: Any, init: Any) -> Any:
+    scalar = np.zeros((), x.dtype)[()]
+    select, scatter = (jax.make_jaxpr(f)(scalar, scalar) for f in (lax.ge, lax.add))
+    return select_and_scatter_p.bind(x, source, init, select_jaxpr=select, select_consts=(),
+                                     scatter_jaxpr=scatter, scatter_consts=(), **SELECT)
+
+
 SAMPLES = [
     Sample("reduce_window_sum", sums((2, 3), (1, 2), PADS), (floats(4, 5),),
            windowed(np.sum, 0, (2, 3), (1, 2), PADS)),
@@ -109,4 +118,7 @@ SAMPLES = [
     Sample("select_and_scatter_add",
            lambda s, x: lax.select_and_scatter_add_p.bind(s, x, select_prim=lax.ge_p, **SELECT),
            (floats(3, 5), floats(5, 4)), _scattered, diff=(0,)),
+    Sample("select_and_scatter", _select_and_scatter,
+           (floats(5, 4), floats(3, 5), np.float32(0.5)),
+           lambda x, source, init: _scattered(source, x) + init),
 ]

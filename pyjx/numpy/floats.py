@@ -1,4 +1,4 @@
-"""Elementwise functions made of several operations: parts of floats, closeness, special formulas."""
+"""Elementwise functions made of several operations: parts of floats, closeness, formulas."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx import lax as ops
 from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import (
     convert,
@@ -210,7 +210,7 @@ def frexp(x: Any, /) -> Any:
     magnitude = ops.abs(x)
     subnormal = ops.lt(magnitude, constant_like(x, info.smallest_normal))
     lifted = ops.select(subnormal, ops.mul(x, constant_like(x, 2.0 ** info.nmant)), x)
-    bits, integer = _bits_of(lifted)
+    bits, _ = _bits_of(lifted)
     field = ops.bitwise_and(ops.shift_right_logical(bits, constant_like(bits, info.nmant)),
                             constant_like(bits, 2 ** info.nexp - 1))
     exponent = convert(ops.add(field, constant_like(bits, info.minexp)), np.dtype(np.int32))

@@ -1,0 +1,569 @@
+"""Scatter: updates of the windows of an operand at an array of positions.
+
+The counterpart of gather: with the same dimension numbers, gather reads the windows that scatter
+writes. The variants differ in how an update meets the value that is there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import Tracer, eval_jaxpr, trace_to_jaxpr
+from pyjx.lax.common import check_same_dtypes
+from pyjx.lax.indexing import (
+    Axes,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    check_axes,
+    check_batching,
+    check_disjoint,
+    check_index_map,
+    check_indices,
+    gather,
+    shifted,
+    with_tuples,
+)
+from pyjx.lax.nary import operand as _operand
+from pyjx.lax.shapes import batch_size, reshape
+from pyjx.transforms.jvp import jvp_flat
+from pyjx.transforms.rules import define
+from pyjx.transforms.structural import (
+    Zero,
+    at_front,
+    broadcast_in_dim,
+    full_aval,
+    instantiate,
+    is_undefined_primal,
+    scalar_constant,
+    zeros_like,
+)
+from pyjx.transforms.vmap import batch_flat
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """How the axes of a scatter's operand, indices and updates belong together.
+
+    Attributes:
+      update_window_dims: the axes of the updates that are axes of the windows, increasing.
+      inserted_window_dims: the axes of the operand, of window size 1, that the updates leave out.
+      scatter_dims_to_operand_dims: for each component of an index vector the operand's axis that it
+        counts along.
+      operand_batching_dims: axes of the operand along which each batch of indices has its own part.
+      scatter_indices_batching_dims: the axes of the indices that belong to these.
+    """
+
+    update_window_dims: Axes
+    inserted_window_dims: Axes
+    scatter_dims_to_operand_dims: Axes
+    operand_batching_dims: Axes = ()
+    scatter_indices_batching_dims: Axes = ()
+
+
+def _window(x: ShapedArray, updates_shape: tuple[int, ...], dnums: ScatterDimensionNumbers
+            ) -> tuple[int, ...]:
+    """The shape of a window of the operand."""
+    sizes = iter([updates_shape[a] for a in dnums.update_window_dims])
+    left_out = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
+    return tuple([1 if i in left_out else next(sizes) for i in range(x.ndim)])
+
+
+def _positions(updates_shape: tuple[int, ...], dnums: ScatterDimensionNumbers) -> list[int]:
+    """The axes of the updates that are not axes of the windows."""
+    return [i for i in range(len(updates_shape)) if i not in dnums.update_window_dims]
+
+
+def _scatter_shape(name: str) -> Callable[..., ShapedArray]:
+    def shape_rule(x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *,
+                   dimension_numbers: ScatterDimensionNumbers, **_: Any) -> ShapedArray:
+        window_dims, inserted, index_map, batching, indices_batching = dimension_numbers
+        check_indices("Scatter", indices)
+        check_same_dtypes(name, x, updates)
+        rank = len(window_dims) + indices.ndim - 1
+        if updates.ndim != rank:
+            raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
+        check_axes("scatter", "update_window_dims", window_dims, updates.ndim)
+        check_axes("scatter", "inserted_window_dims", inserted, x.ndim)
+        check_disjoint("scatter", "inserted_window_dims", inserted,
+                       "operand_batching_dims", batching)
+        check_batching("Scatter", x, batching, indices, "scatter_indices_batching_dims",
+                       indices_batching)
+        size = len(window_dims) + len(inserted) + len(batching)
+        if size != x.ndim:
+            raise TypeError(
+                f"Scatter op has window of size {size}; doesn't match operand of rank {x.ndim}."
+            )
+        check_index_map("Scatter", "scatter_dims_to_operand_dims", index_map, x, indices)
+        check_disjoint("scatter", "scatter_dims_to_operand_dims", index_map,
+                       "operand_batching_dims", batching)
+        _check_sizes(x, indices, updates, dimension_numbers)
+        return x
+
+    return shape_rule
+
+
+def _check_sizes(x: ShapedArray, indices: ShapedArray, updates: ShapedArray,
+                 dnums: ScatterDimensionNumbers) -> None:
+    left_out = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
+    bounds = [n for i, n in enumerate(x.shape) if i not in left_out]
+    for a, bound in zip(dnums.update_window_dims, bounds, strict=True):
+        if updates.shape[a] > bound:
+            raise TypeError(
+                "Bounds of the window dimensions of updates must not exceed the bounds of the "
+                f"corresponding dimensions of operand. For dimension {a}, updates bound is "
+                f"{updates.shape[a]}, operand bound is {bound}."
+            )
+    for i, a in enumerate(_positions(updates.shape, dnums)):
+        if updates.shape[a] != indices.shape[i]:
+            raise TypeError(
+                "Bounds of the scatter dimensions of updates must be the same as the bounds of the "
+                f"corresponding dimensions of scatter indices. For scatter dimension {a}, updates "
+                f"bound is {updates.shape[a]}, indices bound is {indices.shape[i]}."
+            )
+
+
+# -- batching --------------------------------------------------------------------------------------
+
+
+def _scatter_batch(primitive: Primitive) -> Callable[..., Any]:
+    def batch(operands: Any, dims: Any, *, dimension_numbers: ScatterDimensionNumbers,
+              **params: Any) -> Any:
+        (x, indices, updates), (d, d_indices, d_updates) = operands, dims
+        window_dims, inserted, index_map, batching, indices_batching = dimension_numbers
+        size = batch_size(operands, dims)
+        x, updates = at_front(x, d, size), at_front(updates, d_updates, size)
+        if size == 0:
+            return x, 0
+        window_dims, batching = shifted(window_dims), shifted(batching)
+        if d_indices is None:  # the batch axis is one more axis of the windows
+            window_dims = (0, *window_dims)
+        else:
+            indices = at_front(indices, d_indices, size)
+            batching, indices_batching = (0, *batching), (0, *shifted(indices_batching))
+        dnums = ScatterDimensionNumbers(window_dims, shifted(inserted), shifted(index_map),
+                                        batching, indices_batching)
+        return primitive.bind(x, indices, updates, dimension_numbers=dnums, **params), 0
+
+    return batch
+
+
+# -- derivatives -----------------------------------------------------------------------------------
+
+
+def _gathered(x: Any, indices: Any, updates_shape: tuple[int, ...], params: dict[str, Any],
+              unique: bool | None = None) -> Any:
+    """The windows of `x` that a scatter with these parameters writes; zeros for those it drops."""
+    dnums = params["dimension_numbers"]
+    return gather(
+        x, indices, GatherDimensionNumbers(*dnums), _window(get_aval(x), updates_shape, dnums),
+        unique_indices=params["unique_indices"], indices_are_sorted=params["indices_are_sorted"],
+        mode=params["mode"], fill_value=0,
+    )
+
+
+def _bind(scatter: Callable[..., Any], x: Any, indices: Any, updates: Any, params: dict[str, Any]
+          ) -> Any:
+    """Another scatter with the same parameters."""
+    return scatter(
+        x, indices, updates, params["dimension_numbers"], mode=params["mode"],
+        indices_are_sorted=params["indices_are_sorted"], unique_indices=params["unique_indices"],
+    )
+
+
+def _aval_of(x: Any) -> ShapedArray:
+    return x.aval if is_undefined_primal(x) else get_aval(x)
+
+
+def _sum_jvp(primitive: Primitive) -> Callable[..., Any]:
+    """scatter-add and scatter-sub are linear in operand and updates together."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        g, _, g_updates = tangents
+        if type(g_updates) is Zero:
+            return out, g
+        return out, primitive.bind(instantiate(g), primals[1], g_updates, **params)
+
+    return jvp
+
+
+def _sum_transpose(sign: Callable[[Any], Any]) -> Callable[..., Any]:
+    def transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+        ct_updates = None
+        if is_undefined_primal(updates):
+            ct_updates = sign(_gathered(ct, indices, updates.aval.shape, params))
+        return ct if is_undefined_primal(x) else None, None, ct_updates
+
+    return transpose
+
+
+def _product_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    out = scatter_mul_p.bind(*primals, **params)
+    x, indices, updates = primals
+    g, _, g_updates = tangents
+    tangent: Any = Zero.of_primal(out)
+    if type(g) is not Zero:
+        tangent = scatter_mul_p.bind(g, indices, updates, **params)
+    if type(g_updates) is not Zero:
+        others = _other_factors(x, indices, updates, params)
+        terms = lax.mul(g_updates, others)
+        start = zeros_like(out) if type(tangent) is Zero else tangent
+        tangent = _bind(scatter_add, start, indices, terms, params)
+    return out, tangent
+
+
+def _other_factors(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
+    """For each update the product of all else that is multiplied at its place.
+
+    Where several updates may meet it is the whole product divided by the update; zeros are counted
+    and left out of the product, so that nothing is divided by them.
+    """
+    shape = get_aval(updates).shape
+    if params["unique_indices"]:
+        return _gathered(x, indices, shape, params)
+    zeros, ones = zeros_like(updates), full_aval(get_aval(updates), 1)
+    is_zero = lax.eq(updates, zeros)
+    factors = lax.select(is_zero, ones, updates)
+    product = _gathered(_bind(scatter_mul, x, indices, factors, params), indices, shape, params)
+    count = _bind(scatter_add, full_aval(get_aval(x).update(dtype=np.int32, weak_type=False), 0),
+                  indices, lax.convert_element_type(is_zero, np.int32), params)
+    others = lax.sub(_gathered(count, indices, shape, params),
+                     lax.convert_element_type(is_zero, np.int32))
+    return lax.select(lax.eq(others, zeros_like(others)), lax.div(product, factors), zeros)
+
+
+def _product_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+    if is_undefined_primal(x):
+        return scatter_mul_p.bind(ct, indices, updates, **params), None, None
+    if not params["unique_indices"]:
+        raise NotImplementedError(
+            "scatter_mul is linear in its updates only with unique_indices=True."
+        )
+    return None, None, _gathered(lax.mul(ct, x), indices, updates.aval.shape, params)
+
+
+def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        # The mean of the tangents of all those, operand and updates, that are the extremum.
+        out = primitive.bind(*primals, **params)
+        x, indices, updates = primals
+        g, _, g_updates = tangents
+        if type(g) is Zero and type(g_updates) is Zero:
+            return out, Zero.of_primal(out)
+        shape = get_aval(updates).shape
+        dtype = g.aval.dtype if type(g) is Zero else get_aval(g).dtype
+        chosen = lax.convert_element_type(lax.eq(x, out), dtype)
+        chosen_updates = lax.convert_element_type(
+            lax.eq(updates, _gathered(out, indices, shape, params)), dtype
+        )
+        count = _bind(scatter_add, chosen, indices, chosen_updates, params)
+        total = _bind(scatter_add, lax.mul(instantiate(g), chosen), indices,
+                      lax.mul(instantiate(g_updates), chosen_updates), params)
+        return out, lax.div(total, count)
+
+    return jvp
+
+
+def _replace_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    if params["update_jaxpr"] is not None:
+        return _apply_jvp(primals, tangents, **params)
+    x, indices, updates = primals
+    g, _, g_updates = tangents
+    shape = get_aval(updates).shape
+    dnums = params["dimension_numbers"]
+    count = math.prod([shape[a] for a in _positions(shape, dnums)])
+    if params["unique_indices"] or count <= 1 or type(g_updates) is Zero:
+        out = scatter_p.bind(*primals, **params)
+        if type(g) is Zero and type(g_updates) is Zero:
+            return out, Zero.of_primal(out)
+        return out, scatter_p.bind(instantiate(g), indices, instantiate(g_updates), **params)
+    # Where several updates meet, one of them wins; which one is not defined. To find out, numbers
+    # from 1 are scattered in their stead. Value and tangent are then made of what has won.
+    places = _positions(shape, dnums)
+    numbers = lax.add(lax.iota(np.int32, count), np.int32(1))
+    numbers = broadcast_in_dim(reshape(numbers, [shape[a] for a in places]), shape, places)
+    none = full_aval(get_aval(x).update(dtype=np.int32, weak_type=False), 0)
+    winners = scatter_p.bind(none, indices, numbers, **params)
+    kept = lax.eq(winners, none)
+    won = lax.eq(_gathered(winners, indices, shape, params), numbers)
+
+    def merge(x: Any, updates: Any) -> Any:
+        return _bind(scatter_add, lax.select(kept, x, zeros_like(x)), indices,
+                     lax.select(won, updates, zeros_like(updates)), params)
+
+    return merge(x, updates), merge(instantiate(g), g_updates)
+
+
+def _replace_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+    aval = _aval_of(updates)
+    ct_x = ct_updates = None
+    if is_undefined_primal(x):
+        zeros = full_aval(aval.update(dtype=get_aval(ct).dtype), 0)
+        ct_x = scatter_p.bind(ct, indices, zeros, **params)
+    if is_undefined_primal(updates):
+        places = _positions(aval.shape, params["dimension_numbers"])
+        if not params["unique_indices"] and math.prod([aval.shape[a] for a in places]) > 1:
+            raise NotImplementedError(
+                "scatter transpose is only implemented where unique_indices=True"
+            )
+        ct_updates = _gathered(ct, indices, aval.shape, params)
+    return ct_x, None, ct_updates
+
+
+def _apply_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    """The derivative of scatter_apply, whose updates have no influence."""
+    x, indices, updates = primals
+    out = scatter_p.bind(*primals, **params)
+    g = tangents[0]
+    if type(g) is Zero:
+        return out, Zero.of_primal(out)
+    if not params["unique_indices"]:
+        raise NotImplementedError(
+            "scatter_apply JVP not implemented for indices that may repeat: "
+            "pass unique_indices=True if they do not."
+        )
+    shape = get_aval(updates).shape
+    jaxpr, consts, size = params["update_jaxpr"], params["update_consts"], math.prod(shape)
+
+    def fun(x: Any) -> list[Any]:
+        flat = reshape(x, (size,))
+        zeros = zeros_like(flat)
+        (y,), (d,) = batch_flat(lambda *a: eval_jaxpr(jaxpr, consts, *a), [flat, zeros],
+                                [0, 0], size)
+        return [reshape(at_front(y, d, size), shape)]
+
+    windows = [_gathered(a, indices, shape, params) for a in (x, g)]
+    _, (tangent,) = jvp_flat(fun, windows[:1], windows[1:])
+    return out, _bind(scatter, g, indices, instantiate(tangent), params)
+
+
+# -- the primitives --------------------------------------------------------------------------------
+
+
+def _scatter(name: str, function: str, **rules: Any) -> Primitive:
+    p = register(Primitive(name, shape_rule=_scatter_shape(function), **rules))
+    return define(p, batch=_scatter_batch(p))
+
+
+scatter_p = _scatter("scatter", "scatter", jvp=_replace_jvp, transpose=_replace_transpose)
+scatter_add_p = _scatter("scatter-add", "scatter_add", transpose=_sum_transpose(lambda ct: ct),
+                         linear=True)
+scatter_sub_p = _scatter("scatter-sub", "scatter_sub", linear=True,
+                         transpose=_sum_transpose(lambda ct: lax.neg(ct)))
+scatter_mul_p = _scatter("scatter-mul", "scatter_mul", jvp=_product_jvp,
+                         transpose=_product_transpose)
+scatter_min_p = _scatter("scatter-min", "scatter_min")
+scatter_max_p = _scatter("scatter-max", "scatter_max")
+for _p in (scatter_add_p, scatter_sub_p):
+    define(_p, jvp=_sum_jvp(_p))
+for _p in (scatter_min_p, scatter_max_p):
+    define(_p, jvp=_extremum_jvp(_p))
+
+_combiners: dict[Any, Jaxpr] = {}
+
+
+def _combiner(name: str, dtype: Any) -> Jaxpr:
+    """The jaxpr of how an update meets the value that is there: a function of `lax`."""
+    key = (name, dtype)
+    jaxpr = _combiners.get(key)
+    if jaxpr is None:
+        scalar = ShapedArray((), dtype)
+        fun = getattr(lax, name)
+        jaxpr = _combiners[key] = trace_to_jaxpr(lambda x, y: [fun(x, y)], (scalar, scalar)).jaxpr
+    return jaxpr
+
+
+def _call(primitive: Primitive, combine: str | None, operand: Any, indices: Any, updates: Any,
+          dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool,
+          unique_indices: bool, mode: Any) -> Any:
+    name = primitive.name
+    operand = _operand(name, operand)
+    return primitive.bind(
+        operand, _operand(name, indices, 1), _operand(name, updates, 2),
+        dimension_numbers=with_tuples(dimension_numbers),
+        indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+        update_jaxpr=None if combine is None else _combiner(combine, get_aval(operand).dtype),
+        update_consts=(),
+    )
+
+
+def scatter(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
+    *, indices_are_sorted: bool = False, unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """The operand with its windows at an array of positions replaced by the updates.
+
+    `operand.at[...].set(...)` is simpler, and uses this operation where it is needed.
+
+    Args:
+      operand: an array.
+      scatter_indices: an array of integers; each vector along its last axis is a position.
+      updates: for each position a window, of the operand's dtype. Where windows overlap, one of
+        them wins; which one is not defined.
+      dimension_numbers: how the axes of operand, indices and updates belong together.
+      indices_are_sorted: the caller says that the positions are in order.
+      unique_indices: the caller says that no two windows overlap.
+      mode: `drop` (the default), `clip` or `promise_in_bounds`: see `GatherScatterMode`.
+
+    Raises:
+      TypeError: the shapes, dtypes and dimension numbers do not go together.
+      ValueError: the indices are not integers, or there is no such mode.
+
+    >>> import pyjx as jax
+    >>> lax, jnp = jax.lax, jax.numpy
+    >>> dnums = lax.ScatterDimensionNumbers(
+    ...     update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> lax.scatter(jnp.zeros(3), jnp.array([[2], [0]]), jnp.array([1., 2.]), dnums).tolist()
+    [2.0, 0.0, 1.0]
+    """
+    return _call(scatter_p, None, operand, scatter_indices, updates, dimension_numbers,
+                 indices_are_sorted, unique_indices, mode)
+
+
+def scatter_add(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
+    *, indices_are_sorted: bool = False, unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """The operand with the updates added to its windows. Arguments and errors as for `scatter`.
+
+    >>> import pyjx as jax
+    >>> lax, jnp = jax.lax, jax.numpy
+    >>> dnums = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_add(jnp.zeros(3), jnp.array([[2], [2]]), jnp.array([1., 2.]), dnums).tolist()
+    [0.0, 0.0, 3.0]
+    """
+    return _call(scatter_add_p, "add", operand, scatter_indices, updates, dimension_numbers,
+                 indices_are_sorted, unique_indices, mode)
+
+
+def scatter_sub(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
+    *, indices_are_sorted: bool = False, unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """The operand with the updates taken from its windows. Arguments and errors as for `scatter`.
+
+    >>> import pyjx as jax
+    >>> lax, jnp = jax.lax, jax.numpy
+    >>> dnums = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_sub(jnp.zeros(3), jnp.array([[2], [2]]), jnp.array([1., 2.]), dnums).tolist()
+    [0.0, 0.0, -3.0]
+    """
+    return _call(scatter_sub_p, "sub", operand, scatter_indices, updates, dimension_numbers,
+                 indices_are_sorted, unique_indices, mode)
+
+
+def scatter_mul(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
+    *, indices_are_sorted: bool = False, unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """The operand with its windows times the updates. Arguments and errors as for `scatter`.
+
+    >>> import pyjx as jax
+    >>> lax, jnp = jax.lax, jax.numpy
+    >>> dnums = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_mul(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([3., 2.]), dnums).tolist()
+    [1.0, 1.0, 6.0]
+    """
+    return _call(scatter_mul_p, "mul", operand, scatter_indices, updates, dimension_numbers,
+                 indices_are_sorted, unique_indices, mode)
+
+
+def scatter_min(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
+    *, indices_are_sorted: bool = False, unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """The lesser of the operand's windows and the updates. Arguments and errors as for `scatter`.
+
+    >>> import pyjx as jax
+    >>> lax, jnp = jax.lax, jax.numpy
+    >>> dnums = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_min(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([3., 0.]), dnums).tolist()
+    [1.0, 1.0, 0.0]
+    """
+    return _call(scatter_min_p, "min", operand, scatter_indices, updates, dimension_numbers,
+                 indices_are_sorted, unique_indices, mode)
+
+
+def scatter_max(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
+    *, indices_are_sorted: bool = False, unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """The greater of the operand's windows and the updates. Arguments and errors as for `scatter`.
+
+    >>> import pyjx as jax
+    >>> lax, jnp = jax.lax, jax.numpy
+    >>> dnums = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_max(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([3., 0.]), dnums).tolist()
+    [1.0, 1.0, 3.0]
+    """
+    return _call(scatter_max_p, "max", operand, scatter_indices, updates, dimension_numbers,
+                 indices_are_sorted, unique_indices, mode)
+
+
+def scatter_apply(
+    operand: Any, scatter_indices: Any, func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False, unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """The operand with `func` applied to each element of its windows, once for each window.
+
+    Args:
+      operand: an array.
+      scatter_indices: as for `scatter`.
+      func: a function from scalar to scalar, of the operand's dtype.
+      dimension_numbers: as for `scatter`.
+      update_shape: the shape that updates would have.
+      indices_are_sorted: as for `scatter`.
+      unique_indices: as for `scatter`; only then there is a derivative.
+      mode: as for `scatter`.
+
+    Raises:
+      TypeError: the shapes and dimension numbers do not go together, or `func` does not return a
+        scalar of the operand's dtype, or depends on other traced values.
+      ValueError: the indices are not integers, or there is no such mode.
+
+    >>> import pyjx as jax
+    >>> lax, jnp = jax.lax, jax.numpy
+    >>> dnums = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_apply(jnp.ones(3), jnp.array([[2], [2]]), lambda x: 2 * x, dnums,
+    ...                   update_shape=(2,)).tolist()
+    [1.0, 1.0, 4.0]
+    """
+    operand = _operand("scatter_apply", operand)
+    dtype = get_aval(operand).dtype
+    closed = _traced(func, ShapedArray((), dtype))
+    return scatter_p.bind(
+        operand, _operand("scatter_apply", scatter_indices, 1),
+        full_aval(ShapedArray(canonical_shape(update_shape), dtype), 0),
+        dimension_numbers=with_tuples(dimension_numbers),
+        indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode), update_jaxpr=closed.jaxpr,
+        update_consts=tuple(closed.consts),
+    )
+
+
+def _traced(func: Callable[[Any], Any], scalar: ShapedArray) -> ClosedJaxpr:
+    closed = trace_to_jaxpr(lambda x, _: [_operand("scatter_apply", func(x))], (scalar, scalar))
+    out = closed.out_avals[0]
+    if out.shape or out.dtype != scalar.dtype:
+        raise TypeError(f"scatter_apply: func must return a value of type {scalar}, got {out}.")
+    if any(isinstance(c, Tracer) or get_aval(c).shape for c in closed.consts):
+        raise TypeError("scatter_apply: func may depend on its argument and on concrete scalars "
+                        "only, not on arrays or traced values.")
+    consts = [scalar_constant(c, get_aval(c).dtype) for c in closed.consts]
+    return ClosedJaxpr(closed.jaxpr, consts)

@@ -1,0 +1,26 @@
+"""Random numbers, as functions of a key.
+
+    key = random.key(42)
+    key, subkey = random.split(key)
+    x = random.normal(subkey, (3,))
+
+A key must be used once: the same key gives the same numbers. Names load their module when they are
+first used.
+"""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+FAMILIES: dict[str, str] = {
+    "pyjx.random.base": (
+        "Key PRNGKey bits clone fold_in key key_data key_dtype key_impl split wrap_key_data"
+    ),
+    "pyjx.random.samplers": (
+        "bernoulli cauchy exponential gumbel laplace logistic normal rademacher randint "
+        "truncated_normal uniform"
+    ),
+    "pyjx.random.selection": "categorical choice permutation",
+}
+
+__getattr__, __dir__ = attach(__name__, FAMILIES)

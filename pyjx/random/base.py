@@ -1,0 +1,388 @@
+"""Making keys and deriving others from them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import configuration, lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.random.implementations import (
+    PRNGImpl,
+    _rbg_seed,
+    implementation,
+    threefry_seed,
+)
+from pyjx.random.keys import (
+    KeyTy,
+    PRNGKeyArray,
+    check_key_data,
+    is_eager,
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
+from pyjx.runtime.device_put import array_from_numpy
+from pyjx.runtime.jit import op_jit
+
+_UINT32 = np.dtype(np.uint32)
+
+# -- which generator -------------------------------------------------------------------------------
+
+
+def default_implementation() -> PRNGImpl:
+    return implementation(configuration.default_prng_impl.value)
+
+
+def resolve(impl: Any) -> PRNGImpl:
+    """The generator that an `impl` argument stands for: None, a name, or the dtype of keys.
+
+    Raises:
+      ValueError: there is no generator with this name.
+      TypeError: it is something else.
+    """
+    if impl is None:
+        return default_implementation()
+    if type(impl) is PRNGImpl:
+        return impl
+    if type(impl) is KeyTy:
+        return impl._impl
+    if isinstance(impl, str):
+        return implementation(impl)
+    raise TypeError(f"unrecognized type {type(impl)} for specifying PRNG implementation.")
+
+
+def key_dtype(impl_spec: Any = None) -> KeyTy:
+    """The dtype of the keys of a generator.
+
+    >>> key_dtype()
+    key<fry>
+    """
+    return KeyTy(resolve(impl_spec))
+
+
+# -- keys as arguments -----------------------------------------------------------------------------
+
+
+def is_key(x: Any) -> bool:
+    return dtypes.is_extended(getattr(x, "dtype", None))
+
+
+def check_key(name: str, key: Any, *, scalar: bool = True) -> tuple[Any, bool]:
+    """The key array that an argument stands for, and whether it was given as raw data.
+
+    Raises:
+      TypeError: it is neither a key array nor uint32 data of the default generator's keys.
+      ValueError: it has more than one key and `scalar` asks for one.
+    """
+    if is_key(key):
+        raw = False
+        keys = key
+    elif hasattr(key, "dtype") or isinstance(key, (int, float, complex)):
+        _check_legacy(name)
+        impl = default_implementation()
+        check_key_data(impl, key)
+        keys = random_wrap_p.bind(key, impl=impl)
+        raw = True
+    else:
+        raise TypeError(f"unexpected PRNG key type {type(key)}")
+    if scalar and keys.ndim:
+        raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
+                         f"{tuple(key.shape)} != (). Use jax.vmap for batching.")
+    return keys, raw
+
+
+def _check_legacy(name: str) -> None:
+    mode = configuration.legacy_prng_key.value
+    if mode == "allow":
+        return
+    message = ("Legacy uint32 key array passed as key to jax.random function. Please create keys "
+               "using `jax.random.key`. If use of a raw key array was intended, set "
+               "jax_legacy_prng_key='allow'.")
+    if mode == "error":
+        raise ValueError(message)
+    import warnings
+
+    warnings.warn(message, stacklevel=4)
+
+
+# -- one compiled call -----------------------------------------------------------------------------
+
+
+def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function `(key, *arrays, **static)` one compiled call on concrete arguments.
+
+    The compiled program takes the key's data, since C++ passes on no other arrays; a key array
+    that is the result comes back as data too.
+    """
+    def decorate(core: Callable[..., Any]) -> Callable[..., Any]:
+        def on_data(data: Any, *arrays: Any, impl: PRNGImpl, **options: Any) -> Any:
+            out = core(random_wrap_p.bind(data, impl=impl), *arrays, **options)
+            return random_unwrap_p.bind(out) if is_key(out) else out
+
+        on_data.__name__ = core.__name__
+        compiled = op_jit(on_data, static_argnames=("impl", *static))
+
+        def call(key: Any, *arrays: Any, **options: Any) -> Any:
+            if type(key) is PRNGKeyArray and is_eager(key._base_array, *arrays):
+                return compiled(key._base_array, *arrays, impl=key._impl, **options)
+            out = core(key, *arrays, **options)
+            return random_unwrap_p.bind(out) if is_key(out) else out
+
+        call.__name__ = core.__name__
+        return call
+
+    return decorate
+
+
+def _as_given(data: Any, impl: PRNGImpl, raw: bool) -> Any:
+    """New keys in the form in which the key was given."""
+    return data if raw else random_wrap_p.bind(data, impl=impl)
+
+
+# -- making keys -----------------------------------------------------------------------------------
+
+
+def _host_key(impl: PRNGImpl, seed: int, bits: int) -> np.ndarray[Any, Any] | None:
+    """The data of the key of a seed, where it is known without running a program."""
+    words = [seed >> 32 & 0xFFFFFFFF if bits == 64 else 0, seed & 0xFFFFFFFF]
+    if impl.seed is threefry_seed:
+        return np.array(words, _UINT32)
+    if impl.seed is _rbg_seed:
+        return np.array(words * 2, _UINT32)
+    return None
+
+
+@op_jit(static_argnames=("impl",))
+def _seed(seed: Any, *, impl: PRNGImpl) -> Any:
+    return random_unwrap_p.bind(random_seed_p.bind(seed, impl=impl))
+
+
+def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
+    """The key of a seed: key data where it runs at once, else a traced key array."""
+    if is_key(seed):
+        raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
+    if isinstance(seed, int) and not isinstance(seed, np.generic):
+        seed = np.int64(seed)  # OverflowError beyond 64 bits
+    aval = get_aval(np.asarray(seed) if isinstance(seed, (list, tuple)) else seed)
+    if aval.shape:
+        raise TypeError(f"{name} accepts a scalar seed, but was given an array of shape "
+                        f"{aval.shape} != (). Use jax.vmap for batching")
+    if not dtypes.issubdtype(aval.dtype, np.integer) and aval.dtype != np.bool_:
+        raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
+    offset = configuration.random_seed_offset.value
+    if isinstance(seed, (np.generic, np.ndarray)):
+        seed = np.asarray(seed).astype(aval.dtype)
+        if offset:
+            seed = (seed.astype(np.int64) + offset).astype(aval.dtype)
+        seed = seed[()]
+        if is_eager():
+            data = _host_key(impl, int(seed), aval.dtype.itemsize * 8)
+            if data is not None:
+                return array_from_numpy(data, ShapedArray(data.shape, _UINT32), alias=True)
+    elif offset:
+        seed = lax.add(seed, np.asarray(offset, aval.dtype)[()])
+    if is_eager(seed):
+        return _seed(seed, impl=impl)
+    return random_seed_p.bind(seed, impl=impl)
+
+
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """A random key from an integer seed.
+
+    Args:
+      seed: an integer scalar.
+      impl: the generator: None (the flag `jax_default_prng_impl`), a name such as "threefry2x32"
+        or "rbg", or the dtype of keys.
+      dtype: the same as a dtype; only one of both may be given.
+
+    Raises:
+      TypeError: the seed is no integer, or an array of several.
+      ValueError: there is no such generator.
+
+    >>> key(42)
+    Array((), dtype=key<fry>) overlaying:
+    [ 0 42]
+    """
+    if dtype is not None:
+        if impl is not None:
+            raise ValueError("Cannot specify both `impl` and `dtype` arguments to jax.random.key")
+        impl = dtype
+    chosen = resolve(impl)
+    made = _seeded("key", seed, chosen)
+    return made if is_key(made) else random_wrap_p.bind(made, impl=chosen)
+
+
+Key = key
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+    """The data of `key(seed)`, as functions of this module also take it: an array of uint32.
+
+    >>> PRNGKey(42)
+    Array([ 0, 42], dtype=uint32)
+    """
+    made = _seeded("PRNGKey", seed, resolve(impl))
+    return random_unwrap_p.bind(made) if is_key(made) else made
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """The key array of key data, whose last axis is that of a key's words.
+
+    Raises:
+      TypeError: the data is not of the generator's keys.
+
+    >>> wrap_key_data(key_data(key(1))) == key(1)
+    Array(True, dtype=bool)
+    """
+    if dtype is not None:
+        if impl is not None:
+            raise ValueError("Cannot specify both `impl` and `dtype` arguments to "
+                             "jax.random.wrap_key_data")
+        impl = dtype
+    chosen = resolve(impl)
+    check_key_data(chosen, key_bits_array)
+    return random_wrap_p.bind(key_bits_array, impl=chosen)
+
+
+def key_data(keys: Any) -> Any:
+    """The uint32 data of a key array.
+
+    >>> key_data(key(42))
+    Array([ 0, 42], dtype=uint32)
+    """
+    wrapped, _ = check_key("key_data", keys, scalar=False)
+    return random_unwrap_p.bind(wrapped)
+
+
+def key_impl(keys: Any) -> str:
+    """The name of the generator of a key array.
+
+    >>> key_impl(key(0))
+    'threefry2x32'
+    """
+    wrapped, _ = check_key("key_impl", keys, scalar=False)
+    return str(wrapped.dtype._impl.name)
+
+
+def clone(key: Any) -> Any:
+    """The same key, for use once more where the reuse of keys is checked.
+
+    >>> clone(key(42))
+    Array((), dtype=key<fry>) overlaying:
+    [ 0 42]
+    """
+    wrapped, raw = check_key("clone", key, scalar=False)
+    new = random_clone_p.bind(wrapped)
+    return random_unwrap_p.bind(new) if raw else new
+
+
+# -- deriving keys and bits ------------------------------------------------------------------------
+
+
+@on_key("shape")
+def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
+    return random_split_p.bind(key, shape=shape)
+
+
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+    """New keys, which are independent of each other and of `key`.
+
+    Args:
+      key: a key.
+      num: how many, or the shape of the result.
+
+    Raises:
+      ValueError: `key` is an array of several keys.
+
+    >>> split(key(42), 3).shape
+    (3,)
+    """
+    wrapped, raw = check_key("split", key)
+    shape = canonical_shape(num) if isinstance(num, (tuple, list)) else (operator.index(num),)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"split: num must not be negative, got {num}")
+    return _as_given(_split(wrapped, shape=shape), wrapped.dtype._impl, raw)
+
+
+def split_traced(key: Any, num: int = 2) -> list[Any]:
+    """The single keys of `split`, within an operation on a key."""
+    return list(lax.unstack(random_split_p.bind(key, shape=(num,))))
+
+
+@on_key()
+def _fold_in(key: Any, data: Any) -> Any:
+    return random_fold_in_p.bind(key, data)
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """A new key for each integer.
+
+    Args:
+      key: a key.
+      data: an integer scalar of 32 bits.
+
+    Raises:
+      TypeError: `data` is an array.
+      ValueError: `key` is an array of several keys.
+      OverflowError: `data` is negative or above 32 bits.
+
+    >>> bool(fold_in(key(42), 1) == fold_in(key(42), 2))
+    False
+    """
+    wrapped, raw = check_key("fold_in", key)
+    if type(data) is int:
+        data = np.uint32(data)
+    else:
+        shape = get_aval(data).shape
+        if shape:
+            raise TypeError("fold_in accepts a scalar, but was given an array of"
+                            f"shape {shape} != (). Use jax.vmap for batching.")
+        data = lax.convert_element_type(data, _UINT32)
+    return _as_given(_fold_in(wrapped, data), wrapped.dtype._impl, raw)
+
+
+@on_key("shape", "dtype")
+def _bits(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return random_bits_p.bind(key, bit_width=dtype.itemsize * 8, shape=shape)
+
+
+def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
+         ) -> Any:
+    """Uniform random bits.
+
+    Args:
+      key: a key.
+      shape: of the result.
+      dtype: an unsigned integer dtype; by default the one of the flag `jax_enable_x64`.
+
+    Raises:
+      ValueError: the dtype is another one.
+
+    >>> bits(key(42), (2,), "uint8").dtype
+    dtype('uint8')
+    """
+    wrapped, _ = check_key("bits", key)
+    dtype = dtypes.check_and_canonicalize_user_dtype(
+        dtypes.default_uint_dtype() if dtype is None else dtype)
+    if not dtypes.issubdtype(dtype, np.unsignedinteger):
+        raise ValueError("dtype argument to `bits` must be an unsigned int dtype, got "
+                         f"{dtypes.name(dtype)}")
+    return placed(_bits(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+
+
+def placed(x: Any, sharding: Any) -> Any:
+    """`x` with the sharding that an `out_sharding` argument asks for."""
+    if sharding is None:
+        return x
+    from pyjx.runtime.device_put import device_put
+
+    return device_put(x, sharding)

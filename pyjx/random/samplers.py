@@ -1,0 +1,505 @@
+"""Samplers that transform uniform numbers, without loops.
+
+Each takes the same random bits through the same operations as JAX's, so the numbers are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.lax.common import broadcast_shapes, broadcast_to
+from pyjx.random.base import check_key, on_key, placed, split_traced
+from pyjx.random.keys import random_bits_p
+
+_UINTS = {n: np.dtype(f"uint{n}") for n in (8, 16, 32, 64)}
+
+
+# -- arguments -------------------------------------------------------------------------------------
+
+
+def float_dtype(dtype: Any, name: str) -> Any:
+    """The dtype of a sampler's result.
+
+    Raises:
+      ValueError: it is not a float dtype.
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name,
+                                                     stacklevel=4)
+    if not dtypes.issubdtype(dtype, np.floating):
+        raise ValueError(f"dtype argument to `{name}` must be a float dtype, got "
+                         f"{dtypes.name(dtype)}")
+    return dtype
+
+
+def param_dtype(dtype: Any, name: str, *params: Any) -> Any:
+    """`float_dtype`, by default the one that the parameters promote to."""
+    if dtype is None:
+        dtype = dtypes.to_inexact_dtype(dtypes.result_type(*params))
+    return float_dtype(dtype, name)
+
+
+def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
+    """The shape of a sampler's result, by default the one to which its parameters broadcast.
+
+    Raises:
+      ValueError: the parameters do not broadcast to `shape`.
+    """
+    shapes = [get_aval(p).shape for p in params]
+    if shape is None:
+        return broadcast_shapes(*shapes)
+    shape = canonical_shape(shape)
+    full = broadcast_shapes(shape, *shapes)
+    if full != shape:
+        raise ValueError(
+            f"{name} parameter shapes must be broadcast-compatible with shape argument, and the "
+            "result of broadcasting the shapes must equal the shape argument, but got result "
+            f"{full} for shape argument {shape}"
+        )
+    return shape
+
+
+def as_array(x: Any, dtype: Any) -> Any:
+    """A parameter in the sampler's dtype."""
+    if type(x) in (int, float, bool):
+        return np.asarray(x, dtype)[()]
+    return lax.convert_element_type(x, dtype)
+
+
+def constant(value: Any, dtype: Any) -> Any:
+    return np.asarray(value, dtype)[()]
+
+
+# -- uniform and normal ----------------------------------------------------------------------------
+
+
+def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Uniform numbers from [0, 1): random mantissas with the exponent of 1, minus 1."""
+    info = dtypes.finfo(dtype)
+    width, mantissa = int(info.bits), int(info.nmant)
+    drawn = 8 if mantissa < 8 else width
+    bits = random_bits_p.bind(key, bit_width=drawn, shape=shape)
+    uint = _UINTS[width]
+    if drawn != width:
+        bits = lax.convert_element_type(bits, uint)
+    one = np.asarray(1, dtype).view(uint)[()]
+    bits = lax.shift_right_logical(bits, constant(drawn - mantissa, uint))
+    floats = lax.bitcast_convert_type(lax.bitwise_or(bits, one), dtype)
+    return lax.sub(floats, constant(1, dtype))
+
+
+def uniform_floats(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
+    """Uniform numbers from [low, high)."""
+    low, high = as_array(low, dtype), as_array(high, dtype)
+    u = unit_floats(key, shape, dtype)
+    if isinstance(low, np.generic) and low == 0 and isinstance(high, np.generic) and high == 1:
+        return u
+    span = lax.sub(high, low)
+    return lax.max(low, _affine(u, span, low))
+
+
+def _affine(u: Any, scale: Any, offset: Any) -> Any:
+    shape = get_aval(u).shape
+    for x in (scale, offset):
+        if get_aval(x).shape not in ((), shape) and broadcast_shapes(
+                shape, get_aval(x).shape) != shape:
+            raise TypeError("mul got incompatible shapes for broadcasting: "
+                            f"{shape}, {get_aval(x).shape}.")
+    return lax.add(lax.mul(u, _over(scale, shape)), _over(offset, shape))
+
+
+def _over(x: Any, shape: tuple[int, ...]) -> Any:
+    """A parameter for all elements of a result."""
+    return x if isinstance(x, np.generic) else broadcast_to(x, shape)
+
+
+@on_key("shape", "dtype")
+def _uniform(key: Any, low: Any = 0.0, high: Any = 1.0, *, shape: tuple[int, ...], dtype: Any
+             ) -> Any:
+    low, high = [_over(as_array(x, dtype), shape) for x in (low, high)]
+    return uniform_floats(key, shape, dtype, low, high)
+
+
+def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any = 0.0,
+            maxval: Any = 1.0, *, out_sharding: Any = None) -> Any:
+    """Uniform random numbers from [minval, maxval).
+
+    Args:
+      key: a key.
+      shape: of the result.
+      dtype: a float dtype, by default the default one.
+      minval, maxval: bounds, which broadcast to `shape`.
+
+    Raises:
+      ValueError: the dtype is not a float dtype, or `key` is an array of several keys.
+
+    >>> x = uniform(jax.random.key(0), (3,), minval=1., maxval=2.)
+    >>> bool((x >= 1).all() and (x < 2).all())
+    True
+    """
+    wrapped, _ = check_key("uniform", key)
+    dtype = float_dtype(dtype, "uniform")
+    shape = canonical_shape(shape)
+    if type(minval) is float and minval == 0.0 and type(maxval) is float and maxval == 1.0:
+        return placed(_uniform(wrapped, shape=shape, dtype=dtype), out_sharding)
+    for bound in (minval, maxval):
+        if get_aval(bound).shape and broadcast_shapes(get_aval(bound).shape, shape) != shape:
+            raise TypeError("uniform got incompatible shapes for broadcasting: "
+                            f"{shape}, {get_aval(bound).shape}.")
+    return placed(_uniform(wrapped, minval, maxval, shape=shape, dtype=dtype), out_sharding)
+
+
+def normal_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """sqrt(2) erfinv(u) with u uniform on (-1, 1)."""
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        real = dtypes.to_floating_dtype(dtype)
+        re, im = [lax.convert_element_type(normal_floats(k, shape, real), dtype)
+                  for k in split_traced(key)]
+        total = lax.add(re, lax.mul(constant(1j, dtype), im))
+        return lax.div(total, constant(math.sqrt(2), dtype))
+    low = np.nextafter(constant(-1, dtype), constant(0, dtype), dtype=dtype)
+    u = uniform_floats(key, shape, dtype, low, constant(1, dtype))
+    return lax.mul(constant(math.sqrt(2), dtype), lax.erf_inv(u))
+
+
+@on_key("shape", "dtype")
+def _normal(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return normal_floats(key, shape, dtype)
+
+
+def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
+           ) -> Any:
+    """Normal random numbers with mean 0 and variance 1.
+
+    A complex dtype gives real and imaginary parts with variance 1/2.
+
+    Raises:
+      ValueError: the dtype is neither float nor complex, or `key` is an array of several keys.
+
+    >>> normal(jax.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    wrapped, _ = check_key("normal", key)
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "normal")
+    if not dtypes.issubdtype(dtype, np.inexact):
+        raise ValueError("dtype argument to `normal` must be a float or complex dtype, got "
+                         f"{dtypes.name(dtype)}")
+    return placed(_normal(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+
+
+# -- integers --------------------------------------------------------------------------------------
+
+
+def _clamp(x: Any, low: int, high: int) -> Any:
+    """`x` within bounds that its dtype may not reach."""
+    info = dtypes.iinfo(get_aval(x).dtype)
+    x = lax.max(x, constant(max(low, int(info.min)), get_aval(x).dtype))
+    return lax.min(x, constant(min(high, int(info.max)), get_aval(x).dtype))
+
+
+def _integer(x: Any, dtype: Any) -> Any:
+    """A bound as an integer array."""
+    if type(x) is int:
+        info = dtypes.iinfo(dtypes.default_int_dtype())
+        return np.asarray(min(max(x, int(info.min)), int(info.max)), dtypes.default_int_dtype())[()]
+    if not dtypes.issubdtype(get_aval(x).dtype, np.integer):
+        return lax.convert_element_type(x, dtype)
+    return x
+
+
+def integers(key: Any, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
+    """Integers from [low, high): two words modulo the span, as digits of one number modulo it.
+
+    With m = 2^(bits / 2), the number (w0 m^2 + w1) mod span is nearly uniform.
+    """
+    low, high = _integer(low, dtype), _integer(high, dtype)
+    info = dtypes.iinfo(dtype)
+    smallest, largest = int(info.min), int(info.max)
+    if info.bits < 32:  # the 32-bit algorithm, whose results fit
+        low, high = _clamp(low, smallest, largest), _clamp(high, smallest, largest + 1)
+        wide = np.dtype(np.int32)
+        return lax.convert_element_type(integers(key, shape, low, high, wide), dtype)
+    limit = _clamp(constant(largest, dtype), int(dtypes.iinfo(get_aval(high).dtype).min),
+                   int(dtypes.iinfo(get_aval(high).dtype).max))
+    common = dtypes.canonicalize_dtype(dtypes.promote_types(get_aval(high).dtype, dtype))
+    beyond = lax.gt(lax.convert_element_type(high, common),
+                    lax.convert_element_type(limit, common))
+    low = lax.convert_element_type(_clamp(low, smallest, largest), dtype)
+    high = lax.convert_element_type(_clamp(high, smallest, largest), dtype)
+    low, high = [broadcast_to(lax.reshape(x, (1,) * len(shape)), shape)
+                 if not get_aval(x).shape else broadcast_to(x, shape) for x in (low, high)]
+    if get_aval(beyond).shape != shape:
+        beyond = broadcast_to(beyond, shape)
+    uint = _UINTS[int(info.bits)]
+    one = lax.full(shape, 1, uint)
+    w0, w1 = [random_bits_p.bind(k, bit_width=int(info.bits), shape=shape)
+              for k in split_traced(key)]
+    span = lax.convert_element_type(lax.sub(high, low), uint)
+    span = lax.select_n(lax.le(high, low), span, one)
+    span = lax.select_n(lax.bitwise_and(beyond, lax.gt(high, low)), span, lax.add(span, one))
+    half = lax.rem(lax.full(shape, 2 ** (int(info.bits) // 2), uint), span)
+    scale = lax.rem(lax.mul(half, half), span)
+    offset = lax.rem(lax.add(lax.mul(lax.rem(w0, span), scale), lax.rem(w1, span)), span)
+    return lax.add(low, lax.convert_element_type(offset, dtype))
+
+
+@on_key("shape", "dtype")
+def _randint(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return integers(key, shape, low, high, dtype)
+
+
+def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any = None, *,
+            out_sharding: Any = None) -> Any:
+    """Uniform random integers from [minval, maxval).
+
+    Args:
+      key: a key.
+      shape: of the result.
+      minval, maxval: bounds, which broadcast to `shape`; they are clipped to the dtype's range.
+      dtype: an integer dtype, by default the default one.
+
+    Raises:
+      TypeError: the dtype is not an integer dtype.
+      ValueError: the bounds do not broadcast to `shape`, or `key` is an array of several keys.
+
+    >>> x = randint(jax.random.key(0), (100,), 0, 6)
+    >>> int(x.min()), int(x.max())
+    (0, 5)
+    """
+    wrapped, _ = check_key("randint", key)
+    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "randint")
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise TypeError(f"randint only accepts integer dtypes, got {dtypes.name(dtype)}")
+    shape = canonical_shape(shape)
+    if type(minval) is not int or type(maxval) is not int:
+        result_shape("randint", shape, minval, maxval)
+    else:  # beyond the default integers a bound is passed on as the largest of them
+        minval, maxval = _integer(minval, dtype), _integer(maxval, dtype)
+    return placed(_randint(wrapped, minval, maxval, shape=shape, dtype=dtype), out_sharding)
+
+
+# -- transformed uniform numbers -------------------------------------------------------------------
+
+
+def _positive(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Uniform numbers from [tiny, 1)."""
+    return uniform_floats(key, shape, dtype, dtypes.finfo(dtype).tiny, constant(1, dtype))
+
+
+@on_key("shape", "dtype")
+def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
+
+
+def exponential(key: Any, shape: Sequence[int] = (), dtype: Any = None, *,
+                out_sharding: Any = None) -> Any:
+    """Exponential random numbers with rate 1: density exp(-x) for x >= 0.
+
+    >>> exponential(jax.random.key(0), (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("exponential", key)
+    dtype = float_dtype(dtype, "exponential")
+    return placed(_exponential(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+
+
+def check_mode(name: str, mode: Any) -> str:
+    """The `mode` argument: "low" or "high"; the flag `jax_high_dynamic_range_gumbel` decides."""
+    if mode is None:
+        from pyjx import configuration
+
+        flag = getattr(configuration, f"random_{name}_high_dynamic_range", None)
+        mode = "high" if flag is not None and flag.value else "low"
+    if mode not in ("low", "high"):
+        raise ValueError(f"Must provide valid mode for {name} got: {mode}")
+    return str(mode)
+
+
+def gumbel_floats(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
+    """-log(-log(u)); with mode "high" u has twice the bits where that matters, near 0."""
+    if mode == "low":
+        return lax.neg(lax.log(lax.neg(lax.log(_positive(key, shape, dtype)))))
+    info = dtypes.finfo(dtype)
+    u = lax.sub(constant(1, dtype), unit_floats(key, (2, *shape), dtype))
+    high, low = lax.unstack(u)
+    eps = constant(info.eps, dtype)
+    half_step = constant(float(info.eps) ** 2 / 2, dtype)
+    fine = lax.add(lax.add(high, lax.mul(eps, low)), half_step)
+    u = lax.select_n(lax.ge(high, constant(0.5, dtype)), fine, high)
+    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
+
+
+@on_key("shape", "dtype", "mode")
+def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
+    return gumbel_floats(key, shape, dtype, mode)
+
+
+def gumbel(key: Any, shape: Sequence[int] = (), dtype: Any = None, mode: str | None = None, *,
+           out_sharding: Any = None) -> Any:
+    """Gumbel random numbers: distribution function exp(-exp(-x)).
+
+    Args:
+      mode: "low", or "high" for more precise tails.
+
+    >>> gumbel(jax.random.key(0), (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("gumbel", key)
+    dtype = float_dtype(dtype, "gumbel")
+    mode = check_mode("gumbel", mode)
+    return placed(_gumbel(wrapped, shape=canonical_shape(shape), dtype=dtype, mode=mode),
+                  out_sharding)
+
+
+@on_key("shape", "dtype")
+def _laplace(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    low = constant(-1 + float(dtypes.finfo(dtype).epsneg), dtype)
+    u = uniform_floats(key, shape, dtype, low, constant(1, dtype))
+    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+
+
+def laplace(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
+            ) -> Any:
+    """Laplace random numbers: density exp(-|x|) / 2.
+
+    >>> laplace(jax.random.key(0), (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("laplace", key)
+    dtype = float_dtype(dtype, "laplace")
+    return placed(_laplace(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+
+
+@on_key("shape", "dtype")
+def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    u = _positive(key, shape, dtype)
+    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+
+
+def logistic(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
+             ) -> Any:
+    """Logistic random numbers: distribution function 1 / (1 + exp(-x)).
+
+    >>> logistic(jax.random.key(0), (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("logistic", key)
+    dtype = float_dtype(dtype, "logistic")
+    return placed(_logistic(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+
+
+@on_key("shape", "dtype")
+def _cauchy(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    u = uniform_floats(key, shape, dtype, dtypes.finfo(dtype).eps, constant(1, dtype))
+    return lax.tan(lax.mul(constant(math.pi, dtype), lax.sub(u, constant(0.5, dtype))))
+
+
+def cauchy(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
+           ) -> Any:
+    """Cauchy random numbers: density 1 / (pi (1 + x^2)).
+
+    >>> cauchy(jax.random.key(0), (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("cauchy", key)
+    dtype = float_dtype(dtype, "cauchy")
+    return placed(_cauchy(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+
+
+@on_key("shape", "dtype")
+def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: tuple[int, ...], dtype: Any
+                      ) -> Any:
+    root = constant(math.sqrt(2), dtype)
+    lower, upper = as_array(lower, dtype), as_array(upper, dtype)
+    a, b = [_over(lax.erf(lax.div(x, root)), shape) for x in (lower, upper)]
+    x = lax.mul(root, lax.erf_inv(uniform_floats(key, shape, dtype, a, b)))
+    low = lax.nextafter(lax.stop_gradient(lower), constant(np.inf, dtype))
+    high = lax.nextafter(lax.stop_gradient(upper), constant(-np.inf, dtype))
+    return lax.min(lax.max(x, _over(low, shape)), _over(high, shape))
+
+
+def truncated_normal(key: Any, lower: Any, upper: Any, shape: Sequence[int] | None = None,
+                     dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Normal random numbers under the condition that they are in (lower, upper).
+
+    Args:
+      lower, upper: bounds, which broadcast to `shape`.
+      shape: of the result, by default that of the bounds.
+
+    >>> x = truncated_normal(jax.random.key(0), -1., 2., (100,))
+    >>> bool((x > -1).all() and (x < 2).all())
+    True
+    """
+    wrapped, _ = check_key("truncated_normal", key)
+    dtype = float_dtype(dtype, "truncated_normal")
+    shape = result_shape("truncated_normal", shape, lower, upper)
+    return placed(_truncated_normal(wrapped, lower, upper, shape=shape, dtype=dtype), out_sharding)
+
+
+# -- bits with a probability -----------------------------------------------------------------------
+
+
+def coins(key: Any, p: Any, shape: tuple[int, ...], mode: str = "low") -> Any:
+    dtype = get_aval(p).dtype
+    if mode == "high":
+        high, low = lax.unstack(unit_floats(key, (2, *shape), dtype))
+        rest = lax.mul(low, constant(dtypes.finfo(dtype).eps, dtype))
+        return lax.lt(rest, lax.sub(_over(p, shape), high))
+    return lax.lt(unit_floats(key, shape, dtype), _over(p, shape))
+
+
+@on_key("shape", "mode")
+def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
+    return coins(key, lax.convert_element_type(p, get_aval(p).dtype), shape, mode)
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Sequence[int] | None = None, mode: str = "low", *,
+              out_sharding: Any = None) -> Any:
+    """Booleans that are True with probability `p`.
+
+    Args:
+      p: probability, of a float dtype; it broadcasts to `shape`.
+      shape: of the result, by default that of `p`.
+      mode: "low", or "high" for probabilities below the distance of floats.
+
+    Raises:
+      TypeError: `p` is not of a float dtype.
+      ValueError: another mode, or `p` does not broadcast to `shape`.
+
+    >>> bernoulli(jax.random.key(0), 0.5, (3,)).dtype
+    dtype('bool')
+    """
+    if mode not in ("high", "low"):
+        raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
+    wrapped, _ = check_key("bernoulli", key)
+    dtype = get_aval(p).dtype
+    if not dtypes.issubdtype(dtype, np.floating):
+        raise TypeError("bernoulli probability `p` must have a floating dtype, got "
+                        f"{dtypes.name(dtype)}.")
+    shape = result_shape("bernoulli", shape, p)
+    return placed(_bernoulli(wrapped, p, shape=shape, mode=mode), out_sharding)
+
+
+@on_key("shape", "dtype")
+def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    p = constant(0.5, dtypes.default_float_dtype())
+    x = lax.convert_element_type(coins(key, p, shape), dtype)
+    return lax.sub(lax.mul(constant(2, dtype), x), constant(1, dtype))
+
+
+def rademacher(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
+               ) -> Any:
+    """-1 or 1 with equal probability.
+
+    >>> rademacher(jax.random.key(0), (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("rademacher", key)
+    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "rademacher")
+    return placed(_rademacher(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)

@@ -1,0 +1,267 @@
+"""Permutations and random choices."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.trace import Tracer
+from pyjx.lax.common import broadcast_shapes
+from pyjx.random.base import check_key, is_key, on_key, placed, split_traced
+from pyjx.random.keys import random_bits_p
+from pyjx.random.samplers import (
+    check_mode,
+    constant,
+    gumbel_floats,
+    integers,
+    unit_floats,
+)
+
+
+def shuffle(key: Any, x: Any, axis: int) -> Any:
+    """`x`, sorted along an axis by random words; in rounds, so that equal words do not matter."""
+    aval = get_aval(x)
+    size = aval.size
+    rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        key, subkey = split_traced(key)
+        words = random_bits_p.bind(subkey, bit_width=32, shape=aval.shape)
+        _, x = lax.sort_key_val(words, x, axis)
+    return x
+
+
+def _take(x: Any, indices: Any, axis: int) -> Any:
+    from pyjx import numpy as jnp
+
+    return jnp.take(x, indices, axis=axis, unique_indices=False)
+
+
+@on_key("axis", "independent")
+def _permute(key: Any, x: Any, *, axis: int, independent: bool) -> Any:
+    aval = get_aval(x)
+    if independent or aval.ndim == 1 and not is_key(x):
+        return shuffle(key, x, axis)
+    order = shuffle(key, lax.iota(dtypes.default_int_dtype(), aval.shape[axis]), 0)
+    return _take(x, order, axis)
+
+
+@on_key("size", "dtype")
+def _permuted_range(key: Any, *, size: int, dtype: Any) -> Any:
+    return shuffle(key, lax.iota(dtype, size), 0)
+
+
+def _is_arraylike(x: Any) -> bool:
+    return hasattr(x, "dtype") or isinstance(x, (int, float, complex))
+
+
+def _require_arrays(name: str, *values: Any) -> None:
+    for i, x in enumerate(values):
+        if not _is_arraylike(x):
+            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at "
+                            f"position {i}.")
+
+
+def _axis(axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    return axis % ndim
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
+                out_sharding: Any = None) -> Any:
+    """A random permutation of the numbers below `x`, or of an array along an axis.
+
+    Args:
+      key: a key.
+      x: an integer, or an array.
+      axis: the axis along which the array is permuted.
+      independent: whether each vector along the axis is permuted in its own way.
+
+    Raises:
+      TypeError: `x` is a scalar but no integer.
+      ValueError: the axis is out of range, or `key` is an array of several keys.
+
+    >>> sorted(permutation(jax.random.key(0), 5).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    wrapped, _ = check_key("permutation", key)
+    _require_arrays("permutation", x)
+    aval = get_aval(x)
+    if not aval.ndim:
+        if is_key(x) or not dtypes.issubdtype(aval.dtype, np.integer):
+            raise TypeError("x must be an integer or at least 1-dimensional")
+        if isinstance(x, Tracer) and x.to_concrete_value() is None:
+            raise_traced_size("permutation", x)
+        out = _permuted_range(wrapped, size=max(0, operator.index(x)),
+                              dtype=dtypes.canonicalize_dtype(aval.dtype))
+        return placed(out, out_sharding)
+    axis = _axis(operator.index(axis), aval.ndim)
+    out = _permute(wrapped, x, axis=axis, independent=bool(independent))
+    return placed(out, out_sharding)
+
+
+def raise_traced_size(name: str, x: Any) -> None:
+    from pyjx import errors
+
+    raise errors.ConcretizationTypeError(
+        x, f"The error occurred in jax.random.{name}(): its size must be known when it is traced.")
+
+
+# -- choice ----------------------------------------------------------------------------------------
+
+
+@on_key("size", "shape", "replace", "mode")
+def _choose(key: Any, p: Any = None, *, size: int, shape: tuple[int, ...], replace: bool,
+            mode: str) -> Any:
+    """Indices below `size`."""
+    count = math.prod(shape)
+    if p is None:
+        dtype = dtypes.default_int_dtype()
+        if replace:
+            return integers(key, shape, 0, size, dtype)
+        order = shuffle(key, lax.iota(dtype, size), 0)
+        return lax.reshape(lax.slice(order, (0,), (count,)), shape)
+    if replace:
+        from pyjx import numpy as jnp
+
+        total = lax.cumsum(p, 0)
+        last = lax.reshape(lax.slice(total, (size - 1,), (size,)), ())
+        dtype = get_aval(total).dtype
+        u = unit_floats(key, shape, dtype)
+        u = lax.sub(constant(1, dtype), u)
+        return jnp.searchsorted(total, lax.mul(lax.broadcast(last, shape), u))
+    noise = gumbel_floats(key, (size,), get_aval(p).dtype, mode)
+    _, indices = lax.top_k(lax.add(noise, lax.log(p)), count)
+    return lax.reshape(indices, shape)
+
+
+def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p: Any = None,
+           axis: int = 0, mode: str | None = None) -> Any:
+    """Random elements of an array, or random integers below `a`.
+
+    Args:
+      key: a key.
+      a: an array, or an integer that stands for `arange(a)`.
+      shape: how many to draw; it takes the place of the axis.
+      replace: whether an element may be drawn again.
+      p: probabilities of the elements, by default equal ones.
+      axis: the axis of `a` to draw along.
+      mode: as for `gumbel`, for draws with `p` and without replacement.
+
+    Raises:
+      ValueError: `a` is empty, `p` does not fit, or there are too few elements.
+
+    >>> choice(jax.random.key(0), 5, (3,), replace=False).shape
+    (3,)
+    """
+    shape = canonical_shape(shape)
+    _require_arrays("choice", a) if p is None else _require_arrays("choice", a, p)
+    wrapped, _ = check_key("choice", key)
+    aval = get_aval(a)
+    if not aval.ndim:
+        if isinstance(a, Tracer) and a.to_concrete_value() is None:
+            raise_traced_size("choice", a)
+        if is_key(a) or not dtypes.issubdtype(aval.dtype, np.integer):
+            raise TypeError("choice: a must be an array or an integer, got a scalar of dtype "
+                            f"{dtypes.name(aval.dtype)}")
+        size = operator.index(a)
+    else:
+        axis = _axis(operator.index(axis), aval.ndim)
+        size = aval.shape[axis]
+    count = math.prod(shape)
+    if count and size <= 0:
+        raise ValueError("a must be greater than 0 unless no samples are taken")
+    if not replace and count > size:
+        raise ValueError(f"Cannot take a larger sample (size {count}) than population (size "
+                         f"{size}) when 'replace=False'")
+    if p is not None:
+        if get_aval(p).shape != (size,):
+            raise ValueError("p must be None or a 1D vector with the same size as a.shape[axis]. "
+                             f"p has shape {get_aval(p).shape} and a.shape[axis] is {size}.")
+        p = lax.convert_element_type(p, dtypes.to_inexact_dtype(get_aval(p).dtype))
+    if not count:
+        lead = aval.shape[:axis] if aval.ndim else ()
+        rest = aval.shape[axis + 1:] if aval.ndim else ()
+        return lax.full((*lead, *shape, *rest), 0, aval.dtype)
+    arrays = () if p is None else (p,)
+    indices = _choose(wrapped, *arrays, size=size, shape=shape, replace=bool(replace),
+                      mode=check_mode("choice", mode))
+    return _take(a, indices, axis) if aval.ndim else indices
+
+
+# -- categorical -----------------------------------------------------------------------------------
+
+
+@on_key("axis", "shape", "replace", "mode")
+def _categorical(key: Any, logits: Any, *, axis: int, shape: tuple[int, ...], replace: bool,
+                 mode: str) -> Any:
+    aval = get_aval(logits)
+    dtype = dtypes.default_int_dtype()
+    batch = tuple([n for i, n in enumerate(aval.shape) if i != axis])
+    if replace:
+        front = shape[:len(shape) - len(batch)]
+        full = list(shape[len(shape) - len(batch):])
+        full.insert(axis, aval.shape[axis])
+        noise = gumbel_floats(key, (*front, *full), aval.dtype, mode)
+        at = len(front)
+        wide = lax.broadcast_in_dim(logits, (*front, *full), range(at, at + aval.ndim))
+        return lax.argmax(lax.add(noise, wide), at + axis, dtype)
+    count = math.prod(shape[:len(shape) - len(batch)])
+    noisy = lax.add(logits, gumbel_floats(key, aval.shape, aval.dtype, mode))
+    _, indices = lax.top_k(lax.transpose(noisy, [
+        *[i for i in range(aval.ndim) if i != axis], axis]), count)
+    indices = lax.convert_element_type(indices, dtype)
+    n = len(batch)
+    return lax.reshape(lax.transpose(indices, (n, *range(n))), shape)
+
+
+def categorical(key: Any, logits: Any, axis: int = -1, shape: Sequence[int] | None = None,
+                replace: bool = True, mode: str | None = None, *, out_sharding: Any = None) -> Any:
+    """Indices along an axis, with probabilities proportional to `exp(logits)`.
+
+    Args:
+      key: a key.
+      logits: unnormalized logarithms of the probabilities.
+      axis: the axis of the categories.
+      shape: of the result; its last axes broadcast with those of `logits` other than `axis`, and
+        are these by default.
+      replace: whether a category may be drawn again in the leading axes.
+      mode: as for `gumbel`.
+
+    Raises:
+      ValueError: the shapes do not fit, or there are too few categories.
+
+    >>> categorical(jax.random.key(0), jax.numpy.zeros((4, 3))).shape
+    (4,)
+    """
+    wrapped, _ = check_key("categorical", key)
+    _require_arrays("categorical", logits)
+    aval = get_aval(logits)
+    if not dtypes.issubdtype(aval.dtype, np.floating):
+        raise ValueError("dtype argument to `gumbel` must be a float dtype, got "
+                         f"{dtypes.name(aval.dtype)}")
+    axis = _axis(operator.index(axis), aval.ndim)
+    batch = tuple([n for i, n in enumerate(aval.shape) if i != axis])
+    if shape is None:
+        shape = batch
+    else:
+        shape = canonical_shape(shape)
+        if broadcast_shapes(shape, batch) != shape:
+            raise ValueError(f"categorical: shape must broadcast with the axes of logits other "
+                             f"than {axis}, {batch}; got {shape}")
+    if not replace:
+        count = math.prod(shape[:len(shape) - len(batch)])
+        if count > aval.shape[axis]:
+            raise ValueError(
+                f"Number of samples without replacement ({count}) cannot exceed number of "
+                f"categories ({aval.shape[axis]}).")
+    out = _categorical(wrapped, logits, axis=axis, shape=shape, replace=bool(replace),
+                       mode=check_mode("categorical", mode))
+    return placed(out, out_sharding)

@@ -1,0 +1,263 @@
+"""Which arguments of a function are static or donated, and what its leaves are called."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from pyjx.core.avals import get_aval, is_valid_value
+
+_VARIADIC, _VARIADIC_KEYWORDS, _GENERATOR = 0x04, 0x08, 0x20  # flags of code objects
+
+
+class Parameters:
+    """Names of a function's parameters.
+
+    `positional` can be given by position; `every` has the keyword-only ones too. `variadic` and
+    `keywords` say whether there is a `*args` and a `**kwargs`.
+    """
+
+    __slots__ = ("every", "keywords", "positional", "variadic")
+
+    def __init__(self, positional: tuple[str, ...], every: tuple[str, ...], variadic: bool,
+                 keywords: bool) -> None:
+        self.positional = positional
+        self.every = every
+        self.variadic = variadic
+        self.keywords = keywords
+
+
+def parameters_of(fun: Callable[..., Any]) -> Parameters | None:
+    """The parameters of `fun`, or None if it does not tell."""
+    code = getattr(fun, "__code__", None)
+    if code is not None and "__wrapped__" not in fun.__dict__ and \
+            "__signature__" not in fun.__dict__ and type(fun).__name__ == "function":
+        # What inspect would say, without importing it.
+        n, n_keyword_only = code.co_argcount, code.co_kwonlyargcount
+        names = code.co_varnames
+        return Parameters(names[:n], names[:n + n_keyword_only],
+                          bool(code.co_flags & _VARIADIC),
+                          bool(code.co_flags & _VARIADIC_KEYWORDS))
+    import inspect
+
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (ValueError, TypeError):
+        return None
+    positional = tuple([p.name for p in parameters
+                        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])
+    every = positional + tuple([p.name for p in parameters if p.kind is p.KEYWORD_ONLY])
+    return Parameters(positional, every, any(p.kind is p.VAR_POSITIONAL for p in parameters),
+                      any(p.kind is p.VAR_KEYWORD for p in parameters))
+
+
+def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: str = "static"
+                  ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Positions and names of arguments; each of the two is inferred if only the other is given.
+
+    Positions count from the end if they are negative; that is resolved here where the function has
+    a fixed number of positional parameters, else at each call.
+
+    Raises:
+      ValueError: the function has no such parameter.
+      TypeError: `argnums` are not integers or `argnames` not strings.
+    """
+    if argnums is None and not argnames:
+        return (), ()
+    numbers = _integers(argnums)
+    names = _strings(argnames, kind)
+    parameters = parameters_of(fun)
+    if parameters is None:
+        return numbers, names
+    if not parameters.keywords:
+        unknown = [n for n in names if n not in parameters.every]
+        if unknown:
+            listed = ", ".join(map(repr, sorted(unknown)))
+            raise ValueError(
+                f"Jitted function has invalid argnames {{{listed}}} in {kind}_argnames. Function "
+                "does not take these args."
+            )
+    positional = parameters.positional
+    n = len(positional)
+    if not parameters.variadic:
+        if not all(-n <= i < n for i in numbers):
+            raise ValueError(
+                f"Jitted function has {kind}_argnums={numbers}, but only accepts {n} positional "
+                "arguments."
+            )
+        numbers = tuple([i % n for i in numbers])
+    if argnums is None:
+        numbers = tuple([i for i, name in enumerate(positional) if name in names])
+    elif not argnames:
+        names = tuple([positional[i] for i in numbers if -n <= i < n])
+    return numbers, names
+
+
+def check_disjoint(static: tuple[tuple[int, ...], tuple[str, ...]],
+                   donated: tuple[tuple[int, ...], tuple[str, ...]]) -> None:
+    """An argument cannot be both static and donated."""
+    both = set(static[1]) & set(donated[1])
+    if both:
+        raise ValueError(
+            "static_argnames and donate_argnames cannot intersect. Argument names "
+            f"{sorted(both)} appear in both static_argnames and donate_argnames"
+        )
+    positions = set(static[0]) & set(donated[0])
+    if positions:
+        raise ValueError(
+            "static_argnums and donate_argnums cannot intersect. Argument positions "
+            f"{sorted(positions)} appear in both static_argnums and donate_argnums"
+        )
+
+
+def _integers(x: Any) -> tuple[int, ...]:
+    if x is None:
+        return ()
+    if isinstance(x, (tuple, list, set, frozenset, range)):
+        return tuple([operator.index(i) for i in x])
+    return (operator.index(x),)
+
+
+def _strings(x: Any, kind: str) -> tuple[str, ...]:
+    if x is None:
+        return ()
+    names = (x,) if isinstance(x, str) else tuple(x)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"jit: {kind}_argnames must be strings, got {name!r}")
+    return names
+
+
+def static_positions(numbers: Sequence[int], n_args: int) -> set[int]:
+    """Positions of static arguments in a call with `n_args` of them."""
+    return {i if i >= 0 else n_args + i for i in numbers}
+
+
+def with_static(args: Sequence[Any], static: Sequence[tuple[int, Any, type]]) -> tuple[Any, ...]:
+    """The positional arguments with the static ones where they were."""
+    merged = list(args)
+    for i, value, _ in static:
+        merged.insert(i, value)
+    return tuple(merged)
+
+
+def check_jittable(fun: Any) -> None:
+    """Raise TypeError for what cannot be traced."""
+    if isinstance(fun, staticmethod):
+        raise TypeError(f"staticmethod arguments are not supported, got {fun}")
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+    code = getattr(fun, "__code__", None)
+    if code is not None and code.co_flags & _GENERATOR:
+        raise TypeError(f"Expected a function, got a generator function: {fun}")
+
+
+# -- names of leaves, for messages -----------------------------------------------------------------
+
+
+def leaf_names(fun: Any, in_tree: Any, static: Any) -> tuple[str, ...]:
+    """A name such as `params['w'][0]` for each leaf of the arguments of `fun`."""
+    from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
+
+    args, kwargs = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
+    missing = object()
+    if static:
+        args = with_static(args, [(i, missing, t) for i, _, t in static[0]])
+    parameters = parameters_of(fun) if fun is not None else None
+    positional = parameters.positional if parameters is not None else ()
+    names: dict[int, str] = {}
+
+    def add(root: str, value: Any) -> None:
+        if value is not missing:
+            for path, leaf in tree_flatten_with_path(value)[0]:
+                names[leaf] = root + keystr(path)
+
+    rest = _variadic_names(fun)
+    for i, value in enumerate(args):
+        add(positional[i] if i < len(positional) else f"{rest[0]}[{i - len(positional)}]", value)
+    for key, value in kwargs.items():
+        known = parameters is None or key in parameters.every
+        add(key if known else f"{rest[1]}[{key!r}]", value)
+    return tuple([names[i] for i in range(in_tree.num_leaves)])
+
+
+def _variadic_names(fun: Any) -> tuple[str, str]:
+    """The names of `*args` and `**kwargs`."""
+    import inspect
+
+    names = ["args", "kwargs"]
+    try:
+        for p in inspect.signature(fun).parameters.values():
+            if p.kind is p.VAR_POSITIONAL:
+                names[0] = p.name
+            elif p.kind is p.VAR_KEYWORD:
+                names[1] = p.name
+    except (ValueError, TypeError):
+        pass
+    return names[0], names[1]
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def raise_bad_argument(fun: Any, in_tree: Any, leaves: Sequence[Any], static: Any) -> NoReturn:
+    """Say which leaf is no array, and which argument it is of."""
+    for i, x in enumerate(leaves):
+        try:
+            get_aval(x)
+        except Exception as error:
+            name = leaf_names(fun, in_tree, static)[i]
+            raise TypeError(
+                f"Error interpreting argument to {fun} as an abstract array. The problematic value "
+                f"is of type {type(x)} and was passed to the function at path {name}.\nIt is not "
+                "an array or a number. If the function needs it as it is, mark the argument as "
+                "static (static_argnums or static_argnames of jit)."
+            ) from (error if is_valid_value(x) else None)
+    raise TypeError(f"The arguments of {fun} cannot be traced.")
+
+
+def raise_unhashable(name: str, static: Any) -> NoReturn:
+    """Say which static argument cannot be hashed."""
+    for where, value, _ in (*static[0], *static[1]):
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(
+                "Non-hashable static arguments are not supported. An error occurred while trying "
+                f"to hash the static argument {where!r} of {name}, an object of type "
+                f"{type(value)}, {value!r}."
+            ) from None
+    raise TypeError(f"unhashable arguments of the jitted function {name}")
+
+
+def raise_bad_output(source: str, tree: Any, outs: Sequence[Any]) -> NoReturn:
+    """Say which result is no array."""
+    from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
+
+    i = next(i for i, x in enumerate(outs) if not is_valid_value(x))
+    paths = tree_flatten_with_path(tree_unflatten(tree, list(range(len(outs)))))[0]
+    path = keystr(paths[i][0])
+    raise TypeError(
+        f"function {source} traced for jit returned a value of type {type(outs[i])}"
+        f"{f' at output component {path}' if path else ''}, which is not a valid JAX type"
+    )
+
+
+def raise_overflow(fun: Any, in_tree: Any, leaves: Sequence[Any], static: Any,
+                   error: OverflowError) -> NoReturn:
+    """Say which integer does not fit the dtype of its argument."""
+    import numpy as np
+
+    for i, x in enumerate(leaves):
+        if isinstance(x, int):
+            try:
+                np.asarray(x, get_aval(x).dtype)
+            except OverflowError:
+                name = leaf_names(fun, in_tree, static)[i]
+                raise OverflowError(
+                    "An overflow was encountered while parsing an argument to a jitted "
+                    f"computation, whose argument path is {name}. Got {type(x)} with value {x}; "
+                    f"it does not fit {get_aval(x).dtype}."
+                ) from None
+    raise error

@@ -1,0 +1,205 @@
+"""Errors on bad input and special cases of the elementwise operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import lax
+
+F32 = np.ones(3, np.float32)
+C64 = np.ones(3, np.complex64)
+I32 = np.ones(3, np.int32)
+BOOL = np.ones(3, bool)
+
+
+@pytest.mark.parametrize("fun, args, error, text", [
+    (lax.add, (F32, I32), TypeError,
+     "lax.add requires arguments to have the same dtypes, got float32, int32. (Tip: jnp.add is a "
+     "similar function that does automatic type promotion on inputs)."),
+    (lax.sub, (F32, 2), TypeError, "(Tip: jnp.subtract is"),
+    (lax.rem, (F32, I32), TypeError,
+     "lax.rem requires arguments to have the same dtypes, got float32, int32."),
+    (lax.add, (F32, np.ones(4, np.float32)), TypeError,
+     "add got incompatible shapes for broadcasting: (3,), (4,)."),
+    (lax.add, (BOOL, BOOL), TypeError,
+     "add does not accept dtype bool at position 0. Accepted dtypes at position 0 are subtypes of "
+     "integer, floating, complexfloating."),
+    (lax.sin, (I32,), TypeError,
+     "sin does not accept dtype int32. Accepted dtypes are subtypes of floating, "
+     "complexfloating."),
+    (lax.sin, ("a",), TypeError,
+     "Error interpreting argument to sin as a JAX value. The problematic value is of type "
+     "<class 'str'> and was passed to sin at position 0."),
+    (lax.add, (F32, [1.0, 2.0]), TypeError, "was passed to add at position 1."),
+    (lax.floor, (C64,), TypeError, "floor does not accept dtype complex64."),
+    (lax.abs, (np.ones(3, np.uint8),), TypeError, "abs does not accept dtype uint8."),
+    (lax.neg, (BOOL,), TypeError, "neg does not accept dtype bool."),
+    (lax.gt, (C64, C64), TypeError, "gt does not accept dtype complex64 at position 0."),
+    (lax.bitwise_not, (F32,), TypeError,
+     "not does not accept dtype float32. Accepted dtypes are subtypes of integer, bool."),
+    (lax.real, (F32,), TypeError, "real does not accept dtype float32."),
+    (lax.complex, (F32.astype(np.float16),) * 2, TypeError,
+     "complex does not accept dtype float16 at position 0. Accepted dtypes at position 0 are "
+     "subtypes of float32, float64."),
+    (lax.pow, (I32, I32), TypeError, "pow does not accept dtype int32 at position 0."),
+    (lax.pow, (F32, F32.astype(np.float16)), TypeError,
+     "two inexact dtypes must match, but got float32 and float16 respectively."),
+    (lax.integer_pow, (I32, -2), TypeError,
+     "Integers cannot be raised to negative powers, got integer_pow(int32[3], -2)"),
+    (lax.integer_pow, (F32, 2.5), TypeError, "'float' object cannot be interpreted as an integer"),
+    (lax.round, (F32, 3), ValueError, "3 is not a valid RoundingMethod"),
+    (lax.reduce_precision, (F32, 0, 3), ValueError,
+     "reduce_precision: exponent_bits must be positive; got 0"),
+    (lax.reduce_precision, (F32, 1, -3), ValueError,
+     "reduce_precision: mantissa_bits must be non-negative; got -3"),
+    (lax.clamp, (np.ones(1, np.float32), F32, F32), TypeError,
+     "clamp requires min.shape == operand.shape or min.shape == (), got min.shape=(1,), "
+     "operand.shape=(3,)."),
+    (lax.clamp, (I32, F32, F32), TypeError,
+     "lax.clamp requires arguments to have the same dtypes, got int32, float32, float32."),
+    (lax.select_n, (BOOL,), ValueError, "select_n() must have at least one case"),
+    (lax.select_n, (F32, F32), TypeError,
+     "select `which` must be boolean or integer type, got float32."),
+    (lax.select_n, (BOOL, F32, F32, F32), TypeError,
+     "select with boolean `which` cannot have > 2 cases."),
+    (lax.select_n, (BOOL, F32, np.ones(4, np.float32)), TypeError,
+     "select cases must have the same shapes, got [(3,), (4,)]."),
+    (lax.select_n, (np.ones(4, bool), F32, F32), TypeError,
+     "select `which` must be scalar or have the same shape as cases, got `which` shape (4,) but "
+     "case shape (3,)."),
+    (lax.select, (BOOL, F32, I32), TypeError, "lax.select requires arguments to have the same"),
+    (lax.full, ((2,), np.ones(2)), TypeError,
+     "full must be called with scalar fill_value, got fill_value.shape (2,)."),
+    (lax.full, ((-2,), 1.0), TypeError, "must have every element be nonnegative, got (-2,)."),
+    (lax.full, ((2.5,), 1.0), TypeError,
+     "Shapes must be 1D sequences of concrete values of integer type, got (2.5,)."),
+    (lax.convert_element_type, (F32, "foo"), TypeError, "data type 'foo' not understood"),
+    (lax.convert_element_type, (F32, None), ValueError, "dtype must be specified"),
+    (lax.exp, (F32,), TypeError, "exp: accuracy must be None"),
+    (lax.polynomial, (F32, [I32]), TypeError, "polynomial: expected coefficients of dtype float32"),
+])
+def test_errors(fun: Any, args: Any, error: Any, text: str) -> None:
+    options = {"accuracy": 3} if fun is lax.exp else {}
+    with pytest.raises(error) as caught:
+        fun(*args, **options)
+    assert text in str(caught.value)
+
+
+def test_weak_types() -> None:
+    one = np.float32(1)
+    assert lax.add(2.0, 3.0).weak_type and not lax.add(one, 3.0).weak_type
+    assert lax.neg(2.0).weak_type and lax.complex(1.0, 2.0).weak_type
+    assert lax.full((2,), 1.0).weak_type and not lax.full((2,), 1.0, np.float32).weak_type
+    assert lax.full_like(1.0, 1).weak_type and not lax.full_like(one, 1).weak_type
+    assert not lax.convert_element_type(2, float).weak_type
+    assert not lax.eq(1.0, 2.0).weak_type
+    assert lax.pow(2.0, 2).weak_type and not lax.pow(one, 2).weak_type
+    assert lax.select(True, 1.0, 2.0).weak_type
+
+
+def test_full_like_keeps_weak_half_precision() -> None:
+    half = lax.convert_element_type_p.bind(1.0, new_dtype=np.dtype("float16"), weak_type=True,
+                                           sharding=None)
+    out = lax.full_like(half, 2)
+    assert out.dtype == np.float16 and out.weak_type and float(out) == 2.0
+
+
+@pytest.mark.parametrize("value, dtype, want", [
+    (-1, np.uint8, 255), (3.7, np.int32, 3), (2, np.bool_, True), (1, np.complex64, 1 + 0j),
+])
+def test_full_converts(value: Any, dtype: Any, want: Any) -> None:
+    out = lax.full((2,), value, dtype)
+    assert out.dtype == dtype and np.asarray(out)[0] == want
+
+
+def test_conversion_of_complex_warns() -> None:
+    with pytest.warns(np.exceptions.ComplexWarning):
+        assert float(lax.convert_element_type(1 + 2j, np.float32)) == 1.0
+
+
+@pytest.mark.parametrize("fun, text", [
+    (lambda x: lax.add(x, 1.0), "add a 1.0:f32[]"),
+    (lambda x: lax.exp(x), "exp a"),
+    (lambda x: lax.mul(x, x), "mul a a"),
+    (lambda x: lax.integer_pow(x, 3), "integer_pow[y=3] a"),
+    (lambda x: lax.round(x), "round[rounding_method=0] a"),
+    (lambda x: lax.convert_element_type(x, np.int32),
+     "convert_element_type[new_dtype=int32 weak_type=False] a"),
+    (lambda x: lax.reduce_precision(x, 5, 3), "reduce_precision[exponent_bits=5 mantissa_bits=3] a"),
+    (lambda x: lax.conj(x), "conj[input_dtype=float32] a"),
+    (lambda x: lax.exp(x, accuracy=lax.AccuracyMode.HIGHEST), "exp[accuracy=AccuracyMode.HIGHEST]"),
+    (lambda x: lax.reciprocal(x), "integer_pow[y=-1] a"),
+    (lambda x: lax.full_like(x, 1), "broadcast_in_dim 1.0:f32[]"),
+    (lambda x: lax.stop_gradient(x), "stop_gradient a"),
+])
+def test_printed(fun: Any, text: str) -> None:
+    assert text in str(jax.make_jaxpr(fun)(F32))
+
+
+@pytest.mark.parametrize("fun, x, want", [
+    (lax.abs, 0.0, 1.0), (lax.asinh, 1e30, 1e-30), (lax.square, 3.0, 6.0),
+    (lambda x: lax.pow(x, 0.0), 0.0, 0.0), (lambda x: lax.max(x, 1.0), 1.0, 0.5),
+    (lambda x: lax.pow(x, 2), 0.0, 0.0), (lambda x: lax.clamp(0.0, x, 2.0), 3.0, 0.0),
+    (lax.floor, 1.5, 0.0), (lambda x: lax.rem(x, 2.0), 3.0, 1.0), (lax.bessel_i1e, 0.0, 0.5),
+    (lambda x: lax.mul(lax.stop_gradient(x), x), 3.0, 3.0), (lax.tanh, 0.0, 1.0),
+])
+def test_derivatives_at_special_points(fun: Any, x: float, want: float) -> None:
+    np.testing.assert_allclose(jax.grad(fun)(np.float32(x)), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("fun, args, argnum", [
+    (lax.betainc, (1.0, 2.0, 0.5), 0), (lax.polygamma, (1.0, 2.0), 0), (lax.zeta, (2.0, 1.0), 0),
+    (lax.igamma_grad_a, (1.0, 2.0), 0), (lax.random_gamma_grad, (1.0, 2.0), 1),
+])
+def test_no_derivative(fun: Any, args: Any, argnum: int) -> None:
+    with pytest.raises(ValueError, match="not supported"):
+        jax.grad(fun, argnum)(*args)
+
+
+def test_second_derivative_of_integer_pow() -> None:
+    assert float(jax.grad(jax.grad(lambda x: lax.integer_pow(x, 3)))(2.0)) == 12.0
+
+
+def test_stop_gradient_of_a_tree() -> None:
+    def fun(x: Any) -> Any:
+        held = lax.stop_gradient({"a": x, "b": (x,)})
+        return lax.add(lax.mul(held["a"], x), held["b"][0])
+
+    assert float(jax.grad(fun)(3.0)) == 3.0
+
+
+def test_special_values() -> None:
+    assert int(lax.div(7, 0)) == -1 and int(lax.rem(-7, 3)) == -1
+    assert np.isnan(lax.max(np.float32(np.nan), 1.0)) and np.isnan(lax.log(-1.0))
+    assert int(lax.shift_left(1, 40)) == 0 and int(lax.shift_right_arithmetic(-1, 40)) == -1
+    assert complex(lax.max(1 + 2j, 1 + 3j)) == 1 + 3j
+    assert int(lax.convert_element_type(np.float32(3e9), np.int32)) == 2**31 - 1
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_mulhi_of_64_bits(dtype: Any) -> None:
+    with jax.enable_x64(True):
+        info = np.iinfo(dtype)
+        x = np.array([info.max, info.min, 12345678901234567, info.max // 3], dtype)
+        y = np.array([info.max, info.max, 98765432109876543, 7], dtype)
+        want = [(int(a) * int(b)) >> 64 for a, b in zip(x, y, strict=True)]
+        assert lax.mulhi(x, y).tolist() == want
+
+
+def test_tolerance() -> None:
+    assert lax.Tolerance(rtol=1e-3) == lax.Tolerance(0.0, 1e-3)
+    assert hash(lax.Tolerance()) == hash(lax.Tolerance())
+    with pytest.raises(ValueError, match="Tolerances must be non-negative."):
+        lax.Tolerance(-1.0)
+
+
+def test_objects_that_convert_themselves() -> None:
+    class Boxed:
+        def __jax_array__(self) -> Any:
+            return lax.full((2,), 1.0)
+
+    assert lax.add(Boxed(), 1.0).tolist() == [2.0, 2.0]

@@ -1,0 +1,152 @@
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+
+
+def f32(*shape):
+    return np.random.default_rng(0).normal(size=shape).astype("float32")
+
+
+def test_gradient_of_a_vector():
+    x = f32(5)
+    np.testing.assert_allclose(jax.grad(lambda x: jnp.sin(x).sum())(x), np.cos(x), rtol=1e-5)
+
+
+def test_value_and_gradient():
+    value, g = jax.value_and_grad(lambda x: (x * x).sum())(np.float32([1, 2]))
+    assert float(value) == 5.0
+    assert g.tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize(("argnums", "expected"), [
+    (0, 5.0), (1, 3.0), (-1, 3.0), (-2, 5.0), ((0, 1), (5.0, 3.0)), ([1], (3.0,)),
+    ((1, 0), (3.0, 5.0)), (np.int64(1), 3.0),
+])
+def test_argnums(argnums, expected):
+    g = jax.grad(lambda x, y: x * y, argnums=argnums)(3.0, 5.0)
+    assert jax.tree.map(float, g) == expected
+    assert isinstance(g, tuple) == isinstance(expected, tuple)
+
+
+def test_auxiliary_data_may_be_anything():
+    g, aux = jax.grad(lambda x: (x * x, {"x": x, "name": "a", "none": None}), has_aux=True)(3.0)
+    assert float(g) == 6.0
+    assert aux == {"x": 3.0, "name": "a", "none": None}
+    (value, aux), g = jax.value_and_grad(lambda x: (x * x, x + 1), has_aux=True)(3.0)
+    assert (float(value), float(aux), float(g)) == (9.0, 4.0, 6.0)
+
+
+def test_keyword_arguments_are_constants():
+    assert float(jax.grad(lambda x, *, y: x * y)(3.0, y=5.0)) == 5.0
+    assert float(jax.grad(lambda x, y=2.0: x * y)(3.0)) == 2.0
+
+
+def test_pytrees():
+    params = {"w": f32(2, 3), "b": [f32(3), None, ()]}
+    g = jax.grad(lambda p, x: ((x @ p["w"] + p["b"][0]) ** 2).sum())(params, f32(4, 2))
+    assert jax.tree.structure(g) == jax.tree.structure(params)
+    assert jax.tree.map(lambda a, b: a.shape == b.shape, g, params)["w"]
+
+
+@pytest.mark.parametrize("tree", [{}, (), None, [None, ()]])
+def test_without_leaves(tree):
+    assert jax.grad(lambda t: 1.0)(tree) == tree
+
+
+def test_unused_and_constant():
+    assert jax.grad(lambda x: 1.0)(np.ones((2, 0, 3), "float32")).shape == (2, 0, 3)
+    zeros = jax.grad(lambda x: jnp.ones(2).sum())(f32(3))
+    assert zeros.tolist() == [0.0, 0.0, 0.0]
+    assert isinstance(zeros, jax.Array)
+
+
+def test_results_are_arrays_with_the_type_of_the_argument():
+    for x in (3.0, np.float32(3), np.float16(3), jnp.float32(3), np.ones(2, "float32")):
+        for f in (lambda x: x.sum() if x.shape else x, lambda x: 1.0):
+            g = jax.grad(f)(x)
+            assert isinstance(g, jax.Array)
+            assert g.shape == np.shape(x)
+            assert g.dtype == (np.float32 if isinstance(x, float) else x.dtype)
+            assert g.weak_type == isinstance(x, float)
+
+
+def test_integers_have_tangents_without_values():
+    g = jax.grad(lambda x, y: x * y, argnums=(0, 1), allow_int=True)(np.float32(2), np.int32([3])[0])
+    assert float(g[0]) == 3.0
+    assert g[1].dtype == jax.float0
+    assert g[1].shape == ()
+
+
+def test_complex_convention():
+    # for real f of z = x + iy: df/dx - i df/dy
+    z = 1.0 + 2.0j
+    assert complex(jax.grad(lambda z: jnp.real(z) ** 2 + 3 * jnp.imag(z))(z)) == 2.0 - 3.0j
+    g = complex(jax.grad(jnp.sin, holomorphic=True)(z))
+    assert g == pytest.approx(complex(np.cos(z)), rel=1e-5)
+    g = complex(jax.grad(lambda z: (z * z.conj()).real)(z))
+    assert g == pytest.approx(2 * z.conjugate())
+
+
+def test_names():
+    def loss(x):
+        """Doc."""
+        return x
+
+    g = jax.grad(loss, argnums=(0,))
+    assert g.__name__ == "loss"
+    assert g.__wrapped__ is loss
+    assert g.__doc__.startswith("Gradient of loss with respect to positional argument(s) (0,).")
+
+
+INEXACT = ("grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
+           "np.inexact), but got {}. If you want to use Boolean- or integer-valued inputs, use vjp "
+           "or set allow_int to True.")
+FLOATING = ("grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
+            "but got {}. For ")
+SCALAR = "Gradient only defined for scalar-output functions. Output "
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: jax.grad(3), TypeError, "Expected a callable value, got 3"),
+    (lambda: jax.grad(jnp.sin, argnums=1.5), TypeError, "'float' object is not iterable"),
+    (lambda: jax.grad(jnp.sin)(np.ones(3)), TypeError,
+     SCALAR + "had shape: (3,). To get the gradient, reduce the output to a scalar with "
+     "output.sum(), or use jax.jacobian to differentiate a function with a non-scalar output."),
+    (lambda: jax.grad(jnp.sin)(np.ones((1, 1))), TypeError,
+     SCALAR + "had shape: (1, 1). To get the gradient, extract the scalar with "
+     "output.reshape(()) or output[0], reduce"),
+    (lambda: jax.grad(lambda x: (x, x))(1.0), TypeError, SCALAR + "was (1.0, 1.0)."),
+    (lambda: jax.grad(lambda x: None)(1.0), TypeError, SCALAR + "was None."),
+    (lambda: jax.grad(lambda x: "a")(1.0), TypeError,
+     "Argument 'a' of type <class 'str'> is not a valid JAX type"),
+    (lambda: jax.grad(lambda x: 1.0)("a"), TypeError,
+     "Argument 'a' of type <class 'str'> is not a valid JAX type"),
+    (lambda: jax.grad(lambda x: x * 1.0)(3), TypeError, INEXACT.format("int32")),
+    (lambda: jax.grad(lambda x: x * 1.0)(True), TypeError, INEXACT.format("bool")),
+    (lambda: jax.grad(lambda x: x * 1j)(3.0), TypeError, FLOATING.format("complex64")
+     + "holomorphic differentiation, pass holomorphic=True."),
+    (lambda: jax.grad(lambda x: 2)(3.0), TypeError, FLOATING.format("int32")
+     + "differentiation of functions with integer outputs, use jax.vjp directly."),
+    (lambda: jax.grad(lambda x: x, holomorphic=True)(3.0), TypeError,
+     "grad with holomorphic=True requires inputs with complex dtype, but got float32."),
+    (lambda: jax.grad(jnp.real, holomorphic=True)(3j), TypeError,
+     "grad with holomorphic=True requires outputs with complex dtype, but got float32."),
+    (lambda: jax.grad(jnp.sin, argnums=2)(1.0), TypeError,
+     "differentiating with respect to argnums=2 requires at least 3 positional arguments to be "
+     "passed by the caller, but got only 1 positional arguments."),
+    (lambda: jax.grad(jnp.sin, argnums=-2)(1.0), ValueError,
+     "must have value greater than or equal to -len(args) and less than len(args), but got value "
+     "-2 for len(args) == 1."),
+    (lambda: jax.grad(lambda x: x)(x=1.0), TypeError,
+     "differentiating with respect to argnums=0 requires at least 1 positional arguments"),
+    (lambda: jax.grad(lambda x: x, has_aux=True)(1.0), TypeError,
+     "expected function with aux output to return a two-element tuple, but got type"),
+    (lambda: jax.grad(lambda x: x, reduce_axes=("i",)), NotImplementedError,
+     "reduce_axes argument to grad is deprecated"),
+])
+def test_errors(call, error, message):
+    with pytest.raises(error) as caught:
+        call()
+    assert message in str(caught.value)

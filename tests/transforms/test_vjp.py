@@ -1,0 +1,240 @@
+"""jvp, vjp, linearize and linear_transpose."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+
+X = np.float32([0.5, 1.0, 2.0])
+
+
+def f(x):
+    return {"a": x * 2, "b": (jnp.sin(x),)}
+
+
+def raises(error, message):
+    return pytest.raises(error, match=".*" + __import__("re").escape(message))
+
+
+# -- jvp -------------------------------------------------------------------------------------------
+
+
+def test_jvp():
+    y, dy = jax.jvp(jnp.sin, (X,), (X,))
+    np.testing.assert_allclose(y, np.sin(X), rtol=1e-6)
+    np.testing.assert_allclose(dy, np.cos(X) * X, rtol=1e-6)
+    assert jax.tree.structure(jax.jvp(f, [X], [X])[1]) == jax.tree.structure(f(X))
+
+
+def test_jvp_with_auxiliary_data():
+    y, dy, aux = jax.jvp(lambda x: (x * 2, [x, "a"]), (3.0,), (1.0,), has_aux=True)
+    assert (float(y), float(dy), aux) == (6.0, 2.0, [3.0, "a"])
+
+
+def test_jvp_of_integers_and_constants():
+    zero = np.zeros((), jax.float0)
+    y, dy = jax.jvp(lambda x: x * 2.0, (np.int32(3),), (zero,))
+    assert (float(y), float(dy)) == (6.0, 0.0)
+    assert jax.jvp(lambda x: x * 2, (np.int32(3),), (zero,))[1].dtype == jax.float0
+    assert float(jax.jvp(lambda x: 2.0, (3.0,), (1.0,))[1]) == 0.0
+    assert jax.jvp(lambda x, y: x, (3.0, None), (1.0, None))[0] == 3.0
+
+
+DTYPES = ("primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in case "
+          "of int/bool primal dtype the tangent dtype must be float0. Got primal dtype {} and so "
+          "expected tangent dtype {}, but got tangent dtype {} instead.")
+
+
+@pytest.mark.parametrize(("primals", "tangents", "error", "message"), [
+    (1.0, 1.0, TypeError, "primal and tangent arguments to jax.jvp must be tuples or lists; "
+     "found float and float."),
+    ((1.0,), [1.0], TypeError, "must have the same tree structure; primals have tree structure "
+     "PyTreeDef((*,)) whereas tangents have tree structure PyTreeDef([*])."),
+    ((1.0,), (1,), TypeError, DTYPES.format("float32", "float32", "int32")),
+    ((1,), (1,), TypeError, DTYPES.format("int32", "[('float0', 'V')]", "int32")),
+    ((X,), (X.astype("float16"),), TypeError, DTYPES.format("float32", "float32", "float16")),
+    ((X,), (np.ones(4, "float32"),), ValueError, "jvp called with different primal and tangent "
+     "shapes; Got primal shape (3,) and tangent shape as (4,)"),
+    (("a",), (1.0,), TypeError, "Argument 'a' of type <class 'str'> is not a valid JAX type"),
+])
+def test_jvp_errors(primals, tangents, error, message):
+    with raises(error, message):
+        jax.jvp(lambda x: x, primals, tangents)
+
+
+def test_jvp_of_what_is_no_function():
+    with raises(TypeError, "Expected a callable value, got 3"):
+        jax.jvp(3, (1.0,), (1.0,))
+
+
+# -- vjp -------------------------------------------------------------------------------------------
+
+
+def test_vjp():
+    y, pull_back = jax.vjp(f, X)
+    (ct,) = pull_back({"a": X, "b": (X,)})
+    np.testing.assert_allclose(ct, 2 * X + np.cos(X) * X, rtol=1e-6)
+    assert jax.tree.structure(y) == jax.tree.structure(f(X))
+
+
+def test_vjp_of_no_arguments_and_of_unused_ones():
+    assert jax.vjp(lambda: 1.0)[1](1.0) == ()
+    a, b = jax.vjp(lambda a, b: a * 1.0, 1.0, X)[1](1.0)
+    assert float(a) == 1.0
+    assert b.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_vjp_of_integers():
+    zero = np.zeros((), jax.float0)
+    assert jax.vjp(lambda x: x * 2, 1)[1](zero)[0].dtype == jax.float0
+    assert jax.vjp(lambda x: x * 2.0, 1)[1](1.0)[0].dtype == jax.float0
+
+
+def test_vjp_with_auxiliary_data():
+    y, pull_back, aux = jax.vjp(lambda x: (x * 2, {"x": x}), 3.0, has_aux=True)
+    assert (float(y), aux, float(pull_back(1.0)[0])) == (6.0, {"x": 3.0}, 2.0)
+
+
+def test_the_function_is_a_pytree():
+    pull_back = jax.vjp(lambda x, y: x * y, 3.0, 5.0)[1]
+    assert sorted(map(float, jax.tree.leaves(pull_back))) == [3.0, 5.0]
+    doubled = jax.tree.map(lambda x: 2 * x, pull_back)
+    assert [float(ct) for ct in doubled(1.0)] == [10.0, 6.0]
+
+
+def test_the_function_crosses_jit_without_new_traces():
+    traces = []
+
+    @jax.jit
+    def apply(pull_back, ct):
+        traces.append(1)
+        return pull_back(ct)
+
+    g = lambda x: jnp.sin(x) * x
+    for x in (1.0, 2.0, 3.0):
+        pull_back = jax.jit(lambda x: jax.vjp(g, x)[1])(x) if x == 2.0 else jax.vjp(g, x)[1]
+        expected = np.sin(x) + x * np.cos(x)
+        assert float(apply(pull_back, 1.0)[0]) == pytest.approx(expected, rel=1e-5)
+    assert len(traces) <= 2
+
+
+def test_arguments_may_be_left_out():
+    pull_back = jax.vjp(lambda x, y: x * y, 3.0, 5.0, saveable_args=(True, False))[1]
+    assert repr(pull_back.args_res) == "[3.0, NotSaveable()]"
+    with raises(ValueError, "args_res has NotSaveable() entries"):
+        pull_back(1.0)
+    pull_back.args_res[1] = 5.0
+    assert [float(ct) for ct in pull_back(1.0)] == [5.0, 3.0]
+
+
+def test_some_arguments_only():
+    y, pull_back = jax.vjp(lambda x, y: (x * y, y), 3.0, 5.0, in_nzs=(True, False))
+    assert pull_back.out_nzs == (True, False)
+    assert [float(ct) for ct in pull_back((1.0, 1.0))] == [5.0, 0.0]
+
+
+JAX_TYPE = "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got {}, but " \
+    "expected float32[3] because the corresponding output of the differentiated function had JAX " \
+    "type float32[3]"
+
+
+@pytest.mark.parametrize(("ct", "error", "message"), [
+    ((X, X), ValueError, "  * out was a <class 'dict'> in the original output, but a <class "
+     "'tuple'> here, so their Python types differ."),
+    ({"a": None, "b": (X,)}, ValueError, "  * out['a'] was a pytree leaf in the original output, "
+     "but a <class 'NoneType'> here, so their Python types differ."),
+    ({"a": X, "b": (X, X)}, ValueError, "out['b']"),
+    ({"a": X, "c": (X,)}, ValueError, "metadata"),
+    ({"a": X[:2], "b": (X,)}, ValueError, JAX_TYPE.format("float32[2]")),
+    ({"a": X.astype("int32"), "b": (X,)}, ValueError, JAX_TYPE.format("int32[3]")),
+    ({"a": "x", "b": (X,)}, TypeError, "Argument 'x' of type <class 'str'> is not a valid JAX"),
+])
+def test_cotangents_of_another_type(ct, error, message):
+    pull_back = jax.vjp(f, X)[1]
+    with raises(error, message):
+        pull_back(ct)
+
+
+def test_cotangents_must_not_be_splatted():
+    with raises(TypeError, "The function returned by `jax.vjp` applied to f was called with 2 "
+                "arguments, but functions returned by `jax.vjp` must be called with a single"):
+        jax.vjp(f, X)[1](X, X)
+
+
+# -- linearize -------------------------------------------------------------------------------------
+
+
+def test_linearize():
+    y, f_jvp = jax.linearize(f, X)
+    assert jax.tree.structure(y) == jax.tree.structure(f(X))
+    np.testing.assert_allclose(f_jvp(X)["b"][0], np.cos(X) * X, rtol=1e-6)
+    np.testing.assert_allclose(jax.vmap(f_jvp)(np.eye(3, dtype="float32"))["a"], 2 * np.eye(3))
+    np.testing.assert_allclose(jax.jit(lambda g, t: g(t))(f_jvp, X)["a"], 2 * X)
+
+
+def test_linearize_does_not_run_the_function_again():
+    runs = []
+
+    def g(x):
+        runs.append(1)
+        return x * x
+
+    f_jvp = jax.linearize(g, 3.0)[1]
+    assert [float(f_jvp(t)) for t in (1.0, 2.0)] == [6.0, 12.0]
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize(("tangents", "error", "message"), [
+    (((X,),), TypeError, "expected PyTreeDef((*,)), got PyTreeDef(((*,),))"),
+    ((X, X), TypeError, "expected PyTreeDef((*,)), got PyTreeDef((*, *))"),
+    ((X[:2],), ValueError, "linearized function called on tangent values inconsistent with the "
+     "original primal values:\nGot tangent aval float32[2] for primal aval float32[3] but "
+     "expected float32[3]."),
+    ((X.astype("int32"),), ValueError, "Got tangent aval int32[3] for primal aval float32[3]"),
+])
+def test_linearize_errors(tangents, error, message):
+    f_jvp = jax.linearize(f, X)[1]
+    with raises(error, message):
+        f_jvp(*tangents)
+
+
+# -- linear_transpose ------------------------------------------------------------------------------
+
+
+def test_linear_transpose():
+    a = np.arange(6, dtype="float32").reshape(2, 3)
+    (ct,) = jax.linear_transpose(lambda x: a @ x, X)(np.float32([1, 10]))
+    np.testing.assert_allclose(ct, np.float32([1, 10]) @ a)
+
+
+class Type:
+    shape = (3,)
+    dtype = np.dtype("float32")
+
+
+def test_linear_transpose_needs_only_types():
+    x_ct, y_ct = jax.linear_transpose(lambda x, y: {"o": x * 2.0 + y}, Type(), Type())({"o": X})
+    np.testing.assert_allclose(x_ct, 2 * X)
+    np.testing.assert_allclose(y_ct, X)
+
+
+def test_linear_transpose_of_integers():
+    assert int(jax.linear_transpose(lambda x: x * 2, 1)(3)[0]) == 6
+
+
+@pytest.mark.parametrize(("fun", "x", "ct", "error", "message"), [
+    (jnp.sin, 1.0, 1.0, NotImplementedError,
+     "Transpose rule (for reverse-mode differentiation) for 'sin' not implemented"),
+    (lambda x: (x, x), 1.0, 1.0, TypeError, "cotangent tree does not match function output, "
+     "expected PyTreeDef((*, *)) but got PyTreeDef(*)"),
+    (lambda x: x, X, 3.0, TypeError, "cotangent type does not match function output, expected "
+     "(ShapedArray(float32[3]),) but got [3.0]"),
+    (lambda x: x, True, True, TypeError, "linear_transpose only supports [float, complex, or "
+     "float0] -> [float, complex, or float0], and integer -> integer functions, but got "
+     "[dtype('bool')] -> [dtype('bool')]."),
+    (lambda x: x, "a", 1.0, TypeError, "is not a valid JAX type"),
+])
+def test_linear_transpose_errors(fun, x, ct, error, message):
+    with raises(error, message):
+        jax.linear_transpose(fun, x)(ct)
