@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,13 +27,16 @@ KEEP_CALL = ' {mhlo.frontend_attributes = {inlineable = "false"}}'
 
 
 class Lowered:
-    """A module's text, and the constants that its main function takes before its arguments."""
+    """A module's text, the constants that its main function takes before its arguments, and the
+    types of donated arguments whose memory no result can take over."""
 
-    __slots__ = ("const_args", "text")
+    __slots__ = ("const_args", "text", "unused_donations")
 
-    def __init__(self, text: str, const_args: list[Any]) -> None:
+    def __init__(self, text: str, const_args: list[Any], unused_donations: list[ShapedArray]
+                 ) -> None:
         self.text = text
         self.const_args = const_args
+        self.unused_donations = unused_donations
 
 
 class Module:
@@ -228,7 +232,8 @@ def lower(
              for c in closed.consts]
     hoisted = [v for v, s in zip(jaxpr.constvars, small, strict=True) if not s]
     consts = [c for c, s in zip(closed.consts, small, strict=True) if not s]
-    arg_attributes = ["" for _ in hoisted] + _donation(jaxpr, donated)
+    donations, unused = _donation(jaxpr, donated)
+    arg_attributes = ["" for _ in hoisted] + donations
     inlined = [(v, c) for v, c, s in zip(jaxpr.constvars, closed.consts, small, strict=True) if s]
     main = jaxpr.replace(constvars=[], invars=[*hoisted, *jaxpr.invars])
     module.write_function("main", main, public=True, arg_attributes=arg_attributes,
@@ -241,22 +246,33 @@ def lower(
     )
     if places is not None:
         text += "\n".join([*places.lines, ""])
-    return Lowered(text, consts)
+    return Lowered(text, consts, unused)
 
 
-def _donation(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[str]:
-    """Attributes of the arguments: which result takes over a donated argument's memory."""
+def _donation(jaxpr: Jaxpr, donated: Sequence[bool]) -> tuple[list[str], list[ShapedArray]]:
+    """Attributes of the arguments: which result takes over a donated argument's memory; and the
+    types of those donated in vain."""
     attributes = ["" for _ in jaxpr.invars]
+    unused: list[ShapedArray] = []
     if not any(donated):
-        return attributes
+        return attributes, unused
     free: dict[Any, list[int]] = {}
     for i, v in reversed(list(enumerate(jaxpr.outvars))):
         free.setdefault((v.aval.shape, v.aval.dtype), []).append(i)
+    left = []
     for i, (v, given) in enumerate(zip(jaxpr.invars, donated, strict=True)):
-        if given:
-            results = free.get((v.aval.shape, v.aval.dtype))
-            attributes[i] = (
-                f" {{tf.aliasing_output = {results.pop()} : i32}}" if results
-                else " {jax.buffer_donor = true}"
-            )
-    return attributes
+        results = free.get((v.aval.shape, v.aval.dtype))
+        if given and results:
+            attributes[i] = f" {{tf.aliasing_output = {results.pop()} : i32}}"
+        elif given:
+            left.append(i)
+    # XLA may find a use for memory of another shape, if there is a result of the same size.
+    free_sizes = [math.prod(shape) for (shape, _), results in free.items() for _ in results]
+    for i in left:
+        aval = jaxpr.invars[i].aval
+        if aval.size in free_sizes:
+            free_sizes.remove(aval.size)
+            attributes[i] = " {jax.buffer_donor = true}"
+        else:
+            unused.append(aval)
+    return attributes, unused

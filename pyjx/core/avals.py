@@ -26,8 +26,19 @@ def canonical_shape(shape: Any) -> Shape:
     except (AttributeError, TypeError):
         raise TypeError(
             "Shapes must be 1D sequences of concrete values of integer type, "
-            f"got {shape!r}."
+            f"got {shape!r}.{_traced_dimension(shape)}"
         ) from None
+
+
+def _traced_dimension(shape: Any) -> str:
+    """A hint for shapes that are computed from traced values."""
+    for d in shape if isinstance(shape, (tuple, list)) else (shape,):
+        if hasattr(d, "_origin_msg"):
+            return (
+                "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller "
+                f"subfunctions.{d._origin_msg()}"
+            )
+    return ""
 
 
 def _dim(d: Any) -> int:

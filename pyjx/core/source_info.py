@@ -457,26 +457,31 @@ def api_boundary(fun: _F) -> _F:
         try:
             return fun(*args, **kwargs)
         except Exception as e:
-            if not _inside_boundary():
-                filter_exception(e)
+            leave_boundary(e)
             raise  # a bare raise adds no frame of its own
 
-    global _boundary_code
-    _boundary_code = boundary.__code__  # type: ignore[attr-defined]  # all wrappers share it
+    _boundary_codes.add(boundary.__code__)  # type: ignore[attr-defined]
     return boundary  # type: ignore[return-value]
 
 
-_boundary_code: CodeType | None = None
+_boundary_codes: set[CodeType] = set()
 
 
-def _inside_boundary() -> bool:
-    """Whether the boundary that calls this was itself called from within another one."""
+def mark_boundary(fun: _F) -> _F:
+    """For a function that itself calls `leave_boundary` in an `except` clause: as `api_boundary`,
+    without the Python call."""
+    _boundary_codes.add(fun.__code__)  # type: ignore[attr-defined]
+    return fun
+
+
+def leave_boundary(exc: Exception) -> None:
+    """Filter the traceback of `exc` unless the caller was itself called from within a boundary."""
     frame = sys._getframe(1).f_back
     while frame is not None:
-        if frame.f_code is _boundary_code:
-            return True
+        if frame.f_code in _boundary_codes:
+            return
         frame = frame.f_back
-    return False
+    filter_exception(exc)
 
 
 def filter_exception(exc: BaseException) -> None:

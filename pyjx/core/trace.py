@@ -184,7 +184,7 @@ class Tracer:
         return self
 
     def __repr__(self) -> str:
-        return f"Traced<{self.aval.str_short(short_dtypes=True)}>with<{self._trace!r}>"
+        return f"{type(self).__name__}({self.aval.str_short()})"
 
     def __format__(self, spec: str) -> str:
         return format(repr(self), spec)
@@ -230,19 +230,25 @@ class JaxprTracer(Tracer):
         self.var = var
         self.eqn = eqn
 
+    def __repr__(self) -> str:
+        weak = "~" if self.aval.weak_type else ""
+        return f"JitTracer({weak}{self.aval.str_short()})"
+
     def _origin_msg(self) -> str:
         debug = self._trace.debug_info
         if self.eqn is None:
             name = self._trace.arg_name(self)
             of = f"the value of the argument {name}" if name else "the values of the arguments"
             return (
-                f"\nThis concrete value was not available in Python because it depends on {of} "
-                f"of the function {debug.func_src_info} traced for {debug.traced_for}."
+                f"\nThe error occurred while tracing the function {debug.func_src_info} for "
+                f"{debug.traced_for}. This concrete value was not available in Python because it "
+                f"depends on {of}."
             )
         where = source_info.summarize(self.eqn.source_info)
         return (
-            f"\nThe value came from the operation `{self.eqn.primitive.name}` at {where}, in the "
-            f"function {debug.func_src_info} traced for {debug.traced_for}."
+            f"\nThe error occurred while tracing the function {debug.func_src_info} for "
+            f"{debug.traced_for}. The value came from the operation "
+            f"`{self.eqn.primitive.name}` at {where}."
         )
 
 
@@ -340,7 +346,8 @@ def recording(trace: JaxprTrace) -> Iterator[None]:
     gc.disable()
     with new_level(trace):
         state.dynamic = trace
-        flag = configuration.trace_state.swap_local(trace)
+        # C++ keeps what it knows of a call by this flag too; not the trace, which would live on.
+        flag = configuration.trace_state.swap_local(True)
         try:
             yield
         finally:
@@ -381,7 +388,28 @@ def trace_to_jaxpr(
     trace = JaxprTrace(debug_info)
     with recording(trace):
         outs = fun(*[trace.new_arg(a) for a in in_avals])
-        return trace.finish([trace.atom(x) for x in outs])
+        closed = trace.finish([trace.atom(x) for x in outs])
+        del outs
+    if configuration.enable_checks.value:
+        from pyjx.core.check import check_jaxpr
+
+        check_jaxpr(closed)
+    if configuration.check_tracer_leaks.value:
+        check_leaks(trace)
+    return closed
+
+
+def check_leaks(trace: Trace) -> None:
+    """Raise if a tracer of `trace`, which has ended, is still alive."""
+    import gc
+
+    leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
+    if leaked and gc.collect():
+        leaked.clear()
+        leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
+    if leaked:
+        lines = "\n".join([f"{x!r}{x._origin_msg()}" for x in leaked])
+        raise Exception(f"Leaked trace {trace!r}. Leaked tracer(s):\n{lines}")
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:

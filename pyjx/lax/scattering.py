@@ -157,8 +157,7 @@ def _scatter_batch(primitive: Primitive) -> Callable[..., Any]:
 # -- derivatives -----------------------------------------------------------------------------------
 
 
-def _gathered(x: Any, indices: Any, updates_shape: tuple[int, ...], params: dict[str, Any],
-              unique: bool | None = None) -> Any:
+def _gathered(x: Any, indices: Any, updates_shape: tuple[int, ...], params: dict[str, Any]) -> Any:
     """The windows of `x` that a scatter with these parameters writes; zeros for those it drops."""
     dnums = params["dimension_numbers"]
     return gather(
@@ -561,7 +560,10 @@ def _traced(func: Callable[[Any], Any], scalar: ShapedArray) -> ClosedJaxpr:
     closed = trace_to_jaxpr(lambda x, _: [_operand("scatter_apply", func(x))], (scalar, scalar))
     out = closed.out_avals[0]
     if out.shape or out.dtype != scalar.dtype:
-        raise TypeError(f"scatter_apply: func must return a value of type {scalar}, got {out}.")
+        raise TypeError(
+            f"scatter_apply: func must return a value of type {scalar.str_short()}, "
+            f"got {out.str_short()}."
+        )
     if any(isinstance(c, Tracer) or get_aval(c).shape for c in closed.consts):
         raise TypeError("scatter_apply: func may depend on its argument and on concrete scalars "
                         "only, not on arrays or traced values.")

@@ -103,7 +103,7 @@ def _reshape_transpose(ct: Any, aval: ShapedArray, *, new_sizes: tuple[int, ...]
                        dimensions: tuple[int, ...] | None, sharding: Any = None) -> Any:
     if dimensions is None:
         return reshape(ct, aval.shape)
-    inverse = np.argsort(dimensions)
+    inverse = np.argsort(dimensions).tolist()
     return transpose(reshape(ct, [aval.shape[i] for i in dimensions]), inverse)
 
 
@@ -291,8 +291,11 @@ def _rev_batch(operands: Any, dims: Any, *, dimensions: tuple[int, ...]) -> Any:
     return rev_p.bind(operands[0], dimensions=unbatched_dims(dims[0], dimensions)), dims[0]
 
 
-rev_p = linear_primitive("rev", _rev_shape,
-                         lambda ct, aval, *, dimensions: rev_p.bind(ct, dimensions=dimensions))
+def _rev_transpose(ct: Any, aval: ShapedArray, *, dimensions: tuple[int, ...]) -> Any:
+    return rev_p.bind(ct, dimensions=dimensions)
+
+
+rev_p: Primitive = linear_primitive("rev", _rev_shape, _rev_transpose)
 define(rev_p, batch=_rev_batch)
 
 

@@ -428,14 +428,14 @@ def tanh(x: Any, *, accuracy: Any = None) -> Any:
 
 
 def _asinh_slope(x: Any) -> Any:
-    # 1 / sqrt(x^2 + 1); for real x as r / sqrt((r x)^2 + r^2) with r = 1 / max(|x|, 1), because
-    # x^2 may overflow
-    if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
-        return rsqrt(add(square(x), like(x, 1)))
-    from pyjx.lax.compare import max
-    from pyjx.lax.convert import stop_gradient
+    # 1 / sqrt(x^2 + 1), as r / sqrt((r x)^2 + r^2) with r = 1 / max(|x|, 1): x^2 may overflow
+    from pyjx.lax.compare import clamp
+    from pyjx.lax.convert import cast, stop_gradient
 
-    r = integer_pow(stop_gradient(max(abs(x), like(x, 1))), -1)
+    size = stop_gradient(abs(x))
+    bound = float(dtypes.finfo(get_aval(size).dtype).max) ** 0.5
+    r = integer_pow(clamp(like(size, 1), size, like(size, bound)), -1)
+    r = cast(r, get_aval(x).dtype)
     return mul(r, rsqrt(add(square(mul(x, r)), square(r))))
 
 

@@ -295,8 +295,9 @@ def _fold_places(x: Any, source: Any, init: Any, *, select_jaxpr: ClosedJaxpr,
     """`select_and_scatter` as one step for each place in the window: for derivatives."""
     shape, counts = get_aval(x).shape, get_aval(source).shape
     ones = (1,) * len(shape)
-    params = {"window_dimensions": window_dimensions, "window_strides": window_strides,
-              "padding": padding, "base_dilation": ones, "window_dilation": ones}
+    params: dict[str, Any] = {
+        "window_dimensions": window_dimensions, "window_strides": window_strides,
+        "padding": padding, "base_dilation": ones, "window_dilation": ones}
     values = _elements(x, scalar_constant(0, get_aval(x).dtype), **params)
     inside = _elements(lax.full(shape, True), np.False_, **params)
     best, found, where = values[0], inside[0], lax.full(counts, 0, np.int32)

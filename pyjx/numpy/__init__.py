@@ -66,6 +66,21 @@ FAMILIES: dict[str, str] = {
         "cross dot inner kron matmul matvec outer tensordot trace vdot vecdot vecmat"
     ),
     "pyjx.numpy.einsum": "einsum einsum_path",
+    "pyjx.numpy.statistics": "average corrcoef cov std var",
+    "pyjx.numpy.nan_reductions": (
+        "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum "
+        "nanvar"
+    ),
+    "pyjx.numpy.quantiles": (
+        "median nanmedian nanpercentile nanquantile percentile quantile"
+    ),
+    "pyjx.numpy.sorting": (
+        "argpartition argsort digitize lexsort partition searchsorted sort sort_complex top_k"
+    ),
+    "pyjx.numpy.setops": (
+        "argwhere flatnonzero intersect1d isin nonzero setdiff1d setxor1d union1d unique "
+        "unique_all unique_counts unique_inverse unique_values"
+    ),
 }
 
 __getattr__, __dir__ = attach(__name__, FAMILIES)

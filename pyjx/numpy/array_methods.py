@@ -290,7 +290,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         x = _astype(x, np.uint8)
         old = np.dtype(np.uint8)
     if new == np.bool_:
-        return _astype(ops.bitwise_and(_view(x, np.uint8), np.uint8(1)), np.bool_)
+        return ufuncs.as_bool(_view(x, np.uint8))
     if old in dtypes.complex_dtypes:
         part = dtypes.to_floating_dtype(old)
         x = ops.concatenate([ops.expand_dims(p, (p.ndim,)) for p in (ops.real(x), ops.imag(x))],
@@ -328,6 +328,18 @@ def _bitcast(x: Any, old: Any, new: Any) -> Any:
         raise ValueError("view() cannot change the size of the elements of a 0-d array")
     x = ops.bitcast_convert_type(x, new)
     return ops.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
+
+
+def _byteswap(self: Any) -> Any:
+    """The array with the bytes of each element in reverse order."""
+    dtype = self.aval.dtype
+    size = dtype.itemsize
+    if dtype in dtypes.complex_dtypes:
+        return ops.complex(_byteswap(ops.real(self)), _byteswap(ops.imag(self)))
+    if size == 1:
+        return self
+    swapped = ops.rev(ops.bitcast_convert_type(self, np.uint8), (self.aval.ndim,))
+    return ops.bitcast_convert_type(swapped, dtype)
 
 
 def _item(self: Any, *args: Any) -> Any:
@@ -413,6 +425,7 @@ _METHODS: dict[str, _Body] = {
     "flatten": _flatten,
     "compress": _compress,
     "view": _view,
+    "byteswap": _byteswap,
     "to_device": _to_device,
     "copy": _copy,
     "clone": _copy,

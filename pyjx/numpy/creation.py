@@ -339,7 +339,10 @@ def _shape_of(shape: Any, name: str) -> tuple[int, ...]:
         shape = canonical_shape(shape)
     for n in shape:
         if n < 0:
-            raise TypeError(f"{name}: shape must have every element be nonnegative, got {shape}.")
+            raise TypeError(
+                f"{name}: broadcast_in_dim shape must have every element be nonnegative, "
+                f"got {shape}."
+            )
     return shape  # type: ignore[no-any-return]
 
 
@@ -496,7 +499,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     """
     if dtype is not None:
         dtype = _user_dtype(dtype, "arange")
-    named = (("start", start), ("stop", stop), ("step", step))
+    named = (("stop" if stop is None else "start", start), ("stop", stop), ("step", step))
     bounds = [_concrete("arange", key, value) for key, value in named if value is not None]
     if not bounds or start is None:
         raise TypeError("arange requires a start or stop value, got None")
@@ -510,7 +513,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     if state.dynamic is not eager_trace and dtype in dtypes.integer_dtypes and by != 0 and all(
             isinstance(v, (int, np.integer)) for v in (low, high, by)):
         return _placed(_traced_range(int(low), int(high), int(by), dtype), target)
-    host = np.arange(low, high, by)
+    native = dtype.kind == "f"  # the steps are then added up in this dtype, as NumPy does
+    host = np.arange(low, high, by, dtype=dtype if native else None)
     return _placed(_of_host(host, dtype), target)
 
 

@@ -11,7 +11,8 @@ from typing import Any, overload
 
 from pyjx.core.avals import aval_makers
 from pyjx.core.trace import eager_trace, state
-from pyjx.runtime.jit import JitSpec, _argument_sets, _finish
+from pyjx.runtime.jit import JitSpec, _finish
+from pyjx.runtime.signature import argument_sets
 
 
 @overload
@@ -35,7 +36,7 @@ def array_function(fun: Callable[..., Any] | None = None, /, *,
 
 
 def _array_function(fun: Callable[..., Any], static_argnames: tuple[str, ...]) -> Any:
-    positions, names = _argument_sets(fun, None, static_argnames) if static_argnames else ((), ())
+    positions, names = argument_sets(fun, None, static_argnames) if static_argnames else ((), ())
     spec = JitSpec(fun, positions, names, (), (), False, True, (), None)
 
     def miss(*args: Any, **kwargs: Any) -> Any:

@@ -93,6 +93,8 @@ def parse(shape: tuple[int, ...], index: Any) -> tuple[tuple[Entry, ...], list[A
             pattern += [FULL] * rest
             axis += rest
         else:
+            if kind is list and type(index) is tuple:
+                item = _values_of(item)
             axis = _parse_other(shape, items, item, axis, position, pattern, values)
     pattern += [FULL] * (rank - axis)
     if axis > rank:
@@ -379,9 +381,11 @@ def _along(x: Any, shape: list[int], dims: list[int]) -> Any:
 def _stack_last(components: list[Any], shape: list[int], dtype: Any) -> Any:
     if not components:
         return np.zeros((*shape, 0), dtype)
-    if all(isinstance(c, np.ndarray) for c in components):
+    literals = not shape and state.dynamic is not eager_trace  # shown inline in jaxprs
+    if all(isinstance(c, np.ndarray) for c in components) and not literals:
         return np.stack(components, -1).astype(dtype)
-    columns = [broadcast_in_dim(c, (*shape, 1), range(len(shape))) for c in components]
+    columns = [broadcast_in_dim(dtype.type(c) if isinstance(c, np.ndarray) and not shape else c,
+                                (*shape, 1), range(len(shape))) for c in components]
     return columns[0] if len(columns) == 1 else ops.concatenate(columns, len(shape))
 
 
@@ -481,7 +485,7 @@ def _dynamic_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bo
         starts.append(convert(start, dtype))
         sizes.append(size)
         strides.append(stride)
-    x = ops.dynamic_slice(x, starts, sizes)
+    x = ops.dynamic_slice(x, starts, sizes, allow_negative_indices=False)
     if any(s != 1 for s in strides):
         x = ops.slice(x, [0] * len(sizes), sizes, strides)
     return _finish_read(x, pattern)

@@ -29,7 +29,7 @@ class ScalarType(type):
     def __call__(cls, x: Any) -> Any:
         from pyjx.numpy.creation import asarray
 
-        return asarray(x, dtype=cls.dtype)
+        return asarray(cls.dtype.type(x) if isinstance(x, str) else x, dtype=cls.dtype)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls.dtype.type)

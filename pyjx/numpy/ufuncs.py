@@ -256,34 +256,34 @@ def divide(x: Any, y: Any, /) -> Any:
     return div_p.bind(x, y)
 
 
-def _sign_fix(x: Any, y: Any, rem: Any) -> Any:
-    """Where the remainder of truncated division has not the sign of the divisor and is not 0."""
+def _wrong_sign(rem: Any, y: Any) -> Any:
+    """Where the remainder of truncated division is not 0 and has not the sign of the divisor."""
     zero = constant_like(rem, 0)
+    if is_scalar_constant(y):
+        return ops.gt(rem, zero) if y < 0 else ops.lt(rem, zero)
     return ops.bitwise_and(ops.ne(rem, zero), ops.ne(ops.lt(rem, zero), ops.lt(y, zero)))
 
 
-def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    """Quotient rounded down and remainder with the sign of y, of floats.
+def _less_one(x: Any, where: Any) -> Any:
+    return ops.select(where, ops.sub(x, constant_like(x, 1)), x)
 
-    With r = fmod(x, y), (x - r) / y is a whole number up to rounding.
-    """
-    shape = common_shape("divmod", [get_aval(x).shape, get_aval(y).shape])
-    x, y = stretch(x, shape), stretch(y, shape)
+
+def _float_floor_divide(x: Any, y: Any) -> Any:
+    """With r = fmod(x, y), (x - r) / y is a whole number up to rounding."""
     rem = ops.rem(x, y)
-    by_zero = ops.eq(y, constant_like(y, 0))
-    div = ops.div(ops.select(by_zero, x, ops.sub(x, rem)), y)
-    fix = _sign_fix(x, y, rem)
-    div = ops.select(fix, ops.sub(div, constant_like(div, 1)), div)
-    return ops.round(div), ops.select(fix, ops.add(rem, y), rem)
+    whole = ops.sub(x, rem)
+    if not is_scalar_constant(y) or y == 0:
+        shape = get_aval(rem).shape
+        by_zero = stretch(ops.eq(y, constant_like(y, 0)), shape)
+        whole = ops.select(by_zero, stretch(x, shape), whole)
+    return ops.round(_less_one(ops.div(whole, y), _wrong_sign(rem, y)))
 
 
 def _int_floor_divide(x: Any, y: Any) -> Any:
     div = ops.div(x, y)
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
         return div
-    rounded_up = ops.bitwise_and(ops.ne(ops.sign(x), ops.sign(y)),
-                                 ops.ne(ops.rem(x, y), constant_like(x, 0)))
-    return ops.select(rounded_up, ops.sub(div, constant_like(div, 1)), div)
+    return _less_one(div, _wrong_sign(ops.rem(x, y), y))
 
 
 def _nonzero_divisor(y: Any) -> Any:
@@ -293,13 +293,17 @@ def _nonzero_divisor(y: Any) -> Any:
     return ops.select(ops.eq(y, constant_like(y, 0)), filled_like(y, 1), y)
 
 
-def _int_remainder(x: Any, y: Any) -> Any:
-    y = _nonzero_divisor(y)
+def _remainder(x: Any, y: Any) -> Any:
+    if not is_inexact(x):
+        y = _nonzero_divisor(y)
     rem = ops.rem(x, y)
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
         return rem
-    shape = get_aval(rem).shape
-    return ops.select(_sign_fix(x, y, rem), ops.add(rem, y), stretch(rem, shape))
+    return ops.select(_wrong_sign(rem, y), ops.add(rem, y), rem)
+
+
+def _floor_divide(x: Any, y: Any) -> Any:
+    return _float_floor_divide(x, y) if is_inexact(x) else _int_floor_divide(x, y)
 
 
 def _check_not_complex(name: str, x: Any) -> None:
@@ -312,7 +316,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     """The quotient rounded down, elementwise."""
     x, y = promote_args_numeric("floor_divide", x1, x2)
     _check_not_complex("floor_divide", x)
-    return _float_divmod(x, y)[0] if is_inexact(x) else _int_floor_divide(x, y)
+    return _floor_divide(x, y)
 
 
 @array_function
@@ -320,7 +324,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise."""
     x, y = promote_args_numeric("remainder", x1, x2)
     _check_not_complex("remainder", x)
-    return _float_divmod(x, y)[1] if is_inexact(x) else _int_remainder(x, y)
+    return _remainder(x, y)
 
 
 @array_function
@@ -334,7 +338,7 @@ def divmod(x1: Any, x2: Any, /) -> Any:
     """The pair `(floor_divide(x1, x2), remainder(x1, x2))`."""
     x, y = promote_args_numeric("divmod", x1, x2)
     _check_not_complex("divmod", x)
-    return _float_divmod(x, y) if is_inexact(x) else (_int_floor_divide(x, y), _int_remainder(x, y))
+    return _floor_divide(x, y), _remainder(x, y)
 
 
 @array_function
@@ -581,7 +585,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
       ValueError: complex values or bounds, which have no order.
     """
     if arr is None:
-        raise ValueError("At least one of the arguments must be an array")
+        raise ValueError("No input was provided to the clip function.")
     (arr,) = operands("clip", arr)
     for x in (arr, min, max):
         if x is not None and is_complex(operands("clip", x)[0]):

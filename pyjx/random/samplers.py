@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.lax.common import broadcast_shapes, broadcast_to
@@ -206,8 +206,7 @@ def _clamp(x: Any, low: int, high: int) -> Any:
 def _integer(x: Any, dtype: Any) -> Any:
     """A bound as an integer array."""
     if type(x) is int:
-        info = dtypes.iinfo(dtypes.default_int_dtype())
-        return np.asarray(min(max(x, int(info.min)), int(info.max)), dtypes.default_int_dtype())[()]
+        return np.asarray(x, dtypes.default_int_dtype())[()]  # OverflowError beyond its range
     if not dtypes.issubdtype(get_aval(x).dtype, np.integer):
         return lax.convert_element_type(x, dtype)
     return x
@@ -279,7 +278,7 @@ def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any
     shape = canonical_shape(shape)
     if type(minval) is not int or type(maxval) is not int:
         result_shape("randint", shape, minval, maxval)
-    else:  # beyond the default integers a bound is passed on as the largest of them
+    else:
         minval, maxval = _integer(minval, dtype), _integer(maxval, dtype)
     return placed(_randint(wrapped, minval, maxval, shape=shape, dtype=dtype), out_sharding)
 
@@ -312,10 +311,7 @@ def exponential(key: Any, shape: Sequence[int] = (), dtype: Any = None, *,
 def check_mode(name: str, mode: Any) -> str:
     """The `mode` argument: "low" or "high"; the flag `jax_high_dynamic_range_gumbel` decides."""
     if mode is None:
-        from pyjx import configuration
-
-        flag = getattr(configuration, f"random_{name}_high_dynamic_range", None)
-        mode = "high" if flag is not None and flag.value else "low"
+        mode = "high" if configuration.high_dynamic_range_gumbel.value else "low"
     if mode not in ("low", "high"):
         raise ValueError(f"Must provide valid mode for {name} got: {mode}")
     return str(mode)
@@ -326,8 +322,7 @@ def gumbel_floats(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> An
     if mode == "low":
         return lax.neg(lax.log(lax.neg(lax.log(_positive(key, shape, dtype)))))
     info = dtypes.finfo(dtype)
-    u = lax.sub(constant(1, dtype), unit_floats(key, (2, *shape), dtype))
-    high, low = lax.unstack(u)
+    high, low = lax.unstack(unit_floats(key, (2, *shape), dtype))
     eps = constant(info.eps, dtype)
     half_step = constant(float(info.eps) ** 2 / 2, dtype)
     fine = lax.add(lax.add(high, lax.mul(eps, low)), half_step)

@@ -11,7 +11,9 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.runtime.jit import JitSpec, _argument_sets, static_positions
+from pyjx.core.source_info import api_boundary
+from pyjx.runtime.jit import JitSpec
+from pyjx.runtime.signature import argument_sets, check_jittable, static_positions
 from pyjx.tree_util import tree_map, tree_unflatten
 
 
@@ -28,6 +30,12 @@ class ShapeDtypeStruct:
                  vma: Any = None, is_ref: bool = False, manual_axis_type: Any = None) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        if sharding is not None and not isinstance(sharding, _placements()):
+            raise ValueError(
+                "sharding should be an instance of `jax.sharding.Sharding`, "
+                "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
+                f"{sharding} of type {type(sharding)}."
+            )
         self.shape = canonical_shape(shape)
         self.dtype = dtype if dtypes.is_extended(dtype) else np.dtype(dtype)
         self.sharding = sharding
@@ -81,6 +89,13 @@ class ShapeDtypeStruct:
         return text + (", weak_type=True)" if self.weak_type else ")")
 
 
+def _placements() -> tuple[type, ...]:
+    from pyjx import jaxlib_api
+    from pyjx.runtime.sharding import P
+
+    return jaxlib_api.Sharding, P
+
+
 class _Described:
     """A leaf that only its aval is known of."""
 
@@ -127,12 +142,12 @@ def make_jaxpr(
     >>> jax.make_jaxpr(lambda x: x * 2.0)(jax.numpy.ones(3))
     { lambda ; a:f32[3]. let b:f32[3] = mul a 2.0:f32[] in (b,) }
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
-    numbers, names = _argument_sets(fun, static_argnums or None, None)
-    spec = JitSpec(fun, numbers, names, (), (), False, False, (), None, traced_for="make_jaxpr")
+    check_jittable(fun)
+    numbers, names = argument_sets(fun, () if static_argnums is None else static_argnums, None)
+    spec = JitSpec(fun, numbers, names, (), (), False, False, (), None)
 
     @wraps(fun)
+    @api_boundary
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = describe_arguments(spec, args, kwargs)
         traced, _ = spec.trace(args, kwargs)
@@ -142,9 +157,11 @@ def make_jaxpr(
             return closed, shapes
         return closed
 
+    jaxpr_of.__name__ = f"make_jaxpr({spec.name})"
     return jaxpr_of
 
 
+@api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of `fun(*args, **kwargs)`, without computing it.
 
@@ -154,9 +171,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     spec = getattr(fun, "_jit_spec", None)
     if spec is None:
-        if not callable(fun):
-            raise TypeError(f"Expected a callable value, got {fun!r}")
-        spec = JitSpec(fun, (), (), (), (), False, False, (), None, traced_for="eval_shape")
+        check_jittable(fun)
+        spec = JitSpec(fun, (), (), (), (), False, False, (), None)
     args, kwargs = describe_arguments(spec, args, kwargs)
     traced, _ = spec.trace(args, kwargs)
     return tree_unflatten(traced.out_tree, list(map(struct_of, traced.closed.out_avals)))

@@ -16,7 +16,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effec
 from pyjx.core.passes import prepare
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import no_source_info
-from pyjx.core.trace import set_eager
+from pyjx.core.trace import eval_jaxpr, set_eager
 from pyjx.runtime import array as _array  # noqa: F401  (makes the C++ array class pyjx's)
 from pyjx.runtime import backends
 from pyjx.runtime import compile as compiler
@@ -37,14 +37,14 @@ class Executable:
     them it takes `const_args`, the constants that were too large to write into its text.
     """
 
-    __slots__ = ("_handlers", "closed", "const_args", "device", "kept", "loaded", "out_avals",
-                 "sharding", "text")
+    __slots__ = ("_handlers", "const_args", "device", "in_avals", "kept", "loaded",
+                 "logical_out_avals", "out_avals", "sharding")
 
-    def __init__(self, loaded: Any, text: str, closed: ClosedJaxpr, kept: list[bool],
+    def __init__(self, loaded: Any, closed: ClosedJaxpr, kept: list[bool],
                  const_args: list[Any], device: Any) -> None:
         self.loaded = loaded
-        self.text = text
-        self.closed = closed
+        self.in_avals = closed.in_avals
+        self.logical_out_avals = closed.out_avals
         self.kept = kept
         self.device = device
         self.sharding = single_device_sharding(device)
@@ -56,6 +56,7 @@ class Executable:
         """The argument as an array on the program's device."""
         if type(x) is ArrayImpl:
             if x.sharding == self.sharding:
+                x._check_if_deleted()
                 return x
             return _array_on(x, self.sharding, self.device)
         physical = getattr(x, "_base_array", None)
@@ -74,12 +75,11 @@ class Executable:
 
     def call(self, args: Sequence[Any], committed: bool = False) -> list[Any]:
         """Run on flat arguments; results are arrays."""
-        in_avals = self.closed.in_avals
         operands = [self.put(x, a)
-                    for x, a, keep in zip(args, in_avals, self.kept, strict=True) if keep]
+                    for x, a, keep in zip(args, self.in_avals, self.kept, strict=True) if keep]
         results = self.loaded.execute_sharded([*self.const_args, *operands])
         outs = results.consume_with_handlers(self.handlers(committed))
-        return [wrap_extended(o, a) for o, a in zip(outs, self.closed.out_avals, strict=True)]
+        return [wrap_extended(o, a) for o, a in zip(outs, self.logical_out_avals, strict=True)]
 
     def fast_path(self, out_tree: Any, committed: bool) -> Any:
         """What C++ needs to make the next call itself."""
@@ -105,11 +105,7 @@ def wrap_extended(x: Any, aval: Any) -> Any:
 
 
 def _array_on(x: Any, sharding: Any, device: Any) -> Any:
-    if x.is_deleted():
-        raise RuntimeError(
-            f"Array has been deleted with shape={x.aval.str_short()}. It was donated to, or "
-            "deleted before, the call that now takes it."
-        )
+    x._check_if_deleted()
     if len(x.sharding.device_set) > 1:
         raise ValueError(
             f"A program for one device got an array that is spread over "
@@ -135,21 +131,26 @@ def device_of(args: Sequence[Any]) -> tuple[Any, bool]:
 
 def compile_closed(
     closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (), keep_unused: bool = False,
-    compiler_options: Any = (), device: Any = None,
+    compiler_options: Any = (), device: Any = None, lowered: tuple[Any, list[bool]] | None = None,
 ) -> Executable:
-    """The executable of a jaxpr for a device; kept with the jaxpr."""
+    """The executable of a jaxpr for a device; kept with the jaxpr.
+
+    `lowered` is what `lower_closed` gave for the same program, if it is at hand.
+    """
     device = backends.default_device() if device is None else device
     key = ("executable", name, tuple(donated), keep_unused, compiler_options, device,
            configuration.outline.value)
     found = closed.memo.get(key)
     if found is None:
-        lowered, kept = lower_closed(closed, name, donated=donated, keep_unused=keep_unused,
-                                     platform=device.platform)
-        loaded = compiler.compile(lowered.text, devices=(device,),
+        module, kept = lowered or lower_closed(
+            closed, name, donated=donated, keep_unused=keep_unused, platform=device.platform)
+        if configuration.log_compiles.value:
+            _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
+        loaded = compiler.compile(module.text, devices=(device,),
                                   compiler_options=dict(compiler_options) or None)
-        found = Executable(loaded, lowered.text, closed, kept, lowered.const_args, device)
+        found = Executable(loaded, closed, kept, module.const_args, device)
         closed.memo[key] = found
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
@@ -170,7 +171,60 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         prepared = prepared.replace(jaxpr=jaxpr.replace(invars=invars))
         donated = [d for d, k in zip(donated, kept, strict=False) if k]
     frames = configuration.traceback_in_locations_limit.value if locations else 0
-    return lower(prepared, name, platform=platform, donated=donated, locations=frames), kept
+    module = lower(prepared, name, platform=platform, donated=donated, locations=frames)
+    if module.unused_donations and not locations:
+        _warn_of_unused(module.unused_donations)
+    return module, kept
+
+
+def _warn_of_unused(avals: Sequence[Any]) -> None:
+    import warnings
+
+    shapes = ", ".join([a.str_short() for a in avals])
+    warnings.warn(
+        f"Some donated buffers were not usable: {shapes}.\nThe memory of a donated argument is "
+        "for a result of the same shape and dtype, or at least of the same number of elements.",
+        stacklevel=2,
+    )
+
+
+def _log(message: str) -> None:
+    import logging
+
+    logging.getLogger(__name__).warning(message)
+
+
+# -- results that are not numbers --------------------------------------------------------------------
+
+
+def checks_results() -> bool:
+    """Whether the results of each program are looked at; then none takes the C++ path."""
+    return bool(configuration.debug_nans.value or configuration.debug_infs.value)
+
+
+def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Sequence[Any]
+                  ) -> None:
+    """Raise FloatingPointError if a result is NaN (`debug_nans`) or infinite (`debug_infs`).
+
+    The program is run once more, operation by operation, to say which one made it.
+    """
+    kind = next(filter(None, map(_not_a_number, outs)), None)
+    if kind is None:
+        return
+    if len(closed.eqns) > 1 and not any(getattr(x, "is_deleted", bool)() for x in args):
+        eval_jaxpr(closed.jaxpr, closed.consts, *args)
+    raise FloatingPointError(f"invalid value ({kind}) encountered in {name}")
+
+
+def _not_a_number(x: Any) -> str | None:
+    if type(x) is not ArrayImpl or not dtypes.issubdtype(x.dtype, np.inexact):
+        return None
+    values = np.asarray(x)
+    if configuration.debug_nans.value and np.isnan(values).any():
+        return "nan"
+    if configuration.debug_infs.value and np.isinf(values).any():
+        return "inf"
+    return None
 
 
 # -- eager operations ------------------------------------------------------------------------------
@@ -201,6 +255,9 @@ def flat_pjit(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr], k
         executable = compile_closed(closed, name, device=device, **options)
         outs = executable.call(args, committed)
         out = outs[0] if single else outs
+        if checks_results():
+            check_results(closed, name, args, outs)
+            return out, None, False
         if any(type(x) is not ArrayImpl for x in outs):
             return out, None, False
         tree = registry.flatten(out)[1]
@@ -214,6 +271,7 @@ def flat_pjit(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr], k
     )
 
 
+EAGER_CAPACITY = 8192  # pairs of a primitive and its parameters
 _eager: dict[Any, Callable[..., Any]] = {}
 
 
@@ -226,6 +284,8 @@ def apply_primitive(primitive: Primitive, operands: tuple[Any, ...], params: dic
     try:
         fn = _eager[key]
     except KeyError:
+        if len(_eager) >= EAGER_CAPACITY:
+            del _eager[next(iter(_eager))]
         fn = _eager[key] = _eager_function(primitive, params)
     except TypeError:  # an unhashable parameter
         fn = _eager_function(primitive, params)

@@ -12,7 +12,7 @@ from pyjx.core import source_info
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
-from pyjx.runtime import dispatch
+from pyjx.runtime import dispatch, signature
 from pyjx.runtime.dispatch import ArrayImpl, registry
 from pyjx.transforms.calls import hoisted, inline_call, jit_p
 
@@ -44,35 +44,40 @@ _traces: Any = weakref.WeakKeyDictionary()  # function -> {options: {signature: 
 class TracedCall:
     """A function traced for one signature."""
 
-    __slots__ = ("closed", "donated", "in_tree", "name", "out_tree")
+    __slots__ = ("_surroundings", "_tracers", "closed", "donated", "in_tree", "name", "out_tree",
+                 "static")
 
     def __init__(self, closed: ClosedJaxpr, in_tree: Any, out_tree: Any, name: str,
-                 donated: tuple[bool, ...]) -> None:
+                 donated: tuple[bool, ...], static: Any) -> None:
         self.closed = closed
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.name = name
         self.donated = donated
+        self.static = static
+        # The tracers it closes over, and where it was traced: elsewhere these may be others.
+        self._tracers = [c for c in closed.consts if isinstance(c, Tracer)]
+        self._surroundings = (state.dynamic, state.level) if self._tracers else None
 
     def is_current(self) -> bool:
-        """Whether the tracers it closes over (if any) are still alive."""
-        return all(c._trace.alive for c in self.closed.consts if isinstance(c, Tracer))
+        """Whether what was traced then is what would be traced now."""
+        if self._surroundings is None:
+            return True
+        return self._surroundings == (state.dynamic, state.level) and all(
+            [t._trace.alive for t in self._tracers])
 
 
 class JitSpec:
     """A function with the options it is jitted with."""
 
     __slots__ = ("compiler_options", "device", "donate_argnames", "donate_argnums", "fun",
-                 "inline", "keep_unused", "name", "static_argnames", "static_argnums", "traced_for",
-                 "traces")
+                 "inline", "keep_unused", "name", "static_argnames", "static_argnums", "traces")
 
     def __init__(self, fun: Callable[..., Any], static_argnums: tuple[int, ...],
                  static_argnames: tuple[str, ...], donate_argnums: tuple[int, ...],
                  donate_argnames: tuple[str, ...], keep_unused: bool, inline: bool,
-                 compiler_options: tuple[tuple[str, Any], ...], device: Any,
-                 traced_for: str = "jit") -> None:
+                 compiler_options: tuple[tuple[str, Any], ...], device: Any) -> None:
         self.fun = fun
-        self.traced_for = traced_for
         self.name = getattr(fun, "__name__", None) or _name_of(fun)
         self.static_argnums = static_argnums
         self.static_argnames = static_argnames
@@ -93,15 +98,18 @@ class JitSpec:
 
     def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]
               ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-        """Dynamic positional arguments, dynamic keyword arguments, and the static ones."""
+        """Dynamic positional arguments, dynamic keyword arguments, and the static ones.
+
+        Static arguments have their type beside them, as 1, 1.0 and True are equal.
+        """
         if not self.static_argnums and not self.static_argnames:
             return args, kwargs, ()
         n = len(args)
-        positions = static_positions(self.static_argnums, n)
+        positions = signature.static_positions(self.static_argnums, n)
         names = self.static_argnames
         static = (
-            tuple([(i, args[i]) for i in sorted(positions) if i < n]),
-            tuple(sorted([(k, v) for k, v in kwargs.items() if k in names])),
+            tuple([(i, args[i], type(args[i])) for i in sorted(positions) if 0 <= i < n]),
+            tuple([(k, kwargs[k], type(kwargs[k])) for k in sorted(kwargs) if k in names]),
         )
         dynamic = tuple([x for i, x in enumerate(args) if i not in positions])
         return dynamic, {k: v for k, v in kwargs.items() if k not in names}, static
@@ -112,51 +120,52 @@ class JitSpec:
         leaves, in_tree = registry.flatten((dynamic, dynamic_kw))
         try:
             avals = tuple([get_aval(x) for x in leaves])
-        except TypeError:
-            _raise_bad_argument(self, dynamic, dynamic_kw)
+        except (TypeError, ValueError):
+            signature.raise_bad_argument(self.fun, in_tree, leaves, static)
         key = (in_tree, avals, static, configuration.trace_context())
         try:
             traced = self.traces.get(key)
         except TypeError:
-            _raise_unhashable(self, static)
+            signature.raise_unhashable(self.name, static)
         if traced is None or not traced.is_current():
             traced = self.traces[key] = self._trace(in_tree, avals, static)
         return traced, leaves
 
     def _trace(self, in_tree: Any, avals: tuple[Any, ...], static: Any) -> TracedCall:
         out_tree = None
+        if configuration.no_tracing.value:
+            raise RuntimeError(f"re-tracing function {self.name} for `jit`, but 'no_tracing' is set")
 
         def flat(*leaves: Any) -> list[Any]:
             nonlocal out_tree
             args, kwargs = in_tree.unflatten(leaves)
             if static:
-                args = _with_static(args, static[0])
-                kwargs = {**kwargs, **dict(static[1])}
+                args = signature.with_static(args, static[0])
+                kwargs = {**kwargs, **{k: v for k, v, _ in static[1]}}
             outs, out_tree = registry.flatten(self.fun(*args, **kwargs))
             for x in outs:
                 if not is_valid_value(x):
-                    _raise_bad_output(self, x)
+                    signature.raise_bad_output(func_source(self.fun, self.name), out_tree, outs)
             return outs
 
-        debug = DebugInfo(self.traced_for, func_source(self.fun, self.name))
+        debug = _debug_info(self.fun, self.name, in_tree, static, lambda: out_tree)
         with source_info.reset_name_stack():
             closed = trace_to_jaxpr(flat, avals, debug)
-        return TracedCall(closed, in_tree, out_tree, self.name, self.donated_leaves(in_tree))
+        return TracedCall(closed, in_tree, out_tree, self.name, self.donated_leaves(in_tree, static),
+                          static)
 
-    def donated_leaves(self, in_tree: Any) -> tuple[bool, ...]:
+    def donated_leaves(self, in_tree: Any, static: Any) -> tuple[bool, ...]:
         """Which leaves are donated."""
         if not self.donate_argnums and not self.donate_argnames:
             return (False,) * in_tree.num_leaves
         args_tree, kwargs_tree = in_tree.children()
-        # Positions count the static arguments too.
-        total = args_tree.num_children() if callable(getattr(args_tree, "num_children", None)) \
-            else len(args_tree.children())
-        n_all = total + len(self.static_argnums)
-        static = {i if i >= 0 else n_all + i for i in self.static_argnums}
-        donate = {i if i >= 0 else n_all + i for i in self.donate_argnums}
-        dynamic = [i for i in range(n_all) if i not in static]
+        children = args_tree.children()
+        absent = {i for i, _, _ in static[0]} if static else set()
+        total = len(children) + len(absent)  # positions count the static arguments too
+        donate = signature.static_positions(self.donate_argnums, total)
+        dynamic = [i for i in range(total) if i not in absent]
         flags: list[bool] = []
-        for i, child in zip(dynamic, args_tree.children(), strict=False):
+        for i, child in zip(dynamic, children, strict=True):
             flags += [i in donate] * child.num_leaves
         names = kwargs_tree.node_data()[1] if kwargs_tree.node_data() else []
         for name, child in zip(names, kwargs_tree.children(), strict=True):
@@ -182,28 +191,38 @@ class JitSpec:
             )
         return traced.out_tree.unflatten(outs)
 
+    @source_info.mark_boundary
     def miss(self, *args: Any, **kwargs: Any) -> Any:
         """A call whose signature C++ does not know: (outputs, fast path, drop the entry)."""
+        try:
+            return self._miss(args, kwargs)
+        except Exception as error:
+            source_info.leave_boundary(error)
+            raise
+
+    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         traced, leaves = self.trace(args, kwargs)
         if state.dynamic is not eager_trace or _any_tracer(leaves, traced.closed.consts):
             return self.bind(traced, leaves), None, False
         device, committed = dispatch.device_of((*leaves, *traced.closed.consts))
-        if self.device is not None and not committed:
-            device = self.device
+        if self.device is not None:
+            device, committed = self.device, True
         executable = dispatch.compile_closed(
             traced.closed, self.name, donated=traced.donated, keep_unused=self.keep_unused,
             compiler_options=self.compiler_options, device=device,
         )
-        outs = executable.call(leaves, committed)
+        try:
+            outs = executable.call(leaves, committed)
+        except OverflowError as error:
+            signature.raise_overflow(self.fun, traced.in_tree, leaves, traced.static, error)
         out = traced.out_tree.unflatten(outs)
+        if dispatch.checks_results():
+            dispatch.check_results(traced.closed, self.name if self.inline else f"jit({self.name})",
+                                   leaves, outs)
+            return out, None, False
         if any(type(x) is not ArrayImpl for x in outs):
             return out, None, False
         return out, executable.fast_path(traced.out_tree, committed), False
-
-
-def static_positions(numbers: Sequence[int], n_args: int) -> set[int]:
-    """Positions of static arguments in a call with `n_args` of them."""
-    return {i if i >= 0 else n_args + i for i in numbers}
 
 
 def _any_tracer(*groups: Iterable[Any]) -> bool:
@@ -212,13 +231,6 @@ def _any_tracer(*groups: Iterable[Any]) -> bool:
             if isinstance(x, Tracer):
                 return True
     return False
-
-
-def _with_static(args: tuple[Any, ...], static: tuple[tuple[int, Any], ...]) -> tuple[Any, ...]:
-    merged = list(args)
-    for i, value in static:
-        merged.insert(i, value)
-    return tuple(merged)
 
 
 def _traces_of(fun: Callable[..., Any], key: Any) -> dict[Any, TracedCall]:
@@ -240,7 +252,33 @@ def func_source(fun: Any, name: str) -> str:
     return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
 
 
+def _debug_info(fun: Any, name: str, in_tree: Any, static: Any, out_tree: Callable[[], Any]
+                ) -> DebugInfo:
+    """Names of arguments and results are found when they are asked for."""
+    try:
+        reference = weakref.ref(fun)  # traces are kept with the function, which is to go with them
+    except TypeError:
+        reference = None  # type: ignore[assignment]
+
+    def arg_names() -> tuple[str, ...]:
+        return signature.leaf_names(reference and reference(), in_tree, static)
+
+    def result_paths() -> tuple[str, ...] | None:
+        from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
+
+        tree = out_tree()
+        if tree is None:
+            return None
+        leaves = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]
+        return tuple([f"result{keystr(path)}" for path, _ in leaves])
+
+    return DebugInfo("jit", func_source(fun, name), arg_names, result_paths)
+
+
 # -- the decorators --------------------------------------------------------------------------------
+
+
+_missing: Any = object()
 
 
 @overload
@@ -248,12 +286,11 @@ def jit(fun: Callable[P, R], /, **options: Any) -> Wrapped[P, R]: ...
 
 
 @overload
-def jit(fun: None = None, /, **options: Any
-        ) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
+def jit(**options: Any) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
 
 
 def jit(
-    fun: Any = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
+    fun: Any = _missing, /, *, in_shardings: Any = None, out_shardings: Any = None,
     static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
     donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
     backend: str | None = None, inline: bool = False,
@@ -281,7 +318,7 @@ def jit(
     >>> jax.jit(lambda x: x * 2 + 1)(3.0)
     Array(7., dtype=float32, weak_type=True)
     """
-    if fun is None:
+    if fun is _missing:
         return partial(
             jit, in_shardings=in_shardings, out_shardings=out_shardings,
             static_argnums=static_argnums, static_argnames=static_argnames,
@@ -289,17 +326,16 @@ def jit(
             keep_unused=keep_unused, device=device, backend=backend, inline=inline,
             compiler_options=compiler_options,
         )
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
-    numbers, names = _argument_sets(fun, static_argnums, static_argnames)
-    donated, donated_names = _argument_sets(fun, donate_argnums, donate_argnames)
+    signature.check_jittable(fun)
+    static = signature.argument_sets(fun, static_argnums, static_argnames)
+    donated = signature.argument_sets(fun, donate_argnums, donate_argnames, "donate")
+    signature.check_disjoint(static, donated)
     if backend is not None and device is None:
         from pyjx.runtime import backends
 
         device = backends.local_devices(backend=backend)[0]
     options = tuple(sorted((compiler_options or {}).items()))
-    spec = JitSpec(fun, numbers, names, donated, donated_names, keep_unused, inline, options,
-                   device)
+    spec = JitSpec(fun, *static, *donated, keep_unused, inline, options, device)
     return _finish(spec, spec.miss, fun)
 
 
@@ -318,7 +354,7 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
     Python, operation by operation, where something is being traced."""
     if fun is None:
         return partial(op_jit, static_argnums=static_argnums, static_argnames=static_argnames)
-    numbers, names = _argument_sets(fun, static_argnums, static_argnames)
+    numbers, names = signature.argument_sets(fun, static_argnums, static_argnames)
     spec = JitSpec(fun, numbers, names, (), (), False, True, (), None)
     full_miss = spec.miss
 
@@ -367,83 +403,4 @@ def clear_caches() -> None:
     dispatch.clear_caches()
 
 
-def _as_tuple(x: Any, kind: type) -> tuple[Any, ...]:
-    if x is None:
-        return ()
-    return (x,) if isinstance(x, kind) else tuple(x)
-
-
-def _argument_sets(fun: Any, argnums: Any, argnames: Any) -> tuple[tuple[int, ...],
-                                                                   tuple[str, ...]]:
-    """Positions and names of arguments; each of the two is inferred if only the other is given."""
-    if argnums is None and not argnames:
-        return (), ()
-    numbers = _as_tuple(argnums, int)
-    names = _as_tuple(argnames, str)
-    import inspect
-
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (ValueError, TypeError):
-        return numbers, names
-    positional = [p.name for p in parameters
-                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    known = {p.name for p in parameters}
-    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
-        for name in names:
-            if name not in known:
-                raise ValueError(
-                    f"jitted function has invalid argnames {{{name!r}}} in static_argnames. "
-                    f"Function does not take these args."
-                )
-    if not variadic:
-        for i in numbers:
-            if not -len(positional) <= i < len(positional):
-                raise ValueError(
-                    f"jitted function has static_argnums={numbers}, donate_argnums=() but only "
-                    f"accepts {len(positional)} positional arguments."
-                )
-    if argnums is None:
-        numbers = tuple([i for i, n in enumerate(positional) if n in names])
-    elif not argnames:
-        names = tuple([positional[i] for i in numbers if -len(positional) <= i < len(positional)])
-    return numbers, names
-
-
-# -- errors ----------------------------------------------------------------------------------------
-
-
-def _raise_bad_argument(spec: JitSpec, args: Any, kwargs: Any) -> None:
-    from pyjx.tree_util import keystr, tree_flatten_with_path
-
-    for path, leaf in tree_flatten_with_path((args, kwargs))[0]:
-        if not is_valid_value(leaf):
-            where = f"args{keystr(path[1:])}" if path[0].idx == 0 else f"kwargs{keystr(path[1:])}"
-            raise TypeError(
-                f"Cannot interpret value of type {type(leaf)} as an abstract array; it does not "
-                f"have a dtype attribute. It was passed to the jitted function {spec.name} as "
-                f"{where}. Mark it as static (static_argnums or static_argnames) if it is not an "
-                "array."
-            )
-        get_aval(leaf)
-
-
-def _raise_unhashable(spec: JitSpec, static: Any) -> None:
-    for where, value in (*static[0], *static[1]):
-        try:
-            hash(value)
-        except TypeError:
-            raise ValueError(
-                "Non-hashable static arguments are used in a jit function. An error occurred "
-                f"while trying to hash the static argument {where!r} of {spec.name}, an object "
-                f"of type {type(value)}, {value!r}."
-            ) from None
-    raise TypeError(f"unhashable arguments of the jitted function {spec.name}")
-
-
-def _raise_bad_output(spec: JitSpec, x: Any) -> None:
-    raise TypeError(
-        f"function {func_source(spec.fun, spec.name)} traced for jit returned a value of type "
-        f"{type(x)}, which is not a valid JAX type"
-    )
+_argument_sets = signature.argument_sets

@@ -101,13 +101,13 @@ def check_disjoint(static: tuple[tuple[int, ...], tuple[str, ...]],
     if both:
         raise ValueError(
             "static_argnames and donate_argnames cannot intersect. Argument names "
-            f"{sorted(both)} appear in both static_argnames and donate_argnames"
+            f"{{{', '.join(map(repr, sorted(both)))}}} appear in both static_argnames and donate_argnames"
         )
     positions = set(static[0]) & set(donated[0])
     if positions:
         raise ValueError(
             "static_argnums and donate_argnums cannot intersect. Argument positions "
-            f"{sorted(positions)} appear in both static_argnums and donate_argnums"
+            f"{positions} appear in both static_argnums and donate_argnums"
         )
 
 

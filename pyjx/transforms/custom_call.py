@@ -226,11 +226,13 @@ class _Batching:
         self.size = like.axis_size
         self.out_dims = out_dims
 
-    def placed(self, outs: Sequence[Any], found: Sequence[int | None]) -> list[Any]:
+    def placed(self, outs: Sequence[Any], found: Sequence[int | None], all_batched: bool = False
+               ) -> list[Any]:
         """Outputs with their batch axes where they were decided to be."""
         if self.out_dims is None:
             self.out_dims = list(found)
-            if state.dynamic is not eager_trace:  # what a rule makes later may well be batched
+            # What a rule makes later may be batched where this is not.
+            if all_batched or state.dynamic is not eager_trace:
                 self.out_dims = [0 if d is None else d for d in found]
         return [x if d == to else match_axis(x, d, to, self.size)
                 for x, d, to in zip(outs, found, self.out_dims, strict=True)]
@@ -425,7 +427,8 @@ class _BatchedFwd:
             return [*outs, *residuals]
 
         flat, found = b.run(fun, primals, b.dims)
-        outs = b.placed(flat[:n_outs], found[:n_outs])
+        # A backward rule takes the cotangents of one example.
+        outs = b.placed(flat[:n_outs], found[:n_outs], all_batched=True)
         return outs, flat[n_outs:], _BatchedBwd(bwd, b, found[n_outs:])
 
     def check(self, outs: Sequence[Any], expected: Sequence[Any]) -> None:

@@ -27,6 +27,12 @@ class JVPTracer(Tracer):
         primal = self.primal
         return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
 
+    def __repr__(self) -> str:
+        if repr(self._trace) == "JVPTrace":
+            return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
+        tangent = get_aval(self.tangent).str_short(short_dtypes=True)
+        return f"GradTracer(primal={self.primal!r}, typeof(tangent)={tangent})"
+
     def _origin_msg(self) -> str:
         return self.primal._origin_msg() if isinstance(self.primal, Tracer) else ""
 

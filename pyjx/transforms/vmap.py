@@ -25,6 +25,10 @@ class BatchTracer(Tracer):
         self.val = val
         self.batch_dim = batch_dim
 
+    def __repr__(self) -> str:
+        batched = get_aval(self.val).str_short()
+        return f"VmapTracer(aval={self.aval.str_short()}, batched={batched})"
+
     def _origin_msg(self) -> str:
         return self.val._origin_msg() if isinstance(self.val, Tracer) else ""
 

@@ -183,6 +183,15 @@ def test_view(dtype):
     np.testing.assert_array_equal(got.view("float32"), x)
 
 
+def test_view_of_bits_and_bytes():
+    x = np.array([1, 256, -2], np.int32)
+    check(jnp.asarray(x).byteswap(), x.byteswap())
+    c = X.astype(np.complex64) + 1j
+    np.testing.assert_array_equal(jnp.asarray(c).byteswap().byteswap(), c)
+    flags = jnp.asarray(np.array([1.0], np.float32)).view("bool")
+    assert flags.tolist() == [False, False, True, True]
+
+
 def test_view_that_does_not_fit():
     with pytest.raises(ValueError, match="must be a divisor of the total size"):
         jnp.ones(3, "int8").view("int16")

@@ -31,7 +31,8 @@ ADVANCED = [
     (np.array(1), np.array(2)), np.zeros((0,), np.int32), (slice(None), np.array([], np.int64)),
     MASK, (MASK, 0), (slice(None), np.array([True, False, True, True, False])),
     np.ones((4, 5), bool), np.arange(20).reshape(4, 5) % 3 == 0, (MASK, slice(1, 3)),
-    True, False, (True, 0), (slice(None), True), np.array(True), (V, True), np.uint8([1, 2]),
+    (0, [1, 2]), ([0, 1], [1, 2]), True, False,
+    (True, 0), (slice(None), True), np.array(True), (V, True), np.uint8([1, 2]),
     np.zeros_like(MASK),
 ]
 INDICES = BASIC + ADVANCED

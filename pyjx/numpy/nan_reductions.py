@@ -1,0 +1,234 @@
+"""Reductions that leave out nan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.numpy import reductions, ufuncs
+from pyjx.numpy.axes import canonical_axes, numpy_function
+from pyjx.numpy.promotion import convert, literal, operands, stretch
+from pyjx.numpy.reductions import arg_extremum, masked, no_out
+from pyjx.numpy.statistics import squared, variance_dtypes
+
+__all__ = [
+    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod",
+    "nanstd", "nansum", "nanvar",
+]
+
+_sum = reductions.sum.__wrapped__
+_all = reductions.all.__wrapped__
+
+
+def _operand(name: str, a: Any) -> Any:
+    return operands(name, a)[0]
+
+
+def has_nan(x: Any) -> bool:
+    """Whether the dtype of `x` has a nan."""
+    return dtypes.issubdtype(get_aval(x).dtype, np.inexact)
+
+
+def present(x: Any) -> Any:
+    """The mask of the elements that are not nan."""
+    return lax.eq(x, x)
+
+
+def _without_nan(x: Any, fill: Any) -> Any:
+    return masked(present(x), x, fill) if has_nan(x) else x
+
+
+@numpy_function(static_argnames=("axis", "dtype", "keepdims"))
+def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+           initial: Any = None, where: Any = None) -> Any:
+    """The sum of the elements that are not nan; arguments as for `sum`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.nansum(jax.numpy.array([1.0, float("nan")])))
+    1.0
+    """
+    no_out("nansum", out)
+    return _sum(_without_nan(_operand("nansum", a), 0), axis, dtype, None, keepdims, initial, where)
+
+
+@numpy_function(static_argnames=("axis", "dtype", "keepdims"))
+def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+            initial: Any = None, where: Any = None) -> Any:
+    """The product of the elements that are not nan; arguments as for `prod`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.nanprod(jax.numpy.array([3.0, float("nan")])))
+    3.0
+    """
+    no_out("nanprod", out)
+    return reductions.prod.__wrapped__(_without_nan(_operand("nanprod", a), 1), axis, dtype, None,
+                                       keepdims, initial, where)
+
+
+def _nan_extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any], a: Any,
+                  axis: Any, out: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    no_out(name, out)
+    a = _operand(name, a)
+    if not has_nan(a):
+        return reduce(a, axis, None, keepdims, initial, where)
+    found = reduce(_without_nan(a, unit(get_aval(a).dtype)), axis, None, keepdims, initial, where)
+    if initial is not None:
+        return found
+    empty = _all(lax.ne(a, a), axis, None, keepdims)
+    return ufuncs.where(empty, literal(np.nan, get_aval(found).dtype), found)
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+           where: Any = None) -> Any:
+    """The largest of the elements that are not nan; nan if all are. Arguments as for `max`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.nanmax(jax.numpy.array([1.0, float("nan")])))
+    1.0
+    """
+    return _nan_extremum("nanmax", reductions.max.__wrapped__, reductions.lowest, a, axis, out,
+                         keepdims, initial, where)
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+           where: Any = None) -> Any:
+    """The smallest of the elements that are not nan; nan if all are. Arguments as for `max`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.nanmin(jax.numpy.array([1.0, float("nan")])))
+    1.0
+    """
+    return _nan_extremum("nanmin", reductions.min.__wrapped__, reductions.highest, a, axis, out,
+                         keepdims, initial, where)
+
+
+def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: Any, axis: Any, out: Any,
+             keepdims: Any) -> Any:
+    a = _operand(name, a)
+    if not has_nan(a):
+        return arg_extremum(name, find, a, axis, out, keepdims)
+    place = arg_extremum(name, find, _without_nan(a, worst), axis, out, keepdims)
+    empty = _all(lax.ne(a, a), axis, None, bool(keepdims))
+    return ufuncs.where(empty, -1, place)
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+              ) -> Any:
+    """The position of the largest element that is not nan; -1 if all are. As `argmax` otherwise.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.nanargmax(jax.numpy.array([1.0, float("nan"), 3.0])))
+    2
+    """
+    return _nan_arg("nanargmax", lax.argmax, -np.inf, a, axis, out, keepdims)
+
+
+@numpy_function(static_argnames=("axis", "keepdims"))
+def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+              ) -> Any:
+    """The position of the smallest element that is not nan; -1 if all are. As `argmin` otherwise.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.nanargmin(jax.numpy.array([float("nan"), 3.0])))
+    1
+    """
+    return _nan_arg("nanargmin", lax.argmin, np.inf, a, axis, out, keepdims)
+
+
+@numpy_function(static_argnames=("axis", "dtype"))
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The running sum, nan taken as 0; arguments as for `cumsum`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.nancumsum(jax.numpy.array([1.0, float("nan"), 2.0])).tolist()
+    [1.0, 1.0, 3.0]
+    """
+    return reductions.cumsum.__wrapped__(_without_nan(_operand("nancumsum", a), 0), axis, dtype,
+                                         out)
+
+
+@numpy_function(static_argnames=("axis", "dtype"))
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The running product, nan taken as 1; arguments as for `cumprod`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.nancumprod(jax.numpy.array([3.0, float("nan"), 2.0])).tolist()
+    [3.0, 3.0, 6.0]
+    """
+    return reductions.cumprod.__wrapped__(_without_nan(_operand("nancumprod", a), 1), axis, dtype,
+                                          out)
+
+
+@numpy_function(static_argnames=("axis", "dtype", "keepdims"))
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+            where: Any = None) -> Any:
+    """The mean of the elements that are not nan; nan if all are. Arguments as for `mean`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.nanmean(jax.numpy.array([1.0, float("nan"), 3.0])))
+    2.0
+    """
+    no_out("nanmean", out)
+    a = _operand("nanmean", a)
+    if not has_nan(a):
+        return reductions.mean_of(a, axis, dtype, keepdims, where, "nanmean")
+    result = get_aval(a).dtype if dtype is None else dtypes.check_and_canonicalize_user_dtype(
+        dtype, "nanmean")
+    count = _sum(present(a), axis, dtype=result, keepdims=keepdims, where=where)
+    total = _sum(_without_nan(a, 0), axis, dtype=dtype, keepdims=keepdims, where=where)
+    return lax.div(total, count)
+
+
+def _nan_variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
+                  ) -> Any:
+    a = _operand("nanvar", a)
+    aval = get_aval(a)
+    computed, result = variance_dtypes(aval.dtype, dtype)
+    x = convert(a, computed)
+    where = reductions.check_where("nanvar", where)
+    kept = present(x) if where is None else lax.bitwise_and(present(x), stretch(where, aval.shape))
+    axes = canonical_axes(axis, aval.ndim)
+    if mean is None:
+        mean = nanmean.__wrapped__(x, axes, computed, None, True, where)
+    parts = masked(kept, squared(ufuncs.subtract(x, convert(mean, computed))), 0)
+    total = _sum(parts, axes, keepdims=keepdims)
+    real = get_aval(parts).dtype
+    free = ufuncs.subtract(_sum(kept, axes, dtype=real, keepdims=keepdims), ddof)
+    none = lax.le(free, literal(0.0, real))
+    safe = masked(lax.bitwise_not(none), free, 1)
+    out = lax.div(masked(lax.bitwise_not(none), total, np.nan), safe)
+    return convert(out, result)
+
+
+@numpy_function(static_argnames=("axis", "dtype", "keepdims"))
+def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
+           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
+    """The variance of the elements that are not nan; arguments as for `var`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.nanvar(jax.numpy.array([1.0, float("nan"), 3.0])))
+    1.0
+    """
+    no_out("nanvar", out)
+    return _nan_variance(a, axis, dtype, ddof, keepdims, where, mean)
+
+
+@numpy_function(static_argnames=("axis", "dtype", "keepdims"))
+def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
+           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
+    """The standard deviation of the elements that are not nan; arguments as for `var`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.nanstd(jax.numpy.array([1.0, float("nan"), 3.0])))
+    1.0
+    """
+    no_out("nanstd", out)
+    return lax.sqrt(_nan_variance(a, axis, dtype, ddof, keepdims, where, mean))

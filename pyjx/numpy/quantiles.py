@@ -1,0 +1,251 @@
+"""Quantiles, percentiles and medians."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.numpy import reductions, ufuncs
+from pyjx.numpy.axes import canonical_axes, numpy_function
+from pyjx.numpy.manipulation import moved
+from pyjx.numpy.nan_reductions import present
+from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes_inexact, stretch
+from pyjx.numpy.reductions import masked, restore_axes
+
+__all__ = [
+    "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
+]
+
+_methods = ("linear", "lower", "higher", "midpoint", "nearest")
+_static = ("axis", "overwrite_input", "method", "keepdims")
+
+
+def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: str, weights: Any
+           ) -> tuple[Any, Any]:
+    if out is not None or overwrite_input:
+        raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
+    a, q = promote_dtypes_inexact(*operands(name, a, q))
+    if get_aval(a).dtype in dtypes.complex_dtypes:
+        raise ValueError("quantile does not support complex input, as the operation is poorly "
+                         "defined.")
+    if get_aval(q).ndim > 1:
+        raise ValueError(f"q must be have rank <= 1, got shape {get_aval(q).shape}")
+    if weights is not None:
+        if method != "inverted_cdf":
+            raise ValueError("Weighted quantiles are only supported with method='inverted_cdf', "
+                             f"got {method!r}")
+    elif method not in (*_methods, "inverted_cdf"):
+        raise ValueError("method can only be 'linear', 'lower', 'higher', 'midpoint', or 'nearest'")
+    return a, q
+
+
+def _flattened(x: Any, axes: tuple[int, ...]) -> Any:
+    """`x` with the axes merged into one, the last."""
+    shape = get_aval(x).shape
+    x = moved(x, axes, tuple(range(len(shape) - len(axes), len(shape))))
+    if len(axes) == 1:
+        return x
+    kept = get_aval(x).shape[:len(shape) - len(axes)]
+    size = 1
+    for i in axes:
+        size *= shape[i]
+    return lax.reshape(x, (*kept, size))
+
+
+def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: bool, method: str,
+              keepdims: bool, skip_nan: bool, weights: Any) -> Any:
+    a, q = _check(name, a, q, out, overwrite_input, method, weights)
+    ndim = get_aval(a).ndim
+    axes = canonical_axes(axis, ndim) if ndim else ()
+    dtype = get_aval(a).dtype
+    if weights is not None:
+        (weights,) = operands(name, weights)
+        weights = _flattened(stretch(convert(weights, dtype), get_aval(a).shape), axes)
+    x = _flattened(a, axes) if axes else lax.reshape(a, (1,))
+    last = get_aval(x).ndim - 1
+    missing = lax.ne(x, x)
+    if not skip_nan:  # one nan makes the whole slice nan
+        spoiled = lax.reduce_or(missing, (last,))
+        x = ufuncs.where(restore_axes(spoiled, (last,), last + 1), literal(np.nan, dtype), x)
+    if method == "inverted_cdf":
+        found = _by_weights(x, q, weights, skip_nan)
+    else:
+        x = lax.sort(x, dimension=last, is_stable=False)
+        found = _interpolated(x, q, method, skip_nan)
+    # The axes of the quantiles come first, then those of `a` that are left.
+    found = moved(found, -1, 0) if get_aval(q).ndim else found
+    if keepdims and axes:
+        extra = get_aval(q).ndim
+        found = restore_axes(found, tuple([i + extra for i in axes]), ndim + extra)
+    return found
+
+
+def _interpolated(x: Any, q: Any, method: str, skip_nan: bool) -> Any:
+    """The quantiles of slices along the last axis, sorted; quantiles go along the last axis."""
+    aval = get_aval(x)
+    last, dtype = aval.ndim - 1, aval.dtype
+    many = get_aval(q).ndim
+    lead = aval.shape[:last]
+    size = literal(float(aval.shape[-1]), dtype)
+    if skip_nan:
+        size = reductions.sum.__wrapped__(present(x), last, dtype=dtype, keepdims=bool(many))
+        q = stretch(q, (*lead, get_aval(q).shape[0])) if many else q
+    top = ufuncs.subtract(size, literal(1.0, dtype))
+    place = ufuncs.multiply(q, top)
+    low, high = lax.floor(place), lax.ceil(place)
+    weight = lax.sub(place, low)
+    low_value, high_value = (
+        _taken(x, ufuncs.maximum(ufuncs.minimum(i, top), literal(0.0, dtype)), skip_nan)
+        for i in (low, high))
+    if method == "linear":
+        rest = ufuncs.subtract(literal(1.0, dtype), weight)
+        return ufuncs.add(ufuncs.multiply(low_value, rest), ufuncs.multiply(high_value, weight))
+    if method == "lower":
+        return low_value
+    if method == "higher":
+        return high_value
+    if method == "nearest":
+        return ufuncs.where(ufuncs.less_equal(weight, literal(0.5, dtype)), low_value, high_value)
+    return lax.mul(lax.add(low_value, high_value), literal(0.5, dtype))
+
+
+def _taken(x: Any, place: Any, per_slice: bool) -> Any:
+    """The elements at `place` along the last axis, which each slice has of its own or all share."""
+    from pyjx.numpy import indexing
+
+    index = convert(place, dtypes.default_int_dtype())
+    last = get_aval(x).ndim - 1
+    if not per_slice:
+        return indexing.take(x, index, axis=last, mode="clip")
+    shape = get_aval(x).shape[:last]
+    single = get_aval(index).shape == shape
+    if single:
+        index = lax.reshape(index, (*shape, 1))
+    out = indexing.take_along_axis(x, index, axis=last)
+    return lax.squeeze(out, (last,)) if single else out
+
+
+def _by_weights(x: Any, q: Any, weights: Any, skip_nan: bool) -> Any:
+    """The least values whose cumulative weight is at least q of the total."""
+    aval = get_aval(x)
+    last, dtype = aval.ndim - 1, aval.dtype
+    if weights is None:
+        weights = lax.full(aval.shape, 1, dtype)
+    if skip_nan:
+        weights = masked(present(x), weights, 0)
+    x, weights = lax.sort((x, weights), dimension=last, num_keys=1)
+    total = lax.cumsum(weights, last)
+    levels = q if get_aval(q).ndim else lax.reshape(q, (1,))
+    count, n = get_aval(levels).shape[0], aval.shape[-1]
+    shape = (*aval.shape[:-1], count, n)
+    running = lax.broadcast_in_dim(total, shape, (*range(last), last + 1))
+    whole = lax.slice_in_dim(running, n - 1, n, axis=last + 1)
+    level = lax.broadcast_in_dim(levels, (*shape[:-1], 1), (last,))
+    below = lax.lt(running, stretch(lax.mul(level, whole), shape))
+    index = reductions.sum.__wrapped__(below, last + 1)
+    out = _taken(x, ufuncs.minimum(index, n - 1), True)
+    return out if get_aval(q).ndim else lax.squeeze(out, (last,))
+
+
+@numpy_function(static_argnames=_static)
+def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+             method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+    """The values below which given shares of the elements lie; nan if one element is nan.
+
+    Args:
+      a: array of real numbers.
+      q: share or one-dimensional array of shares, from 0 to 1.
+      axis: int or sequence of ints; all axes by default.
+      out, overwrite_input: not supported.
+      method: between two elements, "linear" interpolates, "lower" and "higher" take one of them,
+        "nearest" the nearer one, "midpoint" their mean; "inverted_cdf" takes the least element
+        with the share.
+      keepdims: whether the axes stay, with size 1.
+      weights: of the elements, broadcast against `a`; with "inverted_cdf" only.
+
+    Returns:
+      Array with the axis of `q`, if it has one, in front of the axes of `a` that are left.
+
+    Raises:
+      ValueError: complex numbers, an unknown method, or `q` of more than one axis.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.quantile(jax.numpy.array([1.0, 2.0, 4.0]), 0.75))
+    3.0
+    """
+    return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False, weights)
+
+
+@numpy_function(static_argnames=_static)
+def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+                method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+    """The quantiles of the elements that are not nan; arguments as for `quantile`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.nanquantile(jax.numpy.array([1.0, float("nan"), 3.0]), 0.5))
+    2.0
+    """
+    return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, True,
+                     weights)
+
+
+def _share(name: str, q: Any) -> Any:
+    (q,) = promote_dtypes_inexact(*operands(name, q))
+    return ufuncs.divide(q, 100)
+
+
+@numpy_function(static_argnames=(*_static, "out_sharding"))
+def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+               method: str = "linear", keepdims: bool = False, *, weights: Any = None,
+               out_sharding: Any = None) -> Any:
+    """The values below which given percentages of the elements lie; otherwise as `quantile`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.percentile(jax.numpy.array([1.0, 2.0, 4.0]), 75))
+    3.0
+    """
+    return _quantile("percentile", a, _share("percentile", q), axis, out, overwrite_input, method,
+                     keepdims, False, weights)
+
+
+@numpy_function(static_argnames=_static)
+def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+                  method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+    """The percentiles of the elements that are not nan; otherwise as `quantile`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.nanpercentile(jax.numpy.array([1.0, float("nan"), 3.0]), 50))
+    2.0
+    """
+    return _quantile("nanpercentile", a, _share("nanpercentile", q), axis, out, overwrite_input,
+                     method, keepdims, True, weights)
+
+
+@numpy_function(static_argnames=("axis", "overwrite_input", "keepdims"))
+def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+           keepdims: bool = False) -> Any:
+    """The middle element, or the mean of the two middle ones; nan if one element is nan.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.median(jax.numpy.array([1.0, 5.0, 2.0])))
+    2.0
+    """
+    return _quantile("quantile", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, False,
+                     None)
+
+
+@numpy_function(static_argnames=("axis", "overwrite_input", "keepdims"))
+def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+              keepdims: bool = False) -> Any:
+    """The median of the elements that are not nan.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.nanmedian(jax.numpy.array([1.0, float("nan"), 3.0])))
+    2.0
+    """
+    return _quantile("nanquantile", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, True,
+                     None)

@@ -1,0 +1,419 @@
+"""Sets of values, and where arrays are not zero.
+
+The size of the results depends on values. Without `size` it is found on the host, and the arguments
+must be known; with `size` the functions can be traced.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import concrete_or_error
+from pyjx.numpy import creation, indexing, ufuncs
+from pyjx.numpy.axes import canonical_axis
+from pyjx.numpy.manipulation import moved
+from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
+
+__all__ = [
+    "argwhere", "flatnonzero", "intersect1d", "isin", "nonzero", "setdiff1d", "setxor1d",
+    "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+]
+
+
+def _concrete(name: str, x: Any) -> np.ndarray:
+    """`x` on the host; ConcretizationTypeError if it is traced."""
+    context = (f"The size argument of jnp.{name} must be statically specified to use jnp.{name} "
+               "within JAX transformations.")
+    return np.asarray(concrete_or_error(None, x, context))
+
+
+def _array(x: Any) -> Any:
+    return creation.asarray(x)
+
+
+# -- nonzero ---------------------------------------------------------------------------------------
+
+
+def _true_places(mask: Any, size: int, fill: Any) -> Any:
+    """The flat indices of the first `size` true elements, then `fill`."""
+    count = get_aval(mask).size
+    dtype = dtypes.default_int_dtype()
+    if not count or not size:
+        return lax.full((size,), fill, dtype)
+    rank = lax.cumsum(convert(lax.reshape(mask, (count,)), dtype))
+    # The k-th true element is where the count of true elements first reaches k + 1.
+    from pyjx.numpy.sorting import searchsorted
+
+    wanted = lax.add(lax.iota(dtype, size), lax.full((size,), 1, dtype))
+    place = searchsorted.__wrapped__(rank, wanted)
+    return ufuncs.where(lax.lt(place, literal(count, dtype)), place, literal(fill, dtype))
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+    """The indices of the elements that are not zero: one array for each axis.
+
+    Args:
+      a: array of at least one axis.
+      size: number of indices to return; needed where `a` is traced.
+      fill_value: what to return for missing ones, or one value for each axis; 0 by default.
+
+    Raises:
+      ConcretizationTypeError: `a` is traced and `size` is missing.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.nonzero(jax.numpy.array([0, 5, 6]))]
+    [[1, 2]]
+    """
+    (a,) = operands("nonzero", a)
+    aval = get_aval(a)
+    if not aval.ndim:
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d"
+                         "(scalar).nonzero() instead.")
+    dtype = dtypes.default_int_dtype()
+    if size is None:
+        found = _concrete("nonzero", a).nonzero()
+        return tuple([_array(i.astype(dtype)) for i in found])
+    size = operator.index(concrete_or_error(
+        None, size, "The size argument of jnp.nonzero must be statically specified to use "
+        "jnp.nonzero within JAX transformations."))
+    mask = convert(a, np.dtype(bool))
+    flat = _true_places(mask, size, -1)
+    missing = lax.lt(flat, literal(0, dtype))
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * aval.ndim
+    if len(fills) != aval.ndim:
+        raise ValueError(f"fill_value tuple must have one entry for each of the {aval.ndim} axes, "
+                         f"got {fill_value}")
+    out = []
+    for axis, fill in enumerate(fills):
+        step = math.prod(aval.shape[axis + 1:])
+        index = ufuncs.remainder(ufuncs.floor_divide(flat, max(step, 1)),
+                                 max(aval.shape[axis], 1))
+        out.append(ufuncs.where(missing, convert(0 if fill is None else fill, dtype), index))
+    return tuple(out)
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The indices of the elements that are not zero in the flattened array; see `nonzero`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.flatnonzero(jax.numpy.array([[0, 5], [6, 0]])).tolist()
+    [1, 2]
+    """
+    (a,) = operands("flatnonzero", a)
+    return nonzero(lax.reshape(a, (get_aval(a).size,)), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The indices of the elements that are not zero, as the rows of a matrix; see `nonzero`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.argwhere(jax.numpy.array([[0, 5], [6, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    (a,) = operands("argwhere", a)
+    if not get_aval(a).ndim:
+        one = nonzero(lax.reshape(a, (1,)), size=size)[0]
+        return lax.full((get_aval(one).shape[0], 0), 0, dtypes.default_int_dtype())
+    return lax.stack(list(nonzero(a, size=size, fill_value=fill_value)), 1)
+
+
+# -- unique ----------------------------------------------------------------------------------------
+
+
+class _UniqueAll(NamedTuple):
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class _UniqueCounts(NamedTuple):
+    values: Any
+    counts: Any
+
+
+class _UniqueInverse(NamedTuple):
+    values: Any
+    inverse_indices: Any
+
+
+def _is_traced(*values: Any) -> bool:
+    from pyjx.core.trace import is_concrete
+
+    return not all([is_concrete(x) for x in values])
+
+
+def _unique(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_value: Any
+            ) -> tuple[Any, Any, Any, Any]:
+    """Values, first indices, inverse and counts of the slices along `axis`."""
+    (ar,) = operands("unique", ar)
+    whole = axis is None
+    shape = get_aval(ar).shape
+    x = lax.reshape(ar, (get_aval(ar).size,)) if whole else moved(ar, axis, 0)
+    if size is None and (_is_traced(x) or not get_aval(x).size):
+        _concrete("unique", x)
+        size = 0 if not get_aval(x).size else size
+    out = _sorted_unique(x, equal_nan, size, fill_value)
+    values, first, inverse, counts = out
+    if not whole:
+        values = moved(values, 0, canonical_axis(axis, len(shape)))
+    elif len(shape) != 1:
+        inverse = lax.reshape(inverse, shape)
+    return values, first, inverse, counts
+
+
+def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
+                   ) -> tuple[Any, Any, Any, Any]:
+    aval = get_aval(x)
+    n = aval.shape[0]
+    dtype = dtypes.default_int_dtype()
+    if not n or not aval.size:
+        size = size or 0
+        fill = 0 if fill_value is None else fill_value
+        return (lax.full((size, *aval.shape[1:]), fill, aval.dtype), lax.full((size,), 0, dtype),
+                lax.full((n,), 0, dtype), lax.full((size,), 0, dtype))
+    columns = list(lax.unstack(lax.reshape(x, (n, aval.size // n)), 1))
+    *_, order = lax.sort((*columns, lax.iota(dtype, n)), dimension=0, num_keys=len(columns))
+    ordered = indexing.take(x, order, axis=0)
+    before = lax.slice_in_dim(ordered, 0, n - 1)
+    after = lax.slice_in_dim(ordered, 1, n)
+    differs = lax.ne(before, after)
+    if equal_nan and dtypes.issubdtype(aval.dtype, np.inexact):
+        both = lax.bitwise_and(lax.ne(before, before), lax.ne(after, after))
+        differs = lax.bitwise_and(differs, lax.bitwise_not(both))
+    differs = lax.reduce_or(differs, tuple(range(1, aval.ndim))) if aval.ndim > 1 else differs
+    starts = lax.concatenate([lax.full((1,), True, np.dtype(bool)), differs], 0)
+    rank = lax.sub(lax.cumsum(convert(starts, dtype)), lax.full((n,), 1, dtype))
+    inverse = lax.sort((order, rank), dimension=0, num_keys=1)[1]
+    total = lax.reduce_sum(convert(starts, dtype), (0,))
+    if size is None:
+        size = int(total)
+    place = _true_places(starts, size, n)
+    missing = lax.ge(place, literal(n, dtype))
+    clipped = lax.min(place, literal(n - 1, dtype))
+    values = indexing.take(ordered, clipped, axis=0)
+    fill = indexing.take(ordered, np.int32(0), axis=0) if fill_value is None else convert(
+        operands("unique", fill_value)[0], aval.dtype)
+    wide = lax.broadcast_in_dim(missing, get_aval(values).shape, (0,))
+    values = ufuncs.where(wide, fill, values)
+    first = indexing.take(order, lax.select(missing, lax.full_like(place, 0), clipped), axis=0)
+    ends = lax.concatenate([lax.slice_in_dim(place, 1, size), lax.full((min(size, 1),), n, dtype)], 0)
+    counts = lax.select(missing, lax.full_like(place, 0), lax.sub(ends, place))
+    return values, first, inverse, counts
+
+
+def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
+           return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
+           size: int | None = None, fill_value: Any = None, sorted: bool = True) -> Any:
+    """The different values of an array, in ascending order.
+
+    Args:
+      ar: array.
+      return_index, return_inverse, return_counts: whether to return as well the index where each
+        value first occurs, for each element the index of its value, and how often each occurs.
+      axis: compare the slices along this axis; by default the elements.
+      equal_nan: whether all nan are one value.
+      size: number of values to return; needed where `ar` is traced.
+      fill_value: what to return for missing ones; by default the least value.
+
+    Raises:
+      ConcretizationTypeError: `ar` is traced and `size` is missing.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.unique(jax.numpy.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    values, first, inverse, counts = _unique(ar, axis, equal_nan, size, fill_value)
+    wanted = [x for x, want in ((first, return_index), (inverse, return_inverse),
+                                (counts, return_counts)) if want]
+    return (values, *wanted) if wanted else values
+
+
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The different values, their first indices, the inverse and the counts; see `unique`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.unique_all(jax.numpy.array([3, 1, 3])).counts.tolist()
+    [1, 2]
+    """
+    return _UniqueAll(*_unique(x, None, False, size, fill_value))
+
+
+def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The different values and how often each occurs; see `unique`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.unique_counts(jax.numpy.array([3, 1, 3])).counts.tolist()
+    [1, 2]
+    """
+    values, _, _, counts = _unique(x, None, False, size, fill_value)
+    return _UniqueCounts(values, counts)
+
+
+def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The different values and for each element the index of its value; see `unique`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.unique_inverse(jax.numpy.array([3, 1, 3])).inverse_indices.tolist()
+    [1, 0, 1]
+    """
+    values, _, inverse, _ = _unique(x, None, False, size, fill_value)
+    return _UniqueInverse(values, inverse)
+
+
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The different values; see `unique`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.unique_values(jax.numpy.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    return _unique(x, None, False, size, fill_value)[0]
+
+
+# -- set operations --------------------------------------------------------------------------------
+
+
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
+         method: str = "auto") -> Any:
+    """Whether each element is among `test_elements`.
+
+    Args:
+      element: array.
+      test_elements: array.
+      invert: whether to answer the opposite.
+      assume_unique, method: without effect on the result.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.isin(jax.numpy.array([1, 2, 3]), jax.numpy.array([1, 3])).tolist()
+    [True, False, True]
+    """
+    x, y = promote_dtypes(*operands("isin", element, test_elements))
+    shape, count = get_aval(x).shape, get_aval(y).size
+    wide = (*shape, count)
+    same = lax.eq(lax.broadcast_in_dim(x, wide, range(len(shape))),
+                  lax.broadcast_in_dim(lax.reshape(y, (count,)), wide, (len(shape),)))
+    found = lax.reduce_or(same, (len(shape),))
+    return lax.bitwise_not(found) if invert else found
+
+
+def _flat(name: str, *arrays: Any) -> list[Any]:
+    parts = promote_dtypes(*operands(name, *arrays))
+    return [lax.reshape(x, (get_aval(x).size,)) for x in parts]
+
+
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The values that are in one of two arrays, in order; `size`, `fill_value` as for `unique`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.union1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()
+    [1, 2, 3]
+    """
+    return unique(lax.concatenate(_flat("union1d", ar1, ar2), 0), size=size,
+                  fill_value=fill_value)
+
+
+def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any) -> Any:
+    """The values where the mask is true."""
+    if size is None:
+        place = _array(_concrete(name, mask).nonzero()[0].astype(dtypes.default_int_dtype()))
+        return indexing.take(values, place, axis=0)
+    count = get_aval(values).size
+    if not count:
+        return lax.full((size,), 0 if fill_value is None else fill_value, get_aval(values).dtype)
+    place = _true_places(mask, size, count)
+    fill = 0 if fill_value is None else fill_value
+    kept = indexing.take(values, lax.min(place, literal(count - 1, get_aval(place).dtype)), axis=0)
+    return ufuncs.where(lax.lt(place, literal(count, get_aval(place).dtype)), kept,
+                        convert(fill, get_aval(values).dtype))
+
+
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
+              fill_value: Any = None) -> Any:
+    """The values of `ar1` that are not in `ar2`, in order.
+
+    Args:
+      assume_unique: the values of `ar1` are different, and are returned in their order.
+      size, fill_value: as for `unique`; missing values are 0 by default.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.setdiff1d(jax.numpy.array([3, 1, 2]), jax.numpy.array([2])).tolist()
+    [1, 3]
+    """
+    x, y = _flat("setdiff1d", ar1, ar2)
+    if not assume_unique:
+        if size is None:
+            _concrete("setdiff1d", x)
+            x = unique(x)
+        else:
+            x = lax.sort(x)
+    keep = isin(x, y, invert=True)
+    if not assume_unique and size is not None:
+        keep = lax.bitwise_and(keep, _first_of_runs(x))
+    return _chosen("setdiff1d", x, keep, size, fill_value)
+
+
+def _first_of_runs(x: Any) -> Any:
+    """Whether each element of a sorted array is the first of its value."""
+    n = get_aval(x).shape[0]
+    if not n:
+        return lax.full((0,), True, np.dtype(bool))
+    new = lax.ne(lax.slice_in_dim(x, 1, n), lax.slice_in_dim(x, 0, n - 1))
+    return lax.concatenate([lax.full((1,), True, np.dtype(bool)), new], 0)
+
+
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
+             fill_value: Any = None) -> Any:
+    """The values that are in exactly one of two arrays, in order; arguments as for `setdiff1d`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.setxor1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()
+    [1, 3]
+    """
+    x, y = _flat("setxor1d", ar1, ar2)
+    values = lax.sort(lax.concatenate([x, y], 0))
+    first = _first_of_runs(values)
+    keep = lax.bitwise_and(first, ufuncs.not_equal(isin(values, x), isin(values, y)))
+    return _chosen("setxor1d", values, keep, size, fill_value)
+
+
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
+                size: int | None = None, fill_value: Any = None) -> Any:
+    """The values that are in both of two arrays, in order.
+
+    Args:
+      return_indices: whether to return as well where each value first occurs in the two arrays.
+      assume_unique: without effect on the result.
+      size, fill_value: as for `unique`; by default missing values are the least value of both.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.intersect1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()
+    [2]
+    """
+    x, y = _flat("intersect1d", ar1, ar2)
+    values = lax.sort(lax.concatenate([x, y], 0))
+    keep = lax.bitwise_and(_first_of_runs(values),
+                           lax.bitwise_and(isin(values, x), isin(values, y)))
+    if size is not None and fill_value is None and get_aval(values).size:
+        fill_value = lax.squeeze(lax.slice_in_dim(values, 0, 1), (0,))
+    out = _chosen("intersect1d", values, keep, size, fill_value)
+    if not return_indices:
+        return out
+    return out, _first_place(out, x), _first_place(out, y)
+
+
+def _first_place(values: Any, x: Any) -> Any:
+    """The index of the first element of `x` that equals each value; the size of `x` if none."""
+    count, n = get_aval(values).shape[0], get_aval(x).shape[0]
+    same = lax.eq(lax.broadcast_in_dim(values, (count, n), (0,)),
+                  lax.broadcast_in_dim(x, (count, n), (1,)))
+    dtype = dtypes.default_int_dtype()
+    place = lax.broadcasted_iota(dtype, (count, n), 1)
+    return lax.reduce_min(lax.select(same, place, lax.full_like(place, n)), (1,))

@@ -1,0 +1,334 @@
+"""Sorting and searching in sorted arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.numpy import ufuncs
+from pyjx.numpy.axes import canonical_axis, numpy_function
+from pyjx.numpy.manipulation import moved
+from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes, promote_dtypes_complex
+
+__all__ = [
+    "argpartition", "argsort", "digitize", "lexsort", "partition", "searchsorted", "sort",
+    "sort_complex", "top_k",
+]
+
+
+def _check_kind(name: str, kind: Any, order: Any) -> None:
+    if kind is not None:
+        raise TypeError(f"jnp.{name}: the 'kind' argument is not supported; use 'stable'.")
+    if order is not None:
+        raise ValueError(f"'order' argument to {name} is not supported.")
+
+
+def _along_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
+    """The array to sort and its axis; None flattens."""
+    (a,) = operands(name, a)
+    if axis is None:
+        return lax.reshape(a, (get_aval(a).size,)), 0
+    return a, canonical_axis(axis, get_aval(a).ndim)
+
+
+@numpy_function(static_argnames=("axis", "kind", "order", "stable", "descending"))
+def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
+         stable: bool = True, descending: bool = False) -> Any:
+    """The elements in ascending order along an axis; nan last.
+
+    Args:
+      a: array.
+      axis: int, or None to flatten.
+      stable: whether equal elements keep their order.
+      descending: whether the largest come first.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.sort(jax.numpy.array([3, 1, 2])).tolist()
+    [1, 2, 3]
+    """
+    _check_kind("sort", kind, order)
+    a, axis = _along_axis("sort", a, axis)
+    out = lax.sort(a, dimension=axis, is_stable=stable)
+    return lax.rev(out, (axis,)) if descending else out
+
+
+@numpy_function(static_argnames=("axis", "kind", "order", "stable", "descending", "dtype"))
+def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
+            stable: bool = True, descending: bool = False, dtype: Any = None) -> Any:
+    """The indices that sort an array along an axis; arguments as for `sort`.
+
+    `dtype` is the integer dtype of the result.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.argsort(jax.numpy.array([3, 1, 2])).tolist()
+    [1, 2, 0]
+    """
+    _check_kind("argsort", kind, order)
+    a, axis = _along_axis("argsort", a, axis)
+    if dtype is None:
+        dtype = dtypes.default_int_dtype()
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "argsort")
+    index = lax.broadcasted_iota(dtype, get_aval(a).shape, axis)
+    if descending:  # reversed before and after, equal elements keep their order
+        a, index = lax.rev(a, (axis,)), lax.rev(index, (axis,))
+    index = lax.sort((a, index), dimension=axis, is_stable=stable, num_keys=1)[1]
+    return lax.rev(index, (axis,)) if descending else index
+
+
+@numpy_function(static_argnames=("axis", "batch_size"))
+def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Any:
+    """The indices that sort by several keys, the last one first.
+
+    Args:
+      keys: sequence of arrays of one shape, or an array of which they are the slices.
+      axis: int.
+      batch_size: without effect on the result.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.lexsort((jax.numpy.array([1, 0, 1]), jax.numpy.array([2, 2, 1]))).tolist()
+    [2, 1, 0]
+    """
+    parts = list(lax.unstack(keys)) if hasattr(keys, "ndim") else list(keys)
+    if not parts:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    parts = operands("lexsort", *parts)
+    shapes = {get_aval(x).shape for x in parts}
+    if len(shapes) > 1:
+        raise ValueError("all keys need to be the same shape")
+    shape = shapes.pop()
+    if not shape:
+        return lax.full((), 0, dtypes.default_int_dtype())
+    axis = canonical_axis(axis, len(shape))
+    index = lax.broadcasted_iota(dtypes.default_int_dtype(), shape, axis)
+    return lax.sort((*parts[::-1], index), dimension=axis, num_keys=len(parts))[-1]
+
+
+@numpy_function
+def sort_complex(a: Any) -> Any:
+    """The elements as complex numbers, sorted by real part, then by imaginary part.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.sort_complex(jax.numpy.array([2.0, 1.0])).tolist()
+    [(1+0j), (2+0j)]
+    """
+    (a,) = promote_dtypes_complex(*operands("sort_complex", a))
+    return lax.sort(a, dimension=get_aval(a).ndim - 1)
+
+
+# -- the k smallest --------------------------------------------------------------------------------
+
+
+def _kth(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
+    """The array with the axis to partition last, and kth counted from the front."""
+    (a,) = operands(name, a)
+    if get_aval(a).dtype in dtypes.complex_dtypes:
+        raise NotImplementedError(f"jnp.{name} for complex dtype is not implemented.")
+    a = moved(a, axis, -1)
+    return a, canonical_axis(kth, get_aval(a).shape[-1])
+
+
+def _negated(a: Any) -> Any:
+    """An array that is largest where `a` is smallest."""
+    dtype = get_aval(a).dtype
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return lax.sub(lax.full_like(a, dtypes.iinfo(dtype).max), a)
+    return lax.neg(a) if dtype != np.bool_ else lax.bitwise_not(a)
+
+
+@numpy_function(static_argnames=("kth", "axis"))
+def partition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The elements along an axis, those before place `kth` none larger, those behind none smaller.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.partition(jax.numpy.array([3, 1, 2]), 1)[1])
+    2
+    """
+    a, kth = _kth("partition", a, kth, axis)
+    size = get_aval(a).shape[-1]
+    low = _negated(lax.top_k(_negated(a), kth + 1)[0])
+    high = lax.top_k(a, size - kth - 1)[0]
+    return moved(lax.concatenate([low, high], get_aval(a).ndim - 1), -1, axis)
+
+
+@numpy_function(static_argnames=("kth", "axis"))
+def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The indices that partition an array; see `partition`.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.argpartition(jax.numpy.array([3, 1, 2]), 1)[1])
+    2
+    """
+    a, kth = _kth("argpartition", a, kth, axis)
+    aval = get_aval(a)
+    last, size = aval.ndim - 1, aval.shape[-1]
+    low = lax.top_k(_negated(a), kth + 1)[1]
+    place = lax.broadcasted_iota(np.dtype(np.int32), aval.shape, last)
+    order = lax.sort((low, low), dimension=last, num_keys=1)[0]
+    # Whether an index is among the lowest: it is found in their sorted list.
+    wide = (*aval.shape, kth + 1)
+    chosen = lax.eq(lax.broadcast_in_dim(place, wide, range(last + 1)),
+                    lax.broadcast_in_dim(order, wide, (*range(last), last + 1)))
+    among = lax.reduce_or(chosen, (last + 1,))
+    rest = lax.sort((convert(among, np.dtype(np.int32)), place), dimension=last, num_keys=1)[1]
+    high = lax.slice_in_dim(rest, 0, size - kth - 1, axis=last)
+    return moved(lax.concatenate([low, high], last), -1, axis)
+
+
+@numpy_function(static_argnames=("k", "axis", "mode", "sorted"))
+def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+          ) -> tuple[Any, Any]:
+    """The k largest elements along an axis, and their indices.
+
+    Args:
+      a: array.
+      k: int, at most the size of the axis.
+      axis: int.
+      mode: "largest" or "smallest".
+      sorted: whether they come in order (they always do).
+
+    Raises:
+      ValueError: another mode, or `k` out of range.
+
+    >>> import pyjx as jax
+    >>> values, indices = jax.numpy.top_k(jax.numpy.array([3, 1, 2]), 2)
+    >>> values.tolist(), indices.tolist()
+    ([3, 2], [0, 2])
+    """
+    if mode not in ("largest", "smallest"):
+        raise ValueError(f"mode must be 'largest' or 'smallest', got {mode!r}")
+    (a,) = operands("top_k", a)
+    axis = canonical_axis(axis, get_aval(a).ndim)
+    if mode == "largest":
+        values, indices = lax.top_k(a, k, axis=axis)
+        return values, indices
+    values, indices = lax.top_k(_negated(a), k, axis=axis)
+    return _negated(values), indices
+
+
+# -- searching in sorted arrays --------------------------------------------------------------------
+
+
+def _less(x: Any, y: Any) -> Any:
+    """x < y in the order in which nan is the largest."""
+    if not dtypes.issubdtype(get_aval(x).dtype, np.inexact):
+        return lax.lt(x, y)
+    return lax.bitwise_or(lax.lt(x, y), lax.bitwise_and(lax.eq(x, x), lax.ne(y, y)))
+
+
+def _bisected(a: Any, v: Any, right: bool, dtype: Any) -> Any:
+    """For each v, the number of elements of the sorted `a` that are less (or equal)."""
+    from pyjx.numpy import indexing
+
+    size, shape = get_aval(a).shape[0], get_aval(v).shape
+    low, high = lax.full(shape, 0, dtype), lax.full(shape, size, dtype)
+    one = literal(1, dtype)
+    for _ in range(size.bit_length()):
+        middle = lax.add(low, lax.shift_right_logical(lax.sub(high, low), one))
+        there = indexing.take(a, lax.min(middle, literal(size - 1, dtype)), axis=0, mode="clip")
+        above = lax.bitwise_not(_less(v, there)) if right else _less(there, v)
+        open_ = lax.lt(low, high)
+        low = lax.select(lax.bitwise_and(open_, above), lax.add(middle, one), low)
+        high = lax.select(lax.bitwise_and(open_, lax.bitwise_not(above)), middle, high)
+    return low
+
+
+def _compared(a: Any, v: Any, right: bool, dtype: Any) -> Any:
+    size, shape = get_aval(a).shape[0], get_aval(v).shape
+    wide = (*shape, size)
+    x = lax.broadcast_in_dim(a, wide, (len(shape),))
+    y = lax.broadcast_in_dim(v, wide, range(len(shape)))
+    before = lax.bitwise_not(_less(y, x)) if right else _less(x, y)
+    return lax.reduce_sum(convert(before, dtype), (len(shape),))
+
+
+def _merged(a: Any, v: Any, right: bool, dtype: Any) -> Any:
+    """The place of each v in the sorted array of both, less the number of v's before it."""
+    size, count = get_aval(a).shape[0], get_aval(v).size
+    flat = lax.reshape(v, (count,))
+    both = [a, flat] if right else [flat, a]  # equal elements keep this order
+    merged = lax.concatenate(both, 0)
+    index = lax.iota(dtype, size + count)
+    order = lax.sort((merged, index), dimension=0, num_keys=1)[1]
+    place = lax.sort((order, index), dimension=0, num_keys=1)[1]
+    mine = lax.slice_in_dim(place, size, size + count) if right else lax.slice_in_dim(place, 0, count)
+    rank = lax.sort((lax.sort((flat, lax.iota(dtype, count)), dimension=0, num_keys=1)[1],
+                     lax.iota(dtype, count)), dimension=0, num_keys=1)[1]
+    return lax.reshape(lax.sub(mine, rank), get_aval(v).shape)
+
+
+_search = {"scan": _bisected, "scan_unrolled": _bisected, "sort": _merged,
+           "compare_all": _compared}
+
+
+@numpy_function(static_argnames=("side", "method"))
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+                 ) -> Any:
+    """Where to insert values into a sorted array so that it stays sorted.
+
+    Args:
+      a: one-dimensional array in ascending order.
+      v: array of values.
+      side: "left" for the first such place, "right" for the last.
+      sorter: indices that sort `a`, if it is not in order.
+      method: "scan" and "scan_unrolled" bisect, "sort" sorts both together, "compare_all" compares
+        each value with each element.
+
+    Raises:
+      ValueError: another `side` or `method`, or `a` of more than one axis.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.searchsorted(jax.numpy.array([1, 3, 5]), jax.numpy.array([0, 3, 9])).tolist()
+    [0, 1, 3]
+    """
+    a, v = promote_dtypes(*operands("searchsorted", a, v))
+    if side not in ("left", "right"):
+        raise ValueError(f"{side!r} is an invalid value for keyword 'side'. Expected one of "
+                         "['left', 'right'].")
+    if method not in _search:
+        raise ValueError(f"{method!r} is an invalid value for keyword 'method'. Expected one of "
+                         "['sort', 'scan', 'scan_unrolled', 'compare_all'].")
+    if get_aval(a).ndim != 1:
+        raise ValueError("a should be 1-dimensional")
+    if sorter is not None:
+        from pyjx.numpy import indexing
+
+        a = indexing.take(a, *operands("searchsorted", sorter), axis=0)
+    dtype = dtypes.default_int_dtype()
+    if not get_aval(a).size:
+        return lax.full(get_aval(v).shape, 0, dtype)
+    return _search[method](a, v, side == "right", dtype)
+
+
+@numpy_function(static_argnames=("right", "method"))
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+    """The number of the bin in which each value lies.
+
+    Args:
+      x: array.
+      bins: one-dimensional array, ascending or descending.
+      right: whether a bin includes its right edge and not its left one.
+      method: as for `searchsorted`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.digitize(jax.numpy.array([0.5, 2.5]), jax.numpy.array([0, 1, 2])).tolist()
+    [1, 3]
+    """
+    x, bins = operands("digitize", x, bins)
+    if get_aval(bins).ndim != 1:
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got bins={bins}")
+    size = get_aval(bins).shape[0]
+    dtype = dtypes.default_int_dtype()
+    if not size:
+        return lax.full(get_aval(x).shape, 0, dtype)
+    side = "left" if right else "right"
+    options = {"side": side, "method": method or "scan"}
+    up = searchsorted.__wrapped__(bins, x, **options)
+    down = lax.sub(literal(size, dtype), searchsorted.__wrapped__(
+        lax.rev(bins, (0,)), x, side="right" if right else "left", method=options["method"]))
+    first, last = (lax.squeeze(lax.slice_in_dim(bins, i, i + 1), (0,)) for i in (0, size - 1))
+    return ufuncs.where(lax.ge(last, first), up, down)

@@ -1,0 +1,299 @@
+"""Variance, averages, covariance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import Tracer
+from pyjx.numpy import reductions, ufuncs
+from pyjx.numpy.axes import canonical_axes, numpy_function
+from pyjx.numpy.contractions import matmul
+from pyjx.numpy.manipulation import at_least_2d, permuted
+from pyjx.numpy.promotion import (
+    convert,
+    literal,
+    operands,
+    promote_dtypes_inexact,
+    stretch,
+)
+from pyjx.numpy.reductions import check_where, count_of, no_out
+
+__all__ = ["average", "corrcoef", "cov", "std", "var"]
+
+_sum = reductions.sum.__wrapped__
+_real_part_error = (
+    "jax.numpy.var does not yet support real dtype parameters when computing the variance of an "
+    "array of complex values. The semantics of numpy.var seem unclear in this case. Please comment "
+    "on https://github.com/jax-ml/jax/issues/2283 if this behavior is important to you."
+)
+
+
+def variance_dtypes(given: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtypes to compute a variance in and of the result."""
+    inexact = dtypes.to_inexact_dtype(given)
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "var")
+        if given in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
+            raise ValueError(_real_part_error)
+        computed = dtypes.promote_types(inexact, dtypes.to_inexact_dtype(dtype))
+        return _at_least_single(computed), dtypes.to_inexact_dtype(dtype)
+    return _at_least_single(inexact), dtypes.to_floating_dtype(inexact)
+
+
+def _at_least_single(dtype: Any) -> Any:
+    return np.dtype(np.float32) if dtypes.itemsize_bits(dtype) == 16 else dtype
+
+
+def squared(x: Any) -> Any:
+    """The squared absolute value."""
+    if get_aval(x).dtype in dtypes.complex_dtypes:
+        return lax.real(lax.mul(x, lax.conj(x)))
+    return lax.square(x)
+
+
+def _degrees(ddof: Any, correction: Any) -> Any:
+    """What is subtracted from the number of elements."""
+    if correction is None:
+        return ddof
+    if not isinstance(ddof, int) or ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
+              ) -> Any:
+    (a,) = operands("var", a)
+    where = check_where("var", where)
+    aval = get_aval(a)
+    computed, result = variance_dtypes(aval.dtype, dtype)
+    axes = canonical_axes(axis, aval.ndim)
+    x = convert(a, computed)
+    if mean is None:
+        mean = reductions.mean_of(x, axes, computed, True, where)
+    else:
+        mean = convert(operands("var", mean)[0], computed)
+    parts = squared(ufuncs.subtract(x, mean))
+    real = get_aval(parts).dtype
+    total = _sum(parts, axes, keepdims=keepdims, where=where)
+    if where is None and not isinstance(ddof, Tracer):
+        count = float(count_of(aval, axes) - ddof)
+        if count > 0:
+            return convert(lax.div(total, literal(count, real)), result)
+        return lax.full_like(convert(total, result), np.nan)
+    number = (literal(float(count_of(aval, axes)), real) if where is None else
+              _sum(stretch(where, aval.shape), axes, dtype=real, keepdims=keepdims))
+    free = ufuncs.subtract(number, convert(ddof, real))
+    out = convert(ufuncs.divide(total, free), result)
+    return ufuncs.where(ufuncs.greater(free, 0), out, np.nan)
+
+
+_options = ("axis", "dtype", "ddof", "keepdims", "correction")
+
+
+@numpy_function(static_argnames=_options)
+def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
+        keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
+        ) -> Any:
+    """The variance: the mean of squared distances from the mean.
+
+    Args:
+      a: array.
+      axis: int or sequence of ints; all axes by default.
+      dtype: of the result.
+      out: not supported.
+      ddof: the sum of squares is divided by the number of elements less this.
+      keepdims: whether the axes stay, with size 1.
+      where: boolean mask, broadcast against `a`, of the elements to include.
+      mean: the mean, with size 1 along the axes, if it is known.
+      correction: another name of `ddof`.
+
+    Raises:
+      ValueError: `ddof` and `correction` are both given.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.var(jax.numpy.array([1.0, 3.0])))
+    1.0
+    """
+    no_out("var", out)
+    return _variance(a, axis, dtype, _degrees(ddof, correction), keepdims, where, mean)
+
+
+@numpy_function(static_argnames=_options)
+def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
+        keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
+        ) -> Any:
+    """The standard deviation, the square root of the variance; arguments as for `var`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.std(jax.numpy.array([1.0, 3.0])))
+    1.0
+    """
+    no_out("std", out)
+    if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
+        raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
+    return lax.sqrt(_variance(a, axis, dtype, _degrees(ddof, correction), keepdims, where, mean))
+
+
+@numpy_function(static_argnames=("axis", "returned", "keepdims"))
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False,
+            keepdims: bool = False) -> Any:
+    """The weighted mean.
+
+    Args:
+      a: array.
+      axis: int or sequence of ints; all axes by default.
+      weights: array of the shape of `a`, or of the sizes of the axes; ones by default.
+      returned: whether to return (average, sum of weights).
+      keepdims: whether the axes stay, with size 1.
+
+    Raises:
+      ValueError: the shape of `weights` does not fit.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.average(jax.numpy.array([1.0, 2.0]), weights=jax.numpy.array([3.0, 1.0])))
+    1.25
+    """
+    if weights is None:
+        a = promote_dtypes_inexact(*operands("average", a))[0]
+        mean = reductions.mean_of(a, axis, None, keepdims, None)
+        if not returned:
+            return mean
+        aval = get_aval(mean)
+        count = count_of(get_aval(a), canonical_axes(axis, get_aval(a).ndim))
+        return mean, lax.full(aval.shape, count, aval.dtype)
+    a, weights = promote_dtypes_inexact(*operands("average", a, weights))
+    shape, weighing = get_aval(a).shape, get_aval(weights).shape
+    if shape != weighing:
+        weights = _spread_weights(weights, shape, axis)
+    total = _sum(weights, axis, keepdims=keepdims)
+    out = lax.div(_sum(ufuncs.multiply(a, weights), axis, keepdims=keepdims), total)
+    return (out, stretch(total, get_aval(out).shape)) if returned else out
+
+
+def _spread_weights(weights: Any, shape: tuple[int, ...], axis: Any) -> Any:
+    """Weights along `axis` only, with the other axes, of any size, added."""
+    if axis is None:
+        raise ValueError("Axis must be specified when shapes of a and weights differ.")
+    axes = canonical_axes(axis, len(shape))
+    old = get_aval(weights).shape
+    if isinstance(axis, int) and len(old) != 1:
+        raise ValueError("1D weights expected when shapes of a and weights differ.")
+    if old != tuple([shape[i] for i in axes]):
+        raise ValueError("Length of weights not compatible with specified axis."
+                         if isinstance(axis, int) else
+                         "Shape of weights must be consistent with shape of a along specified axis")
+    order = sorted(range(len(axes)), key=lambda k: axes[k])
+    return lax.broadcast_in_dim(permuted(weights, tuple(order)), shape, sorted(axes))
+
+
+# -- covariance ------------------------------------------------------------------------------------
+
+
+def _rows(x: Any, rowvar: bool) -> Any:
+    x = at_least_2d(x)
+    return permuted(x, (1, 0)) if not rowvar and get_aval(x).shape[0] != 1 else x
+
+
+@numpy_function(static_argnames=("rowvar", "bias", "ddof", "dtype"))
+def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+        fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Any:
+    """The covariance matrix of variables.
+
+    Args:
+      m: matrix whose rows are variables and whose columns are observations.
+      y: more variables, of the same form.
+      rowvar: if false, columns are variables.
+      bias: divide by the number n of observations and not by n - 1.
+      ddof: divide by n - ddof.
+      fweights: how often each observation counts; integers.
+      aweights: the weight of each observation.
+      dtype: of the result.
+
+    Raises:
+      ValueError: `m` has more than two axes.
+      TypeError: weights of another form than one number for each observation.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.cov(jax.numpy.array([[1.0, 2.0], [2.0, 4.0]])).tolist()
+    [[0.5, 1.0], [1.0, 2.0]]
+    """
+    given = [m] if y is None else [m, y]
+    parts = promote_dtypes_inexact(*operands("cov", *given))
+    if any([get_aval(x).ndim > 2 for x in parts]):
+        raise ValueError(f"{'m' if get_aval(parts[0]).ndim > 2 else 'y'} has more than 2 "
+                         "dimensions")
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("ddof must be integer")
+    if dtype is not None:
+        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "cov")
+        parts = [convert(x, dtype) for x in parts]
+    x = _rows(parts[0], rowvar)
+    if y is not None:
+        x = lax.concatenate([x, _rows(parts[1], rowvar)], 0)
+    if not get_aval(x).shape[0]:
+        return lax.full((0, 0), 0, get_aval(x).dtype)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    weights = _observation_weights(x, fweights, aweights)
+    count = get_aval(x).shape[1]
+    if weights is None:
+        center = reductions.mean_of(x, 1, None, True, None)
+        free: Any = count - ddof
+    else:
+        total = _sum(weights)
+        center = ufuncs.divide(_sum(ufuncs.multiply(x, weights), 1, keepdims=True), total)
+        free = ufuncs.subtract(total, ddof)
+        if aweights is not None and ddof:
+            free = ufuncs.subtract(total, ufuncs.divide(
+                ufuncs.multiply(ddof, _sum(ufuncs.multiply(weights, aweights))), total))
+    x = ufuncs.subtract(x, center)
+    turned = permuted(x if weights is None else ufuncs.multiply(x, weights), (1, 0))
+    out = ufuncs.divide(matmul.__wrapped__(x, ufuncs.conj(turned)), free)
+    return lax.squeeze(out, [i for i, n in enumerate(get_aval(out).shape) if n == 1])
+
+
+def _observation_weights(x: Any, fweights: Any, aweights: Any) -> Any:
+    """The product of both kinds of weights, or None."""
+    count = get_aval(x).shape[1]
+    weights = None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is None:
+            continue
+        (given,) = operands("cov", given)
+        aval = get_aval(given)
+        if name == "fweights" and not dtypes.issubdtype(aval.dtype, np.integer):
+            raise TypeError("fweights must be integer.")
+        if aval.ndim > 1:
+            raise RuntimeError(f"cannot handle multidimensional {name}")
+        if aval.shape != (count,):
+            raise RuntimeError(f"incompatible numbers of samples and {name}")
+        weights = given if weights is None else ufuncs.multiply(weights, given)
+    return weights
+
+
+@numpy_function(static_argnames=("rowvar", "dtype"))
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+    """The Pearson correlation matrix: covariances divided by both standard deviations.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.corrcoef(jax.numpy.array([[1.0, 2.0], [4.0, 2.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    c = cov.__wrapped__(x, y, rowvar, dtype=dtype)
+    aval = get_aval(c)
+    if not aval.ndim:
+        return ufuncs.divide(c, c)
+    n = aval.shape[0]
+    index = np.dtype(np.int32)
+    same = lax.eq(lax.broadcasted_iota(index, (n, n), 0), lax.broadcasted_iota(index, (n, n), 1))
+    diagonal = lax.reduce_sum(lax.select(same, c, lax.full_like(c, 0)), (0,))
+    deviation = lax.sqrt(ufuncs.real(diagonal))
+    c = ufuncs.divide(c, lax.broadcast_in_dim(deviation, (n, n), (0,)))
+    c = ufuncs.divide(c, lax.broadcast_in_dim(deviation, (n, n), (1,)))
+    if aval.dtype in dtypes.complex_dtypes:
+        return lax.complex(ufuncs.clip(lax.real(c), -1, 1), ufuncs.clip(lax.imag(c), -1, 1))
+    return ufuncs.clip(c, -1, 1)

@@ -1,0 +1,107 @@
+"""Linear functions with transposes that the user gives: `linear_call`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core.avals import get_aval
+from pyjx.core.jaxpr import Jaxpr
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
+from pyjx.transforms.arguments import check_values, flatten
+from pyjx.transforms.jvp import jvp_flat
+from pyjx.transforms.structural import Zero, instantiate
+
+
+def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,
+                linear_args: Any) -> Any:
+    """Call a linear function whose transpose is given.
+
+    Args:
+      fun: `(residual_args, linear_args) -> output`, linear in its second argument.
+      fun_transpose: `(residual_args, cotangent of the output) -> cotangent of linear_args`.
+      residual_args, linear_args: pytrees of arrays.
+
+    Raises:
+      TypeError: the result of `fun_transpose` has not the structure of `linear_args`.
+
+    >>> import pyjx as jax
+    >>> from pyjx.transforms.custom_linear import linear_call
+    >>> f = lambda x: linear_call(lambda r, x: x / r, lambda r, ct: ct / r, 2.0, x)
+    >>> float(f(3.0)), float(jax.linear_transpose(f, 1.0)(3.0)[0])
+    (1.5, 1.5)
+    """
+    residuals, residual_tree = flatten(residual_args)
+    linear, linear_tree = flatten(linear_args)
+    check_values([*residuals, *linear])
+    n = len(residuals)
+    out_tree: Any = None
+
+    def forward(*args: Any) -> list[Any]:
+        nonlocal out_tree
+        result = fun(residual_tree.unflatten(args[:n]), linear_tree.unflatten(args[n:]))
+        outs, out_tree = flatten(result)
+        return outs  # type: ignore[no-any-return]
+
+    def backward(*args: Any) -> list[Any]:
+        result = fun_transpose(residual_tree.unflatten(args[:n]), out_tree.unflatten(args[n:]))
+        cts, tree = flatten(result)
+        if tree != linear_tree:
+            raise TypeError(
+                "linear_call: transpose function's output structure must match that of linear "
+                f"inputs, got output structure {tree} and input structure {linear_tree}."
+            )
+        return cts  # type: ignore[no-any-return]
+
+    residual_avals = [get_aval(x) for x in residuals]
+    callee = trace_to_jaxpr(forward, [*residual_avals, *[get_aval(x) for x in linear]])
+    transposed = trace_to_jaxpr(
+        backward, [*residual_avals, *[a.to_tangent_aval() for a in callee.out_avals]])
+    outs = linear_call_p.bind(
+        *callee.consts, *transposed.consts, *residuals, *linear, callee=callee.jaxpr,
+        transpose=transposed.jaxpr, num_consts=(len(callee.consts), len(transposed.consts)),
+        num_res=n,
+    )
+    return out_tree.unflatten(outs)
+
+
+# Operands: what `callee` closes over, what `transpose` closes over, residuals, linear arguments.
+
+
+def _apply(*operands: Any, callee: Jaxpr, transpose: Jaxpr, num_consts: tuple[int, int],
+           num_res: int) -> list[Any]:
+    ours, theirs = num_consts
+    return eval_jaxpr(callee, operands[:ours], *operands[ours + theirs:])
+
+
+def _shape(*avals: Any, callee: Jaxpr, **_: Any) -> Sequence[Any]:
+    return callee.out_avals
+
+
+def _jvp(primals: Any, tangents: Any, *, num_consts: tuple[int, int], num_res: int, **params: Any
+         ) -> Any:
+    params = {"num_consts": num_consts, "num_res": num_res, **params}
+    n = sum(num_consts) + num_res
+    outs = linear_call_p.bind(*primals, **params)
+    if any([type(t) is not Zero for t in tangents[:n]]):  # the function itself, then
+        return outs, jvp_flat(lambda *xs: _apply(*xs, **params), primals, tangents)[1]
+    return outs, linear_call_p.bind(*primals[:n], *map(instantiate, tangents[n:]), **params)
+
+
+def _transpose(cts: Any, *operands: Any, callee: Jaxpr, transpose: Jaxpr,
+               num_consts: tuple[int, int], num_res: int) -> list[Any]:
+    ours, theirs = num_consts
+    n = ours + theirs + num_res
+    outs = linear_call_p.bind(
+        *operands[ours:ours + theirs], *operands[:ours], *operands[ours + theirs:n],
+        *map(instantiate, cts), callee=transpose, transpose=callee, num_consts=(theirs, ours),
+        num_res=num_res,
+    )
+    return [None] * n + list(outs)
+
+
+linear_call_p = register(Primitive(
+    "linear_call", shape_rule=_shape, jvp=_jvp, transpose=_transpose, decomposition=_apply,
+    multiple_results=True, cached=False, linear=True,
+))

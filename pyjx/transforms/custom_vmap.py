@@ -1,0 +1,201 @@
+"""Functions with batching rules that the user gives: `custom_vmap`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core.avals import get_aval
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import (
+    EagerTrace,
+    JaxprTrace,
+    Tracer,
+    eval_jaxpr,
+    jaxpr_as_fun,
+    state,
+    trace_to_jaxpr,
+)
+from pyjx.transforms.arguments import check_values, flatten, name_of
+from pyjx.transforms.calls import backward_jaxpr, call
+from pyjx.transforms.jvp import jvp_flat
+from pyjx.transforms.linearize import LinearTrace, split_rules
+from pyjx.transforms.vmap import match_axis
+
+
+class custom_vmap:  # noqa: N801
+    """A function whose `vmap` is given by a rule.
+
+    Derivatives are those of the function; where a batched call is differentiated they are those of
+    the rule.
+
+    Args:
+      fun: the function; arguments and results are pytrees of arrays.
+
+    >>> import numpy as np, pyjx as jax
+    >>> from pyjx.transforms.custom_vmap import custom_vmap
+    >>> @custom_vmap
+    ... def double(x):
+    ...     return x + x
+    >>> @double.def_vmap
+    ... def double_vmap(axis_size, in_batched, x):
+    ...     return 2 * x, in_batched[0]
+    >>> jax.vmap(double)(np.arange(3)).tolist()
+    [0, 2, 4]
+    """
+
+    fun: Callable[..., Any]
+    vmap_rule: Callable[..., Any] | None
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.fun = fun
+        self.__wrapped__ = fun
+        self.__name__ = name_of(fun)
+        self.__doc__ = getattr(fun, "__doc__", None)
+        self.vmap_rule = None
+
+    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the rule; usable as decorator.
+
+        Args:
+          vmap_rule: `(axis_size, in_batched, *args) -> (output, out_batched)`. `in_batched` has the
+            structure of the arguments: bools that say whether the argument has the batch axis,
+            which is the first. `out_batched` says the same of the output.
+        """
+        self.vmap_rule = vmap_rule
+        return vmap_rule
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.vmap_rule is None:
+            raise AttributeError(
+                f"No batching rule defined for custom_vmap function {self.__name__} using def_vmap."
+            )
+        if kwargs:
+            import inspect
+
+            bound = inspect.signature(self.fun).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args
+        leaves, in_tree = flatten(args)
+        check_values(leaves)
+        if state.dynamic.level == 0 and not any([isinstance(x, Tracer) for x in leaves]):
+            return self.fun(*args)
+        flat = _Flat(self, in_tree)
+        outs = custom_vmap_call_p.bind(*leaves, call=flat, rule=_Rule(flat), in_tree=in_tree,
+                                       out_tree=None)
+        return flat.out_tree.unflatten(outs)
+
+
+class _Flat:
+    """The function on leaves."""
+
+    __slots__ = ("in_tree", "out_tree", "owner")
+
+    def __init__(self, owner: custom_vmap, in_tree: Any) -> None:
+        self.owner = owner
+        self.in_tree = in_tree
+        self.out_tree: Any = None
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        outs, self.out_tree = flatten(self.owner.fun(*self.in_tree.unflatten(leaves)))
+        check_values(outs)
+        return outs  # type: ignore[no-any-return]
+
+
+class _Rule:
+    """The rule on leaves: `(size, batched, *leaves) -> (outs, which are batched)`."""
+
+    __slots__ = ("flat",)
+
+    def __init__(self, flat: _Flat) -> None:
+        self.flat = flat
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.flat.owner.vmap_rule)
+
+    def __call__(self, size: int, batched: Sequence[bool], *leaves: Any
+                 ) -> tuple[list[Any], list[bool]]:
+        flat = self.flat
+        rule: Any = flat.owner.vmap_rule
+        unflatten = flat.in_tree.unflatten
+        in_batched = list(unflatten(batched))
+        result, out_batched = rule(size, in_batched, *unflatten(leaves))
+        outs, tree = flatten(result)
+        flags, flags_tree = flatten(out_batched)
+        if tree != flags_tree:
+            raise ValueError(
+                "structure of output value and output batching specification returned by custom "
+                f"vmap rule ({self.__name__}) do not match.\nOutput values: {tree}\nBatching spec: "
+                f"{flags_tree}"
+            )
+        if flat.out_tree is None:
+            flat.out_tree = tree
+        elif flat.out_tree != tree:
+            raise ValueError(
+                f"structure of output returned by custom vmap rule ({self.__name__}) does not "
+                f"match that of original custom-vmapped function.\nOriginal output: "
+                f"{flat.out_tree}\nRule output: {tree}"
+            )
+        check_values(outs)
+        return outs, flags
+
+
+class _VmapCall(Primitive):
+    """As `CustomCall`: `call` is a jaxpr, or until it is recorded a Python function."""
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        top = state.dynamic
+        for x in operands:
+            if isinstance(x, Tracer) and x._trace.level > top.level:
+                top = x._trace
+        fun = params["call"]
+        if not isinstance(fun, ClosedJaxpr):
+            if isinstance(top, (EagerTrace, LinearTrace)):
+                return fun(*operands)
+            if isinstance(top, JaxprTrace):
+                closed = trace_to_jaxpr(fun, [get_aval(x) for x in operands],
+                                        DebugInfo("custom_vmap", fun.owner.__name__))
+                if not closed.consts:
+                    params = {**params, "call": closed, "out_tree": fun.out_tree}
+                    return top.process(self, operands, params)
+                return eval_jaxpr(closed.jaxpr, closed.consts, *operands)
+        return top.process(self, operands, params)
+
+
+def _call_shape(*avals: Any, call: ClosedJaxpr, **_: Any) -> list[Any]:
+    return call.out_avals
+
+
+def _function(fun: Any) -> Callable[..., list[Any]]:
+    return jaxpr_as_fun(fun) if isinstance(fun, ClosedJaxpr) else fun
+
+
+def _call_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    outs = custom_vmap_call_p.bind(*primals, **params)
+    return outs, jvp_flat(_function(params["call"]), primals, tangents)[1]
+
+
+def _call_batch(operands: Any, dims: Any, *, rule: Any, **_: Any) -> Any:
+    size = state.batch_trace.axis_size
+    at_front = [x if d is None else match_axis(x, d, 0, size)
+                for x, d in zip(operands, dims, strict=True)]
+    outs, batched = rule(size, [d is not None for d in dims], *at_front)
+    return outs, [0 if b else None for b in batched]
+
+
+custom_vmap_call_p = register(_VmapCall(
+    "custom_vmap_call", shape_rule=_call_shape, jvp=_call_jvp, batch=_call_batch, cached=False,
+    impl=lambda *args, call, **_: _run(call, args), multiple_results=True,
+    transpose=lambda cts, *operands, call, **_: backward_jaxpr(
+        call.jaxpr, call.consts, operands, cts),
+    decomposition=lambda *args, call, **_: jaxpr_as_fun(call)(*args),
+))
+split_rules[custom_vmap_call_p] = lambda trace, operands, params: jaxpr_as_fun(params["call"])(
+    *operands
+)
+
+
+def _run(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    return call(closed, closed.jaxpr.debug_info.func_name, *args)

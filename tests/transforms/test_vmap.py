@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+
+A = np.arange(6, dtype="float32").reshape(2, 3)
+B = np.arange(3, dtype="float32")
+
+
+@pytest.mark.parametrize("in_axes", [0, (0,), [0], -2, (-2,)])
+def test_rows(in_axes):
+    np.testing.assert_allclose(jax.vmap(lambda r: r @ B, in_axes=in_axes)(A), A @ B)
+
+
+@pytest.mark.parametrize(("in_axes", "out_axes", "expected"), [
+    (1, 0, A.T * 2), (1, 1, A * 2), (1, -1, A * 2), (-1, 0, A.T * 2), (0, 1, A.T * 2),
+])
+def test_axes(in_axes, out_axes, expected):
+    np.testing.assert_allclose(jax.vmap(lambda x: x * 2, in_axes, out_axes)(A), expected)
+
+
+def test_arguments_that_are_not_mapped_may_be_anything():
+    out = jax.vmap(lambda x, y, z: (x * 2, y), in_axes=(0, None, None), out_axes=(0, None))
+    doubled, same = out(B, 5, "text")
+    np.testing.assert_allclose(doubled, 2 * B)
+    assert same == 5
+
+
+def test_trees_of_axes():
+    f = lambda x, y: x[0] + y["b"].sum() + y["c"]
+    out = jax.vmap(f, in_axes=((0, None), {"b": 1, "c": None}))((B, None), {"b": A, "c": 1.0})
+    np.testing.assert_allclose(out, B + A.sum(0) + 1)
+    out = jax.vmap(lambda d: {"p": d["x"], "q": (d["y"], d["x"])}, out_axes={"p": 0, "q": (1, 0)})
+    got = out({"x": B, "y": np.ones((3, 2), "float32")})
+    assert got["q"][0].shape == (2, 3)
+
+
+def test_keyword_arguments_are_mapped_over_their_first_axis():
+    np.testing.assert_allclose(jax.vmap(lambda x, *, k: x * k, in_axes=(0,))(B, k=B), B * B)
+
+
+def test_outputs_that_do_not_depend_on_the_input():
+    assert jax.vmap(lambda x: 1.0)(B).tolist() == [1.0, 1.0, 1.0]
+    assert jax.vmap(lambda x: (x, 1.0), out_axes=(0, None))(B)[1] == 1.0
+    assert jax.vmap(lambda x: jnp.zeros(2), out_axes=1)(B).shape == (2, 3)
+    assert jax.vmap(lambda x: None)(B) is None
+
+
+def test_axis_size():
+    assert jax.vmap(lambda: 1.0, axis_size=3)().shape == (3,)
+    assert jax.vmap(lambda x: x * 2, in_axes=None, axis_size=2)(B).shape == (2, 3)
+
+
+def test_empty_axis():
+    assert jax.vmap(lambda x: x.sum())(np.ones((0, 2), "float32")).shape == (0,)
+
+
+def test_nested_and_jitted():
+    f = jax.vmap(jax.vmap(lambda x, y: x * y, in_axes=(None, 0)), in_axes=(0, None))
+    np.testing.assert_allclose(f(B, B), np.outer(B, B))
+    np.testing.assert_allclose(jax.jit(f)(B, B), np.outer(B, B))
+    np.testing.assert_allclose(jax.vmap(jax.jit(lambda x: x * 2))(A), A * 2)
+
+
+def test_gradients_of_examples():
+    f = lambda w, x: jnp.sin(w * x).sum()
+    got = jax.vmap(jax.grad(f), in_axes=(None, 0))(B, A)
+    np.testing.assert_allclose(got, A * np.cos(B * A), rtol=1e-5)
+
+
+def test_names():
+    def f(x):
+        return x
+
+    assert jax.vmap(f).__name__ == "f"
+    assert jax.vmap(f).__wrapped__ is f
+
+
+IN_AXES = "vmap in_axes must be an int, None, or a tuple of entries corresponding to the " \
+    "positional arguments passed to the function, but got "
+LEAVES = " must be an int, None, or (nested) container with those types as leaves, but got "
+ADD = lambda x, y: x + y  # noqa: E731
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: jax.vmap(3), TypeError, "Expected a callable value, got 3"),
+    (lambda: jax.vmap(ADD, in_axes="0"), TypeError, IN_AXES + "0."),
+    (lambda: jax.vmap(ADD, in_axes={0}), TypeError, IN_AXES + "{0}."),
+    (lambda: jax.vmap(ADD, in_axes=(0.0, 0)), TypeError, "vmap in_axes" + LEAVES + "(0.0, 0)."),
+    (lambda: jax.vmap(ADD, out_axes="a"), TypeError, "vmap out_axes" + LEAVES + "a."),
+    (lambda: jax.vmap(ADD, in_axes=(0,))(B, B), ValueError,
+     IN_AXES + "len(in_axes)=1, len(args)=2."),
+    (lambda: jax.vmap(ADD, in_axes=(0, 0))(B, y=B), ValueError, "Note that the function was "
+     "called with keyword arguments ['y'], which the entries of a tuple in_axes never correspond"),
+    (lambda: jax.vmap(lambda d: d, in_axes=({"b": 0},))({"a": B}), ValueError,
+     "vmap in_axes specification must be a tree prefix of the corresponding value; \n"
+     "  Mismatch details (1 found):\n"
+     "  pytree structure error: different pytree metadata at key path\n    vmap in_axes[0]"),
+    (lambda: jax.vmap(lambda x: (x, x), out_axes=(0, 0, 0))(B), ValueError,
+     "vmap out_axes specification must be a tree prefix of the corresponding value; \n"
+     "  Mismatch details (1 found):\n"
+     "  pytree structure error: different lengths of tuple at key path\n    vmap out_axes"),
+    (lambda: jax.vmap(ADD, in_axes=None)(B, B), ValueError,
+     "vmap must have at least one non-None value in in_axes or axis_size must be specified"),
+    (lambda: jax.vmap(lambda: 1.0)(), ValueError, "vmap wrapped function must be passed at least "
+     "one argument containing an array or axis_size must be specified, got empty *args=() and "
+     "**kwargs={}"),
+    (lambda: jax.vmap(ADD)(B, 2.0), ValueError, "vmap was requested to map its argument along "
+     "axis 0, which implies that its rank should be at least 1, but is only 0 (its shape is ())"),
+    (lambda: jax.vmap(ADD, in_axes=(0, -2))(B, B), ValueError, "along axis -2, which implies that "
+     "its rank should be at least 2, but is only 1 (its shape is (3,))"),
+    (lambda: jax.vmap(lambda x: x)("abc"), TypeError,
+     "Argument 'abc' of type <class 'str'> is not a valid JAX type"),
+    (lambda: jax.vmap(lambda x: x, out_axes=None)(B), ValueError,
+     "at vmap out_axes, got axis spec None but output was batched on axis 0"),
+    (lambda: jax.vmap(lambda x: x, out_axes=1)(B), ValueError,
+     "axis 1 is out of bounds for array of dimension 1"),
+    (lambda: jax.vmap(lambda x: "a")(B), TypeError,
+     "Output from batched function 'a' with type <class 'str'> is not a valid JAX type"),
+])
+def test_errors(call, error, message):
+    with pytest.raises(error) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+def three(x, y, z, w=None, **kwargs):
+    return x
+
+
+@pytest.mark.parametrize(("call", "lines"), [
+    (lambda: jax.vmap(ADD)(B, A), [
+        "  * one axis had size 3: axis 0 of argument x of type float32[3];",
+        "  * one axis had size 2: axis 0 of argument y of type float32[2,3]"]),
+    (lambda: jax.vmap(three)(B, B, A), [
+        "  * most axes (2 of them) had size 3, e.g. axis 0 of argument x of type float32[3];",
+        "  * one axis had size 2: axis 0 of argument z of type float32[2,3]"]),
+    (lambda: jax.vmap(three)(B, B, A, A), [
+        "  * most axes (2 of them) had size 3, e.g. axis 0 of argument x of type float32[3];",
+        "  * some axes (2 of them) had size 2, e.g. axis 0 of argument z of type float32[2,3]"]),
+    (lambda: jax.vmap(lambda d: d)({"a": B, "b": A}), [
+        "  * one axis had size 3: axis 0 of argument d['a'] of type float32[3];",
+        "  * one axis had size 2: axis 0 of argument d['b'] of type float32[2,3]"]),
+    (lambda: jax.vmap(three)(B, B, B, k=A), [
+        "  * most axes (3 of them) had size 3, e.g. axis 0 of argument x of type float32[3];",
+        "  * one axis had size 2: axis 0 of kwargs['k'] of type float32[2,3]"]),
+    (lambda: jax.vmap(ADD, axis_size=5)(B, B), [
+        "  * the `axis_size` argument was 5;",
+        "  * most axes (2 of them) had size 3, e.g. axis 0 of argument x of type float32[3]"]),
+])
+def test_axes_of_different_sizes(call, lines):
+    with pytest.raises(ValueError) as caught:
+        call()
+    expected = ["vmap got inconsistent sizes for array axes to be mapped:", *lines]
+    assert str(caught.value).split("\n") == expected
