@@ -188,6 +188,11 @@ def get_aval(x: Any) -> ShapedArray:
     aval = getattr(x, "aval", None)
     if isinstance(aval, AbstractValue):
         return aval  # type: ignore[return-value]
+    if hasattr(x, "mask") and hasattr(x, "filled"):
+        raise ValueError(
+            "numpy masked arrays are not supported as direct inputs to JAX functions. Use "
+            "arr.filled() to convert the value to a standard numpy array."
+        )
     for cls in type(x).__mro__:
         maker = aval_makers.get(cls)
         if maker is not None:
@@ -205,7 +210,13 @@ def is_valid_value(x: Any) -> bool:
 
 
 def _of_numpy(x: Any) -> ShapedArray:
-    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
+    dtype = dtypes.canonicalize_dtype(x.dtype)
+    if dtype not in _array_dtypes:
+        dtypes.check_valid_dtype(dtype)
+    return ShapedArray(x.shape, dtype)
+
+
+_array_dtypes = dtypes.all_dtypes
 
 
 def _of_python_scalar(python_type: type) -> Callable[[Any], ShapedArray]:

@@ -288,7 +288,10 @@ class JaxprTrace(Trace):
             if not trace.alive or trace.level >= self.level:
                 raise_leaked(x)
         elif type(x) in literal_types:
-            return Literal(x, get_aval(x))
+            aval = get_aval(x)
+            if type(x) is int and not -(1 << (bits := 8 * aval.dtype.itemsize - 1)) <= x < 1 << bits:
+                raise OverflowError(f"Python int {x} too large to convert to {aval.dtype}")
+            return Literal(x, aval)
         key = id(x)
         var = self.const_vars.get(key)
         if var is None:

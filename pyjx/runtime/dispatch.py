@@ -62,7 +62,11 @@ class Executable:
         physical = getattr(x, "_base_array", None)
         if physical is not None:  # an array of an extended dtype, such as PRNG keys
             return self.put(physical, get_aval(physical))
+        if aval.dtype == dtypes.float0:
+            x, aval = False, physical_aval(aval)
         host = np.asarray(x, dtype=aval.dtype)
+        if host.shape != aval.shape:
+            host = np.broadcast_to(host, aval.shape)
         return jaxlib_api.batched_device_put(aval, self.sharding, [host], [self.device], False)
 
     def handlers(self, committed: bool) -> list[Any]:
@@ -92,15 +96,22 @@ class Executable:
 
 
 def physical_aval(aval: Any) -> Any:
-    """The aval of the buffer behind a value: key arrays are arrays of unsigned integers."""
-    if isinstance(aval, ShapedArray) and dtypes.is_extended(aval.dtype):
-        return aval.dtype.physical_aval(aval)
+    """The aval of the buffer behind a value: key arrays are arrays of unsigned integers, and
+    arrays of dtype float0 are lowered as booleans."""
+    if isinstance(aval, ShapedArray):
+        if dtypes.is_extended(aval.dtype):
+            return aval.dtype.physical_aval(aval)
+        if aval.dtype == dtypes.float0:
+            return ShapedArray(aval.shape, np.bool_)
     return aval
 
 
 def wrap_extended(x: Any, aval: Any) -> Any:
-    if isinstance(aval, ShapedArray) and dtypes.is_extended(aval.dtype):
-        return aval.dtype.from_physical(x)
+    if isinstance(aval, ShapedArray):
+        if dtypes.is_extended(aval.dtype):
+            return aval.dtype.from_physical(x)
+        if aval.dtype == dtypes.float0:
+            return np.zeros(aval.shape, dtypes.float0)
     return x
 
 

@@ -68,7 +68,7 @@ def _without_tracers(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, Sequence[Any]]:
 
     A derived jaxpr has such constants where a rule that the user gave closes over tracers.
     """
-    if not any([isinstance(c, Tracer) for c in closed.consts]):
+    if not any(isinstance(c, Tracer) for c in closed.consts):
         return closed, ()
     if "hoisted" not in closed.memo:
         closed.memo["hoisted"] = ClosedJaxpr(hoisted(closed), [])
@@ -211,7 +211,7 @@ def _depends_on(jaxpr: Jaxpr, marked: Sequence[bool]) -> list[bool]:
     """Which outputs depend on the marked inputs."""
     dependent = {v for v, m in zip(jaxpr.invars, marked, strict=True) if m}
     for eqn in jaxpr.eqns:
-        if any([v in dependent for v in eqn.invars]):
+        if any(v in dependent for v in eqn.invars):
             dependent.update(eqn.outvars)
     return [v in dependent for v in jaxpr.outvars]
 
@@ -268,7 +268,7 @@ def backward_jaxpr(
         for eqn in jaxpr.eqns:
             primitive = eqn.primitive
             values = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
-            if any([type(v) is UndefinedPrimal for v in values]):
+            if any(type(v) is UndefinedPrimal for v in values):
                 results = [UndefinedPrimal(v.aval) for v in eqn.outvars]
                 env.update(zip(eqn.outvars, results, strict=True))
                 eqns.append((primitive, values, results, eqn.params, eqn.source_info))

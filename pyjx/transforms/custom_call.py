@@ -172,9 +172,9 @@ def _printed(params: dict[str, Any], *rules: tuple[str, Any]) -> list[tuple[str,
     return [("name", called.jaxpr.debug_info.func_name), *sorted(shown, key=lambda item: item[0])]
 
 
-custom_jvp_call_p.printed_params = lambda params: _printed(
+custom_jvp_call_p.printed_params = lambda params: _printed(  # type: ignore[attr-defined]
     params, ("jvp", params["jvp_jaxpr_fun"]))
-custom_vjp_call_p.printed_params = lambda params: _printed(
+custom_vjp_call_p.printed_params = lambda params: _printed(  # type: ignore[attr-defined]
     params, ("fwd", params["fwd_jaxpr_thunk"]), ("bwd", params["bwd"]))
 
 

@@ -84,7 +84,7 @@ def _jvp(primals: Any, tangents: Any, *, num_consts: tuple[int, int], num_res: i
     params = {"num_consts": num_consts, "num_res": num_res, **params}
     n = sum(num_consts) + num_res
     outs = linear_call_p.bind(*primals, **params)
-    if any([type(t) is not Zero for t in tangents[:n]]):  # the function itself, then
+    if any(type(t) is not Zero for t in tangents[:n]):  # the function itself, then
         return outs, jvp_flat(lambda *xs: _apply(*xs, **params), primals, tangents)[1]
     return outs, linear_call_p.bind(*primals[:n], *map(instantiate, tangents[n:]), **params)
 

@@ -148,7 +148,7 @@ class _FlatFun:
 # -- custom_jvp ------------------------------------------------------------------------------------
 
 
-class custom_jvp(_Custom):  # noqa: N801
+class custom_jvp(_Custom):
     """A function whose derivative is given by a rule, for forward and reverse mode.
 
     Args:
@@ -229,7 +229,7 @@ class custom_jvp(_Custom):  # noqa: N801
         if static and any(isinstance(x, Tracer) for x in flatten(static)[0]):
             static = tuple(map(_constant, static))
         leaves, in_tree = flatten(dynamic)
-        if state.dynamic is eager_trace and not any([isinstance(x, Tracer) for x in leaves]):
+        if state.dynamic is eager_trace and not any(isinstance(x, Tracer) for x in leaves):
             check_values(leaves)
             return self.fun(*self._joined(dynamic, static))
         check_values(leaves)
@@ -384,7 +384,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return treedef.unflatten([x.value if isinstance(x, CustomVJPPrimal) else x for x in leaves])
 
 
-class custom_vjp(_Custom):  # noqa: N801
+class custom_vjp(_Custom):
     """A function whose reverse-mode derivative is given by a pair of rules.
 
     Forward mode through it is an error.
@@ -448,7 +448,7 @@ class custom_vjp(_Custom):  # noqa: N801
                     _raise_nondiff_tracer()
         leaves, in_tree = flatten(dynamic)
         check_values(leaves)
-        if state.dynamic is eager_trace and not any([isinstance(x, Tracer) for x in leaves]):
+        if state.dynamic is eager_trace and not any(isinstance(x, Tracer) for x in leaves):
             return self.fun(*args)
         fun = _FlatFun(self, in_tree, static)
         outs = custom_vjp_call_p.bind(
@@ -681,7 +681,7 @@ class _Residuals:
 
 
 register_pytree_node(_Residuals, lambda r: (r.consts, (r.jaxpr, r.tree)),
-                     lambda aux, consts: _Residuals(*aux, consts))
+                     lambda aux, consts: _Residuals(aux[0], aux[1], consts))
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any

@@ -24,7 +24,7 @@ from pyjx.transforms.linearize import LinearTrace, split_rules
 from pyjx.transforms.vmap import match_axis
 
 
-class custom_vmap:  # noqa: N801
+class custom_vmap:
     """A function whose `vmap` is given by a rule.
 
     Derivatives are those of the function; where a batched call is differentiated they are those of
@@ -79,7 +79,7 @@ class custom_vmap:  # noqa: N801
             args = bound.args
         leaves, in_tree = flatten(args)
         check_values(leaves)
-        if state.dynamic.level == 0 and not any([isinstance(x, Tracer) for x in leaves]):
+        if state.dynamic.level == 0 and not any(isinstance(x, Tracer) for x in leaves):
             return self.fun(*args)
         flat = _Flat(self, in_tree)
         outs = custom_vmap_call_p.bind(*leaves, call=flat, rule=_Rule(flat), in_tree=in_tree,

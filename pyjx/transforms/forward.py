@@ -53,7 +53,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     check_values(leaves)
     check_values(given)
     flat_tangents = [_checked(p, t) for p, t in zip(leaves, given, strict=True)]
-    out_tree = aux_tree = None
+    out_tree: Any = None
+    aux_tree: Any = None
     aux: list[Any] = []
 
     def flat(*xs: Any) -> list[Any]:
@@ -67,12 +68,11 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         return outs  # type: ignore[no-any-return]
 
     outs, out_tangents = jvp_flat(flat, leaves, flat_tangents, aux)
-    assert out_tree is not None
     pair = (
         out_tree.unflatten(outs),
         out_tree.unflatten([materialized(t) for t in out_tangents]),
     )
-    return (*pair, aux_tree.unflatten(aux)) if has_aux else pair  # type: ignore[attr-defined]
+    return (*pair, aux_tree.unflatten(aux)) if has_aux else pair
 
 
 def _checked(primal: Any, tangent: Any) -> Any:

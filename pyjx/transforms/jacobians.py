@@ -237,6 +237,6 @@ def _check_reverse_input(dtype: Any, holomorphic: bool, allow_int: bool) -> None
     if holomorphic and dtype not in dtypes.complex_dtypes:
         raise TypeError("jacrev with holomorphic=True requires inputs with complex dtype, but got "
                         f"{dtypes.name(dtype)}.")
-    if dtype not in dtypes.floating_dtypes and dtype not in dtypes.complex_dtypes:
-        if not allow_int or dtypes.is_extended(dtype):
-            raise_not_inexact("jacrev", dtype)
+    inexact = dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes
+    if not inexact and (not allow_int or dtypes.is_extended(dtype)):
+        raise_not_inexact("jacrev", dtype)

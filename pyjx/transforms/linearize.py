@@ -24,7 +24,6 @@ from pyjx.transforms.structural import (
     instantiate,
 )
 
-
 # For primitives that hold jaxprs: `(trace, operands, params) -> outs`, which evaluates the results
 # that depend on no tangent and records the others.
 split_rules: dict[Primitive, Callable[..., Any]] = {}
@@ -217,7 +216,7 @@ def _backward(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
     for primitive, operands, results, params, source in reversed(eqns):
         if primitive.multiple_results:
             ct: Any = [take(v, None) for v in results]
-            if all([c is None or type(c) is Zero for c in ct]):
+            if all(c is None or type(c) is Zero for c in ct):
                 continue
             ct = [Zero(v.aval) if c is None else c for c, v in zip(ct, results, strict=True)]
             if replay is not None:

@@ -290,7 +290,8 @@ def _linearized(
     wanted: Sequence[bool] | None,
 ) -> tuple[tuple[list[Any], Any], LinearProgram, Any]:
     """(output leaves, their tree), the linear program, and the auxiliary data if there is any."""
-    out_tree = aux_tree = None
+    out_tree: Any = None
+    aux_tree: Any = None
     aux: list[Any] = []
 
     def flat(*xs: Any) -> list[Any]:
@@ -304,7 +305,7 @@ def _linearized(
         return outs  # type: ignore[no-any-return]
 
     outs, program = linearize_flat(flat, leaves, wanted, aux)
-    extra = aux_tree.unflatten(aux) if has_aux else None  # type: ignore[attr-defined]
+    extra = aux_tree.unflatten(aux) if has_aux else None
     return (outs, out_tree), program, extra
 
 

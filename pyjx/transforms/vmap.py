@@ -101,7 +101,7 @@ class SameAxisTrace(BatchTrace):
         state.dynamic = self.outside
         try:
             pairs = [self.split(x) for x in operands]
-            if all([d is None for _, d in pairs]):
+            if all(d is None for _, d in pairs):
                 return primitive.bind(*[x for x, _ in pairs], **params)
             return BatchTrace.process(self, primitive, operands, params)
         finally:

@@ -92,7 +92,8 @@ def test_batched_residuals_and_outputs_of_all_kinds():
     g.defvjp(lambda x, y: (g(x, y), (x, y, 2.0)),
              lambda r, ct: (ct[0] * r[1] * r[2], ct[0] * r[0] + ct[1]))
     for wrap in (lambda h: h, jax.jit):
-        h = lambda x, y, w=wrap: sum(o.sum() for o in jax.vmap(w(g), in_axes=(0, None))(x, y))
+        def h(x, y, w=wrap):
+            return sum(o.sum() for o in jax.vmap(w(g), in_axes=(0, None))(x, y))
         by_x, by_y = jax.grad(h, argnums=(0, 1))(V, 3.0)
         np.testing.assert_allclose(by_x, np.full(3, 6.0))
         assert float(by_y) == pytest.approx(V.sum() + 3)

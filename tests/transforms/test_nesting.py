@@ -148,7 +148,8 @@ def test_derivatives_of_higher_order(order):
 
 def test_inner_derivative_does_not_see_the_outer_variable():
     # d/dx [x * d/dy (x + y)] = d/dx [x * 1] = 1; confusing the two perturbations gives 2
-    f = lambda x: x * jax.grad(lambda y: x + y)(1.0)
+    def f(x):
+        return x * jax.grad(lambda y: x + y)(1.0)
     assert float(jax.grad(f)(3.0)) == 1.0
     assert float(jax.jvp(f, (3.0,), (1.0,))[1]) == 1.0
     assert float(jax.jit(jax.grad(f))(3.0)) == 1.0
@@ -159,12 +160,14 @@ def test_inner_derivative_does_not_see_the_outer_variable():
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_perturbation_confusion(outer, inner, wrap):
     # d/dx [x d/dy (x y)]_{y=x} = d/dx x^2
-    f = lambda x: x * inner(wrap(lambda y: x * y))(x)
+    def f(x):
+        return x * inner(wrap(lambda y: x * y))(x)
     assert float(wrap(outer(f))(5.0)) == 10.0
 
 
 def test_variables_of_two_levels_in_one_product():
-    f = lambda x: jax.grad(lambda y: jax.grad(lambda z: x * y * y * z)(y))(x)  # 2 x^2
+    def f(x):
+        return jax.grad(lambda y: jax.grad(lambda z: x * y * y * z)(y))(x)  # 2 x^2
     assert float(f(3.0)) == 18.0
     assert float(jax.grad(f)(3.0)) == 12.0
 
@@ -208,7 +211,8 @@ def test_values_are_concrete_under_derivatives():
 
 
 def test_python_needs_values_that_vmap_and_jit_do_not_have():
-    f = lambda x: x if x > 0 else -x
+    def f(x):
+        return x if x > 0 else -x
     with pytest.raises(jax.errors.TracerBoolConversionError):
         jax.jit(f)(1.0)
     with pytest.raises(jax.errors.TracerBoolConversionError):

@@ -111,7 +111,8 @@ def test_the_function_crosses_jit_without_new_traces():
         traces.append(1)
         return pull_back(ct)
 
-    g = lambda x: jnp.sin(x) * x
+    def g(x):
+        return jnp.sin(x) * x
     for x in (1.0, 2.0, 3.0):
         pull_back = jax.jit(lambda x: jax.vjp(g, x)[1])(x) if x == 2.0 else jax.vjp(g, x)[1]
         expected = np.sin(x) + x * np.cos(x)
@@ -129,7 +130,7 @@ def test_arguments_may_be_left_out():
 
 
 def test_some_arguments_only():
-    y, pull_back = jax.vjp(lambda x, y: (x * y, y), 3.0, 5.0, in_nzs=(True, False))
+    _y, pull_back = jax.vjp(lambda x, y: (x * y, y), 3.0, 5.0, in_nzs=(True, False))
     assert pull_back.out_nzs == (True, False)
     assert [float(ct) for ct in pull_back((1.0, 1.0))] == [5.0, 0.0]
 

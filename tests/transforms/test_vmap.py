@@ -28,7 +28,8 @@ def test_arguments_that_are_not_mapped_may_be_anything():
 
 
 def test_trees_of_axes():
-    f = lambda x, y: x[0] + y["b"].sum() + y["c"]
+    def f(x, y):
+        return x[0] + y["b"].sum() + y["c"]
     out = jax.vmap(f, in_axes=((0, None), {"b": 1, "c": None}))((B, None), {"b": A, "c": 1.0})
     np.testing.assert_allclose(out, B + A.sum(0) + 1)
     out = jax.vmap(lambda d: {"p": d["x"], "q": (d["y"], d["x"])}, out_axes={"p": 0, "q": (1, 0)})
@@ -64,7 +65,8 @@ def test_nested_and_jitted():
 
 
 def test_gradients_of_examples():
-    f = lambda w, x: jnp.sin(w * x).sum()
+    def f(w, x):
+        return jnp.sin(w * x).sum()
     got = jax.vmap(jax.grad(f), in_axes=(None, 0))(B, A)
     np.testing.assert_allclose(got, A * np.cos(B * A), rtol=1e-5)
 
