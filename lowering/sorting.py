@@ -112,12 +112,14 @@ def _positions(b: Block, aval: ShapedArray, axis: int, dtype: Any) -> tuple[str,
 def _packed_order(b: Block, x: str, aval: ShapedArray, axis: int) -> str:
     """The positions of the elements in ascending order, as 64-bit integers."""
     key, key_aval = _integer_key(b, x, aval)
-    wide = aval.update(dtype=np.int64)
+    unsigned = key_aval.dtype.kind == "u"
+    wide = aval.update(dtype=np.uint64 if unsigned else np.int64)
     high = b.binary("stablehlo.shift_left", b.convert(key, key_aval, wide),
                     b.constant(32, wide), wide)
-    place, _ = _positions(b, aval, axis, np.int64)
+    place, _ = _positions(b, aval, axis, wide.dtype)
     packed = _sort_integers(b, b.binary("stablehlo.or", high, place, wide), wide, axis)
-    return b.binary("stablehlo.and", packed, b.constant(2 ** 32 - 1, wide), wide)
+    order = b.binary("stablehlo.and", packed, b.constant(2 ** 32 - 1, wide), wide)
+    return b.convert(order, wide, aval.update(dtype=np.int64))
 
 
 def _order_by_pair(b: Block, x: str, aval: ShapedArray, axis: int) -> str:

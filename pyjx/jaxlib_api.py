@@ -346,6 +346,13 @@ def to_xla_computation(program: str | bytes) -> Any:
                                                     return_tuple=False)
 
 
+def hlo_text(computation: Any, metadata: bool) -> str:
+    """An HLO computation as text; with `metadata` each instruction has its place in the source."""
+    options = _hlo.HloPrintOptions.short_parsable()
+    options.print_metadata = metadata
+    return computation.as_hlo_module().to_string(options)
+
+
 def hlo_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
     """XLA's cost estimates for an HLO computation."""
     analysis = _jax if hasattr(_jax, "hlo_module_cost_analysis") else _hlo

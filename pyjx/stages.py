@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as _Mapping
 
 from pyjx.jaxlib_api import PjitFunction as Wrapped
 from pyjx.runtime.stages import ArgInfo, Compiled, Lowered, Traced
 
-CompilerOptions = Mapping[str, str | bool | int | float]
+CompilerOptions = _Mapping[str, str | bool | int | float]
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

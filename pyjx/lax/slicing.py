@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import eager_trace, state
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather, gather_p
 from pyjx.lax.nary import operand as _operand
@@ -166,6 +167,76 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return out if keepdims else squeeze(out, (axis,))
 
 
+# -- starts ----------------------------------------------------------------------------------------
+
+_programs: dict[Any, Callable[..., Any]] = {}
+
+
+def _at_once(fun: Callable[..., Any], *static: Any) -> Callable[..., Any]:
+    """`fun` with its last arguments given, as one program where nothing is being traced."""
+    if state.dynamic is not eager_trace:
+        return lambda *args: fun(*args, *static)
+    key = (fun, *static)
+    program = _programs.get(key)
+    if program is None:
+        from pyjx.runtime.jit import op_jit
+
+        program = _programs[key] = op_jit(lambda *args: fun(*args, *static))
+    return program
+
+
+def _of_one_dtype(starts: Any) -> Any:
+    """The starts with Python integers of the dtype that the others have."""
+    if not isinstance(starts, (tuple, list)):
+        return starts
+    for s in starts:
+        if type(s) is not int:
+            dtype = get_aval(_operand("dynamic_slice", s)).dtype
+            if dtypes.issubdtype(dtype, np.integer):
+                return [scalar_constant(s, dtype) if type(s) is int else s for s in starts]
+    return starts
+
+
+def _starts(shape: tuple[int, ...], starts: Any, allow_negative: bool | tuple[bool, ...]
+            ) -> list[Any]:
+    """The starts as scalars of one dtype, those that count from the end made positive."""
+    if not isinstance(starts, (tuple, list)):
+        aval = get_aval(starts)
+        if aval.ndim != 1:
+            raise ValueError(f"Slice indices must be a 1D sequence, got {aval.shape}")
+        starts = lax.unstack(starts)
+    if len(starts) != len(shape):
+        raise ValueError("Length of slice indices must match number of operand dimensions "
+                         f"({len(starts)} vs {shape})")
+    if isinstance(allow_negative, bool):
+        allow_negative = (allow_negative,) * len(shape)
+    out = []
+    for s, n, wrap in zip(starts, shape, allow_negative, strict=True):
+        dtype = get_aval(s).dtype
+        if dtypes.issubdtype(dtype, np.integer) and max(shape) > dtypes.iinfo(dtype).max:
+            # The sizes do not fit the narrow dtype, so neither would their sum with a start.
+            s = lax.convert_element_type(s, np.int32)
+        out.append(_start(s, n, wrap))
+    return out
+
+
+def _flags(allow_negative: bool | Sequence[bool]) -> bool | tuple[bool, ...]:
+    return allow_negative if isinstance(allow_negative, bool) else tuple(allow_negative)
+
+
+def _start(s: Any, n: int, wrap: bool) -> Any:
+    if type(s) is int:
+        return scalar_constant(s + n if wrap and s < 0 else s, dtypes.default_int_dtype())
+    if isinstance(s, np.integer):
+        return type(s)(s + n) if wrap and s < 0 else s
+    aval = get_aval(s)
+    if not wrap or not dtypes.issubdtype(aval.dtype, np.signedinteger):
+        return s
+    negative = lax.lt(s, scalar_constant(0, aval.dtype))
+    strong = lax.convert_element_type(s, aval.dtype) if aval.weak_type else s
+    return lax.select_n(negative, s, lax.add(strong, scalar_constant(n, aval.dtype)))
+
+
 # -- dynamic_slice ---------------------------------------------------------------------------------
 
 
@@ -245,50 +316,9 @@ dynamic_slice_p = register(Primitive(
 ))
 
 
-def _start_dtype(starts: Sequence[Any]) -> Any:
-    """The dtype of starts among which there are Python ints."""
-    for s in starts:
-        if type(s) is not int:
-            dtype = get_aval(s).dtype
-            if dtypes.issubdtype(dtype, np.integer):
-                return dtype
-    return dtypes.default_int_dtype()
-
-
-def _starts(shape: tuple[int, ...], start_indices: Any, allow_negative: Any) -> list[Any]:
-    """The starts as scalars of one dtype, those that count from the end made positive."""
-    if isinstance(start_indices, (tuple, list)):
-        starts = list(start_indices)
-    else:
-        aval = get_aval(start_indices)
-        if aval.ndim != 1:
-            raise ValueError(f"Slice indices must be a 1D sequence, got {aval.shape}")
-        starts = list(lax.unstack(start_indices))
-    if len(starts) != len(shape):
-        raise ValueError("Length of slice indices must match number of operand dimensions "
-                         f"({len(starts)} vs {shape})")
-    if isinstance(allow_negative, bool):
-        allow_negative = [allow_negative] * len(shape)
-    dtype = _start_dtype(starts)
-    if dtypes.issubdtype(dtype, np.integer) and any(n > dtypes.iinfo(dtype).max for n in shape):
-        # The sizes do not fit the narrow dtype, so neither would their sum with a start.
-        dtype = np.dtype(np.int32)
-        starts = [s if type(s) is int else lax.convert_element_type(s, dtype) for s in starts]
-    return [_start(s, n, dtype, wrap)
-            for s, n, wrap in zip(starts, shape, allow_negative, strict=True)]
-
-
-def _start(s: Any, n: int, dtype: Any, wrap: bool) -> Any:
-    if type(s) is int:
-        return scalar_constant(s + n if wrap and s < 0 else s, dtype)
-    if isinstance(s, np.integer):
-        return type(s)(s + n) if wrap and s < 0 else s
-    aval = get_aval(_operand("dynamic_slice", s))
-    if not wrap or not dtypes.issubdtype(aval.dtype, np.signedinteger):
-        return s
-    negative = lax.lt(s, scalar_constant(0, aval.dtype))
-    strong = lax.convert_element_type(s, aval.dtype) if aval.weak_type else s
-    return lax.select_n(negative, s, lax.add(strong, scalar_constant(n, aval.dtype)))
+def _sliced(x: Any, starts: Any, sizes: tuple[int, ...], allow_negative: Any) -> Any:
+    starts = _starts(get_aval(x).shape, starts, allow_negative)
+    return dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
 
 
 def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], *,
@@ -314,8 +344,8 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], 
     [2, 3, 4]
     """
     operand = _operand("dynamic_slice", operand)
-    starts = _starts(get_aval(operand).shape, start_indices, allow_negative_indices)
-    return dynamic_slice_p.bind(operand, *starts, slice_sizes=canonical_shape(slice_sizes))
+    run = _at_once(_sliced, canonical_shape(slice_sizes), _flags(allow_negative_indices))
+    return run(operand, _of_one_dtype(start_indices))
 
 
 def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
@@ -417,6 +447,12 @@ dynamic_update_slice_p = register(Primitive(
 ))
 
 
+def _updated(x: Any, update: Any, starts: Any, allow_negative: Any) -> Any:
+    return dynamic_update_slice_p.bind(
+        x, update, *_starts(get_aval(x).shape, starts, allow_negative)
+    )
+
+
 def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
                          allow_negative_indices: bool | Sequence[bool] = True) -> Any:
     """The operand with the part at a computed position replaced by `update`.
@@ -440,8 +476,8 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
     """
     operand = _operand("dynamic_update_slice", operand)
     update = _operand("dynamic_update_slice", update, 1)
-    starts = _starts(get_aval(operand).shape, start_indices, allow_negative_indices)
-    return dynamic_update_slice_p.bind(operand, update, *starts)
+    run = _at_once(_updated, _flags(allow_negative_indices))
+    return run(operand, update, _of_one_dtype(start_indices))
 
 
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,

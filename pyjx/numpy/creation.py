@@ -136,16 +136,22 @@ def _of_numpy(x: Any, dtype: Any) -> Any:
 
 def _of_python(x: Any, dtype: Any) -> Any:
     kind = type(x)
-    weak = dtype is None and kind is not bool
     own = dtypes.python_scalar_dtype(kind)
-    target = own if dtype is None else dtype
+    if dtype is not None:
+        return array_from_numpy(_host_of_python(x, kind is complex, dtype), ShapedArray((), dtype),
+                                alias=True)
     try:
-        host = np.asarray(x, own if target == own else None).astype(target)
-        if kind is int and own != target and target in dtypes.integer_dtypes:
-            np.asarray(x, dtypes.canonicalize_dtype("uint64" if x >= 0 else "int64"))
+        host = np.asarray(x, own)
     except OverflowError:
-        raise OverflowError(f"Python int {x} too large to convert to {target.name}") from None
-    return array_from_numpy(host, ShapedArray((), target, weak), alias=True)
+        raise OverflowError(f"Python int {x} too large to convert to {own.name}") from None
+    return array_from_numpy(host, ShapedArray((), own, kind is not bool), alias=True)
+
+
+def _host_of_python(x: Any, has_complex: bool, dtype: Any) -> np.ndarray[Any, Any]:
+    """Python scalars, nested in sequences or not, as NumPy array; integers must fit the dtype."""
+    if has_complex and dtype not in dtypes.complex_dtypes:
+        return np.array(x).real.astype(dtype)
+    return np.array(x, dtype)
 
 
 def _raise_not_numeric(x: Any, dtype: Any) -> None:
@@ -157,7 +163,7 @@ def _of_sequence(x: Any, dtype: Any) -> Any:
     leaves = _registry.flatten(x, lambda leaf: leaf is None)[0]
     kinds = set(map(type, leaves))
     if kinds <= _python_scalars:
-        return _of_python_sequence(x, dtype)
+        return _of_python_sequence(x, kinds, dtype)
     if type(None) in kinds:
         raise ValueError("None is not a valid value for jnp.array")
     if any(issubclass(kind, Tracer) or kind is ArrayImpl or hasattr(kind, "__jax_array__")
@@ -171,14 +177,12 @@ def _of_sequence(x: Any, dtype: Any) -> Any:
 _HOST_TYPES = (np.ndarray, np.generic, int, float, complex)
 
 
-def _of_python_sequence(x: Any, dtype: Any) -> Any:
-    host = np.array(x)
+def _of_python_sequence(x: Any, kinds: set[type], dtype: Any) -> Any:
     if dtype is None:
-        if host.dtype.kind in "iuO":  # integers that do not fit are an error, not another type
-            own = dtypes.default_int_dtype()
-            host = np.array(x, own)
-        dtype = dtypes.canonicalize_dtype(host.dtype) if host.size else dtypes.default_float_dtype()
-    return _of_host(host, dtype)
+        widest = next((k for k in (complex, float, int, bool) if k in kinds), float)
+        dtype = dtypes.python_scalar_dtype(widest)
+    host = _host_of_python(x, complex in kinds, dtype)
+    return array_from_numpy(host, ShapedArray(host.shape, dtype), alias=True)
 
 
 def _of_host(host: np.ndarray[Any, Any], dtype: Any) -> Any:

@@ -280,7 +280,8 @@ def i0(x: Any) -> Any:
     x = promote_inexact("i0", x)
     if is_complex(x):
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {dtype_of(x)}")
-    return ops.mul(ops.exp(ops.abs(x)), ops.bessel_i0e(x))
+    size = ops.mul(x, ops.sign(x))  # |x|, with derivative 0 at 0
+    return ops.mul(ops.exp(size), ops.bessel_i0e(x))
 
 
 @array_function(static_argnames=("copy",))

@@ -113,8 +113,8 @@ def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: Any, axis: An
              keepdims: Any) -> Any:
     a = _operand(name, a)
     if not has_nan(a):
-        return arg_extremum(name, find, a, axis, out, keepdims)
-    place = arg_extremum(name, find, _without_nan(a, worst), axis, out, keepdims)
+        return arg_extremum(name[3:], find, a, axis, out, keepdims)
+    place = arg_extremum(name[3:], find, _without_nan(a, worst), axis, out, keepdims)
     empty = _all(lax.ne(a, a), axis, None, bool(keepdims))
     return ufuncs.where(empty, -1, place)
 

@@ -36,11 +36,13 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
         raise ValueError(f"q must be have rank <= 1, got shape {get_aval(q).shape}")
     if weights is not None:
         if method != "inverted_cdf":
-            raise ValueError("Weighted quantiles are only supported with method='inverted_cdf', "
-                             f"got {method!r}")
+            raise NotImplementedError(f"{method} doesn't support weights. Only method "
+                                      "'inverted_cdf' supports weights.")
     elif method not in (*_methods, "inverted_cdf"):
-        raise ValueError("method can only be 'linear', 'lower', 'higher', 'midpoint', or 'nearest'")
-    return a, q
+        raise ValueError("method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
+                         "'inverted_cdf'")
+    dtype = get_aval(a).dtype
+    return convert(a, dtype), convert(q, dtype)
 
 
 def _flattened(x: Any, axes: tuple[int, ...]) -> Any:

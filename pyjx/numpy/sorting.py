@@ -22,9 +22,10 @@ __all__ = [
 
 def _check_kind(name: str, kind: Any, order: Any) -> None:
     if kind is not None:
-        raise TypeError(f"jnp.{name}: the 'kind' argument is not supported; use 'stable'.")
+        raise TypeError(f"'kind' argument to {name} is not supported. Use stable=True or "
+                        "stable=False to specify sort stability.")
     if order is not None:
-        raise ValueError(f"'order' argument to {name} is not supported.")
+        raise TypeError(f"'order' argument to {name} is not supported.")
 
 
 def _along_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
@@ -287,11 +288,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     """
     a, v = promote_dtypes(*operands("searchsorted", a, v))
     if side not in ("left", "right"):
-        raise ValueError(f"{side!r} is an invalid value for keyword 'side'. Expected one of "
-                         "['left', 'right'].")
+        raise ValueError(f"invalid argument {side=}, expected 'left' or 'right'")
     if method not in _search:
-        raise ValueError(f"{method!r} is an invalid value for keyword 'method'. Expected one of "
-                         "['sort', 'scan', 'scan_unrolled', 'compare_all'].")
+        raise ValueError(f"invalid argument {method=}, expected one of {sorted(_search)}")
     if get_aval(a).ndim != 1:
         raise ValueError("a should be 1-dimensional")
     if sorter is not None:
@@ -329,6 +328,6 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     options = {"side": side, "method": method or "scan"}
     up = searchsorted.__wrapped__(bins, x, **options)
     down = lax.sub(literal(size, dtype), searchsorted.__wrapped__(
-        lax.rev(bins, (0,)), x, side="right" if right else "left", method=options["method"]))
+        lax.rev(bins, (0,)), x, **options))
     first, last = (lax.squeeze(lax.slice_in_dim(bins, i, i + 1), (0,)) for i in (0, size - 1))
     return ufuncs.where(lax.ge(last, first), up, down)

@@ -181,12 +181,9 @@ def _spread_weights(weights: Any, shape: tuple[int, ...], axis: Any) -> Any:
         raise ValueError("Axis must be specified when shapes of a and weights differ.")
     axes = canonical_axes(axis, len(shape))
     old = get_aval(weights).shape
-    if isinstance(axis, int) and len(old) != 1:
-        raise ValueError("1D weights expected when shapes of a and weights differ.")
     if old != tuple([shape[i] for i in axes]):
-        raise ValueError("Length of weights not compatible with specified axis."
-                         if isinstance(axis, int) else
-                         "Shape of weights must be consistent with shape of a along specified axis")
+        raise ValueError("Shape of weights must be consistent with shape of a along specified "
+                         "axis.")
     order = sorted(range(len(axes)), key=lambda k: axes[k])
     return lax.broadcast_in_dim(permuted(weights, tuple(order)), shape, sorted(axes))
 

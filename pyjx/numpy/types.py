@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,24 +117,28 @@ def isscalar(element: Any) -> bool:
     return bool(np.isscalar(element)) or isinstance(element, np.generic)
 
 
+def _shape(name: str, a: Any) -> tuple[int, ...]:
+    if isinstance(a, (list, tuple)):
+        return np.shape(a)
+    return get_aval(operands(name, a)[0]).shape
+
+
 def shape(a: Any) -> tuple[int, ...]:
-    """The shape of an array."""
-    return get_aval(operands("shape", a)[0]).shape
+    """The shape of an array or of nested sequences."""
+    return _shape("shape", a)
 
 
 def ndim(a: Any) -> int:
-    """The number of axes of an array."""
-    return get_aval(operands("ndim", a)[0]).ndim
+    """The number of axes of an array or of nested sequences."""
+    return len(_shape("ndim", a))
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, in all or along one axis or several."""
-    aval = get_aval(operands("size", a)[0])
+    sizes = _shape("size", a)
     if axis is None:
-        return aval.size
+        return math.prod(sizes)
     from pyjx.numpy.indexing import canonical_axis
 
-    out = 1
-    for d in (axis,) if isinstance(axis, int) else axis:
-        out *= aval.shape[canonical_axis(d, aval.ndim)]
-    return out
+    axes = (axis,) if isinstance(axis, int) else axis
+    return math.prod([sizes[canonical_axis(d, len(sizes))] for d in axes])

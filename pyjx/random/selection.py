@@ -139,6 +139,7 @@ def _choose(key: Any, p: Any = None, *, size: int, shape: tuple[int, ...], repla
         return jnp.searchsorted(total, lax.mul(lax.broadcast(last, shape), u))
     noise = gumbel_floats(key, (size,), get_aval(p).dtype, mode)
     _, indices = lax.top_k(lax.add(noise, lax.log(p)), count)
+    indices = lax.convert_element_type(indices, dtypes.default_int_dtype())
     return lax.reshape(indices, shape)
 
 
@@ -217,7 +218,6 @@ def _categorical(key: Any, logits: Any, *, axis: int, shape: tuple[int, ...], re
     noisy = lax.add(logits, gumbel_floats(key, aval.shape, aval.dtype, mode))
     _, indices = lax.top_k(lax.transpose(noisy, [
         *[i for i in range(aval.ndim) if i != axis], axis]), count)
-    indices = lax.convert_element_type(indices, dtype)
     n = len(batch)
     return lax.reshape(lax.transpose(indices, (n, *range(n))), shape)
 

@@ -246,8 +246,17 @@ def _name_of(fun: Any) -> str:
     return getattr(fun, "__name__", type(fun).__name__)
 
 
+def _weak_reference(x: Any) -> Any:
+    try:
+        return weakref.ref(x)
+    except TypeError:
+        return None
+
+
 def func_source(fun: Any, name: str) -> str:
     """`name at file:line`, for messages."""
+    while isinstance(fun, partial):
+        fun = fun.func
     code = getattr(getattr(fun, "__wrapped__", fun), "__code__", None)
     return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
 
@@ -255,13 +264,15 @@ def func_source(fun: Any, name: str) -> str:
 def _debug_info(fun: Any, name: str, in_tree: Any, static: Any, out_tree: Callable[[], Any]
                 ) -> DebugInfo:
     """Names of arguments and results are found when they are asked for."""
-    try:
-        reference = weakref.ref(fun)  # traces are kept with the function, which is to go with them
-    except TypeError:
-        reference = None  # type: ignore[assignment]
+    # Not the function itself: traces are kept with it, and are to go with it.
+    code = signature.plain_code(fun)
+    reference = None if code is not None else _weak_reference(fun)
 
     def arg_names() -> tuple[str, ...]:
-        return signature.leaf_names(reference and reference(), in_tree, static)
+        target = reference and reference()
+        parameters = signature.parameters_of_code(code) if code is not None else \
+            signature.parameters_of(target) if target is not None else None
+        return signature.leaf_names(parameters, in_tree, static)
 
     def result_paths() -> tuple[str, ...] | None:
         from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval, is_valid_value
@@ -15,30 +16,45 @@ class Parameters:
     """Names of a function's parameters.
 
     `positional` can be given by position; `every` has the keyword-only ones too. `variadic` and
-    `keywords` say whether there is a `*args` and a `**kwargs`.
+    `keywords` are the names of `*args` and `**kwargs`, None where there is none.
     """
 
     __slots__ = ("every", "keywords", "positional", "variadic")
 
-    def __init__(self, positional: tuple[str, ...], every: tuple[str, ...], variadic: bool,
-                 keywords: bool) -> None:
+    def __init__(self, positional: tuple[str, ...], every: tuple[str, ...],
+                 variadic: str | None, keywords: str | None) -> None:
         self.positional = positional
         self.every = every
         self.variadic = variadic
         self.keywords = keywords
 
 
+def plain_code(fun: Any) -> CodeType | None:
+    """The code of a plain function, whose signature it tells; None for any other callable."""
+    if type(fun) is not FunctionType:
+        return None
+    attributes = fun.__dict__
+    if attributes and ("__wrapped__" in attributes or "__signature__" in attributes):
+        return None
+    return fun.__code__
+
+
+def parameters_of_code(code: CodeType) -> Parameters:
+    """What inspect would say, without importing it."""
+    n = code.co_argcount
+    n_every = n + code.co_kwonlyargcount
+    names = code.co_varnames
+    variadic = names[n_every] if code.co_flags & _VARIADIC else None
+    last = n_every + (variadic is not None)
+    keywords = names[last] if code.co_flags & _VARIADIC_KEYWORDS else None
+    return Parameters(names[:n], names[:n_every], variadic, keywords)
+
+
 def parameters_of(fun: Callable[..., Any]) -> Parameters | None:
     """The parameters of `fun`, or None if it does not tell."""
-    code = getattr(fun, "__code__", None)
-    if code is not None and "__wrapped__" not in fun.__dict__ and \
-            "__signature__" not in fun.__dict__ and type(fun).__name__ == "function":
-        # What inspect would say, without importing it.
-        n, n_keyword_only = code.co_argcount, code.co_kwonlyargcount
-        names = code.co_varnames
-        return Parameters(names[:n], names[:n + n_keyword_only],
-                          bool(code.co_flags & _VARIADIC),
-                          bool(code.co_flags & _VARIADIC_KEYWORDS))
+    code = plain_code(fun)
+    if code is not None:
+        return parameters_of_code(code)
     import inspect
 
     try:
@@ -48,8 +64,10 @@ def parameters_of(fun: Callable[..., Any]) -> Parameters | None:
     positional = tuple([p.name for p in parameters
                         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])
     every = positional + tuple([p.name for p in parameters if p.kind is p.KEYWORD_ONLY])
-    return Parameters(positional, every, any(p.kind is p.VAR_POSITIONAL for p in parameters),
-                      any(p.kind is p.VAR_KEYWORD for p in parameters))
+    variadic = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+    keywords = [p.name for p in parameters if p.kind is p.VAR_KEYWORD]
+    return Parameters(positional, every, variadic[0] if variadic else None,
+                      keywords[0] if keywords else None)
 
 
 def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: str = "static"
@@ -70,7 +88,7 @@ def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: st
     parameters = parameters_of(fun)
     if parameters is None:
         return numbers, names
-    if not parameters.keywords:
+    if parameters.keywords is None:
         unknown = [n for n in names if n not in parameters.every]
         if unknown:
             listed = ", ".join(map(repr, sorted(unknown)))
@@ -80,7 +98,7 @@ def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: st
             )
     positional = parameters.positional
     n = len(positional)
-    if not parameters.variadic:
+    if parameters.variadic is None:
         if not all(-n <= i < n for i in numbers):
             raise ValueError(
                 f"Jitted function has {kind}_argnums={numbers}, but only accepts {n} positional "
@@ -148,7 +166,7 @@ def check_jittable(fun: Any) -> None:
         raise TypeError(f"staticmethod arguments are not supported, got {fun}")
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
-    code = getattr(fun, "__code__", None)
+    code = plain_code(fun)
     if code is not None and code.co_flags & _GENERATOR:
         raise TypeError(f"Expected a function, got a generator function: {fun}")
 
@@ -156,16 +174,19 @@ def check_jittable(fun: Any) -> None:
 # -- names of leaves, for messages -----------------------------------------------------------------
 
 
-def leaf_names(fun: Any, in_tree: Any, static: Any) -> tuple[str, ...]:
-    """A name such as `params['w'][0]` for each leaf of the arguments of `fun`."""
+_UNKNOWN = Parameters((), (), "args", None)
+
+
+def leaf_names(parameters: Parameters | None, in_tree: Any, static: Any) -> tuple[str, ...]:
+    """A name such as `params['w'][0]` for each leaf of a function's arguments."""
     from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 
+    parameters = parameters or _UNKNOWN
     args, kwargs = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
     missing = object()
     if static:
         args = with_static(args, [(i, missing, t) for i, _, t in static[0]])
-    parameters = parameters_of(fun) if fun is not None else None
-    positional = parameters.positional if parameters is not None else ()
+    positional = parameters.positional
     names: dict[int, str] = {}
 
     def add(root: str, value: Any) -> None:
@@ -173,29 +194,13 @@ def leaf_names(fun: Any, in_tree: Any, static: Any) -> tuple[str, ...]:
             for path, leaf in tree_flatten_with_path(value)[0]:
                 names[leaf] = root + keystr(path)
 
-    rest = _variadic_names(fun)
+    n = len(positional)
     for i, value in enumerate(args):
-        add(positional[i] if i < len(positional) else f"{rest[0]}[{i - len(positional)}]", value)
+        add(positional[i] if i < n else f"{parameters.variadic}[{i - n}]", value)
     for key, value in kwargs.items():
-        known = parameters is None or key in parameters.every
-        add(key if known else f"{rest[1]}[{key!r}]", value)
+        known = parameters.keywords is None or key in parameters.every
+        add(key if known else f"{parameters.keywords}[{key!r}]", value)
     return tuple([names[i] for i in range(in_tree.num_leaves)])
-
-
-def _variadic_names(fun: Any) -> tuple[str, str]:
-    """The names of `*args` and `**kwargs`."""
-    import inspect
-
-    names = ["args", "kwargs"]
-    try:
-        for p in inspect.signature(fun).parameters.values():
-            if p.kind is p.VAR_POSITIONAL:
-                names[0] = p.name
-            elif p.kind is p.VAR_KEYWORD:
-                names[1] = p.name
-    except (ValueError, TypeError):
-        pass
-    return names[0], names[1]
 
 
 # -- errors ----------------------------------------------------------------------------------------
@@ -207,7 +212,7 @@ def raise_bad_argument(fun: Any, in_tree: Any, leaves: Sequence[Any], static: An
         try:
             get_aval(x)
         except Exception as error:
-            name = leaf_names(fun, in_tree, static)[i]
+            name = leaf_names(parameters_of(fun), in_tree, static)[i]
             raise TypeError(
                 f"Error interpreting argument to {fun} as an abstract array. The problematic value "
                 f"is of type {type(x)} and was passed to the function at path {name}.\nIt is not "
@@ -254,7 +259,7 @@ def raise_overflow(fun: Any, in_tree: Any, leaves: Sequence[Any], static: Any,
             try:
                 np.asarray(x, get_aval(x).dtype)
             except OverflowError:
-                name = leaf_names(fun, in_tree, static)[i]
+                name = leaf_names(parameters_of(fun), in_tree, static)[i]
                 raise OverflowError(
                     "An overflow was encountered while parsing an argument to a jitted "
                     f"computation, whose argument path is {name}. Got {type(x)} with value {x}; "

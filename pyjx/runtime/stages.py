@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
+from pyjx import jaxlib_api
 from pyjx.core.avals import get_aval
-from pyjx.core.trace import Tracer
+from pyjx.core.trace import Tracer, eval_jaxpr
 from pyjx.runtime import abstract, backends, dispatch
+from pyjx.runtime.dispatch import ArrayImpl
 from pyjx.runtime.jit import JitSpec, TracedCall
-from pyjx.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from pyjx.tree_util import tree_flatten, tree_unflatten
 
 
 class ArgInfo:
@@ -36,7 +39,7 @@ class ArgInfo:
         return hash((self._aval, self.donated))
 
     def __repr__(self) -> str:
-        return f"ArgInfo(aval={self._aval!r}, donated={self.donated})"
+        return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
 
 
 class _Stage:
@@ -75,14 +78,6 @@ class _Stage:
         avals = self._traced.closed.out_avals
         return tree_unflatten(self.out_tree, list(map(abstract.struct_of, avals)))
 
-    @property
-    def out_avals(self) -> list[Any]:
-        return self._traced.closed.out_avals
-
-    @property
-    def fun_name(self) -> str:
-        return self._spec.name
-
 
 class Traced(_Stage):
     """A function traced for one signature: its jaxpr.
@@ -99,12 +94,56 @@ class Traced(_Stage):
         return self._traced.closed
 
     @property
+    def fun_name(self) -> str:
+        return self._spec.name
+
+    @property
+    def out_avals(self) -> Any:
+        return tree_unflatten(self.out_tree, self._traced.closed.out_avals)
+
+    @property
     def lojax(self) -> Traced:
         return self
 
     @property
     def effects(self) -> Any:
         return self._traced.closed.effects
+
+    def closure_convert(self) -> tuple[list[Any], Callable[..., Any]]:
+        """`(consts, fun)`: the values that the function captured, and a function without any.
+
+        `fun(consts, *args, **kwargs)` computes what the traced function does.
+        """
+        traced = self._traced
+
+        def fun(consts: Any, *args: Any, **kwargs: Any) -> Any:
+            leaves, tree = tree_flatten((args, kwargs))
+            if tree != traced.in_tree:
+                raise TypeError(
+                    f"{traced.name} was traced for arguments {traced.in_tree}, called with {tree}."
+                )
+            return tree_unflatten(
+                traced.out_tree, eval_jaxpr(traced.closed.jaxpr, consts, *leaves))
+
+        fun.__name__ = traced.name
+        return list(traced.closed.consts), fun
+
+    def with_consts_as_arg(self) -> tuple[list[Any], Traced]:
+        """The captured values, and the traced function that takes them as its first argument."""
+        from pyjx.runtime.jit import jit
+
+        consts, fun = self.closure_convert()
+        args, kwargs = tree_unflatten(self.in_tree, self._traced.closed.in_avals)
+        avals = list(map(get_aval, consts))
+        return consts, jit(fun).trace(avals, *args, **kwargs)
+
+    def physicalize(self, ctx: Any = None) -> Traced:
+        """The traced function with key arrays as the integer arrays that they are."""
+        from pyjx.transforms.physicalize import physicalize
+
+        t = self._traced
+        return Traced(self._spec, TracedCall(
+            physicalize(t.closed), t.in_tree, t.out_tree, t.name, t.donated, t.static))
 
     def lower(self, *, lowering_platforms: Any = None, _private_parameters: Any = None) -> Lowered:
         """The StableHLO program, for the default backend's platform or another one."""
@@ -122,7 +161,7 @@ class Traced(_Stage):
 class Lowered(_Stage):
     """A function lowered to StableHLO."""
 
-    __slots__ = ("_lowered", "_platform", "kept")
+    __slots__ = ("_kept", "_lowered", "_platform")
 
     def __init__(self, spec: JitSpec, traced: TracedCall, platform: str | None) -> None:
         super().__init__(spec, traced)
@@ -132,10 +171,18 @@ class Lowered(_Stage):
                 "not known yet. Pass them as arguments."
             )
         self._platform = platform or (spec.device or backends.default_device()).platform
-        self._lowered, self.kept = dispatch.lower_closed(
+        self._lowered, self._kept = dispatch.lower_closed(
             traced.closed, spec.name, donated=traced.donated, keep_unused=spec.keep_unused,
             platform=self._platform,
         )
+
+    def _text(self, debug_info: bool) -> str:
+        if not debug_info:
+            return self._lowered.text  # type: ignore[no-any-return]
+        return dispatch.lower_closed(
+            self._traced.closed, self._spec.name, donated=self._traced.donated,
+            keep_unused=self._spec.keep_unused, platform=self._platform, locations=True,
+        )[0].text  # type: ignore[no-any-return]
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: `stablehlo` (default) or `hlo`.
@@ -143,25 +190,19 @@ class Lowered(_Stage):
         With `debug_info` each operation carries the place in the source that it came from.
         """
         if dialect in (None, "stablehlo"):
-            if debug_info:
-                return dispatch.lower_closed(
-                    self._traced.closed, self._spec.name, donated=self._traced.donated,
-                    keep_unused=self._spec.keep_unused, platform=self._platform, locations=True,
-                )[0].text  # type: ignore[no-any-return]
-            return self._lowered.text  # type: ignore[no-any-return]
+            return self._text(debug_info)
         if dialect == "hlo":
-            return str(self.compiler_ir("hlo").as_hlo_text())
-        raise ValueError(f"as_text: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
+            computation = jaxlib_api.to_xla_computation(self._text(debug_info))
+            return jaxlib_api.hlo_text(computation, debug_info)
+        _raise_unknown_dialect(dialect)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as an MLIR module (`stablehlo`) or an XlaComputation (`hlo`)."""
-        from pyjx import jaxlib_api
-
         if dialect in (None, "stablehlo"):
             return jaxlib_api.parse_module(self._lowered.text)
         if dialect == "hlo":
             return jaxlib_api.to_xla_computation(self._lowered.text)
-        raise ValueError(f"compiler_ir: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
+        _raise_unknown_dialect(dialect)
 
     def compile(self, compiler_options: dict[str, Any] | None = None, *,
                 device_assignment: Any = None) -> Compiled:
@@ -175,67 +216,107 @@ class Lowered(_Stage):
         executable = dispatch.compile_closed(
             self._traced.closed, spec.name, donated=self._traced.donated,
             keep_unused=spec.keep_unused, compiler_options=options, device=device,
+            lowered=(self._lowered, self._kept) if self._is_for(device) else None,
         )
         return Compiled(spec, self._traced, executable)
 
+    def _is_for(self, device: Any) -> bool:
+        return bool((device or backends.default_device()).platform == self._platform)
+
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimates (flops, bytes accessed) of the program before optimisation."""
-        from pyjx import jaxlib_api
-
         return jaxlib_api.hlo_cost_analysis(
             backends.get_backend(), self.compiler_ir("hlo"))  # type: ignore[no-any-return]
+
+
+def _raise_unknown_dialect(dialect: Any) -> NoReturn:
+    raise ValueError(f"unknown dialect: {dialect}; expected 'stablehlo' or 'hlo'")
 
 
 class Compiled(_Stage):
     """A compiled program. Call it with arguments of the signature it was compiled for."""
 
-    __slots__ = ("_executable", "_fast")
+    __slots__ = ("__weakref__", "_call", "_executable")
 
     def __init__(self, spec: JitSpec, traced: TracedCall, executable: Any) -> None:
         super().__init__(spec, traced)
         self._executable = executable
+        self._call: Any = None  # the C++ callable, made at the first call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = self._call
+        if call is None:
+            call = self._call = jaxlib_api.make_pjit(
+                self._spec.name, self._uncompiled, self._miss, [], [], ("compiled",),
+                dispatch.registry, dispatch.shard_argument,
+            )
+        return call(*args, **kwargs)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        return self(*args, **kwargs)
+
+    def _uncompiled(self, *args: Any, **kwargs: Any) -> Any:  # under disable_jit
+        return self._miss(*args, **kwargs)[0]
+
+    def _miss(self, *args: Any, **kwargs: Any) -> Any:
+        """A call that C++ has not seen the like of: checked here."""
+        leaves = self._leaves(args, kwargs)
+        _, committed = dispatch.device_of(leaves)
+        executable = self._executable
+        outs = executable.call(leaves, committed)
+        out = tree_unflatten(self.out_tree, outs)
+        n_given = len(tree_flatten((args, kwargs))[0])
+        if n_given != len(leaves) or any(type(x) is not ArrayImpl for x in outs):
+            return out, None, False
+        return out, executable.fast_path(self.out_tree, committed), False
+
+    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The dynamic leaves; static arguments may be given or left out."""
         spec = self._spec
-        dynamic, dynamic_kw, _ = spec.split(args, kwargs)
-        if spec.static_argnums and len(dynamic) + 0 != len(self.in_tree.children()[0].children()):
-            dynamic = args  # called without the static arguments
-        leaves, tree = tree_flatten((dynamic, dynamic_kw))
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != self.in_tree and (spec.static_argnums or spec.static_argnames):
+            dynamic, dynamic_kw, _ = spec.split(args, kwargs)
+            leaves, tree = tree_flatten((dynamic, dynamic_kw))
         if tree != self.in_tree:
             raise TypeError(
                 f"Function compiled with input pytree does not match the input pytree it was "
                 f"called with: {spec.name} was compiled with {self.in_tree}, called with {tree}."
             )
-        if any(isinstance(x, Tracer) for x in leaves):
-            raise TypeError(
-                f"Cannot apply JAX transformations to a function lowered and compiled for a "
-                f"particular signature: {spec.name} was called with a tracer."
-            )
+        for x in leaves:
+            if isinstance(x, Tracer):
+                raise TypeError(
+                    "Cannot apply JAX transformations to a function lowered and compiled for a "
+                    f"particular signature. Detected argument of Tracer type {type(x)}."
+                )
         self._check_avals(leaves)
-        _, committed = dispatch.device_of(leaves)
-        outs = self._executable.call(leaves, committed)
-        return tree_unflatten(self.out_tree, outs)
-
-    call = __call__
+        return leaves
 
     def _check_avals(self, leaves: list[Any]) -> None:
         wrong = []
-        for i, (x, expected) in enumerate(
-            zip(leaves, self._traced.closed.in_avals, strict=True)
-        ):
+        avals = self._traced.closed.in_avals
+        for i, (x, expected) in enumerate(zip(leaves, avals, strict=True)):
             aval = get_aval(x)
             if aval.shape != expected.shape or aval.dtype != expected.dtype:
                 wrong.append((i, expected, aval))
         if wrong:
-            paths = tree_flatten_with_path(self.args_info)[0]
+            names = self._traced.closed.debug_info.arg_names or tuple(map(str, range(len(avals))))
             lines = [
-                f"Argument {keystr(paths[i][0])} compiled with {expected.str_short()} and called "
-                f"with {aval.str_short()}" for i, expected, aval in wrong
+                f"Argument '{names[i]}' compiled with {expected.str_short()} and called with "
+                f"{aval.str_short()}" for i, expected, aval in wrong
             ]
             raise TypeError(
                 "Argument types differ from the types for which this computation was compiled. "
-                "The mismatches are:\n" + "\n".join(lines)
+                "Perhaps you are calling the compiled executable with a different enable_x64 mode "
+                "than when it was AOT compiled? The mismatches are:\n" + "\n".join(lines)
             )
+
+    @property
+    def out_info(self) -> Any:
+        sharding = self._executable.sharding
+        return tree_unflatten(self.out_tree, [
+            abstract.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding, weak_type=a.weak_type)
+            for a in self._traced.closed.out_avals
+        ])
 
     def as_text(self) -> str:
         """The optimised HLO."""

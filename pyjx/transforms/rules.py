@@ -78,6 +78,14 @@ def elementwise_batch(primitive: Primitive) -> Rule:
     def batch(operands: Any, dims: Any, **params: Any) -> Any:
         if len(operands) == 1:
             return primitive.bind(*operands, **params), dims[0]
+        if len(operands) == 2:
+            (x, y), (dx, dy) = operands, dims
+            if dx == dy and get_aval(x).ndim == get_aval(y).ndim:
+                return primitive.bind(x, y, **params), dx
+            if dy is None and is_scalar_constant(y):
+                return primitive.bind(x, y, **params), dx
+            if dx is None and is_scalar_constant(x):
+                return primitive.bind(x, y, **params), dy
         shape = dim = None
         for x, d in zip(operands, dims, strict=True):
             if d is not None:

@@ -172,7 +172,7 @@ def _transpose_batch(operands: Any, dims: Any, *, permutation: tuple[int, ...]) 
     return transpose_p.bind(x, permutation=moved), 0
 
 
-transpose_p = register(Primitive(
+transpose_p: Primitive = register(Primitive(
     "transpose", shape_rule=_transpose_shape, batch=_transpose_batch, linear=True,
     jvp=lambda primals, tangents, *, permutation: (
         transpose_p.bind(*primals, permutation=permutation),
@@ -350,7 +350,7 @@ def _reduce_sum_transpose(ct: Any, x: Any, *, axes: tuple[int, ...], out_shardin
     return (broadcast_in_dim(ct, shape, kept),)
 
 
-reduce_sum_p = register(Primitive(
+reduce_sum_p: Primitive = register(Primitive(
     "reduce_sum", shape_rule=_reduce_sum_shape, transpose=_reduce_sum_transpose, linear=True,
     jvp=lambda primals, tangents, **params: (
         reduce_sum_p.bind(*primals, **params), reduce_sum_p.bind(*tangents, **params),

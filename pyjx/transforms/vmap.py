@@ -18,10 +18,9 @@ class BatchTracer(Tracer):
 
     def __init__(self, trace: BatchTrace, val: Any, batch_dim: int) -> None:
         aval = get_aval(val)
-        shape = aval.shape
         self._trace = trace
-        self.aval = ShapedArray(shape[:batch_dim] + shape[batch_dim + 1:], aval.dtype,
-                                aval.weak_type)
+        example = _examples.get((aval, batch_dim))
+        self.aval = _example(aval, batch_dim) if example is None else example
         self.val = val
         self.batch_dim = batch_dim
 
@@ -31,6 +30,16 @@ class BatchTracer(Tracer):
 
     def _origin_msg(self) -> str:
         return self.val._origin_msg() if isinstance(self.val, Tracer) else ""
+
+
+_examples: dict[tuple[ShapedArray, int], ShapedArray] = {}
+
+
+def _example(aval: ShapedArray, dim: int) -> ShapedArray:
+    """The aval of one example of a batch whose examples lie along axis `dim`."""
+    example = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+    _examples[aval, dim] = example
+    return example
 
 
 class BatchTrace(Trace):

@@ -146,6 +146,7 @@ def test_derivatives_at_special_points():
     assert float(grad(jnp.logaddexp)(2.0, 2.0)) == 0.5
     assert float(grad(jnp.logaddexp)(-np.inf, -np.inf)) == 0.5
     assert float(grad(jnp.sinc)(0.0)) == 0.0
+    assert float(grad(jnp.i0)(0.0)) == 0.0
     assert float(grad(grad(jnp.sinc))(0.0)) == pytest.approx(-np.pi ** 2 / 3, rel=1e-5)
     assert float(grad(lambda x: jnp.frexp(x)[0])(6.0)) == 0.125
     assert np.isfinite(float(grad(jnp.hypot)(0.0, 0.0)))

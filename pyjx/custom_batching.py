@@ -1,0 +1,36 @@
+"""Functions with batching rules that the user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyjx.transforms.custom_vmap import custom_vmap as custom_vmap
+
+
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
+    """A function whose `vmap` is a loop over the examples.
+
+    >>> import numpy as np, pyjx as jax
+    >>> from pyjx.custom_batching import sequential_vmap
+    >>> jax.vmap(sequential_vmap(lambda x: x + 1))(np.arange(3)).tolist()
+    [1, 2, 3]
+    """
+    function = custom_vmap(f)
+
+    @function.def_vmap
+    def rule(axis_size: int, in_batched: Any, *args: Any) -> Any:
+        from pyjx import lax, tree_util
+
+        leaves, treedef = tree_util.tree_flatten(args)
+        batched = tree_util.tree_leaves(in_batched)
+
+        def one(mapped: Any) -> Any:
+            given = iter(mapped)
+            merged = [next(given) if b else x for x, b in zip(leaves, batched, strict=True)]
+            return function(*treedef.unflatten(merged))
+
+        out = lax.map(one, [x for x, b in zip(leaves, batched, strict=True) if b])
+        return out, tree_util.tree_map(lambda _: True, out)
+
+    return function
