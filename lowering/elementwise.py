@@ -178,7 +178,7 @@ def _parts(b: Block, z: str, aval: ShapedArray) -> tuple[str, str]:
 @rule("abs")
 def _abs(b: Block, eqn: JaxprEqn, x: str) -> str:
     (aval,) = in_avals(eqn)
-    size = _unary_of_other_type(b, eqn, x)
+    size: str = _unary_of_other_type(b, eqn, x)
     if not is_complex(aval):
         return size
     # |z| is infinite where a part is, even if the other one is nan; stablehlo.abs divides them.

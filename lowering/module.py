@@ -124,7 +124,7 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
         name = eqn.primitive.name
         widens = name in WIDENS and eqn.outvars[0].aval.shape
         operands = [
-            env[v] if type(v) is Var else "" if widens else b.constant(v.val, v.aval)
+            env[v] if type(v) is Var else "" if widens else b.constant(v.val, v.aval)  # type: ignore[union-attr]
             for v in eqn.invars
         ]
         emit = RULES.get(name)

@@ -58,6 +58,8 @@ def tensor_types(avals: Any) -> str:
 def scalar_text(value: Any, dtype: Any) -> str:
     """A number as an element of a `dense<...>`: decimal where that is exact, else its bits."""
     dtype = np.dtype(dtype)
+    if dtype == dtypes.float0:  # has no values; lowered as booleans
+        return "false"
     if dtype == np.bool_:
         return "true" if value else "false"
     if dtypes.issubdtype(dtype, np.integer):

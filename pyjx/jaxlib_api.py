@@ -365,6 +365,14 @@ def register_custom_call(name: str, handler: Any, platform: str, api_version: in
     _jax.register_custom_call_target(name, handler, platform, api_version, 0)
 
 
+def lapack_targets() -> dict[str, Any]:
+    """jaxlib's LAPACK functions by name, ready for use. Imports SciPy, which brings LAPACK."""
+    from jaxlib.cpu import _lapack
+
+    _lapack.initialize()
+    return _lapack.registrations()  # type: ignore[no-any-return]
+
+
 def register_custom_type(name: str, type_id: Any) -> None:
     """Make the state type of stateful foreign functions known to XLA."""
     register = getattr(_jax, "register_custom_type", None) or _jax.register_custom_type_id

@@ -289,8 +289,8 @@ class JaxprTrace(Trace):
                 raise_leaked(x)
         elif type(x) in literal_types:
             aval = get_aval(x)
-            if type(x) is int and not -(1 << (bits := 8 * aval.dtype.itemsize - 1)) <= x < 1 << bits:
-                raise OverflowError(f"Python int {x} too large to convert to {aval.dtype}")
+            if type(x) is int and x.bit_length() >= 32:
+                check_int_fits(x, aval)
             return Literal(x, aval)
         key = id(x)
         var = self.const_vars.get(key)
@@ -332,6 +332,13 @@ class JaxprTrace(Trace):
             join_effects(self.eqns), self.debug_info,
         )
         return ClosedJaxpr(jaxpr, [self.consts[k] for k in self.const_vars])
+
+
+def check_int_fits(x: int, aval: ShapedArray) -> None:
+    """Raise OverflowError for a Python int that its dtype cannot hold."""
+    bound = 1 << (8 * aval.dtype.itemsize - 1)
+    if not -bound <= x < bound:
+        raise OverflowError(f"Python int {x} too large to convert to {aval.dtype}")
 
 
 literal_types = frozenset(aval_makers) - {np.ndarray}

@@ -113,8 +113,8 @@ def lgamma(x: Any) -> Any:
       TypeError: `x` is not of a floating dtype.
 
     >>> import pyjx as jax
-    >>> float(jax.lax.lgamma(1.0))
-    0.0
+    >>> round(float(jax.lax.lgamma(5.0)), 4)
+    3.1781
     """
     return lgamma_p.bind(operand("lgamma", x))
 
@@ -231,8 +231,8 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
       TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
 
     >>> import pyjx as jax
-    >>> round(float(jax.lax.igamma_grad_a(1.0, 1.0)), 4)
-    -0.4318
+    >>> round(float(jax.lax.igamma_grad_a(1.0, 1.0)), 3)
+    -0.432
     """
     a, x = operands("igamma_grad_a", a, x)
     return igamma_grad_a_p.bind(a, x)
@@ -247,8 +247,8 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
       TypeError: the dtypes differ or are not floating; the shapes do not broadcast.
 
     >>> import pyjx as jax
-    >>> round(float(jax.lax.random_gamma_grad(1.0, 1.0)), 4)
-    1.1737
+    >>> round(float(jax.lax.random_gamma_grad(1.0, 1.0)), 3)
+    1.174
     """
     a, x = operands("random_gamma_grad", a, x)
     return random_gamma_grad_p.bind(a, x)
@@ -283,7 +283,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
       ValueError: the derivative in a or b is asked for.
 
     >>> import pyjx as jax
-    >>> float(jax.lax.betainc(1.0, 1.0, 0.25))
+    >>> round(float(jax.lax.betainc(1.0, 1.0, 0.25)), 4)
     0.25
     """
     a, b, x = operand("betainc", a), operand("betainc", b, 1), operand("betainc", x, 2)

@@ -66,6 +66,11 @@ FAMILIES: dict[str, str] = {
         "cross dot inner kron matmul matvec outer tensordot trace vdot vecdot vecmat"
     ),
     "pyjx.numpy.einsum": "einsum einsum_path",
+    "pyjx.numpy.padding": "pad",
+    "pyjx.numpy.differences": (
+        "convolve correlate diff ediff1d gradient interp trapezoid unwrap"
+    ),
+    "pyjx.numpy.histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
     "pyjx.numpy.statistics": "average corrcoef cov std var",
     "pyjx.numpy.nan_reductions": (
         "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum "

@@ -20,6 +20,7 @@ from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import is_arraylike
 from pyjx.runtime.array import Array, ArrayImpl
+from pyjx.runtime.jit import op_jit
 from pyjx.transforms.structural import transpose
 
 _Body = Callable[..., Any]
@@ -207,12 +208,26 @@ def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> An
     return creation.cast(self, dtype, "astype", copy, device)
 
 
-def _reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+def _tracer_reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
     """The elements in another shape, given as a tuple or as several ints; one may be -1."""
     shape = args[0] if len(args) == 1 else args
     if order == "C" and out_sharding is None:
         return ops.reshape(self, _sizes(self.aval, shape))
     return _numpy().reshape(self, shape, order, out_sharding=out_sharding)
+
+
+_compiled_reshape = op_jit(_tracer_reshape, static_argnums=tuple(range(1, 33)),
+                           static_argnames=("order", "out_sharding"))
+
+
+def _array_reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """The elements in another shape, given as a tuple or as several ints; one may be -1."""
+    try:
+        return _compiled_reshape(self, *args, **kwargs)
+    except ValueError:  # from C++, for a list as shape
+        if len(args) != 1 or isinstance(args[0], tuple):
+            raise
+    return _compiled_reshape(self, tuple(args[0]), **kwargs)
 
 
 def _sizes(aval: Any, shape: Any) -> tuple[int, ...]:
@@ -420,7 +435,6 @@ _FORWARDED = (
 
 _METHODS: dict[str, _Body] = {
     "astype": _astype,
-    "reshape": _reshape,
     "transpose": _transpose,
     "flatten": _flatten,
     "compress": _compress,
@@ -461,6 +475,8 @@ def install() -> None:
             setattr(cls, name, method)
         for name, getter in _PROPERTIES.items():
             setattr(cls, name, property(getter))
+    _set(ArrayImpl, "reshape", _array_reshape)
+    _set(Tracer, "reshape", _tracer_reshape)
     _set(ArrayImpl, "__getitem__", _array_getitem)
     _set(Tracer, "__getitem__", _tracer_getitem)
     _set(Tracer, "__iter__", _tracer_iter)

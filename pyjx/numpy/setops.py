@@ -320,8 +320,9 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
                   fill_value=fill_value)
 
 
-def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any) -> Any:
-    """The values where the mask is true."""
+def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any,
+            fill_with_first: bool = False) -> Any:
+    """The values where the mask is true; missing ones are 0, or the first, by default."""
     if size is None:
         place = _array(_concrete(name, mask).nonzero()[0].astype(dtypes.default_int_dtype()))
         return indexing.take(values, place, axis=0)
@@ -329,10 +330,14 @@ def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any
     if not count:
         return lax.full((size,), 0 if fill_value is None else fill_value, get_aval(values).dtype)
     place = _true_places(mask, size, count)
-    fill = 0 if fill_value is None else fill_value
-    kept = indexing.take(values, lax.min(place, literal(count - 1, get_aval(place).dtype)), axis=0)
-    return ufuncs.where(lax.lt(place, literal(count, get_aval(place).dtype)), kept,
-                        convert(fill, get_aval(values).dtype))
+    dtype = get_aval(place).dtype
+    kept = indexing.take(values, lax.min(place, literal(count - 1, dtype)), axis=0)
+    there = lax.lt(place, literal(count, dtype))
+    fill = convert(0 if fill_value is None else fill_value, get_aval(values).dtype)
+    if fill_with_first and fill_value is None and size:
+        first = indexing.take(kept, np.int32(0), axis=0)
+        fill = ufuncs.where(indexing.take(there, np.int32(0), axis=0), first, fill)
+    return ufuncs.where(there, kept, fill)
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
@@ -371,7 +376,9 @@ def _first_of_runs(x: Any) -> Any:
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
              fill_value: Any = None) -> Any:
-    """The values that are in exactly one of two arrays, in order; arguments as for `setdiff1d`.
+    """The values that are in exactly one of two arrays, in order.
+
+    `size` and `fill_value` are as for `unique`; by default missing values are the first one.
 
     >>> import pyjx as jax
     >>> jax.numpy.setxor1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()
@@ -381,7 +388,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | Non
     values = lax.sort(lax.concatenate([x, y], 0))
     first = _first_of_runs(values)
     keep = lax.bitwise_and(first, ufuncs.not_equal(isin(values, x), isin(values, y)))
-    return _chosen("setxor1d", values, keep, size, fill_value)
+    return _chosen("setxor1d", values, keep, size, fill_value, True)
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
@@ -391,7 +398,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     Args:
       return_indices: whether to return as well where each value first occurs in the two arrays.
       assume_unique: without effect on the result.
-      size, fill_value: as for `unique`; by default missing values are the least value of both.
+      size, fill_value: as for `unique`; by default missing values are the first one.
 
     >>> import pyjx as jax
     >>> jax.numpy.intersect1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()
@@ -401,9 +408,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     values = lax.sort(lax.concatenate([x, y], 0))
     keep = lax.bitwise_and(_first_of_runs(values),
                            lax.bitwise_and(isin(values, x), isin(values, y)))
-    if size is not None and fill_value is None and get_aval(values).size:
-        fill_value = lax.squeeze(lax.slice_in_dim(values, 0, 1), (0,))
-    out = _chosen("intersect1d", values, keep, size, fill_value)
+    out = _chosen("intersect1d", values, keep, size, fill_value, True)
     if not return_indices:
         return out
     return out, _first_place(out, x), _first_place(out, y)

@@ -121,7 +121,7 @@ def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function `(key, *arrays, **static)` one compiled call on concrete arguments.
 
     The compiled program takes the key's data, since C++ passes on no other arrays; a key array
-    that is the result comes back as data too.
+    that is the result comes back as data too. Under a trace the function itself runs.
     """
     def decorate(core: Callable[..., Any]) -> Callable[..., Any]:
         def on_data(data: Any, *arrays: Any, impl: PRNGImpl, **options: Any) -> Any:
@@ -134,8 +134,7 @@ def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def call(key: Any, *arrays: Any, **options: Any) -> Any:
             if type(key) is PRNGKeyArray and is_eager(key._base_array, *arrays):
                 return compiled(key._base_array, *arrays, impl=key._impl, **options)
-            out = core(key, *arrays, **options)
-            return random_unwrap_p.bind(out) if is_key(out) else out
+            return core(key, *arrays, **options)
 
         call.__name__ = core.__name__
         return call
@@ -143,9 +142,11 @@ def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return decorate
 
 
-def _as_given(data: Any, impl: PRNGImpl, raw: bool) -> Any:
-    """New keys in the form in which the key was given."""
-    return data if raw else random_wrap_p.bind(data, impl=impl)
+def _as_given(new: Any, impl: PRNGImpl, raw: bool) -> Any:
+    """New keys, or their data, in the form in which the key was given."""
+    if is_key(new):
+        return random_unwrap_p.bind(new) if raw else new
+    return new if raw else random_wrap_p.bind(new, impl=impl)
 
 
 # -- making keys -----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.random.implementations import PRNGImpl, over_batch
 from pyjx.runtime.array import Array, ArrayImpl
-from pyjx.runtime.device_put import array_from_host
+from pyjx.runtime.device_put import array_from_host, device_put, put_handlers
 from pyjx.transforms.physicalize import physical_rule
 from pyjx.transforms.rules import define, jvp_zero
 from pyjx.transforms.structural import broadcast_axis, moveaxis
@@ -53,6 +53,12 @@ class KeyTy(dtypes.ExtendedDType):
 
     def from_physical(self, data: Any) -> PRNGKeyArray:
         return PRNGKeyArray(self._impl, data)
+
+
+    def filled(self, shape: tuple[int, ...], value: Any) -> Any:
+        """A key array all of whose words are `value`."""
+        data = np.full((*shape, *self._impl.key_shape), value, _UINT32)
+        return random_wrap_p.bind(data, impl=self._impl)
 
 
 def check_key_data(impl: PRNGImpl, data: Any) -> None:
@@ -216,7 +222,10 @@ class PRNGKeyArray(Array):
 
 def _refuses(name: str, symbol: str) -> Any:
     def operator(self: Any, other: Any = None) -> Any:
-        raise TypeError(f"{name} does not accept dtype {self.dtype.name}.")
+        if other is None:
+            raise TypeError(f"{name} does not accept dtype {self.dtype.name}.")
+        theirs = dtypes.name(dtypes.dtype(other))
+        raise TypeError(f"{name} does not accept dtypes {self.dtype.name}, {theirs}.")
 
     operator.__name__ = symbol
     return operator
@@ -231,7 +240,14 @@ for _name, _symbols in {
     for _symbol in _symbols.split():
         setattr(PRNGKeyArray, f"__{_symbol}__", _refuses(_name, f"__{_symbol}__"))
 
+
+
+def _put(keys: PRNGKeyArray, device: Any, donate: bool) -> PRNGKeyArray:
+    return PRNGKeyArray(keys._impl, device_put(keys._base_array, device, donate=donate))
+
+
 aval_makers[PRNGKeyArray] = lambda x: x.aval
+put_handlers[PRNGKeyArray] = _put
 
 
 def _axes_of(index: Any) -> int:
@@ -394,4 +410,4 @@ define(random_clone_p, impl=lambda x: PRNGKeyArray(x._impl, x._base_array))
 
 def is_eager(*values: Any) -> bool:
     """Whether operations on `values` run at once."""
-    return state.dynamic is eager_trace and not any([isinstance(x, Tracer) for x in values])
+    return state.dynamic is eager_trace and not any(isinstance(x, Tracer) for x in values)

@@ -17,6 +17,7 @@ from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.lax.common import broadcast_shapes, broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.keys import random_bits_p
+from pyjx.transforms.structural import is_scalar_constant
 
 _UINTS = {n: np.dtype(f"uint{n}") for n in (8, 16, 32, 64)}
 
@@ -67,8 +68,8 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
 
 def as_array(x: Any, dtype: Any) -> Any:
     """A parameter in the sampler's dtype."""
-    if type(x) in (int, float, bool):
-        return np.asarray(x, dtype)[()]
+    if is_scalar_constant(x):
+        return np.asarray(x).astype(dtype)[()]
     return lax.convert_element_type(x, dtype)
 
 
@@ -198,9 +199,10 @@ def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
 
 def _clamp(x: Any, low: int, high: int) -> Any:
     """`x` within bounds that its dtype may not reach."""
-    info = dtypes.iinfo(get_aval(x).dtype)
-    x = lax.max(x, constant(max(low, int(info.min)), get_aval(x).dtype))
-    return lax.min(x, constant(min(high, int(info.max)), get_aval(x).dtype))
+    dtype = get_aval(x).dtype
+    info = dtypes.iinfo(dtype)
+    x = lax.max(x, constant(max(low, int(info.min)), dtype))
+    return lax.min(x, constant(min(high, int(info.max)), dtype))
 
 
 def _integer(x: Any, dtype: Any) -> Any:
@@ -212,40 +214,40 @@ def _integer(x: Any, dtype: Any) -> Any:
     return x
 
 
-def integers(key: Any, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
-    """Integers from [low, high): two words modulo the span, as digits of one number modulo it.
+def _above(x: Any, limit: int) -> Any:
+    """Whether integers are greater than one that their dtype may not reach."""
+    info = dtypes.iinfo(get_aval(x).dtype)
+    return lax.gt(x, lax.full_like(x, min(limit, int(info.max))))
 
-    With m = 2^(bits / 2), the number (w0 m^2 + w1) mod span is nearly uniform.
+
+def integers(key: Any, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) -> Any:
+    """Integers from [low, high): two words w0, w1 as the digits of one number modulo the span.
+
+    With m = 2^(bits / 2) the number w0 m^2 + w1 has so many more bits than the span that its
+    remainder is nearly uniform. A bound beyond the dtype makes its largest number possible too.
     """
     low, high = _integer(low, dtype), _integer(high, dtype)
     info = dtypes.iinfo(dtype)
-    smallest, largest = int(info.min), int(info.max)
-    if info.bits < 32:  # the 32-bit algorithm, whose results fit
-        low, high = _clamp(low, smallest, largest), _clamp(high, smallest, largest + 1)
-        wide = np.dtype(np.int32)
-        return lax.convert_element_type(integers(key, shape, low, high, wide), dtype)
-    limit = _clamp(constant(largest, dtype), int(dtypes.iinfo(get_aval(high).dtype).min),
-                   int(dtypes.iinfo(get_aval(high).dtype).max))
-    common = dtypes.canonicalize_dtype(dtypes.promote_types(get_aval(high).dtype, dtype))
-    beyond = lax.gt(lax.convert_element_type(high, common),
-                    lax.convert_element_type(limit, common))
-    low = lax.convert_element_type(_clamp(low, smallest, largest), dtype)
-    high = lax.convert_element_type(_clamp(high, smallest, largest), dtype)
-    low, high = [broadcast_to(lax.reshape(x, (1,) * len(shape)), shape)
-                 if not get_aval(x).shape else broadcast_to(x, shape) for x in (low, high)]
-    if get_aval(beyond).shape != shape:
-        beyond = broadcast_to(beyond, shape)
-    uint = _UINTS[int(info.bits)]
-    one = lax.full(shape, 1, uint)
-    w0, w1 = [random_bits_p.bind(k, bit_width=int(info.bits), shape=shape)
-              for k in split_traced(key)]
+    width, least, most = int(info.bits), int(info.min), int(info.max)
+    if width < 32:  # the 32-bit algorithm, whose results fit
+        low, high = _clamp(low, least, most), _clamp(high, least, most + 1)
+        wide = integers(key, shape, low, high, np.dtype(np.int32))
+        return lax.convert_element_type(wide, dtype)
+    beyond = _above(high, most)
+    low, high = [lax.convert_element_type(_clamp(x, least, most), dtype) for x in (low, high)]
+    size = broadcast_shapes(get_aval(low).shape, get_aval(high).shape)
+    low, high, beyond = [broadcast_to(x, size) for x in (low, high, beyond)]
+    uint = _UINTS[width]
+    one = lax.full(size, 1, uint)
     span = lax.convert_element_type(lax.sub(high, low), uint)
     span = lax.select_n(lax.le(high, low), span, one)
     span = lax.select_n(lax.bitwise_and(beyond, lax.gt(high, low)), span, lax.add(span, one))
-    half = lax.rem(lax.full(shape, 2 ** (int(info.bits) // 2), uint), span)
+    half = lax.rem(lax.full(size, 2 ** (width // 2), uint), span)
     scale = lax.rem(lax.mul(half, half), span)
-    offset = lax.rem(lax.add(lax.mul(lax.rem(w0, span), scale), lax.rem(w1, span)), span)
-    return lax.add(low, lax.convert_element_type(offset, dtype))
+    low, span, scale = [broadcast_to(x, shape) for x in (low, span, scale)]
+    w0, w1 = [random_bits_p.bind(k, bit_width=width, shape=shape) for k in split_traced(key)]
+    number = lax.add(lax.mul(lax.rem(w0, span), scale), lax.rem(w1, span))
+    return lax.add(low, lax.convert_element_type(lax.rem(number, span), dtype))
 
 
 @on_key("shape", "dtype")
@@ -451,7 +453,7 @@ def coins(key: Any, p: Any, shape: tuple[int, ...], mode: str = "low") -> Any:
 
 @on_key("shape", "mode")
 def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
-    return coins(key, lax.convert_element_type(p, get_aval(p).dtype), shape, mode)
+    return coins(key, as_array(p, get_aval(p).dtype), shape, mode)
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Sequence[int] | None = None, mode: str = "low", *,

@@ -46,7 +46,7 @@ def _take(x: Any, indices: Any, axis: int) -> Any:
 @on_key("axis", "independent")
 def _permute(key: Any, x: Any, *, axis: int, independent: bool) -> Any:
     aval = get_aval(x)
-    if independent or aval.ndim == 1 and not is_key(x):
+    if independent or (aval.ndim == 1 and not is_key(x)):
         return shuffle(key, x, axis)
     order = shuffle(key, lax.iota(dtypes.default_int_dtype(), aval.shape[axis]), 0)
     return _take(x, order, axis)

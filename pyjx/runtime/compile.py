@@ -190,12 +190,9 @@ def register_needed_targets(program: str | bytes, platform: str) -> None:
 
 
 def _register_lapack() -> None:
-    from jaxlib.cpu import _lapack  # imports SciPy's LAPACK
-
-    for name, handler in _lapack.registrations().items():
+    for name, handler in jaxlib_api.lapack_targets().items():
         jaxlib_api.register_custom_call(name, handler, "cpu",
                                         1 if name.endswith("_ffi") else 0)
-    _lapack.initialize()
     _registered.add("lapack")
 
 

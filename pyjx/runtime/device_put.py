@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import configuration as config
 from pyjx import jaxlib_api, tree_util
+from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
@@ -380,7 +381,9 @@ def _get_leaf(x: Any) -> Any:
     if isinstance(x, ArrayImpl):
         return value(x)
     to_host = getattr(x, "__array__", None)
-    return x if to_host is None else to_host()
+    if to_host is None or dtypes.is_extended(getattr(x, "dtype", None)):  # keys stay as they are
+        return x
+    return to_host()
 
 
 def copy_to_host_async(x: Any) -> Any:

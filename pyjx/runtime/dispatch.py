@@ -205,7 +205,7 @@ def _log(message: str) -> None:
     logging.getLogger(__name__).warning(message)
 
 
-# -- results that are not numbers --------------------------------------------------------------------
+# -- results that are not numbers ------------------------------------------------------------------
 
 
 def checks_results() -> bool:

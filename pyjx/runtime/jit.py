@@ -63,8 +63,8 @@ class TracedCall:
         """Whether what was traced then is what would be traced now."""
         if self._surroundings is None:
             return True
-        return self._surroundings == (state.dynamic, state.level) and all(
-            [t._trace.alive for t in self._tracers])
+        here = state.dynamic, state.level
+        return self._surroundings == here and all(t._trace.alive for t in self._tracers)
 
 
 class JitSpec:
@@ -134,7 +134,8 @@ class JitSpec:
     def _trace(self, in_tree: Any, avals: tuple[Any, ...], static: Any) -> TracedCall:
         out_tree = None
         if configuration.no_tracing.value:
-            raise RuntimeError(f"re-tracing function {self.name} for `jit`, but 'no_tracing' is set")
+            raise RuntimeError(
+                f"re-tracing function {self.name} for `jit`, but 'no_tracing' is set")
 
         def flat(*leaves: Any) -> list[Any]:
             nonlocal out_tree
@@ -151,8 +152,8 @@ class JitSpec:
         debug = _debug_info(self.fun, self.name, in_tree, static, lambda: out_tree)
         with source_info.reset_name_stack():
             closed = trace_to_jaxpr(flat, avals, debug)
-        return TracedCall(closed, in_tree, out_tree, self.name, self.donated_leaves(in_tree, static),
-                          static)
+        donated = self.donated_leaves(in_tree, static)
+        return TracedCall(closed, in_tree, out_tree, self.name, donated, static)
 
     def donated_leaves(self, in_tree: Any, static: Any) -> tuple[bool, ...]:
         """Which leaves are donated."""
@@ -300,7 +301,7 @@ def jit(fun: Callable[P, R], /, **options: Any) -> Wrapped[P, R]: ...
 def jit(**options: Any) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
 
 
-def jit(
+def jit(  # type: ignore[misc]
     fun: Any = _missing, /, *, in_shardings: Any = None, out_shardings: Any = None,
     static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
     donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,

@@ -119,7 +119,8 @@ def check_disjoint(static: tuple[tuple[int, ...], tuple[str, ...]],
     if both:
         raise ValueError(
             "static_argnames and donate_argnames cannot intersect. Argument names "
-            f"{{{', '.join(map(repr, sorted(both)))}}} appear in both static_argnames and donate_argnames"
+            f"{{{', '.join(map(repr, sorted(both)))}}} appear in both static_argnames and "
+            "donate_argnames"
         )
     positions = set(static[0]) & set(donated[0])
     if positions:

@@ -28,10 +28,10 @@ class JVPTracer(Tracer):
         return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
 
     def __repr__(self) -> str:
-        if repr(self._trace) == "JVPTrace":
-            return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
+        if self._trace.linear is None:
+            return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
         tangent = get_aval(self.tangent).str_short(short_dtypes=True)
-        return f"GradTracer(primal={self.primal!r}, typeof(tangent)={tangent})"
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
 
     def _origin_msg(self) -> str:
         return self.primal._origin_msg() if isinstance(self.primal, Tracer) else ""

@@ -222,3 +222,10 @@ def test_item_and_namespace():
 def test_to_device():
     device = jax.devices()[0]
     assert jnp.ones(2).to_device(device).devices() == {device}
+
+
+def test_reshape_takes_lists_and_other_orders():
+    x = jnp.asarray(X)
+    check(x.reshape([3, 2]), X.reshape([3, 2]))
+    check(x.reshape((np.int64(3), -1)), X.reshape(3, 2))
+    check(x.reshape(3, 2, order="F"), X.reshape(3, 2, order="F"))

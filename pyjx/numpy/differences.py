@@ -1,0 +1,386 @@
+"""Differences, integrals and interpolation along axes; convolution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import is_concrete
+from pyjx.numpy import reductions, ufuncs
+from pyjx.numpy.axes import canonical_axes, canonical_axis, numpy_function
+from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes, promote_dtypes_inexact
+from pyjx.numpy.sorting import searchsorted
+
+__all__ = [
+    "convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap",
+]
+
+_sum = reductions.sum.__wrapped__
+
+
+def _span(x: Any, start: int, stop: int, axis: int) -> Any:
+    """x[start:stop] along an axis; a negative `stop` counts from the end."""
+    size = get_aval(x).shape[axis]
+    return lax.slice_in_dim(x, start, size + stop if stop < 0 else stop, axis=axis)
+
+
+def _gaps(x: Any, axis: int) -> Any:
+    """x[1:] - x[:-1] along an axis; for booleans whether they differ."""
+    size = get_aval(x).shape[axis]
+    if not size:
+        return x
+    after, before = _span(x, 1, size, axis), _span(x, 0, size - 1, axis)
+    return lax.ne(after, before) if get_aval(x).dtype == np.bool_ else lax.sub(after, before)
+
+
+@numpy_function(static_argnames=("n", "axis"))
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """The differences of neighbours along an axis, taken `n` times.
+
+    Args:
+      a: array of at least one axis.
+      n: int; 0 returns `a`.
+      prepend, append: arrays or scalars to put before and behind `a` first.
+
+    Raises:
+      ValueError: `a` is a scalar, or `n` is negative.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.diff(jax.numpy.array([1, 4, 9])).tolist()
+    [3, 5]
+    """
+    (a,) = operands("diff", a)
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    if not get_aval(a).ndim:
+        raise ValueError("diff requires input that is at least one dimensional; got "
+                         f"{get_aval(a).str_short()}")
+    axis = canonical_axis(axis, get_aval(a).ndim)
+    parts = [_as_part(x, a, axis) for x in (prepend, a, append) if x is not None]
+    if len(parts) > 1:
+        a = lax.concatenate(promote_dtypes(*parts), axis)
+    for _ in range(n):
+        a = _gaps(a, axis)
+    return a
+
+
+def _as_part(x: Any, a: Any, axis: int) -> Any:
+    """`x`, a scalar made a slice of size 1 of the shape of `a`."""
+    (x,) = operands("diff", x)
+    if get_aval(x).ndim:
+        return x
+    shape = list(get_aval(a).shape)
+    shape[axis] = 1
+    return lax.broadcast_in_dim(x, shape, ())
+
+
+@numpy_function
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """The differences of neighbours in the flattened array.
+
+    Args:
+      ary: array.
+      to_end, to_begin: values to put behind and before them.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.ediff1d(jax.numpy.array([1, 4, 9]), to_begin=0).tolist()
+    [0, 3, 5]
+    """
+    (ary,) = operands("ediff1d", ary)
+    out = _gaps(lax.reshape(ary, (get_aval(ary).size,)), 0)
+    dtype = get_aval(out).dtype
+    parts = [None if x is None else convert(operands("ediff1d", x)[0], dtype)
+             for x in (to_begin, to_end)]
+    flat = [None if x is None else lax.reshape(x, (get_aval(x).size,)) for x in parts]
+    kept = [x for x in (flat[0], out, flat[1]) if x is not None]
+    return lax.concatenate(kept, 0) if len(kept) > 1 else out
+
+
+def _spacings(f: Any, varargs: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
+    if not varargs:
+        return [1.0] * len(axes)
+    if len(varargs) == 1:
+        return list(varargs) * len(axes)
+    if len(varargs) != len(axes):
+        raise TypeError(f"Invalid number of spacing arguments {len(varargs)} for axis={axes}")
+    return list(varargs)
+
+
+def _slope(f: Any, spacing: Any, axis: int) -> Any:
+    """Central differences inside, one-sided ones at both ends."""
+    shape = get_aval(f).shape
+    size = shape[axis]
+    if size < 2:
+        raise ValueError("Shape of array too small to calculate a numerical gradient, at least 2 "
+                         "elements are required.")
+    first = ufuncs.subtract(_span(f, 1, 2, axis), _span(f, 0, 1, axis))
+    last = ufuncs.subtract(_span(f, size - 1, size, axis), _span(f, size - 2, size - 1, axis))
+    after, before = _span(f, 2, size, axis), _span(f, 0, size - 2, axis)
+    (spacing,) = operands("gradient", spacing)
+    if not get_aval(spacing).ndim:
+        inner = ufuncs.multiply(ufuncs.subtract(after, before), 0.5)
+        return lax.concatenate([ufuncs.divide(x, spacing) for x in (first, inner, last)], axis)
+    if get_aval(spacing).shape != (size,):
+        raise ValueError("Spacing arrays must have the same length as the dimension along which "
+                         "the gradient is calculated.")
+    wide = [1] * len(shape)
+    wide[axis] = size - 1
+    steps = lax.reshape(convert(_gaps(spacing, 0), get_aval(f).dtype), wide)
+    # f' = (a^2 (f_+ - f) + b^2 (f - f_-)) / (a b (a + b)) with a = x - x_-, b = x_+ - x.
+    a, b = _span(steps, 0, size - 2, axis), _span(steps, 1, size - 1, axis)
+    middle = _span(f, 1, size - 1, axis)
+    up = ufuncs.multiply(ufuncs.square(a), ufuncs.subtract(after, middle))
+    down = ufuncs.multiply(ufuncs.square(b), ufuncs.subtract(middle, before))
+    scale = ufuncs.multiply(ufuncs.multiply(a, b), ufuncs.add(a, b))
+    inner = ufuncs.divide(ufuncs.add(up, down), scale)
+    return lax.concatenate([
+        ufuncs.divide(first, _span(steps, 0, 1, axis)), inner,
+        ufuncs.divide(last, _span(steps, size - 2, size - 1, axis))], axis)
+
+
+@numpy_function(static_argnames=("axis", "edge_order"))
+def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None,
+             edge_order: int | None = None) -> Any:
+    """The derivative along axes, by central differences and one-sided ones at the ends.
+
+    Args:
+      f: array of samples.
+      varargs: the spacing: none for 1, one number for all axes, or a number or an array of
+        coordinates for each axis.
+      axis: the axes; all by default.
+      edge_order: not supported.
+
+    Returns:
+      One array, or a list of one for each axis.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.gradient(jax.numpy.array([0.0, 1.0, 4.0])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    if edge_order is not None:
+        raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
+    (f,) = promote_dtypes_inexact(*operands("gradient", f))
+    axes = canonical_axes(axis, get_aval(f).ndim)
+    slopes = [_slope(f, h, i) for h, i in zip(_spacings(f, varargs, axes), axes, strict=True)]
+    return slopes[0] if isinstance(axis, int) or len(slopes) == 1 else slopes
+
+
+@numpy_function(static_argnames=("axis",))
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The integral along an axis by the trapezoidal rule.
+
+    Args:
+      y: array of samples.
+      x: their places; `dx` apart by default.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.trapezoid(jax.numpy.array([0.0, 2.0, 2.0])))
+    3.0
+    """
+    from pyjx.numpy.manipulation import moved
+
+    if x is None:
+        (y,) = promote_dtypes_inexact(*operands("trapezoid", y))
+        y = moved(y, axis, -1)
+    else:
+        y, x = promote_dtypes_inexact(*operands("trapezoid", y, x))
+        y = moved(y, axis, -1)
+        x = moved(x, axis, -1) if get_aval(x).ndim > 1 else x
+        dx = _gaps(x, get_aval(x).ndim - 1)
+    last, size = get_aval(y).ndim - 1, get_aval(y).shape[-1]
+    pairs = ufuncs.add(_span(y, 1, size, last), _span(y, 0, size - 1, last))
+    return ufuncs.multiply(0.5, _sum(ufuncs.multiply(dx, pairs), -1))
+
+
+@numpy_function(static_argnames=("axis",))
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
+    """Angles along an axis with jumps of more than half a period taken back.
+
+    Args:
+      p: array of angles.
+      discont: least jump to take back; `period / 2` by default.
+      period: size of a turn.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.unwrap(jax.numpy.array([0, 3, 5, 1]), period=4).tolist()
+    [0, -1, 1, 1]
+    """
+    (p,) = operands("unwrap", p)
+    aval = get_aval(p)
+    if dtypes.issubdtype(aval.dtype, np.complexfloating):
+        raise ValueError("jnp.unwrap does not support complex inputs.")
+    if aval.shape and aval.size == 0:
+        return convert(p, dtypes.result_type(p, period))
+    p = promote_dtypes(p, period)[0]
+    axis = canonical_axis(axis, get_aval(p).ndim)
+    dtype = get_aval(p).dtype
+    half = ufuncs.divide(period, 2) if dtypes.issubdtype(dtype, np.inexact) else \
+        ufuncs.floor_divide(period, 2)
+    jump = _gaps(p, axis)
+    turned = ufuncs.subtract(ufuncs.mod(ufuncs.add(jump, half), period), half)
+    at_edge = ufuncs.logical_and(ufuncs.equal(turned, ufuncs.negative(half)),
+                                 ufuncs.greater(jump, 0))
+    turned = ufuncs.where(at_edge, half, turned)
+    least = half if discont is None else discont
+    shift = ufuncs.where(ufuncs.less(ufuncs.absolute(jump), least), 0,
+                         ufuncs.subtract(turned, jump))
+    size = get_aval(p).shape[axis]
+    rest = ufuncs.add(_span(p, 1, size, axis), lax.cumsum(convert(shift, dtype), axis))
+    return lax.concatenate([_span(p, 0, 1, axis), convert(rest, dtype)], axis)
+
+
+@numpy_function(static_argnames=("period",))
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+           ) -> Any:
+    """Piecewise linear interpolation.
+
+    Args:
+      x: array of places.
+      xp, fp: one-dimensional arrays: places in ascending order, and the values there.
+      left, right: values below and above all of `xp`; the values at the ends by default. Also
+        "extrapolate".
+      period: period of `x` and `xp`, which then need no order.
+
+    Raises:
+      ValueError: `xp` and `fp` are not one-dimensional and of one size, or the period is 0.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.interp(1.5, jax.numpy.array([1.0, 2.0]), jax.numpy.array([0.0, 4.0])))
+    2.0
+    """
+    return interpolated(x, xp, fp, left, right, period)
+
+
+def interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -> Any:
+    from pyjx.numpy import indexing
+
+    x, xp, fp = operands("interp", x, xp, fp)
+    if get_aval(xp).shape != get_aval(fp).shape or get_aval(xp).ndim != 1:
+        raise ValueError("xp and fp must be one-dimensional arrays of equal size")
+    x, xp = promote_dtypes_inexact(x, xp)
+    (fp,) = promote_dtypes_inexact(fp)
+    if get_aval(x).dtype in dtypes.complex_dtypes:
+        raise ValueError("jnp.interp: complex x values not supported.")
+    if period is not None:
+        x, xp, fp = _one_period(x, xp, fp, period)
+    dtype = get_aval(x).dtype
+    size = get_aval(xp).shape[0]
+    place = searchsorted.__wrapped__(xp, x, side="right")
+    place = ufuncs.clip(place, 1, max(size - 1, 1))
+    before = ufuncs.subtract(place, 1)
+
+    def at(values: Any, index: Any) -> Any:
+        return indexing.take(values, index, axis=0, mode="clip")
+
+    rise = ufuncs.subtract(at(fp, place), at(fp, before))
+    run = ufuncs.subtract(at(xp, place), at(xp, before))
+    flat = lax.le(lax.abs(run), literal(float(np.spacing(dtypes.finfo(dtype).eps)), dtype))
+    share = ufuncs.divide(ufuncs.subtract(x, at(xp, before)), ufuncs.where(flat, 1, run))
+    low = at(fp, before)
+    out = ufuncs.where(flat, low, ufuncs.add(low, ufuncs.multiply(share, rise)))
+    if period is None:
+        first, last = (lax.squeeze(lax.slice_in_dim(xp, i, i + 1), (0,)) for i in (0, size - 1))
+        for value, outside, end in ((left, lambda: ufuncs.less(x, first), 0),
+                                    (right, lambda: ufuncs.greater(x, last), size - 1)):
+            if isinstance(value, str):
+                if value != "extrapolate":
+                    raise ValueError("the only valid string value of `left` and `right` is "
+                                     f"'extrapolate', but got: {value!r}")
+                continue
+            edge = at(fp, np.int32(end)) if value is None else value
+            out = ufuncs.where(outside(), edge, out)
+    return out
+
+
+def _one_period(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+    """All places brought into one period; the points around its ends are added."""
+    if is_concrete(period) and period == 0:
+        raise ValueError("period must be a non-zero value")
+    period = ufuncs.abs(period)
+    x, xp = ufuncs.remainder(x, period), ufuncs.remainder(xp, period)
+    xp, fp = lax.sort((xp, fp), dimension=0, num_keys=1)
+    n = get_aval(xp).shape[0]
+    xp = lax.concatenate([ufuncs.subtract(_span(xp, n - 1, n, 0), period), xp,
+                          ufuncs.add(_span(xp, 0, 1, 0), period)], 0)
+    fp = lax.concatenate([_span(fp, n - 1, n, 0), fp, _span(fp, 0, 1, 0)], 0)
+    return x, xp, fp
+
+
+# -- convolution -----------------------------------------------------------------------------------
+
+
+def _convolved(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
+    """The sums of a[i + k] * v[i] over i, for the k that `mode` chooses."""
+    a, v = promote_dtypes_inexact(a, v)
+    m, n = get_aval(a).shape[0], get_aval(v).shape[0]
+    padding = {"valid": [(0, 0)], "same": [(n // 2, n - n // 2 - 1)],
+               "full": [(n - 1, n - 1)]}[mode]
+    if preferred is not None:
+        preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
+    out = lax.conv_general_dilated(
+        lax.reshape(a, (1, 1, m)), lax.reshape(v, (1, 1, n)), (1,), padding,
+        precision=precision, preferred_element_type=preferred)
+    return lax.reshape(out, (get_aval(out).shape[-1],))
+
+
+def _checked(name: str, a: Any, v: Any, mode: str) -> tuple[Any, Any]:
+    a, v = operands(name, a, v)
+    if get_aval(a).ndim != 1 or get_aval(v).ndim != 1:
+        raise ValueError(f"{name}() only support 1-dimensional inputs.")
+    if not get_aval(a).size or not get_aval(v).size:
+        raise ValueError(f"{name}: inputs cannot be empty, got shapes {get_aval(a).shape} and "
+                         f"{get_aval(v).shape}.")
+    if mode not in ("full", "same", "valid"):
+        raise ValueError("mode must be one of ['full', 'same', 'valid']")
+    return a, v
+
+
+_conv_options = ("mode", "precision", "preferred_element_type")
+
+
+@numpy_function(static_argnames=_conv_options)
+def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
+             preferred_element_type: Any = None) -> Any:
+    """The convolution of two sequences: the sums of a[k - i] * v[i] over i.
+
+    Args:
+      a, v: one-dimensional arrays.
+      mode: "full" for all k with a product, "valid" for those where the shorter lies within the
+        longer, "same" for as many as the longer has, in the middle.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.convolve(jax.numpy.array([1.0, 2.0]), jax.numpy.array([1.0, 1.0])).tolist()
+    [1.0, 3.0, 2.0]
+    """
+    a, v = _checked("convolve", a, v, mode)
+    if get_aval(a).size < get_aval(v).size:
+        a, v = v, a
+    return _convolved("convolve", a, lax.rev(v, (0,)), mode, precision, preferred_element_type)
+
+
+@numpy_function(static_argnames=_conv_options)
+def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
+              preferred_element_type: Any = None) -> Any:
+    """The correlation of two sequences: the sums of a[i + k] * conj(v[i]) over i.
+
+    Args are those of `convolve`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.correlate(jax.numpy.array([1.0, 2.0]), jax.numpy.array([1.0, 1.0])).tolist()
+    [3.0]
+    """
+    a, v = _checked("correlate", a, v, mode)
+    v = lax.conj(v) if get_aval(v).dtype in dtypes.complex_dtypes else v
+    turned = get_aval(a).size < get_aval(v).size
+    if turned:
+        a, v = lax.rev(v, (0,)), lax.rev(a, (0,))
+    out = _convolved("correlate", a, v, mode, precision, preferred_element_type)
+    return out

@@ -1,0 +1,218 @@
+"""Histograms and counts."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import concrete_or_error
+from pyjx.numpy import creation, ufuncs
+from pyjx.numpy.differences import diff
+from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact
+from pyjx.numpy.reductions import max as _max
+from pyjx.numpy.reductions import min as _min
+from pyjx.numpy.reductions import sum as _sum
+from pyjx.numpy.sorting import searchsorted
+
+__all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+
+
+def _counted(index: Any, weights: Any, size: int) -> Any:
+    """The sums of the weights of each index; indices out of range are left out."""
+    return creation.zeros((size,), get_aval(weights).dtype).at[index].add(weights, mode="drop")
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
+             out_sharding: Any = None) -> Any:
+    """How often each of the integers 0, 1, ... occurs.
+
+    Args:
+      x: one-dimensional array of integers; negative ones count as 0.
+      weights: what to add for each element; 1 by default.
+      minlength: least size of the result.
+      length: size of the result, needed where `x` is traced; larger integers are left out.
+
+    Raises:
+      TypeError: `x` is not of integer dtype.
+      ValueError: `x` is not one-dimensional.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.bincount(jax.numpy.array([1, 2, 2])).tolist()
+    [0, 1, 2]
+    """
+    (x,) = operands("bincount", x)
+    aval = get_aval(x)
+    if aval.dtype == np.bool_:
+        x = convert(x, np.dtype(np.int32))
+    elif not dtypes.issubdtype(aval.dtype, np.integer):
+        raise TypeError("x argument to bincount must have an integer type; got "
+                        f"{dtypes.name(aval.dtype)}")
+    if aval.ndim != 1:
+        raise ValueError("only 1-dimensional input supported.")
+    minlength = operator.index(minlength)
+    if length is None:
+        host = np.asarray(concrete_or_error(None, x, (
+            "The error occurred because of argument 'x' of jnp.bincount. To avoid this error, pass "
+            "a static `length` argument.")))
+        length = max(minlength, int(host.max(initial=-1)) + 1)
+    else:
+        length = max(minlength, operator.index(length))
+    if weights is None:
+        weights = creation.full(aval.shape, 1, dtypes.default_int_dtype())
+    elif get_aval(weights).shape != aval.shape:
+        raise ValueError("shape of weights must match shape of x.")
+    return _counted(ufuncs.maximum(x, 0), *operands("bincount", weights), length)
+
+
+def _edges(a: Any, bins: Any, limits: Any) -> Any:
+    """The edges of the bins of the values `a`."""
+    if isinstance(bins, str):
+        raise NotImplementedError("string values for `bins` not implemented.")
+    (a,) = operands("histogram_bin_edges", a)
+    dtype = dtypes.to_inexact_dtype(get_aval(a).dtype)
+    if isinstance(bins, (list, tuple)) or np.ndim(bins) == 1:
+        return convert(creation.asarray(bins), dtype)
+    count = operator.index(concrete_or_error(None, bins, "bins argument of histogram_bin_edges"))
+    if limits is None:
+        low, high = (_min(a), _max(a)) if get_aval(a).size else (0, 1)
+    else:
+        low, high = limits
+    low, high = (convert(operands("histogram", x)[0], dtype) for x in (low, high))
+    same = ufuncs.equal(low, high)
+    low = ufuncs.where(same, ufuncs.subtract(low, 0.5), low)
+    high = ufuncs.where(same, ufuncs.add(high, 0.5), high)
+    return creation.linspace(low, high, count + 1, dtype=dtype)
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """The edges of the bins that `histogram` uses.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.histogram_bin_edges(jax.numpy.array([0.0, 2.0]), bins=2).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    return _edges(a, bins, range)
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+              density: bool | None = None, out_sharding: Any = None) -> tuple[Any, Any]:
+    """How many values lie in each bin.
+
+    Args:
+      a: array.
+      bins: number of bins of equal width, or the edges of the bins in ascending order.
+      range: (low, high): the outer edges; the least and largest value by default.
+      weights: what to add for each element; 1 by default.
+      density: whether to divide so that the integral is 1.
+
+    Returns:
+      (counts, edges); the last bin includes its right edge.
+
+    >>> import pyjx as jax
+    >>> counts, edges = jax.numpy.histogram(jax.numpy.array([0.0, 1.0, 2.0]), bins=2)
+    >>> counts.tolist()
+    [1.0, 2.0]
+    """
+    (a,) = promote_dtypes_inexact(*operands("histogram", a))
+    if weights is None:
+        weights = creation.ones_like(a)
+    else:
+        (weights,) = operands("histogram", weights)
+        if get_aval(weights).shape != get_aval(a).shape:
+            raise ValueError("weights should have the same shape as a.")
+    edges = _edges(a, bins, range)
+    size = get_aval(edges).shape[0]
+    flat = lax.reshape(a, (get_aval(a).size,))
+    place = searchsorted(edges, flat, side="right")
+    last = lax.squeeze(lax.slice_in_dim(edges, size - 1, size), (0,))
+    place = ufuncs.where(ufuncs.equal(flat, last), size - 1, place)
+    weights = lax.reshape(weights, (get_aval(weights).size,))
+    counts = lax.slice_in_dim(_counted(place, weights, size), 1, size)
+    if density:
+        counts = ufuncs.divide(ufuncs.divide(counts, diff(edges)), _sum(counts))
+    return counts, edges
+
+
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Sequence[Any] | None = None,
+                weights: Any = None, density: bool | None = None) -> tuple[Any, Any, Any]:
+    """How many points (x, y) lie in each cell; (counts, edges of x, edges of y).
+
+    Arguments are those of `histogramdd`, with `x` and `y` in place of the sample.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.array([0.0, 1.0])
+    >>> jax.numpy.histogram2d(x, x, bins=2)[0].tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    x, y = operands("histogram2d", x, y)
+    if isinstance(bins, (list, tuple)) or np.ndim(bins):
+        if len(bins) not in (1, 2):
+            bins = [bins, bins]
+    sample = lax.stack([*promote_dtypes_inexact(x, y)], 1)
+    counts, edges = histogramdd(sample, bins, range, weights, density)
+    return counts, edges[0], edges[1]
+
+
+def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
+                weights: Any = None, density: bool | None = None) -> tuple[Any, list[Any]]:
+    """How many points of several coordinates lie in each cell.
+
+    Args:
+      sample: array of shape (points, coordinates).
+      bins: number of bins, or for each coordinate the number or the edges.
+      range: for each coordinate (low, high) or None.
+      weights: what to add for each point; 1 by default.
+      density: whether to divide so that the integral is 1.
+
+    Returns:
+      (counts, list of edges).
+
+    >>> import pyjx as jax
+    >>> jax.numpy.histogramdd(jax.numpy.array([[0.0], [1.0]]), bins=2)[0].tolist()
+    [1.0, 1.0]
+    """
+    (sample,) = promote_dtypes_inexact(*operands("histogramdd", sample))
+    count, dims = get_aval(sample).shape
+    if weights is None:
+        weights = creation.ones((count,), get_aval(sample).dtype)
+    else:
+        (weights,) = operands("histogramdd", weights)
+        if get_aval(weights).shape != (count,):
+            raise ValueError("should have one weight for each sample.")
+    if range is not None and len(range) != dims:
+        raise ValueError(f"For sample of shape {(count, dims)}, expected range of length {dims}, "
+                         f"got {range}")
+    per_axis = list(bins) if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * dims
+    if len(per_axis) != dims:
+        raise ValueError("should be a bin for each dimension.")
+    columns = [lax.squeeze(lax.slice_in_dim(sample, i, i + 1, axis=1), (1,))
+               for i in np.arange(dims).tolist()]
+    edges, cell, inside = [], 0, True
+    sizes = []
+    for i, column in enumerate(columns):
+        edge = _edges(column, per_axis[i], None if range is None else range[i])
+        n = get_aval(edge).shape[0] - 1
+        place = searchsorted(edge, column, side="right")
+        last = lax.squeeze(lax.slice_in_dim(edge, n, n + 1), (0,))
+        place = ufuncs.subtract(ufuncs.where(ufuncs.equal(column, last), n, place), 1)
+        valid = ufuncs.logical_and(ufuncs.greater_equal(place, 0), ufuncs.less(place, n))
+        inside = ufuncs.logical_and(inside, valid)
+        cell = ufuncs.add(ufuncs.multiply(cell, n), place)
+        edges.append(edge)
+        sizes.append(n)
+    total = int(np.prod(sizes))
+    cell = ufuncs.where(inside, cell, total)
+    counts = lax.reshape(_counted(cell, weights, total), sizes)
+    if density:
+        counts = ufuncs.divide(counts, _sum(counts))
+        for i, edge in enumerate(edges):
+            width = lax.reshape(diff(edge), [sizes[i] if k == i else 1
+                                             for k in np.arange(dims).tolist()])
+            counts = ufuncs.divide(counts, width)
+    return counts, edges
