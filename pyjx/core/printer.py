@@ -84,30 +84,48 @@ class _Printer:
 
     # -- jaxprs
 
-    def jaxpr(self, jaxpr: Jaxpr, indent: int) -> str:
-        """The text, for a place `indent` columns from the left."""
+    def jaxpr(self, jaxpr: Jaxpr, indent: int, label: int = 0) -> str:
+        """The text, for a place `indent` columns from the left, after a label of so many more."""
         name = self.names.shared.get(jaxpr)
         if name is not None:
             return name
-        constants = " ".join([self.binder(v) for v in jaxpr.constvars])
-        arguments = " ".join([self.binder(v) for v in jaxpr.invars])
-        head = f"{{ lambda {constants}; {arguments}. let" if constants else \
-            f"{{ lambda ; {arguments}. let"
+        head = self._head(jaxpr, indent, label)
         last_use = _last_uses(jaxpr)
         eqns = [self.eqn(e, indent + 4, last_use, i) for i, e in enumerate(jaxpr.eqns)]
         outs = [self.atom(v) for v in jaxpr.outvars]
         tail = f"in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}"
         if not eqns:
             return f"{head}  {tail}"
-        if len(eqns) == 1 and "\n" not in eqns[0] and not (self.source_info or self.name_stack):
-            line = f"{head} {eqns[0]} {tail}"
-            if len(line) + indent <= WIDTH:
+        if not (self.source_info or self.name_stack):
+            line = f"{head} {'; '.join(eqns)} {tail}"
+            if "\n" not in line and len(line) + indent + label <= WIDTH:
                 return line
         if self.source_info or self.name_stack:
             eqns = self._annotated(jaxpr.eqns, eqns)
         pad = " " * indent
         body = "".join([f"\n{pad}    {e}" for e in eqns])
         return f"{head}{body}\n{pad}  {tail}"
+
+    def _head(self, jaxpr: Jaxpr, indent: int, label: int) -> str:
+        """`{ lambda constants; arguments. let`, on as few lines as it fits."""
+        lines = ["{ lambda "]
+        column = indent + label + len(lines[0])
+        for separator, variables in (("; ", jaxpr.constvars), (". let", jaxpr.invars)):
+            for i, v in enumerate(variables):
+                text = self.binder(v)
+                if i:
+                    name = len(text.partition(":")[0])
+                    if column + 1 + name > WIDTH + 1:
+                        lines.append(" " * (indent + 4))
+                        column = indent + 4
+                    else:
+                        lines[-1] += " "
+                        column += 1
+                lines[-1] += text
+                column += len(text)
+            lines[-1] += separator
+            column += len(separator)
+        return "\n".join(lines)
 
     def _annotated(self, eqns: Sequence[JaxprEqn], texts: list[str]) -> list[str]:
         first_lines = [t.split("\n", 1)[0] for t in texts]
@@ -141,7 +159,7 @@ class _Printer:
         if not shown:
             return self._wrapped(f"{start}{name}", operands, indent)
         self._name_call(eqn)
-        items = [f"{k}={self.value(v, indent + 2)}" for k, v in shown]
+        items = [f"{k}={self.value(v, indent + 2, len(k) + 1)}" for k, v in shown]
         line = f"{start}{name}[{' '.join(items)}]"
         text = f"{line} {' '.join(operands)}"
         if "\n" not in text and len(text) + indent <= WIDTH:
@@ -201,8 +219,8 @@ class _Printer:
         lines = [head]
         column = indent + len(head.rsplit("\n", 1)[-1]) if "\n" not in head else \
             len(head.rsplit("\n", 1)[-1])
-        for operand in operands:
-            if column + 1 + len(operand) > WIDTH and column > indent + 2:
+        for i, operand in enumerate(operands):
+            if i and column + len(operand) > WIDTH and column > indent + 2:
                 lines.append(" " * (indent + 2) + operand)
                 column = indent + 2 + len(operand)
             else:
@@ -210,11 +228,9 @@ class _Printer:
                 column += 1 + len(operand)
         return "\n".join(lines)
 
-    def value(self, value: Any, indent: int) -> str:
-        if isinstance(value, ClosedJaxpr):
-            return self.jaxpr(value.jaxpr, indent)
-        if isinstance(value, Jaxpr):
-            return self.jaxpr(value, indent)
+    def value(self, value: Any, indent: int, label: int = 0) -> str:
+        if isinstance(value, (ClosedJaxpr, Jaxpr)):
+            return self.jaxpr(value.jaxpr, indent, label)
         if isinstance(value, tuple) and any(isinstance(v, (ClosedJaxpr, Jaxpr)) for v in value):
             pad = " " * indent
             items = "".join([f"\n{pad}  {self.value(v, indent + 2)}" for v in value])
@@ -228,11 +244,11 @@ class _Printer:
         definitions = []
         taken: dict[str, int] = {}
         for closed, name in shared:
-            name = name or "jaxpr"
+            name = "lambda" if name == "<lambda>" else name or "jaxpr"
             n = taken.get(name, 0)
             taken[name] = n + 1
             unique = f"{name}{n}" if n else name
-            text = self.jaxpr(closed, 0)
+            text = self.jaxpr(closed, 0, len(f"let {unique} = "))
             self.names.shared[closed] = unique
             definitions.append(f"let {unique} = {text} in\n")
         return "".join(definitions) + self.jaxpr(jaxpr, 0)
@@ -279,9 +295,10 @@ def literal_text(literal: Literal) -> str:
         return str(bool(value))
     if dtypes.issubdtype(dtype, np.integer):
         return str(int(value))
+    rounded = np.asarray(value, dtype)
     if dtypes.issubdtype(dtype, np.complexfloating):
-        return str(complex(value))
-    return str(float(value))
+        return str(complex(rounded))
+    return str(float(rounded))
 
 
 def value_text(value: Any) -> str:

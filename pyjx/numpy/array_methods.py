@@ -18,6 +18,7 @@ from pyjx.core.avals import aval_makers
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.dispatch import array_function
+from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import is_arraylike
 from pyjx.runtime.array import Array, ArrayImpl
 from pyjx.runtime.jit import op_jit
@@ -112,7 +113,7 @@ _rows: list[Any] = []  # the programs of `x[i]` for an integer, by rank
 
 def _row_program(rank: int) -> Any:
     while len(_rows) <= rank:
-        pattern = (indexing.INTEGER, *[indexing.FULL] * (len(_rows) - 1))
+        pattern = (INTEGER, *[FULL] * (len(_rows) - 1))
         _rows.append(indexing.reader(pattern))
     return _rows[rank]
 

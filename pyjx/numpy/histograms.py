@@ -25,7 +25,7 @@ __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histo
 
 def _counted(index: Any, weights: Any, size: int) -> Any:
     """The sums of the weights of each index; indices out of range are left out."""
-    return creation.zeros((size,), get_aval(weights).dtype).at[index].add(weights, mode="drop")
+    return lax.full((size,), 0, get_aval(weights).dtype).at[index].add(weights, mode="drop")
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
@@ -64,7 +64,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     else:
         length = max(minlength, operator.index(length))
     if weights is None:
-        weights = creation.full(aval.shape, 1, dtypes.default_int_dtype())
+        weights = lax.full(aval.shape, 1, dtypes.default_int_dtype())
     elif get_aval(weights).shape != aval.shape:
         raise ValueError("shape of weights must match shape of x.")
     return _counted(ufuncs.maximum(x, 0), *operands("bincount", weights), length)
@@ -73,7 +73,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
 def _edges(a: Any, bins: Any, limits: Any) -> Any:
     """The edges of the bins of the values `a`."""
     if isinstance(bins, str):
-        raise NotImplementedError("string values for `bins` not implemented.")
+        raise TypeError(f"histogram: bins must be an int or an array, got {bins!r}")
     (a,) = operands("histogram_bin_edges", a)
     dtype = dtypes.to_inexact_dtype(get_aval(a).dtype)
     if isinstance(bins, (list, tuple)) or np.ndim(bins) == 1:
@@ -180,7 +180,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
     (sample,) = promote_dtypes_inexact(*operands("histogramdd", sample))
     count, dims = get_aval(sample).shape
     if weights is None:
-        weights = creation.ones((count,), get_aval(sample).dtype)
+        weights = lax.full((count,), 1, dtypes.default_int_dtype())
     else:
         (weights,) = operands("histogramdd", weights)
         if get_aval(weights).shape != (count,):

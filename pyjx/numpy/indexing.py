@@ -1,9 +1,8 @@
 """Indexing: `x[i]`, `x.at[i]`, `take`.
 
-An index is parsed into a static pattern, one entry for each axis, and the values that may differ
-from call to call: integers, starts of slices, index arrays. On concrete arrays each pattern is one
-compiled program of the array and those values, so `x[0]` and `x[5]`, or `x[0:8]` and `x[8:16]`,
-share it. While tracing, integers and slices that are known make static slices.
+On concrete arrays each pattern of an index (see `patterns`) is one compiled program of the array
+and the index's values, so `x[0]` and `x[5]`, or `x[0:8]` and `x[8:16]`, share it. While tracing,
+integers and slices that are known make static slices.
 """
 
 from __future__ import annotations
@@ -21,27 +20,26 @@ from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.dispatch import array_function
-from pyjx.numpy.promotion import as_operand, check_arraylike, convert, is_arraylike, operands
+from pyjx.numpy.patterns import (
+    ARRAY,
+    BOOL,
+    FULL,
+    INTEGER,
+    NEW,
+    Entry,
+    Plan,
+    Slice,
+    check_bounds,
+    index_dtype,
+    make_plan,
+    offset,
+    parse,
+    wrapped,
+)
+from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.jit import op_jit
 from pyjx.transforms.structural import broadcast_in_dim
-
-
-class Slice(NamedTuple):
-    """Every `step`-th element of an axis, `size` in all; the start is a value."""
-
-    size: int
-    step: int
-
-
-# The other entries of a pattern. NEW and BOOL make an axis, the others stand for one.
-FULL = ":"
-NEW = "new"
-INTEGER = "i"  # its value is an int, and not negative
-ARRAY = "a"  # its value is an array of integers of any rank
-BOOL = "b"  # a mask of rank 0: its value is an index array into the new axis
-
-Entry = Any  # Slice or one of the strings
 
 
 class Options(NamedTuple):
@@ -55,338 +53,6 @@ class Options(NamedTuple):
 
 
 _default = Options()
-
-
-# -- parsing ---------------------------------------------------------------------------------------
-
-
-def parse(shape: tuple[int, ...], index: Any) -> tuple[tuple[Entry, ...], list[Any]]:
-    """The pattern of an index into an array of `shape`, and its values.
-
-    Raises:
-      IndexError: too many indices, or indices of a wrong kind.
-      TypeError: a list, a string or an array of floats is no index.
-    """
-    items = index if type(index) is tuple else (index,)
-    pattern: list[Entry] = []
-    values: list[Any] = []
-    axis = 0
-    rank = len(shape)
-    for position, item in enumerate(items):
-        kind = type(item)
-        if kind is int or kind is slice:
-            if axis >= rank:
-                _raise_too_many(shape, items)
-            n = shape[axis]
-            axis += 1
-            if kind is int:
-                pattern.append(INTEGER)
-                values.append(item + n if item < 0 else item)
-            else:
-                _parse_slice(item, n, position, pattern, values)
-        elif item is None:
-            pattern.append(NEW)
-        elif item is Ellipsis:
-            rest = rank - axis - _axes_used(items[position + 1:])
-            if rest < 0:
-                _raise_too_many(shape, items)
-            pattern += [FULL] * rest
-            axis += rest
-        else:
-            if kind is list and type(index) is tuple:
-                item = _values_of(item)
-            axis = _parse_other(shape, items, item, axis, position, pattern, values)
-    pattern += [FULL] * (rank - axis)
-    if axis > rank:
-        _raise_too_many(shape, items)
-    return tuple(pattern), values
-
-
-def _axes_used(items: tuple[Any, ...]) -> int:
-    used = 0
-    for item in items:
-        if item is Ellipsis:
-            raise IndexError("an index can only have a single ellipsis ('...')")
-        if item is None or isinstance(item, (bool, np.bool_)):
-            continue
-        used += _rank_of_mask(item) if _is_mask(item) else 1
-    return used
-
-
-def _raise_too_many(shape: tuple[int, ...], items: tuple[Any, ...]) -> None:
-    used = _axes_used(tuple([x for x in items if x is not Ellipsis]))
-    raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were "
-                     "indexed")
-
-
-def _parse_slice(item: slice, n: int, position: int, pattern: list[Entry], values: list[Any]
-                 ) -> None:
-    try:
-        start, stop, step = item.indices(n)
-    except TypeError:
-        start, stop, step = _concrete_slice(item, position).indices(n)
-    size = len(range(start, stop, step))
-    if step == 1 and size == n:
-        pattern.append(FULL)
-    else:
-        pattern.append(Slice(size, step))
-        values.append(start if size else 0)
-
-
-def _concrete_slice(item: slice, position: int) -> slice:
-    parts = []
-    for x in (item.start, item.stop, item.step):
-        if isinstance(x, Tracer) and x.to_concrete_value() is None:
-            raise IndexError("Slice entries must be static integers. Got "
-                             f"slice({item.start}, {item.stop}, {item.step}) at position "
-                             f"{position}")
-        if x is not None and not hasattr(x, "__index__"):
-            raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
-        parts.append(None if x is None else x.__index__())
-    return slice(*parts)
-
-
-def _is_mask(x: Any) -> bool:
-    return getattr(x, "dtype", None) == np.bool_ and not isinstance(x, type)
-
-
-def _rank_of_mask(x: Any) -> int:
-    return len(x.shape)
-
-
-def _parse_other(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis: int,
-                 position: int, pattern: list[Entry], values: list[Any]) -> int:
-    """An index array, mask, NumPy integer or Python bool; returns the next axis."""
-    if isinstance(item, (bool, np.bool_)):
-        pattern.append(BOOL)
-        values.append(np.zeros(int(item), np.int32))
-        return axis
-    if isinstance(item, np.integer) or not is_arraylike(item):
-        return _parse_integer(shape, items, item, axis, pattern, values)
-    item = as_operand(item)
-    aval = get_aval(item)
-    if aval.dtype == np.bool_:
-        return _parse_mask(shape, item, aval.shape, axis, pattern, values)
-    if aval.dtype not in dtypes.integer_dtypes:
-        found = getattr(item, "dtype", np.dtype(type(item)))
-        raise TypeError("Indexer must have integer or boolean type, got indexer with type "
-                        f"{found}")
-    if axis >= len(shape):
-        _raise_too_many(shape, items)
-    pattern.append(ARRAY)
-    values.append(item)
-    return axis + 1
-
-
-def _parse_integer(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis: int,
-                   pattern: list[Entry], values: list[Any]) -> int:
-    if isinstance(item, (list, tuple)):
-        raise TypeError(
-            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
-            "`arr[array(seq)]` instead of `arr[seq]`. See "
-            "https://github.com/jax-ml/jax/issues/4564 for more information."
-        )
-    if isinstance(item, str):
-        raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
-    if not hasattr(item, "__index__"):
-        raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
-            f"boolean arrays are valid indices. Got {item}"
-        )
-    if axis >= len(shape):
-        _raise_too_many(shape, items)
-    value = item.__index__()
-    pattern.append(INTEGER)
-    values.append(value + shape[axis] if value < 0 else value)
-    return axis + 1
-
-
-def _parse_mask(shape: tuple[int, ...], mask: Any, mask_shape: tuple[int, ...], axis: int,
-                pattern: list[Entry], values: list[Any]) -> int:
-    """A mask stands for one index array for each of its axes."""
-    if isinstance(mask, Tracer):
-        known = mask.to_concrete_value()
-        if known is None:
-            from pyjx import errors
-
-            raise errors.NonConcreteBooleanIndexError(mask)
-        mask = known
-    host = np.asarray(mask)
-    if not mask_shape:
-        pattern.append(BOOL)
-        values.append(np.zeros(int(host), np.int32))
-        return axis
-    own = shape[axis:axis + len(mask_shape)]
-    if len(own) < len(mask_shape):
-        raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but "
-                         f"{axis + len(mask_shape)} were indexed")
-    for i, (n, m) in enumerate(zip(own, mask_shape, strict=True)):
-        if n != m:
-            raise IndexError(f"boolean index did not match shape of indexed array in index "
-                             f"{axis + i}: got {mask_shape}, expected {list(own)}")
-    for indices in host.nonzero():
-        pattern.append(ARRAY)
-        values.append(indices.astype(np.int32))
-    return axis + len(mask_shape)
-
-
-def _check_bounds(shape: tuple[int, ...], pattern: tuple[Entry, ...], values: list[Any]) -> None:
-    """Raise IndexError for integers that are known to be out of bounds."""
-    axis = position = 0
-    for entry in pattern:
-        if entry == NEW:
-            continue
-        if entry != FULL:
-            value = values[position]
-            position += 1
-            if entry == BOOL:
-                continue
-            n = shape[axis]
-            if entry == INTEGER and not 0 <= value < n:
-                asked = value if value >= 0 else value - n
-                raise IndexError(f"index {asked} is out of bounds for axis {axis} with size {n}")
-            if entry == ARRAY and isinstance(value, np.ndarray) and bool(
-                    np.any((value >= n) | (value < -n))):
-                raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
-        axis += 1
-
-
-# -- where a pattern reads and writes --------------------------------------------------------------
-
-
-class Plan(NamedTuple):
-    """A pattern as a gather: which axes have an index, and what the result's axes are.
-
-    The index vectors have components for the axes `indexed`; `indices` is the array of them, its
-    last axis being the component. Axes in `window` are kept, with the given `slice_sizes`. The
-    result's axes are in the order of `layout`: "w" for window axes, "b" for those of the indices.
-    """
-
-    indices: Any
-    indexed: tuple[int, ...]
-    collapsed: tuple[int, ...]
-    slice_sizes: tuple[int, ...]
-    offset_dims: tuple[int, ...]
-    shape: tuple[int, ...]
-    reversed_dims: tuple[int, ...]
-    single: bool  # there is one index vector
-
-
-def _index_dtype(values: list[Any], shape: tuple[int, ...]) -> Any:
-    wide = any(get_aval(v).dtype.itemsize == 8 for v in values) or any(
-        n > np.iinfo(np.int32).max for n in shape)
-    return dtypes.canonicalize_dtype(np.int64 if wide else np.int32)
-
-
-def _wrapped(i: Any, n: int, dtype: Any, wrap: bool) -> Any:
-    """Index array with negative entries counted from the end."""
-    unsigned = dtypes.issubdtype(get_aval(i).dtype, np.unsignedinteger)
-    if isinstance(i, np.ndarray):
-        i = i.astype(dtype)
-        return np.where(i < 0, i + np.asarray(n, dtype), i) if wrap else i
-    i = convert(i, dtype)
-    if not wrap or unsigned:
-        return i
-    size = np.asarray(n, dtype)[()]
-    return ops.select(ops.lt(i, np.asarray(0, dtype)[()]), ops.add(i, size), i)
-
-
-def _plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any], wrap: bool) -> Plan:
-    """The gather of a pattern whose entries each stand for an axis."""
-    dtype = _index_dtype([v for v in bound if v is not None], shape)
-    arrays = {i: _wrapped(v, shape[i], dtype, wrap)
-              for i, (entry, v) in enumerate(zip(pattern, bound, strict=True)) if entry == ARRAY}
-    advanced = [i for i, e in enumerate(pattern) if e == ARRAY or (e == INTEGER and arrays)]
-    block = broadcast_shapes(*[get_aval(a).shape for a in arrays.values()]) if arrays else ()
-    contiguous = not advanced or advanced[-1] - advanced[0] == len(advanced) - 1
-    first = (advanced[0] if contiguous else 0) if advanced else -1
-    out_shape: list[int] = []
-    offset_dims: list[int] = []
-    reversed_dims: list[int] = []
-    batch_dims: list[int] = []  # result axes that the index arrays go along
-    strided: dict[int, int] = {}  # axis -> its result axis
-    block_dims: list[int] = []
-    slice_sizes = [1] * len(shape)
-    collapsed = []
-    if arrays and not contiguous:
-        block_dims = list(range(len(block)))
-        out_shape += block
-    for i, entry in enumerate(pattern):
-        if i == first and contiguous and arrays:
-            block_dims = list(range(len(out_shape), len(out_shape) + len(block)))
-            out_shape += block
-        if entry == FULL or (type(entry) is Slice and abs(entry.step) == 1):
-            slice_sizes[i] = shape[i] if entry == FULL else entry.size
-            if entry != FULL and entry.step < 0:
-                reversed_dims.append(len(out_shape))
-            offset_dims.append(len(out_shape))
-            out_shape.append(slice_sizes[i])
-            continue
-        collapsed.append(i)
-        slice_sizes[i] = min(1, shape[i])
-        if type(entry) is Slice:
-            strided[i] = len(out_shape)
-            out_shape.append(entry.size)
-    batch_dims = sorted([*block_dims, *strided.values()])
-    place = {d: k for k, d in enumerate(batch_dims)}
-    batch_shape = [out_shape[d] for d in batch_dims]
-    components = []
-    indexed = []
-    for i, entry in enumerate(pattern):
-        if entry == FULL:
-            continue
-        value = bound[i]
-        if entry == ARRAY:
-            value = arrays[i]
-            rank = get_aval(value).ndim
-            dims = [place[d] for d in block_dims[len(block_dims) - rank:]]
-            value = _along(value, batch_shape, dims)
-        elif i in strided:
-            steps = np.arange(entry.size, dtype=dtype) * np.asarray(entry.step, dtype)
-            value = _offset(value, steps, dtype)
-            value = _along(value, batch_shape, [place[strided[i]]])
-        else:
-            if type(entry) is Slice and entry.step < 0:
-                value = _offset(value, np.asarray(1 - entry.size, dtype), dtype)
-            value = _along(convert(value, dtype), batch_shape, [])
-        indexed.append(i)
-        components.append(value)
-    return Plan(_stack_last(components, batch_shape, dtype), tuple(indexed), tuple(collapsed),
-                tuple(slice_sizes), tuple(offset_dims), tuple(out_shape), tuple(reversed_dims),
-                not batch_dims)
-
-
-def _offset(start: Any, steps: np.ndarray[Any, Any], dtype: Any) -> Any:
-    if isinstance(start, (int, np.integer)):
-        return np.asarray(start, dtype) + steps
-    return ops.add(convert(start, dtype), steps if steps.ndim else steps[()])
-
-
-def _along(x: Any, shape: list[int], dims: list[int]) -> Any:
-    """`x` with its axes at `dims` of `shape`, where it is stretched over the other axes."""
-    if isinstance(x, (np.ndarray, np.generic, int)):
-        host = np.asarray(x)
-        wide = np.reshape(host, [host.shape[dims.index(d)] if d in dims else 1
-                                 for d in range(len(shape))])
-        return np.broadcast_to(wide, shape)
-    old = get_aval(x).shape
-    if old == tuple(shape):
-        return x
-    kept = [i for i, d in enumerate(dims) if old[i] == shape[d]]
-    if len(kept) < len(old):
-        x = ops.squeeze(x, [i for i in range(len(old)) if i not in kept])
-    return broadcast_in_dim(x, shape, [dims[i] for i in kept])
-
-
-def _stack_last(components: list[Any], shape: list[int], dtype: Any) -> Any:
-    if not components:
-        return np.zeros((*shape, 0), dtype)
-    literals = not shape and state.dynamic is not eager_trace  # shown inline in jaxprs
-    if all(isinstance(c, np.ndarray) for c in components) and not literals:
-        return np.stack(components, -1).astype(dtype)
-    columns = [broadcast_in_dim(dtype.type(c) if isinstance(c, np.ndarray) and not shape else c,
-                                (*shape, 1), range(len(shape))) for c in components]
-    return columns[0] if len(columns) == 1 else ops.concatenate(columns, len(shape))
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -466,7 +132,7 @@ def _finish_read(x: Any, pattern: tuple[Entry, ...]) -> Any:
 
 def _dynamic_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any],
                   options: Options) -> Any:
-    dtype = _index_dtype([v for v in bound if v is not None], shape)
+    dtype = index_dtype([v for v in bound if v is not None], shape)
     starts, sizes, strides = [], [], []
     for n, entry, value in zip(shape, pattern, bound, strict=True):
         stride = 1
@@ -476,12 +142,12 @@ def _dynamic_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bo
             size = _extent(entry)
             start = value
             if entry.step < 0 and size:
-                start = _offset(value, np.asarray((entry.size - 1) * entry.step, dtype), dtype)
+                start = offset(value, np.asarray((entry.size - 1) * entry.step, dtype), dtype)
             stride = abs(entry.step) if entry.size > 1 else 1
         else:
             start, size = value, 1
             if entry == ARRAY:
-                start = _wrapped(value, n, dtype, options.wrap_negative_indices)
+                start = wrapped(value, n, dtype, options.wrap_negative_indices)
         starts.append(convert(start, dtype))
         sizes.append(size)
         strides.append(stride)
@@ -493,7 +159,7 @@ def _dynamic_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bo
 
 def _gather(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any],
             options: Options) -> Any:
-    plan = _plan(shape, pattern, bound, options.wrap_negative_indices)
+    plan = make_plan(shape, pattern, bound, options.wrap_negative_indices)
     if 0 in plan.shape:
         return ops.full(plan.shape, 0, get_aval(x).dtype)
     numbers = ops.GatherDimensionNumbers(
@@ -528,7 +194,7 @@ def write(method: str, x: Any, y: Any, pattern: tuple[Entry, ...], values: Any,
     supply = iter(values)
     bound: list[Any] = [None if e == FULL else next(supply) for e in pattern]
     _check_not_empty(shape, pattern, bound)
-    plan = _plan(shape, pattern, bound, options.wrap_negative_indices)
+    plan = make_plan(shape, pattern, bound, options.wrap_negative_indices)
     mode = ops.GatherScatterMode.FILL_OR_DROP if options.mode is None else options.mode
     numbers = ops.ScatterDimensionNumbers(
         update_window_dims=plan.offset_dims, inserted_window_dims=plan.collapsed,
@@ -649,7 +315,7 @@ def getitem(x: Any, index: Any, options: Options = _default) -> Any:
     aval = x.aval
     pattern, values = parse(aval.shape, index)
     if configuration.strict_indices.value:
-        _check_bounds(aval.shape, pattern, values)
+        check_bounds(aval.shape, pattern, values)
     if type(x) is not ArrayImpl or state.dynamic is not eager_trace:
         return read(x, pattern, values, options)
     try:
@@ -728,7 +394,7 @@ class IndexUpdateRef:
             y = _values_of(y)
         pattern, values = parse(x.aval.shape, self.index)
         if configuration.strict_indices.value:
-            _check_bounds(x.aval.shape, pattern, values)
+            check_bounds(x.aval.shape, pattern, values)
         if type(x) is not ArrayImpl or state.dynamic is not eager_trace or not (
                 _small_ints(values)):
             return write(method, x, y, pattern, values, options)

@@ -80,8 +80,11 @@ class LinearTrace(Trace):
             if type(x) is LinearTracer and x._trace is self:
                 inputs.append(x.var)
                 avals.append(x.aval)
-            else:
+            elif isinstance(x, Tracer):
                 inputs.append(self.unwrap(x))
+                avals.append(x.aval)
+            else:
+                inputs.append(x)
                 avals.append(get_aval(x))
         out = primitive.out_avals(tuple(avals), params)
         eager = state.dynamic is eager_trace

@@ -1,0 +1,174 @@
+"""Attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import eager_trace, state
+from pyjx.nn.normalization import log_sum_exp, softmax
+from pyjx.numpy import ufuncs
+from pyjx.numpy.axes import numpy_function
+from pyjx.numpy.einsum import einsum
+from pyjx.numpy.promotion import convert, literal, operands
+
+__all__ = ["dot_product_attention"]
+
+Window = int | tuple[int, int] | None
+
+
+def _check(name: str, x: Any, shape: tuple[int | None, ...]) -> None:
+    """Raise ValueError unless the sizes of `x` are those given; None stands for any, -1 for 1."""
+    got = get_aval(x).shape
+    if len(got) != len(shape):
+        raise ValueError(f"{name} ndim should be {len(shape)}, but got {len(got)}")
+    if any([n is not None and m != n for m, n in zip(got, shape, strict=True)]):
+        raise ValueError(f"{name} shape should be {shape}: but got: {got}")
+
+
+def _allowed_pairs(queries: int, keys: int, is_causal: bool, window: Window) -> Any:
+    """The mask of shape (queries, keys) of what the positions alone allow, or None."""
+    if not is_causal and window is None:
+        return None
+    row, column = np.ogrid[:queries, :keys]
+    allowed = np.ones((queries, keys), bool)
+    if is_causal:
+        allowed &= column <= row
+    if window is not None:
+        left, right = (window, window) if isinstance(window, int) else window
+        allowed &= (column >= row - left) & (column <= row + right)
+    return allowed
+
+
+def _within(lengths: Any, size: int, axis: int) -> Any:
+    """The mask of shape (batch, 1, size, 1) or (batch, 1, 1, size) of positions below `lengths`."""
+    batch = get_aval(lengths).shape[0]
+    shape = [batch, 1, 1, 1]
+    shape[axis] = size
+    place = lax.broadcasted_iota(get_aval(lengths).dtype, shape, axis)
+    return lax.lt(place, lax.broadcast_in_dim(lengths, shape, (0,)))
+
+
+def _grouped(x: Any, groups: int) -> Any:
+    """Shape (b, heads, t, s) as (b, kv heads, heads per kv head, t, s); one head serves all."""
+    b, n, t, s = get_aval(x).shape
+    return lax.reshape(x, (b, 1, 1, t, s) if n == 1 else (b, n // groups, groups, t, s))
+
+
+def _attend(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any, is_causal: bool,
+            query_lengths: Any, key_lengths: Any, window: Window, with_residual: bool) -> Any:
+    b, t, n, h = get_aval(query).shape
+    s, k = get_aval(key).shape[1:3]
+    groups = n // k
+    dtype = get_aval(query).dtype
+    single = dtypes.promote_types(dtype, np.float32)
+    query = lax.reshape(query, (b, t, k, groups, h))
+    logits = einsum("btkgh,bskh->bkgts", query, key, preferred_element_type=single)
+    scale = 1 / np.sqrt(h) if scale is None else scale
+    logits = ufuncs.multiply(logits, literal(float(scale), single) if isinstance(
+        scale, (int, float)) else convert(scale, single))
+    if bias is not None:
+        logits = convert(ufuncs.add(logits, _grouped(bias, groups)), single)
+    allowed = _combined(mask, _allowed_pairs(t, s, is_causal, window),
+                        None if query_lengths is None else _within(query_lengths, t, 2),
+                        None if key_lengths is None else _within(key_lengths, s, 3))
+    if allowed is not None:
+        low = -0.7 * float(dtypes.finfo(single).max)
+        logits = ufuncs.where(_grouped(allowed, groups), logits, literal(low, single))
+    weights = convert(softmax.__wrapped__(logits, -1), get_aval(value).dtype)
+    out = lax.reshape(einsum("bkgts,bskh->btkgh", weights, value), (b, t, n, h))
+    if query_lengths is not None:
+        rows = lax.reshape(_within(query_lengths, t, 1), (b, t, 1, 1))
+        out = ufuncs.where(rows, out, literal(0.0, get_aval(out).dtype))
+    if not with_residual:
+        return out
+    total = log_sum_exp("dot_product_attention", logits, -1, None, False, False, None)
+    return out, lax.transpose(lax.reshape(total, (b, n, t)), (0, 2, 1))
+
+
+def _combined(*masks: Any) -> Any:
+    """The conjunction of masks of rank 4 or, for positions alone, 2; None where there is none."""
+    out = None
+    for mask in masks:
+        if mask is None:
+            continue
+        if np.ndim(mask) == 2 if isinstance(mask, np.ndarray) else False:
+            mask = mask[None, None]
+        out = mask if out is None else ufuncs.logical_and(out, mask)
+    return out
+
+
+_compiled = numpy_function(_attend, static_argnames=("is_causal", "window", "with_residual"))
+
+
+def dot_product_attention(
+    query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None, *, scale: Any = None,
+    is_causal: bool = False, query_seq_lengths: Any = None, key_value_seq_lengths: Any = None,
+    local_window_size: Window = None, implementation: str | None = None,
+    return_residual: bool = False,
+) -> Any:
+    """softmax(scale * query key^T + bias) value for each head (Vaswani et al. 2017).
+
+    Sizes: B batch, T queries, S keys, N heads, K heads of keys and values (N is a multiple of K),
+    H features of a head. The batch axis may be missing throughout.
+
+    Args:
+      query: array of shape (B, T, N, H).
+      key, value: arrays of shape (B, S, K, H).
+      bias: added to the logits; shape (B or 1, N or 1, T, S).
+      mask: boolean, which logits to keep; shape as of `bias`.
+      scale: 1 / sqrt(H) by default.
+      is_causal: whether query t sees only keys up to t.
+      query_seq_lengths, key_value_seq_lengths: shape (B,): how many queries and keys there are.
+      local_window_size: (left, right), or one number for both: how far a query sees.
+      implementation: None, "xla" or "cudnn"; the result is the same.
+      return_residual: whether to return (output, logsumexp of the logits of shape (B, T, N)).
+
+    Returns:
+      Array of the shape and dtype of `query`. Softmax is taken in at least float32.
+
+    Raises:
+      ValueError: shapes do not fit, or an unknown implementation.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.ones((2, 3, 4, 5))
+    >>> jax.nn.dot_product_attention(x, x, x).shape
+    (2, 3, 4, 5)
+    """
+    query, key, value = operands("dot_product_attention", query, key, value)
+    if implementation not in (None, "xla", "cudnn"):
+        raise ValueError(f"Unsupported implementation option: {implementation}")
+    shape = get_aval(query).shape
+    batched = len(shape) == 4
+    if not batched:
+        query, key, value = (lax.expand_dims(x, (0,)) for x in (query, key, value))
+        bias, mask = (None if x is None else _with_batch(x) for x in (bias, mask))
+    b, _, n, h = get_aval(query).shape if get_aval(query).ndim == 4 else (None,) * 4
+    k = get_aval(key).shape[2] if get_aval(key).ndim == 4 else None
+    _check("query", query, (None, None, None, None))
+    _check("key", key, (b, None, None, h))
+    _check("value", value, get_aval(key).shape)
+    if n % k:
+        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but "
+                         f"got {n} vs {k}")
+    lengths = [None if x is None else operands("dot_product_attention", x)[0]
+               for x in (query_seq_lengths, key_value_seq_lengths)]
+    if isinstance(local_window_size, list):
+        local_window_size = tuple(local_window_size)
+    run = _attend if state.dynamic is not eager_trace else _compiled
+    out = run(query, key, value, bias, mask, scale, is_causal, lengths[0], lengths[1],
+              local_window_size, return_residual)
+    if batched:
+        return out
+    if return_residual:
+        return tuple([lax.squeeze(x, (0,)) for x in out])
+    return lax.squeeze(out, (0,))
+
+
+def _with_batch(x: Any) -> Any:
+    (x,) = operands("dot_product_attention", x)
+    return lax.expand_dims(x, (0,)) if get_aval(x).ndim == 3 else x

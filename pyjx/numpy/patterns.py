@@ -1,0 +1,387 @@
+"""Indices as data: what `x[index]` selects, apart from the values that may differ.
+
+An index is parsed into a static pattern, one entry for each axis, and values: integers, starts of
+slices, index arrays. A pattern with its values makes a plan, the arguments of a gather or scatter.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx import lax as ops
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.lax.common import broadcast_shapes
+from pyjx.numpy.promotion import as_operand, convert, is_arraylike
+from pyjx.transforms.structural import broadcast_in_dim
+
+
+class Slice(NamedTuple):
+    """Every `step`-th element of an axis, `size` in all; the start is a value."""
+
+    size: int
+    step: int
+
+
+# The other entries of a pattern. NEW and BOOL make an axis, the others stand for one.
+FULL = ":"
+NEW = "new"
+INTEGER = "i"  # its value is an int, and not negative
+ARRAY = "a"  # its value is an array of integers of any rank
+BOOL = "b"  # a mask of rank 0: its value is an index array into the new axis
+
+Entry = Any  # Slice or one of the strings
+
+
+# -- parsing ---------------------------------------------------------------------------------------
+
+
+def parse(shape: tuple[int, ...], index: Any) -> tuple[tuple[Entry, ...], list[Any]]:
+    """The pattern of an index into an array of `shape`, and its values.
+
+    Raises:
+      IndexError: too many indices, or indices of a wrong kind.
+      TypeError: a list, a string or an array of floats is no index.
+    """
+    items = index if type(index) is tuple else (index,)
+    pattern: list[Entry] = []
+    values: list[Any] = []
+    axis = 0
+    rank = len(shape)
+    for position, item in enumerate(items):
+        kind = type(item)
+        if kind is int or kind is slice:
+            if axis >= rank:
+                _raise_too_many(shape, items)
+            n = shape[axis]
+            axis += 1
+            if kind is int:
+                pattern.append(INTEGER)
+                values.append(item + n if item < 0 else item)
+            else:
+                _parse_slice(item, n, position, pattern, values)
+        elif item is None:
+            pattern.append(NEW)
+        elif item is Ellipsis:
+            rest = rank - axis - _axes_used(items[position + 1:])
+            if rest < 0:
+                _raise_too_many(shape, items)
+            pattern += [FULL] * rest
+            axis += rest
+        else:
+            if kind is list and type(index) is tuple:
+                from pyjx.numpy.creation import asarray
+
+                item = asarray(item)
+            axis = _parse_other(shape, items, item, axis, position, pattern, values)
+    pattern += [FULL] * (rank - axis)
+    if axis > rank:
+        _raise_too_many(shape, items)
+    return tuple(pattern), values
+
+
+def _axes_used(items: tuple[Any, ...]) -> int:
+    used = 0
+    for item in items:
+        if item is Ellipsis:
+            raise IndexError("an index can only have a single ellipsis ('...')")
+        if item is None or isinstance(item, (bool, np.bool_)):
+            continue
+        used += _rank_of_mask(item) if _is_mask(item) else 1
+    return used
+
+
+def _raise_too_many(shape: tuple[int, ...], items: tuple[Any, ...]) -> None:
+    used = _axes_used(tuple([x for x in items if x is not Ellipsis]))
+    raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were "
+                     "indexed")
+
+
+def _parse_slice(item: slice, n: int, position: int, pattern: list[Entry], values: list[Any]
+                 ) -> None:
+    try:
+        start, stop, step = item.indices(n)
+    except TypeError:
+        start, stop, step = _concrete_slice(item, position).indices(n)
+    size = len(range(start, stop, step))
+    if step == 1 and size == n:
+        pattern.append(FULL)
+    else:
+        pattern.append(Slice(size, step))
+        values.append(start if size else 0)
+
+
+def _concrete_slice(item: slice, position: int) -> slice:
+    parts = []
+    for x in (item.start, item.stop, item.step):
+        if isinstance(x, Tracer) and x.to_concrete_value() is None:
+            raise IndexError("Slice entries must be static integers. Got "
+                             f"slice({item.start}, {item.stop}, {item.step}) at position "
+                             f"{position}")
+        if x is not None and not hasattr(x, "__index__"):
+            raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
+        parts.append(None if x is None else x.__index__())
+    return slice(*parts)
+
+
+def _is_mask(x: Any) -> bool:
+    return getattr(x, "dtype", None) == np.bool_ and not isinstance(x, type)
+
+
+def _rank_of_mask(x: Any) -> int:
+    return len(x.shape)
+
+
+def _parse_other(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis: int,
+                 position: int, pattern: list[Entry], values: list[Any]) -> int:
+    """An index array, mask, NumPy integer or Python bool; returns the next axis."""
+    if isinstance(item, (bool, np.bool_)):
+        pattern.append(BOOL)
+        values.append(np.zeros(int(item), np.int32))
+        return axis
+    if isinstance(item, np.integer) or not is_arraylike(item):
+        return _parse_integer(shape, items, item, axis, pattern, values)
+    item = as_operand(item)
+    aval = get_aval(item)
+    if aval.dtype == np.bool_:
+        return _parse_mask(shape, item, aval.shape, axis, pattern, values)
+    if aval.dtype not in dtypes.integer_dtypes:
+        found = getattr(item, "dtype", np.dtype(type(item)))
+        raise TypeError("Indexer must have integer or boolean type, got indexer with type "
+                        f"{found}")
+    if axis >= len(shape):
+        _raise_too_many(shape, items)
+    pattern.append(ARRAY)
+    values.append(item)
+    return axis + 1
+
+
+def _parse_integer(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis: int,
+                   pattern: list[Entry], values: list[Any]) -> int:
+    if isinstance(item, (list, tuple)):
+        raise TypeError(
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            "`arr[array(seq)]` instead of `arr[seq]`. See "
+            "https://github.com/jax-ml/jax/issues/4564 for more information."
+        )
+    if isinstance(item, str):
+        raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
+    if not hasattr(item, "__index__"):
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
+            f"boolean arrays are valid indices. Got {item}"
+        )
+    if axis >= len(shape):
+        _raise_too_many(shape, items)
+    value = item.__index__()
+    pattern.append(INTEGER)
+    values.append(value + shape[axis] if value < 0 else value)
+    return axis + 1
+
+
+def _parse_mask(shape: tuple[int, ...], mask: Any, mask_shape: tuple[int, ...], axis: int,
+                pattern: list[Entry], values: list[Any]) -> int:
+    """A mask stands for one index array for each of its axes."""
+    if isinstance(mask, Tracer):
+        known = mask.to_concrete_value()
+        if known is None:
+            from pyjx import errors
+
+            raise errors.NonConcreteBooleanIndexError(mask)
+        mask = known
+    host = np.asarray(mask)
+    if not mask_shape:
+        pattern.append(BOOL)
+        values.append(np.zeros(int(host), np.int32))
+        return axis
+    own = shape[axis:axis + len(mask_shape)]
+    if len(own) < len(mask_shape):
+        raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but "
+                         f"{axis + len(mask_shape)} were indexed")
+    for i, (n, m) in enumerate(zip(own, mask_shape, strict=True)):
+        if n != m:
+            raise IndexError(f"boolean index did not match shape of indexed array in index "
+                             f"{axis + i}: got {mask_shape}, expected {list(own)}")
+    for indices in host.nonzero():
+        pattern.append(ARRAY)
+        values.append(indices.astype(np.int32))
+    return axis + len(mask_shape)
+
+
+def check_bounds(shape: tuple[int, ...], pattern: tuple[Entry, ...], values: list[Any]) -> None:
+    """Raise IndexError for integers that are known to be out of bounds."""
+    axis = position = 0
+    for entry in pattern:
+        if entry == NEW:
+            continue
+        if entry != FULL:
+            value = values[position]
+            position += 1
+            if entry == BOOL:
+                continue
+            n = shape[axis]
+            if entry == INTEGER and not 0 <= value < n:
+                asked = value if value >= 0 else value - n
+                raise IndexError(f"index {asked} is out of bounds for axis {axis} with size {n}")
+            if entry == ARRAY and isinstance(value, np.ndarray) and bool(
+                    np.any((value >= n) | (value < -n))):
+                raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
+        axis += 1
+
+
+# -- where a pattern reads and writes --------------------------------------------------------------
+
+
+class Plan(NamedTuple):
+    """A pattern as a gather: which axes have an index, and what the result's axes are.
+
+    The index vectors have components for the axes `indexed`; `indices` is the array of them, its
+    last axis being the component. Axes in `window` are kept, with the given `slice_sizes`. The
+    result's axes are in the order of `layout`: "w" for window axes, "b" for those of the indices.
+    """
+
+    indices: Any
+    indexed: tuple[int, ...]
+    collapsed: tuple[int, ...]
+    slice_sizes: tuple[int, ...]
+    offset_dims: tuple[int, ...]
+    shape: tuple[int, ...]
+    reversed_dims: tuple[int, ...]
+    single: bool  # there is one index vector
+
+
+def index_dtype(values: list[Any], shape: tuple[int, ...]) -> Any:
+    """int32, or int64 where that is asked for or needed."""
+    wide = any(get_aval(v).dtype.itemsize == 8 for v in values) or any(
+        n > np.iinfo(np.int32).max for n in shape)
+    return dtypes.canonicalize_dtype(np.int64 if wide else np.int32)
+
+
+def wrapped(i: Any, n: int, dtype: Any, wrap: bool) -> Any:
+    """Index array with negative entries counted from the end."""
+    unsigned = dtypes.issubdtype(get_aval(i).dtype, np.unsignedinteger)
+    if isinstance(i, np.ndarray):
+        i = i.astype(dtype)
+        return np.where(i < 0, i + np.asarray(n, dtype), i) if wrap else i
+    i = convert(i, dtype)
+    if not wrap or unsigned:
+        return i
+    size = np.asarray(n, dtype)[()]
+    return ops.select(ops.lt(i, np.asarray(0, dtype)[()]), ops.add(i, size), i)
+
+
+class _Layout:
+    """Which axis of the result each entry of a pattern makes."""
+
+    __slots__ = ("block_dims", "collapsed", "offset_dims", "reversed_dims", "shape", "sizes",
+                 "strided")
+
+    def __init__(self, shape: tuple[int, ...], pattern: tuple[Entry, ...],
+                 block: tuple[int, ...] | None) -> None:
+        """`block` is the shape to which the index arrays broadcast, if there are any."""
+        self.shape: list[int] = []  # of the result
+        self.offset_dims: list[int] = []  # result axes of axes that are kept
+        self.reversed_dims: list[int] = []
+        self.block_dims: list[int] = []  # result axes of the index arrays
+        self.strided: dict[int, int] = {}  # axis -> result axis, for slices with other steps
+        self.sizes = [1] * len(shape)
+        self.collapsed: list[int] = []
+        first = -1
+        if block is not None:
+            # Integers beside arrays are arrays too; what stands apart goes to the front.
+            places = [i for i, e in enumerate(pattern) if e in (ARRAY, INTEGER)]
+            together = places[-1] - places[0] == len(places) - 1
+            first = places[0] if together else 0
+        for i, (entry, n) in enumerate(zip(pattern, shape, strict=True)):
+            if i == first and block is not None:
+                self.block_dims = list(range(len(self.shape), len(self.shape) + len(block)))
+                self.shape += block
+            self._add(i, entry, n)
+
+    def _add(self, axis: int, entry: Entry, n: int) -> None:
+        is_slice = type(entry) is Slice
+        if entry == FULL or (is_slice and abs(entry.step) == 1):
+            self.sizes[axis] = n if entry == FULL else entry.size
+            if is_slice and entry.step < 0:
+                self.reversed_dims.append(len(self.shape))
+            self.offset_dims.append(len(self.shape))
+            self.shape.append(self.sizes[axis])
+            return
+        self.collapsed.append(axis)
+        self.sizes[axis] = min(1, n)
+        if is_slice:
+            self.strided[axis] = len(self.shape)
+            self.shape.append(entry.size)
+
+
+def make_plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any], wrap: bool
+              ) -> Plan:
+    """The gather of a pattern whose entries each stand for an axis; `bound` are their values."""
+    dtype = index_dtype([v for v in bound if v is not None], shape)
+    arrays = {i: wrapped(v, shape[i], dtype, wrap)
+              for i, (entry, v) in enumerate(zip(pattern, bound, strict=True)) if entry == ARRAY}
+    block = broadcast_shapes(*[get_aval(a).shape for a in arrays.values()]) if arrays else None
+    layout = _Layout(shape, pattern, block)
+    batch_dims = sorted([*layout.block_dims, *layout.strided.values()])
+    place = {d: k for k, d in enumerate(batch_dims)}
+    batch_shape = [layout.shape[d] for d in batch_dims]
+    components = []
+    for i, (entry, value) in enumerate(zip(pattern, bound, strict=True)):
+        if entry == FULL:
+            continue
+        dims: list[int] = []
+        if entry == ARRAY:
+            value = arrays[i]
+            rank = get_aval(value).ndim
+            dims = [place[d] for d in layout.block_dims[len(layout.block_dims) - rank:]]
+        elif i in layout.strided:
+            steps = np.arange(entry.size, dtype=dtype) * np.asarray(entry.step, dtype)
+            value = offset(value, steps, dtype)
+            dims = [place[layout.strided[i]]]
+        elif type(entry) is Slice and entry.step < 0:
+            value = offset(value, np.asarray(1 - entry.size, dtype), dtype)
+        components.append(_along(convert(value, dtype), batch_shape, dims))
+    return Plan(
+        indices=_stack_last(components, batch_shape, dtype),
+        indexed=tuple([i for i, e in enumerate(pattern) if e != FULL]),
+        collapsed=tuple(layout.collapsed), slice_sizes=tuple(layout.sizes),
+        offset_dims=tuple(layout.offset_dims), shape=tuple(layout.shape),
+        reversed_dims=tuple(layout.reversed_dims), single=not batch_dims,
+    )
+
+
+def offset(start: Any, steps: np.ndarray[Any, Any], dtype: Any) -> Any:
+    """start + steps."""
+    if isinstance(start, (int, np.integer)):
+        return np.asarray(start, dtype) + steps
+    return ops.add(convert(start, dtype), steps if steps.ndim else steps[()])
+
+
+def _along(x: Any, shape: list[int], dims: list[int]) -> Any:
+    """`x` with its axes at `dims` of `shape`, where it is stretched over the other axes."""
+    if isinstance(x, (np.ndarray, np.generic, int)):
+        host = np.asarray(x)
+        wide = np.reshape(host, [host.shape[dims.index(d)] if d in dims else 1
+                                 for d in range(len(shape))])
+        return np.broadcast_to(wide, shape)
+    old = get_aval(x).shape
+    if old == tuple(shape):
+        return x
+    kept = [i for i, d in enumerate(dims) if old[i] == shape[d]]
+    if len(kept) < len(old):
+        x = ops.squeeze(x, [i for i in range(len(old)) if i not in kept])
+    return broadcast_in_dim(x, shape, [dims[i] for i in kept])
+
+
+def _stack_last(components: list[Any], shape: list[int], dtype: Any) -> Any:
+    if not components:
+        return np.zeros((*shape, 0), dtype)
+    literals = not shape and state.dynamic is not eager_trace  # shown inline in jaxprs
+    if all(isinstance(c, np.ndarray) for c in components) and not literals:
+        return np.stack(components, -1).astype(dtype)
+    columns = [broadcast_in_dim(dtype.type(c) if isinstance(c, np.ndarray) and not shape else c,
+                                (*shape, 1), range(len(shape))) for c in components]
+    return columns[0] if len(columns) == 1 else ops.concatenate(columns, len(shape))
