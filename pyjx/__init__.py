@@ -43,6 +43,7 @@ FAMILIES = {
     "pyjx.runtime.jit": "jit clear_caches",
     "pyjx.runtime.abstract": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
     "pyjx.runtime.array": "Array",
+    "pyjx.runtime.fwd_and_bwd": "fwd_and_bwd",
     "pyjx.runtime.backends":
         "Device default_backend device_count devices host_count=process_count "
         "host_id=process_index host_ids=process_indices local_device_count local_devices "
@@ -52,7 +53,7 @@ FAMILIES = {
     "pyjx.runtime.sharding": "NamedSharding P",
 }
 
-SUBMODULES = "core dtypes errors lax nn numpy random stages tree tree_util"
+SUBMODULES = "core custom_batching custom_derivatives dtypes errors lax nn numpy random stages tree tree_util"
 
 __getattr__, __dir__ = attach(__name__, FAMILIES, SUBMODULES)
 

@@ -93,18 +93,18 @@ class _Printer:
         last_use = _last_uses(jaxpr)
         eqns = [self.eqn(e, indent + 4, last_use, i) for i, e in enumerate(jaxpr.eqns)]
         outs = [self.atom(v) for v in jaxpr.outvars]
-        tail = f"in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}"
-        if not eqns:
-            return f"{head}  {tail}"
+        comma = "," if len(outs) == 1 else ""
+        tail = f"in ({', '.join(outs)}{comma}) }}"
         if not (self.source_info or self.name_stack):
             line = f"{head} {'; '.join(eqns)} {tail}"
             if "\n" not in line and len(line) + indent + label <= WIDTH:
                 return line
-        if self.source_info or self.name_stack:
+        if eqns and (self.source_info or self.name_stack):
             eqns = self._annotated(jaxpr.eqns, eqns)
         pad = " " * indent
-        body = "".join([f"\n{pad}    {e}" for e in eqns])
-        return f"{head}{body}\n{pad}  {tail}"
+        body = "".join([f"\n{pad}    {e}" for e in eqns or [""]])
+        tail = self._wrapped("in (", [f"{o}," for o in outs[:-1]] + outs[-1:], indent + 2, "")
+        return f"{head}{body}\n{pad}  {tail}{comma}) }}"
 
     def _head(self, jaxpr: Jaxpr, indent: int, label: int) -> str:
         """`{ lambda constants; arguments. let`, on as few lines as it fits."""
@@ -174,8 +174,8 @@ class _Printer:
         """The parameters that are printed."""
         name = eqn.primitive.name
         if name == "jit" and self.concise:
-            shown = [("name", eqn.params["name"]), ("jaxpr", eqn.params["jaxpr"])]
-            for key in ("compiler_options_kvs", "donated_invars", "inline", "keep_unused"):
+            shown = [("name", eqn.params["name"])]
+            for key in ("compiler_options_kvs", "donated_invars", "inline", "jaxpr", "keep_unused"):
                 value = eqn.params[key]
                 if any(value) if isinstance(value, tuple) else value:
                     shown.append((key, value))
@@ -193,6 +193,8 @@ class _Printer:
                     continue
                 if value is None and key in _SILENT_NONE_OF.get(name, ()):
                     continue
+                if key == "dimension_numbers" and name == "dot_general":
+                    value = tuple([tuple(map(list, pair)) for pair in value])
             shown.append((key, value))
         return shown
 
@@ -204,23 +206,30 @@ class _Printer:
         if called in self.names.shared:
             return
         of = self.names.of
+        given: set[str] = set()
         if len(called.invars) == len(eqn.invars):
             for inner, outer in zip(called.invars, eqn.invars, strict=True):
                 if type(outer) is not Literal and inner not in of:
-                    of[inner] = self.names.name(outer)  # type: ignore[arg-type]
-        for inner, outer in zip(called.outvars, eqn.outvars, strict=True):
-            if type(inner) is not Literal and inner not in of and outer in of:
-                of[inner] = of[outer]  # type: ignore[index]
+                    name = self.names.name(outer)  # type: ignore[arg-type]
+                    if name not in given:
+                        of[inner] = name
+                        given.add(name)
+        for v, outer in zip(called.outvars, eqn.outvars, strict=True):
+            if type(v) is not Literal and v not in of:
+                of[v] = of.get(outer, "_")  # type: ignore[index]
 
-    def _wrapped(self, head: str, operands: list[str], indent: int) -> str:
-        """Operands after `head`, on as few lines as they fit."""
+    def _wrapped(self, head: str, operands: list[str], indent: int, space: str = " ") -> str:
+        """Operands after `head` and a space, on as few lines as they fit."""
         if not operands:
-            return head + " "
+            return head + space
         lines = [head]
         column = indent + len(head.rsplit("\n", 1)[-1]) if "\n" not in head else \
             len(head.rsplit("\n", 1)[-1])
         for i, operand in enumerate(operands):
-            if i and column + len(operand) > WIDTH and column > indent + 2:
+            if not i:
+                lines[-1] += space + operand
+                column += len(space) + len(operand)
+            elif column + len(operand.rstrip(",")) > WIDTH:
                 lines.append(" " * (indent + 2) + operand)
                 column = indent + 2 + len(operand)
             else:
@@ -309,9 +318,6 @@ def value_text(value: Any) -> str:
         return dtypes.name(np.dtype(value))
     if callable(value) and not isinstance(value, type) and hasattr(value, "__name__"):
         return str(value.__name__)
-    if isinstance(value, tuple) and value and not hasattr(value, "_fields"):
-        items = [value_text(v) for v in value]
-        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
     return str(value)
 
 

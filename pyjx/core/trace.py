@@ -219,16 +219,16 @@ def raise_leaked(tracer: Tracer) -> NoReturn:
 class JaxprTracer(Tracer):
     """A value of the program being recorded."""
 
-    __slots__ = ("eqn", "var")
+    __slots__ = ("_eqn", "_var")
 
-    var: Var
-    eqn: JaxprEqn | None  # the equation that made it; None for an argument
+    _var: Var
+    _eqn: JaxprEqn | None  # the equation that made it; None for an argument
 
     def __init__(self, trace: JaxprTrace, var: Var, eqn: JaxprEqn | None) -> None:
         self._trace = trace
         self.aval = var.aval
-        self.var = var
-        self.eqn = eqn
+        self._var = var
+        self._eqn = eqn
 
     def __repr__(self) -> str:
         weak = "~" if self.aval.weak_type else ""
@@ -236,7 +236,7 @@ class JaxprTracer(Tracer):
 
     def _origin_msg(self) -> str:
         debug = self._trace.debug_info
-        if self.eqn is None:
+        if self._eqn is None:
             name = self._trace.arg_name(self)
             of = f"the value of the argument {name}" if name else "the values of the arguments"
             return (
@@ -244,11 +244,11 @@ class JaxprTracer(Tracer):
                 f"{debug.traced_for}. This concrete value was not available in Python because it "
                 f"depends on {of}."
             )
-        where = source_info.summarize(self.eqn.source_info)
+        where = source_info.summarize(self._eqn.source_info)
         return (
             f"\nThe error occurred while tracing the function {debug.func_src_info} for "
             f"{debug.traced_for}. The value came from the operation "
-            f"`{self.eqn.primitive.name}` at {where}."
+            f"`{self._eqn.primitive.name}` at {where}."
         )
 
 
@@ -274,15 +274,15 @@ class JaxprTrace(Trace):
 
     def arg_name(self, tracer: JaxprTracer) -> str | None:
         names = self.debug_info.arg_names
-        if names is None or tracer.var not in self.invars:
+        if names is None or tracer._var not in self.invars:
             return None
-        position = self.invars.index(tracer.var)
+        position = self.invars.index(tracer._var)
         return names[position] if position < len(names) else None
 
     def atom(self, x: Any) -> Any:
         """The variable or literal for an operand."""
         if isinstance(x, JaxprTracer) and x._trace is self:
-            return x.var
+            return x._var
         if isinstance(x, Tracer):
             trace = x._trace
             if not trace.alive or trace.level >= self.level:
@@ -305,7 +305,7 @@ class JaxprTrace(Trace):
         avals: list[Any] = []
         for x in operands:
             if type(x) is JaxprTracer and x._trace is self:
-                invars.append(x.var)
+                invars.append(x._var)
                 avals.append(x.aval)
             else:
                 atom = self.atom(x)

@@ -26,8 +26,8 @@ def _check(name: str, x: Any, shape: tuple[int | None, ...]) -> None:
     got = get_aval(x).shape
     if len(got) != len(shape):
         raise ValueError(f"{name} ndim should be {len(shape)}, but got {len(got)}")
-    if any([n is not None and m != n for m, n in zip(got, shape, strict=True)]):
-        raise ValueError(f"{name} shape should be {shape}: but got: {got}")
+    if any(n is not None and m != n for m, n in zip(got, shape, strict=True)):
+        raise ValueError(f"{name} shape should be {list(shape)}: but got {got}")
 
 
 def _allowed_pairs(queries: int, keys: int, is_causal: bool, window: Window) -> Any:

@@ -75,7 +75,7 @@ def _frozen(x: Any) -> Any:
     if not isinstance(x, (list, tuple)):
         return x
     frozen = tuple([_frozen(y) for y in x])
-    same = isinstance(x, tuple) and all([a is b for a, b in zip(x, frozen, strict=True)])
+    same = isinstance(x, tuple) and all(a is b for a, b in zip(x, frozen, strict=True))
     return x if same else frozen
 
 
@@ -83,7 +83,7 @@ def _known(x: Any) -> bool:
     """Whether the compiled path takes `x` as an argument: arrays, scalars, and lists of them."""
     kind = type(x)
     if kind is list or kind is tuple:
-        return all([_known(y) for y in x])
+        return all(_known(y) for y in x)
     return kind in aval_makers or x is None
 
 
@@ -121,8 +121,8 @@ def numpy_function(fun: Callable[..., Any] | None = None, *,
         except ValueError:  # from C++, for a list as a static argument, or from the function itself
             hashable = [_frozen(x) if i in positions else x for i, x in enumerate(args)]
             named = {k: _frozen(x) if k in names else x for k, x in kwargs.items()}
-            if (all([x is y for x, y in zip(hashable, args, strict=True)])
-                    and all([x is kwargs[k] for k, x in named.items()])):
+            if (all(x is y for x, y in zip(hashable, args, strict=True))
+                    and all(x is kwargs[k] for k, x in named.items())):
                 raise
         return compiled(*hashable, **named)
 

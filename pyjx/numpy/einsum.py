@@ -18,7 +18,8 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, state
 from pyjx.lax.contractions import canonicalize_precision
 from pyjx.numpy.axes import numpy_function
-from pyjx.numpy.promotion import convert, operands as as_operands
+from pyjx.numpy.promotion import convert
+from pyjx.numpy.promotion import operands as as_operands
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -179,11 +180,18 @@ def _path(terms: list[str], output: str, shapes: Shapes, optimize: Any) -> list[
         return [tuple(p) for p in optimize]
     if optimize is False:
         return [(0, 1)] * (len(terms) - 1)
-    how = "optimal" if optimize == "optimal" or (optimize != "greedy" and len(terms) < 5) \
-        else "greedy"
-    dummies = [np.broadcast_to(np.float32(0), s) for s in shapes]
-    found = np.einsum_path(",".join(terms) + "->" + output, *dummies, optimize=how)[0]
-    return [tuple(p) for p in found[1:]]
+    return _searched_path(terms, output, shapes, optimize)[0]
+
+
+def _searched_path(terms: list[str], output: str, shapes: Shapes, optimize: Any
+                   ) -> tuple[list[tuple[int, ...]], Any]:
+    """The path that opt_einsum finds, and its description."""
+    import opt_einsum
+
+    how = "auto" if optimize is True else optimize
+    path, info = opt_einsum.contract_path(",".join(terms) + "->" + output, *shapes, shapes=True,
+                                          optimize=how)
+    return [tuple(p) for p in path], info
 
 
 _plans: dict[Any, list[Step]] = {}
@@ -294,8 +302,9 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         letter that is not among these is summed over. "..." stands for axes that are broadcast.
         Or operands and lists of labels in turn: `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
       operands: arrays.
-      optimize: "auto", "optimal", "greedy", False (from left to right), or a path as
-        `einsum_path` gives it: in which order to contract three and more operands.
+      optimize: in which order to contract three and more operands: a method of opt_einsum, such as
+        "auto", "optimal" or "greedy", False (from left to right), or a path as `einsum_path` gives
+        it.
       precision: what accelerators compute with: None, a `lax.Precision`, its name, or a pair.
       preferred_element_type: dtype to accumulate in and of the result.
 
@@ -333,8 +342,4 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto"
         subscripts, operands = _interleaved((subscripts, *operands))
     shapes = tuple([np.shape(x) if not hasattr(x, "shape") else tuple(x.shape) for x in operands])
     terms, output = parse(subscripts, shapes)
-    path = _path(terms, output, shapes, optimize)
-    dummies = [np.broadcast_to(np.float32(0), s) for s in shapes]
-    info = np.einsum_path(",".join(terms) + "->" + output, *dummies,
-                          optimize=["einsum_path", *path])[1]
-    return path, info
+    return _searched_path(terms, output, shapes, optimize)

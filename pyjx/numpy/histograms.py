@@ -151,9 +151,8 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Sequence[Any] | None = No
     [[1.0, 0.0], [0.0, 1.0]]
     """
     x, y = operands("histogram2d", x, y)
-    if isinstance(bins, (list, tuple)) or np.ndim(bins):
-        if len(bins) not in (1, 2):
-            bins = [bins, bins]
+    if (isinstance(bins, (list, tuple)) or np.ndim(bins)) and len(bins) not in (1, 2):
+        bins = [bins, bins]
     sample = lax.stack([*promote_dtypes_inexact(x, y)], 1)
     counts, edges = histogramdd(sample, bins, range, weights, density)
     return counts, edges[0], edges[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -49,8 +50,8 @@ def parts_of(name: str, arrays: Any, dtype: Any = None) -> list[Any]:
     first = parts[0]
     if isinstance(first, Tracer):
         aval = first.aval
-        if all([isinstance(x, Tracer) and x.aval.dtype == aval.dtype
-                and x.aval.weak_type == aval.weak_type for x in parts]):
+        if all(isinstance(x, Tracer) and x.aval.dtype == aval.dtype
+                and x.aval.weak_type == aval.weak_type for x in parts):
             return parts
     return promote_dtypes(*parts)
 
@@ -291,11 +292,7 @@ def _cut(name: str, ary: Any, indices_or_sections: Any, axis: Any, uneven: bool)
                              else np.asarray(concrete_or_error(None, indices_or_sections, context)))]
         cuts = [min(i if i >= 0 else max(i + size, 0), size) for i in indices]
         ends = [0, *cuts, size]
-        if all([a <= b for a, b in zip(ends, ends[1:], strict=False)]):
-            sizes = [b - a for a, b in zip(ends, ends[1:], strict=False)]
-            return list(lax.split(ary, sizes, axis))
-        return [lax.slice_in_dim(ary, a, max(a, b), axis=axis)
-                for a, b in zip(ends, ends[1:], strict=False)]
+        return list(lax.split(ary, [b - a for a, b in itertools.pairwise(ends)], axis))
     sections = operator.index(concrete_or_error(None, indices_or_sections, context))
     part, rest = divmod(size, sections)
     if rest and not uneven:
@@ -356,7 +353,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
 
 @numpy_function(static_argnames=("reps",))
-def tile(A: Any, reps: int | Sequence[int]) -> Any:  # noqa: N803 (NumPy's name)
+def tile(A: Any, reps: int | Sequence[int]) -> Any:
     """The array repeated `reps` times along its axes; missing axes and counts are 1.
 
     >>> import pyjx as jax
@@ -381,7 +378,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     """
     (a,) = operands("resize", a)
     shape = concrete_shape(new_shape)
-    if any([n < 0 for n in shape]):
+    if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     size, old = math.prod(shape), get_aval(a).size
     if not size or not old:

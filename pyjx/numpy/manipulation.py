@@ -30,7 +30,7 @@ __all__ = [
 def concrete_shape(shape: Any) -> tuple[int, ...]:
     """The tuple of ints that a shape argument stands for."""
     if isinstance(shape, Tracer) or (isinstance(shape, (tuple, list))
-                                     and any([isinstance(d, Tracer) for d in shape])):
+                                     and any(isinstance(d, Tracer) for d in shape)):
         raise TypeError("Shapes must be 1D sequences of concrete values of integer type, got "
                         f"{shape}.\nIf using `jit`, try using `static_argnums` or applying `jit` "
                         "to smaller subfunctions.")
@@ -408,7 +408,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
         raise ValueError("Cannot broadcast to shape with fewer dimensions: "
                          f"arr_shape={old} {shape=}")
     tail = shape[len(shape) - len(old):]
-    if any([n not in (1, m) for n, m in zip(old, tail, strict=True)]):
+    if any(n not in (1, m) for n, m in zip(old, tail, strict=True)):
         raise ValueError(f"Incompatible types for broadcasting: input type={aval.str_short()} and "
                          f"requested type={aval.update(shape=shape).str_short()}")
     return spread(array, shape)

@@ -62,7 +62,7 @@ def _widths(pad_width: Any, ndim: int) -> Pairs:
     if flat.dtype == object or (flat.size and not np.issubdtype(flat.dtype, np.integer)):
         raise TypeError("`pad_width` must be of integral type.")
     pairs = _pairs("pad_width", flat.tolist(), ndim)
-    if any([n < 0 for pair in pairs for n in pair]):
+    if any(n < 0 for pair in pairs for n in pair):
         raise ValueError("index can't contain negative values")
     return tuple([(int(a), int(b)) for a, b in pairs])
 
@@ -89,7 +89,7 @@ def _constant(x: Any, widths: Pairs, values: Any) -> Any:
     values = _pairs("constant_values", values, aval.ndim)
     plain = [v for pair in values for v in pair]
     first = plain[0] if plain else 0
-    if all([v is first for v in plain]):
+    if all(v is first for v in plain):
         config = [(a, b, 0) for a, b in widths]
         return lax.pad(x, convert(operands("pad", first)[0], aval.dtype), config)
     for axis, ((a, b), (low, high)) in enumerate(zip(widths, values, strict=True)):

@@ -15,7 +15,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.trace import concrete_or_error
+from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.manipulation import moved
@@ -144,12 +144,6 @@ class _UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
-def _is_traced(*values: Any) -> bool:
-    from pyjx.core.trace import is_concrete
-
-    return not all([is_concrete(x) for x in values])
-
-
 def _unique(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_value: Any
             ) -> tuple[Any, Any, Any, Any]:
     """Values, first indices, inverse and counts of the slices along `axis`."""
@@ -157,7 +151,7 @@ def _unique(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_v
     whole = axis is None
     shape = get_aval(ar).shape
     x = lax.reshape(ar, (get_aval(ar).size,)) if whole else moved(ar, axis, 0)
-    if size is None and (_is_traced(x) or not get_aval(x).size):
+    if size is None and not (is_concrete(x) and get_aval(x).size):
         _concrete("unique", x)
         size = 0 if not get_aval(x).size else size
     out = _sorted_unique(x, equal_nan, size, fill_value)
@@ -204,7 +198,8 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
     wide = lax.broadcast_in_dim(missing, get_aval(values).shape, (0,))
     values = ufuncs.where(wide, fill, values)
     first = indexing.take(order, lax.select(missing, lax.full_like(place, 0), clipped), axis=0)
-    ends = lax.concatenate([lax.slice_in_dim(place, 1, size), lax.full((min(size, 1),), n, dtype)], 0)
+    last = lax.full((min(size, 1),), n, dtype)
+    ends = lax.concatenate([lax.slice_in_dim(place, 1, size), last], 0)
     counts = lax.select(missing, lax.full_like(place, 0), lax.sub(ends, place))
     return values, first, inverse, counts
 

@@ -256,7 +256,8 @@ def _merged(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     index = lax.iota(dtype, size + count)
     order = lax.sort((merged, index), dimension=0, num_keys=1)[1]
     place = lax.sort((order, index), dimension=0, num_keys=1)[1]
-    mine = lax.slice_in_dim(place, size, size + count) if right else lax.slice_in_dim(place, 0, count)
+    start = size if right else 0
+    mine = lax.slice_in_dim(place, start, start + count)
     rank = lax.sort((lax.sort((flat, lax.iota(dtype, count)), dimension=0, num_keys=1)[1],
                      lax.iota(dtype, count)), dimension=0, num_keys=1)[1]
     return lax.reshape(lax.sub(mine, rank), get_aval(v).shape)

@@ -221,7 +221,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     """
     given = [m] if y is None else [m, y]
     parts = promote_dtypes_inexact(*operands("cov", *given))
-    if any([get_aval(x).ndim > 2 for x in parts]):
+    if any(get_aval(x).ndim > 2 for x in parts):
         raise ValueError(f"{'m' if get_aval(parts[0]).ndim > 2 else 'y'} has more than 2 "
                          "dimensions")
     if ddof is not None and ddof != int(ddof):

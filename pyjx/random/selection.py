@@ -46,7 +46,7 @@ def _take(x: Any, indices: Any, axis: int) -> Any:
 @on_key("axis", "independent")
 def _permute(key: Any, x: Any, *, axis: int, independent: bool) -> Any:
     aval = get_aval(x)
-    if independent or (aval.ndim == 1 and not is_key(x)):
+    if independent or aval.ndim == 1:
         return shuffle(key, x, axis)
     order = shuffle(key, lax.iota(dtypes.default_int_dtype(), aval.shape[axis]), 0)
     return _take(x, order, axis)
@@ -103,6 +103,11 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
                               dtype=dtypes.canonicalize_dtype(aval.dtype))
         return placed(out, out_sharding)
     axis = _axis(operator.index(axis), aval.ndim)
+    if is_key(x):
+        if independent and aval.ndim > 1:
+            raise TypeError("permutation: independent=True does not accept key arrays")
+        order = _permuted_range(wrapped, size=aval.shape[axis], dtype=dtypes.default_int_dtype())
+        return placed(_take(x, order, axis), out_sharding)
     out = _permute(wrapped, x, axis=axis, independent=bool(independent))
     return placed(out, out_sharding)
 

@@ -40,12 +40,12 @@ LinearEqn = tuple[Primitive, list[Any], list[LinearVar], dict[str, Any], SourceI
 class LinearTracer(Tracer):
     """A tangent: a variable of the linear program being recorded."""
 
-    __slots__ = ("var",)
+    __slots__ = ("_var",)
 
     def __init__(self, trace: LinearTrace, var: LinearVar) -> None:
         self._trace = trace
         self.aval = var.aval
-        self.var = var
+        self._var = var
 
 
 class LinearTrace(Trace):
@@ -78,7 +78,7 @@ class LinearTrace(Trace):
         avals: list[Any] = []
         for x in operands:
             if type(x) is LinearTracer and x._trace is self:
-                inputs.append(x.var)
+                inputs.append(x._var)
                 avals.append(x.aval)
             elif isinstance(x, Tracer):
                 inputs.append(self.unwrap(x))
@@ -100,7 +100,7 @@ class LinearTrace(Trace):
     def unwrap(self, x: Any) -> Any:
         """A tangent's variable, or the value that any other operand is."""
         if type(x) is LinearTracer and x._trace is self:
-            return x.var
+            return x._var
         if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
             raise_leaked(x)
         return x

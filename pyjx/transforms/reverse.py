@@ -385,7 +385,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         outs, out_tree = flatten(fun(*in_tree.unflatten(args)))
         check_values(outs)
         out_avals = [get_aval(x) for x in outs]
-        program = LinearProgram([a.var for a in args], trace.eqns, [trace.unwrap(x) for x in outs])
+        program = LinearProgram([a._var for a in args], trace.eqns, [trace.unwrap(x) for x in outs])
     _check_linear_dtypes([a.dtype for a in in_avals], [a.dtype for a in out_avals])
 
     def transposed(out_cotangent: Any) -> Any:

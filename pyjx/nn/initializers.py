@@ -1,0 +1,319 @@
+"""Initial values of weights: functions of a random key, a shape and a dtype.
+
+The variance of a layer's output depends on how many inputs each output sums over (the fan-in), and
+that of gradients on how many outputs each input feeds (the fan-out); see Glorot and Bengio 2010 and
+He et al. 2015 (arXiv:1502.01852).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from pyjx import numpy as jnp
+from pyjx import random
+from pyjx.core import dtypes
+
+__all__ = [
+    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal",
+    "he_uniform", "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal",
+    "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "xavier_normal",
+    "xavier_uniform", "zeros",
+]
+
+Axes = int | Sequence[int]
+
+
+class Initializer(Protocol):
+    """What the functions of this module return: `(key, shape, dtype, out_sharding) -> array`."""
+
+    def __call__(self, key: Any, shape: Sequence[int], dtype: Any = None,
+                 out_sharding: Any = None) -> Any:
+        """Initial values of the given shape and dtype."""
+
+
+def _dtype(given: Any, default: Any) -> Any:
+    """The dtype of a call: its own, that of the initializer, or the default float dtype."""
+    chosen = given if given is not None else default
+    if chosen is None:
+        return dtypes.default_float_dtype()
+    return dtypes.check_and_canonicalize_user_dtype(chosen, "initializer")
+
+
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+    """Zeros; the key is not used.
+
+    >>> import pyjx as jax
+    >>> jax.nn.initializers.zeros(None, (2,)).tolist()
+    [0.0, 0.0]
+    """
+    return jnp.zeros(shape, _dtype(dtype, None), out_sharding=out_sharding)
+
+
+def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+    """Ones; the key is not used.
+
+    >>> import pyjx as jax
+    >>> jax.nn.initializers.ones(None, (2,)).tolist()
+    [1.0, 1.0]
+    """
+    return jnp.ones(shape, _dtype(dtype, None), out_sharding=out_sharding)
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer that returns `value` everywhere.
+
+    >>> import pyjx as jax
+    >>> jax.nn.initializers.constant(3)(None, (2,)).tolist()
+    [3.0, 3.0]
+    """
+    default = dtype
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+        return jnp.full(shape, value, _dtype(dtype, default), out_sharding=out_sharding)
+
+    return init
+
+
+def _scaled(x: Any, scale: Any) -> Any:
+    """`x` times a number, in the dtype of `x`."""
+    return x * jnp.asarray(scale, x.dtype)
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer that draws uniformly from [0, scale).
+
+    >>> import pyjx as jax
+    >>> jax.nn.initializers.uniform()(jax.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    default = dtype
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+        return _scaled(random.uniform(key, shape, _dtype(dtype, default)), scale)
+
+    return init
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer that draws from the normal distribution with mean 0.
+
+    >>> import pyjx as jax
+    >>> jax.nn.initializers.normal()(jax.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    default = dtype
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+        return _scaled(random.normal(key, shape, _dtype(dtype, default)), stddev)
+
+    return init
+
+
+def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+                     ) -> Initializer:
+    """An initializer that draws from the standard normal distribution within (lower, upper), and
+    multiplies by `stddev`.
+
+    >>> import pyjx as jax
+    >>> jax.nn.initializers.truncated_normal()(jax.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    default = dtype
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+        drawn = random.truncated_normal(key, lower, upper, shape, _dtype(dtype, default))
+        return _scaled(drawn, stddev)
+
+    return init
+
+
+# -- variance scaling ------------------------------------------------------------------------------
+
+
+def _axis_tuple(axes: Axes) -> tuple[int, ...]:
+    return (axes,) if isinstance(axes, int) else tuple(axes)
+
+
+def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
+          ) -> tuple[float, float]:
+    """How many inputs each output has, and how many outputs each input."""
+    if len(shape) <= 1:
+        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional "
+                         "weights tensor with default in_axis. Must be at least 2D or specify "
+                         "in_axis explicitly.")
+
+    def size(axes: Axes) -> int:
+        return math.prod([shape[i] for i in _axis_tuple(axes)])
+
+    inputs, outputs, batch = size(in_axis), size(out_axis), size(batch_axis)
+    receptive = math.prod(shape) / inputs / outputs / batch if inputs and outputs and batch else 0
+    return inputs * receptive, outputs * receptive
+
+
+def _polar(key: Any, shape: Sequence[int], dtype: Any, radius: Any) -> Any:
+    """Complex numbers with uniform angles and the radius that `radius` gives for uniform u."""
+    real = dtypes.to_floating_dtype(dtype)
+    radius_key, angle_key = random.split(key)
+    u = random.uniform(radius_key, shape, real)
+    angle = _scaled(random.uniform(angle_key, shape, real), 2 * np.pi)
+    return radius(u).astype(dtype) * jnp.exp(1j * angle.astype(dtype))
+
+
+def _truncated_radius(u: Any) -> Any:
+    """The radius, below 2, of complex normal numbers with variance 1: P(R < r) ~ 1 - exp(-r^2)."""
+    return jnp.sqrt(-jnp.log(1 - u * (1 - jnp.exp(jnp.asarray(-4, u.dtype)))))
+
+
+# Standard deviations of the standard normal distributions, real and complex, cut off at 2.
+_truncated_deviation = 0.87962566103423978
+_complex_truncated_deviation = 0.95311164380491208
+
+
+def _draw(key: Any, shape: Sequence[int], dtype: Any, variance: Any, distribution: str) -> Any:
+    is_complex = dtypes.issubdtype(dtype, np.complexfloating)
+    variance = jnp.asarray(variance, dtype)
+    if distribution == "normal":
+        return random.normal(key, shape, dtype) * jnp.sqrt(variance)
+    if distribution == "uniform":
+        if is_complex:
+            return _polar(key, shape, dtype, jnp.sqrt) * jnp.sqrt(2 * variance)
+        return random.uniform(key, shape, dtype, -1) * jnp.sqrt(3 * variance)
+    if distribution == "truncated_normal":
+        if is_complex:
+            deviation = jnp.sqrt(variance) / jnp.asarray(_complex_truncated_deviation, dtype)
+            return _polar(key, shape, dtype, _truncated_radius) * deviation
+        deviation = jnp.sqrt(variance) / jnp.asarray(_truncated_deviation, dtype)
+        return random.truncated_normal(key, -2, 2, shape, dtype) * deviation
+    raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
+
+
+def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -2,
+                     out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+    """An initializer whose variance is `scale` divided by a number of connections.
+
+    Args:
+      scale: positive number.
+      mode: "fan_in", "fan_out", "fan_avg" (their mean) or "fan_geo_avg" (their geometric mean).
+      distribution: "normal", "truncated_normal" (cut off at two standard deviations) or "uniform".
+      in_axis, out_axis: the axes of inputs and outputs; others are the receptive field.
+      batch_axis: axes that are neither.
+      dtype: of the values; the default float dtype by default.
+
+    Raises:
+      ValueError: an unknown mode or distribution, or (when called) a shape of one axis.
+
+    >>> import pyjx as jax
+    >>> init = jax.nn.initializers.variance_scaling(1.0, "fan_in", "normal")
+    >>> init(jax.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    default = dtype
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+        shape = tuple(shape)
+        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
+        if mode == "fan_in":
+            denominator = fan_in
+        elif mode == "fan_out":
+            denominator = fan_out
+        elif mode == "fan_avg":
+            denominator = (fan_in + fan_out) / 2
+        elif mode == "fan_geo_avg":
+            denominator = math.sqrt(fan_in * fan_out)
+        else:
+            raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
+        variance = scale / denominator if denominator else np.inf
+        return _draw(key, shape, _dtype(dtype, default), variance, distribution)
+
+    return init
+
+
+def _scaling(name: str, text: str, scale: float, mode: str, distribution: str) -> Any:
+    """A variance scaling initializer of given scale, mode and distribution."""
+
+    def make(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+             ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"""{text}
+
+    Args:
+      in_axis, out_axis: the axes of inputs and outputs; others are the receptive field.
+      batch_axis: axes that are neither.
+      dtype: of the values; the default float dtype by default.
+
+    >>> import pyjx as jax
+    >>> jax.nn.initializers.{name}()(jax.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    return make
+
+
+glorot_uniform = xavier_uniform = _scaling(
+    "glorot_uniform", "Uniform, variance 2 / (fan_in + fan_out).", 1.0, "fan_avg", "uniform")
+glorot_normal = xavier_normal = _scaling(
+    "glorot_normal", "Truncated normal, variance 2 / (fan_in + fan_out).", 1.0, "fan_avg",
+    "truncated_normal")
+lecun_uniform = _scaling(
+    "lecun_uniform", "Uniform, variance 1 / fan_in.", 1.0, "fan_in", "uniform")
+lecun_normal = _scaling(
+    "lecun_normal", "Truncated normal, variance 1 / fan_in.", 1.0, "fan_in", "truncated_normal")
+he_uniform = kaiming_uniform = _scaling(
+    "he_uniform", "Uniform, variance 2 / fan_in.", 2.0, "fan_in", "uniform")
+he_normal = kaiming_normal = _scaling(
+    "he_normal", "Truncated normal, variance 2 / fan_in.", 2.0, "fan_in", "truncated_normal")
+
+
+# -- orthogonal ------------------------------------------------------------------------------------
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer that draws matrices with orthonormal rows or columns, times `scale`.
+
+    Axes other than `column_axis` count together as the rows.
+
+    >>> import pyjx as jax
+    >>> jax.nn.initializers.orthogonal()(jax.random.key(0), (3, 2)).shape
+    (3, 2)
+    """
+    default = dtype
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+        if len(shape) < 2:
+            raise ValueError("orthogonal initializer requires at least a 2D shape")
+        columns = shape[column_axis]
+        rows = math.prod(shape) // columns
+        matrix = random.orthogonal(key, rows, (), _dtype(dtype, default), columns)
+        others = [n for i, n in enumerate(shape) if i != column_axis % len(shape)]
+        return _scaled(jnp.moveaxis(matrix.reshape(*others, columns), -1, column_axis), scale)
+
+    return init
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer of convolution kernels that are orthogonal at the center and zero elsewhere.
+
+    The last two axes are inputs and outputs (Xiao et al. 2018, arXiv:1806.05393).
+
+    >>> import pyjx as jax
+    >>> jax.nn.initializers.delta_orthogonal()(jax.random.key(0), (3, 2, 2)).shape
+    (3, 2, 2)
+    """
+    default = dtype
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+        if len(shape) not in (3, 4, 5):
+            raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape.")
+        if shape[-1] < shape[-2]:
+            raise ValueError("`fan_in` must be less or equal than `fan_out`. ")
+        chosen = _dtype(dtype, default)
+        square = orthogonal(scale, column_axis, chosen)(key, (shape[-1], shape[-1]))
+        center = tuple([(n - 1) // 2 for n in shape[:-2]])
+        return jnp.zeros(tuple(shape), chosen).at[center].set(square[:shape[-2]])
+
+    return init

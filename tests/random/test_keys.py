@@ -1,0 +1,182 @@
+"""Keys and key arrays."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import numpy as jnp
+from pyjx import random
+
+KEY = random.key(42)
+KEYS = random.split(KEY, 3)
+
+
+def test_known_keys() -> None:
+    assert repr(KEY) == "Array((), dtype=key<fry>) overlaying:\n[ 0 42]"
+    np.testing.assert_array_equal(
+        random.key_data(KEYS),
+        [[1832780943, 270669613], [64467757, 2916123636], [2465931498, 255383827]])
+    np.testing.assert_array_equal(random.fold_in(random.PRNGKey(0), 7), [2716826189, 292468403])
+
+
+@pytest.mark.parametrize("seed, words", [
+    (0, [0, 0]), (7, [0, 7]), (-1, [0, 2**32 - 1]), (2**40 + 5, [0, 5]), (True, [0, 1]),
+    (np.uint32(2**32 - 1), [0, 2**32 - 1]), (np.int8(-3), [0, 2**32 - 3]),
+])
+def test_seeds(seed: Any, words: list[int]) -> None:
+    assert random.PRNGKey(seed).tolist() == words
+    assert jax.jit(lambda: random.PRNGKey(seed))().tolist() == words
+    assert random.key_data(random.key(seed, impl="rbg")).tolist() == words * 2
+
+
+def test_seeds_of_64_bits() -> None:
+    with jax.enable_x64(True):
+        assert random.PRNGKey(2**40 + 5).tolist() == [256, 5]
+        assert random.PRNGKey(-1).tolist() == [2**32 - 1, 2**32 - 1]
+
+
+def test_dtype() -> None:
+    dtype = KEY.dtype
+    assert (dtype.name, dtype.itemsize, str(dtype)) == ("key<fry>", 8, "key<fry>")
+    assert dtype == random.key_dtype() == random.key(1).dtype
+    assert dtype != random.key_dtype("rbg")
+    assert hash(dtype) == hash(random.key_dtype("threefry2x32"))
+    assert jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+    assert jax.dtypes.issubdtype(dtype, jax.dtypes.extended)
+    assert not jax.dtypes.issubdtype(dtype, np.integer)
+    assert random.key_impl(KEY) == "threefry2x32"
+    assert random.key_impl(random.key(0, impl="unsafe_rbg")) == "unsafe_rbg"
+
+
+def test_array() -> None:
+    assert isinstance(KEYS, jax.Array)
+    assert (KEYS.shape, KEYS.ndim, KEYS.size, len(KEYS)) == ((3,), 1, 3, 3)
+    assert KEYS.nbytes == 24
+    assert [k.shape for k in KEYS] == [()] * 3
+    assert KEYS[1:].shape == (2,)
+    assert KEYS[None].shape == (1, 3)
+    assert KEYS[..., 0].shape == ()
+    assert KEYS[jnp.array([2, 0])].shape == (2,)
+    assert KEYS.reshape(3, 1).T.shape == (1, 3)
+    assert (KEYS == KEYS).tolist() == [True] * 3
+    assert (KEYS[::-1] != KEYS).tolist() == [True, False, True]
+    assert bool(KEYS.at[0].set(KEY)[0] == KEY)
+    assert jax.tree_util.tree_leaves({"a": KEY})[0] is KEY
+    assert jax.device_get(KEY) is KEY
+    assert bool(jax.device_put(KEY) == KEY)
+    assert bool(pickle.loads(pickle.dumps(KEY)) == KEY)
+    assert bool(copy.deepcopy(KEY) == KEY)
+    assert jnp.zeros_like(KEYS).shape == (3,)
+
+
+def test_structural_operations() -> None:
+    data = np.asarray(random.key_data(KEYS))
+
+    def check(fun: Any, want: np.ndarray) -> None:
+        for f in (fun, jax.jit(fun)):
+            np.testing.assert_array_equal(random.key_data(f(KEYS)), want)
+
+    check(lambda k: jnp.concatenate([k, k[:1]]), np.concatenate([data, data[:1]]))
+    check(lambda k: jnp.stack([k, k], 1), np.stack([data, data], 1))
+    check(lambda k: k.reshape(1, 3), data.reshape(1, 3, 2))
+    check(lambda k: k[::-1], data[::-1])
+    check(lambda k: jnp.where(jnp.array([True, False, True]), k, k[::-1]),
+          np.where(np.array([[True], [False], [True]]), data, data[::-1]))
+    check(lambda k: jnp.broadcast_to(k, (2, 3)), np.broadcast_to(data, (2, 3, 2)))
+    check(lambda k: k[jnp.array([2, 2])], data[[2, 2]])
+    check(lambda k: jnp.expand_dims(k, 1), data[:, None])
+    check(lambda k: jnp.transpose(k.reshape(3, 1)), data.reshape(1, 3, 2))
+
+
+def test_split_shapes() -> None:
+    assert random.split(KEY, (2, 3)).shape == (2, 3)
+    assert random.split(KEY, 0).shape == (0,)
+    assert random.split(random.PRNGKey(0), 4).shape == (4, 2)
+    flat = random.key_data(random.split(KEY, 6)).reshape(2, 3, 2)
+    np.testing.assert_array_equal(random.key_data(random.split(KEY, (2, 3))), flat)
+
+
+def test_through_jit_and_vmap() -> None:
+    a, b = jax.jit(random.split)(KEY)
+    assert isinstance(a, jax.Array)
+    assert not bool(a == b)
+    nested = jax.jit(lambda k: jax.jit(lambda q: random.fold_in(q, 3))(k))(KEY)
+    assert bool(nested == random.fold_in(KEY, 3))
+    folded = jax.vmap(random.fold_in, (None, 0))(KEY, jnp.arange(3))
+    assert [bool(f == random.fold_in(KEY, i)) for i, f in enumerate(folded)] == [True] * 3
+    made = jax.vmap(random.key)(jnp.arange(3))
+    assert bool((made == jnp.stack([random.key(i) for i in range(3)])).all())
+    closed_over = jax.jit(lambda: random.normal(KEY))()
+    assert closed_over == random.normal(KEY)
+    assert jax.eval_shape(random.split, KEY).dtype == KEY.dtype
+
+
+def test_jaxpr() -> None:
+    text = str(jax.make_jaxpr(lambda k: random.bits(random.split(k)[0], (3,)))(KEY))
+    assert "random_split[shape=(2,)]" in text
+    assert "random_bits[bit_width=32 shape=(3,)]" in text
+    assert "a:key<fry>[]" in text
+    assert "random_wrap[impl=fry]" in str(jax.make_jaxpr(random.normal)(random.PRNGKey(0)))
+
+
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_generators_of_xla(impl: str) -> None:
+    k = random.key(5, impl=impl)
+    assert random.key_data(k).tolist() == [0, 5, 0, 5]
+    a, b = random.split(k)
+    assert not bool(a == b)
+    assert not bool(random.fold_in(k, 1) == random.fold_in(k, 2))
+    x = np.asarray(random.normal(k, (4000,)))
+    assert abs(x.mean()) < 0.1
+    assert abs(x.std() - 1) < 0.1
+    np.testing.assert_array_equal(x, random.normal(k, (4000,)))
+    assert random.bits(k, (3,), "uint8").dtype == np.uint8
+    assert jax.vmap(lambda q: random.uniform(q, (3,)))(random.split(k, 2)).shape == (2, 3)
+
+
+def test_default_generator() -> None:
+    with jax.default_prng_impl("rbg"):
+        assert random.PRNGKey(0).shape == (4,)
+        assert random.key_impl(random.key(0)) == "rbg"
+        assert random.normal(random.PRNGKey(0), (2,)).shape == (2,)
+
+
+def test_legacy_keys() -> None:
+    raw = random.PRNGKey(0)
+    with jax.legacy_prng_key("error"), pytest.raises(ValueError, match="Legacy uint32 key"):
+        random.normal(raw)
+    with jax.legacy_prng_key("warn"), pytest.warns(UserWarning, match="Legacy uint32 key"):
+        random.normal(raw)
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: random.key(0, impl="foo"), ValueError, 'unrecognized PRNG implementation "foo"'),
+    (lambda: random.key(0, impl=3), TypeError, "unrecognized type <class 'int'>"),
+    (lambda: random.key(1.0), TypeError, "PRNG key seed must be an integer"),
+    (lambda: random.key(np.array([1, 2])), TypeError, "key accepts a scalar seed"),
+    (lambda: random.key(KEY), TypeError, "was given a PRNG key"),
+    (lambda: random.PRNGKey(2**63), OverflowError, "too large"),
+    (lambda: random.split(KEYS), ValueError, "split accepts a single key"),
+    (lambda: random.split(KEY, 2.0), TypeError, "cannot be interpreted as an integer"),
+    (lambda: random.fold_in(KEY, jnp.arange(2)), TypeError, "fold_in accepts a scalar"),
+    (lambda: random.fold_in(KEY, -1), OverflowError, "out of bounds for uint32"),
+    (lambda: random.wrap_key_data(jnp.zeros((3, 3), "uint32")), TypeError,
+     r"expected key_data.shape to end with \(2,\); got shape=\(3, 3\)"),
+    (lambda: random.wrap_key_data(jnp.zeros((), "uint32")), TypeError, "key_data.ndim >= 1"),
+    (lambda: random.wrap_key_data(jnp.zeros((3, 2))), TypeError, "expected key_data.dtype"),
+    (lambda: np.asarray(KEY), TypeError, "cannot be converted to a NumPy array"),
+    (lambda: bool(KEY), TypeError, "key array cannot be converted to boolean"),
+    (lambda: len(KEY), TypeError, "unsized"),
+    (lambda: hash(KEY), TypeError, "unhashable type"),
+    (lambda: KEY + 1, TypeError, "add does not accept dtypes key<fry>, int32"),
+    (lambda: KEYS[0, 0], IndexError, "Too many indices"),
+])
+def test_bad_input(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()

@@ -1,0 +1,206 @@
+"""Samplers: the numbers that JAX gives for the same key, their distributions, and bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import pyjx as jax
+from pyjx import numpy as jnp
+from pyjx import random
+
+KEY = random.key(42)
+
+
+# What JAX gives for the key of the seed 42.
+FIGURES: list[tuple[Any, Any]] = [
+    (lambda k: random.uniform(k, (3,)), [0.48870957, 0.6797972, 0.6162715]),
+    (lambda k: random.uniform(k, (2,), "bfloat16"), [0.6328125, 0.84375]),
+    (lambda k: random.uniform(k, (2,), "float16", -1.0, 3.0), [-0.6953125, -0.23828125]),
+    (lambda k: random.normal(k, (3,)), [-0.028304616, 0.46713185, 0.29570296]),
+    (lambda k: random.normal(k, (2,), "complex64"),
+     [0.05368746 + 0.42833984j, -0.34389618 + 0.5650095j]),
+    (lambda k: random.randint(k, (5,), 0, 100), [44, 14, 71, 69, 9]),
+    (lambda k: random.randint(k, (5,), -100, 100, "int8"), [-56, 14, -29, 69, 9]),
+    (lambda k: random.permutation(k, 8), [7, 4, 2, 5, 3, 6, 0, 1]),
+    (lambda k: random.bernoulli(k, 0.3, (3,)), [False, False, False]),
+    (lambda k: random.exponential(k, (3,)), [0.6708175, 1.1388006, 0.95782]),
+    (lambda k: random.gumbel(k, (3,)), [0.3340934, 0.95201945, 0.72553056]),
+    (lambda k: random.gumbel(k, (3,), mode="high"), [0.399258, -0.12997562, 0.043095414]),
+    (lambda k: random.laplace(k, (3,)), [0.022839652, -0.44565356, -0.2646729]),
+    (lambda k: random.logistic(k, (3,)), [-0.045169413, 0.7528398, 0.47375232]),
+    (lambda k: random.cauchy(k, (3,)), [-0.03548463, 0.6337261, 0.38244057]),
+    (lambda k: random.truncated_normal(k, -1.0, 2.0, (3,)), [0.14770006, 0.5684449, 0.4210255]),
+    (lambda k: random.rademacher(k, (6,)), [1, -1, -1, -1, 1, -1]),
+    (lambda k: random.categorical(k, jnp.arange(4.0), shape=(3,)), [3, 3, 3]),
+    (lambda k: random.choice(k, 10, (4,), replace=False), [7, 4, 2, 5]),
+    (lambda k: random.choice(k, 10, (4,)), [4, 4, 1, 9]),
+    (lambda k: random.choice(k, 5, (4,), p=jnp.array([0.1, 0.2, 0.3, 0.2, 0.2])), [2, 2, 2, 2]),
+    (lambda k: random.bits(k, (2,), "uint16"), [5026, 12505]),
+]
+
+
+@pytest.mark.parametrize("sampler, want", FIGURES)
+def test_figures(sampler: Any, want: Any) -> None:
+    got = np.asarray(sampler(KEY))
+    np.testing.assert_allclose(got.astype(np.complex128), want, rtol=2e-6)
+
+
+@pytest.mark.parametrize("sampler, want", FIGURES[:6])
+def test_same_under_jit_and_raw(sampler: Any, want: Any) -> None:
+    raw = random.PRNGKey(42)
+    eager = np.asarray(sampler(KEY))
+    for got in (sampler(raw), jax.jit(sampler)(KEY), jax.jit(sampler)(raw)):
+        np.testing.assert_allclose(np.asarray(got).astype(np.complex128), eager, rtol=2e-6)
+
+
+FIGURES_IN_SEQUENCE: list[tuple[Any, Any]] = [
+    (lambda k: random.bits(k, (3,)), [2465931498, 430176367, 255383827]),
+    (lambda k: random.bits(k, (5,), "uint8"), [45, 179, 215, 3, 244]),
+    (lambda k: random.bits(k, (5,), "uint16"), [8426, 37627, 63599, 6563, 55571]),
+    (lambda k: random.normal(k, (3,)), [0.18693547, -1.2806505, -1.5593132]),
+    (lambda k: random.permutation(k, 8), [6, 0, 3, 7, 2, 5, 4, 1]),
+    (lambda k: random.key_data(random.split(k, 3)),
+     [[3134548294, 3733159049], [3746501087, 894150801], [801545058, 2363201431]]),
+]
+
+
+@pytest.mark.parametrize("sampler, want", FIGURES_IN_SEQUENCE)
+def test_not_partitionable(sampler: Any, want: Any) -> None:
+    with jax.threefry_partitionable(False):
+        np.testing.assert_allclose(np.asarray(sampler(KEY)), want, rtol=2e-6)
+
+
+@pytest.mark.parametrize("sampler, cdf", [
+    (lambda k, n: random.uniform(k, n, minval=-2.0, maxval=3.0), stats.uniform(-2, 5).cdf),
+    (random.normal, stats.norm.cdf),
+    (random.exponential, stats.expon.cdf),
+    (random.gumbel, stats.gumbel_r.cdf),
+    (lambda k, n: random.gumbel(k, n, mode="high"), stats.gumbel_r.cdf),
+    (random.laplace, stats.laplace.cdf),
+    (random.logistic, stats.logistic.cdf),
+    (random.cauchy, stats.cauchy.cdf),
+    (lambda k, n: random.truncated_normal(k, -1.0, 2.0, n), stats.truncnorm(-1, 2).cdf),
+])
+def test_distribution(sampler: Any, cdf: Any) -> None:
+    x = np.asarray(sampler(random.key(7), (10_000,)), np.float64)
+    assert stats.kstest(x, cdf).pvalue > 1e-3
+
+
+def test_randint_is_uniform_and_within_bounds() -> None:
+    x = np.asarray(random.randint(random.key(3), (12_000,), -3, 3))
+    counts = np.bincount(x + 3, minlength=6)
+    assert len(counts) == 6
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+def test_randint_reaches_both_ends(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    if info.bits < 32:
+        x = np.asarray(random.randint(KEY, (1 << 20,), int(info.min), int(info.max) + 1, dtype))
+        assert (x.min(), x.max()) == (info.min, info.max)
+    assert random.randint(KEY, (4,), 5, 5, dtype).tolist() == [5] * 4
+
+
+def test_randint_bounds_broadcast() -> None:
+    x = random.randint(KEY, (50, 3), jnp.arange(3), jnp.arange(3) + 1)
+    np.testing.assert_array_equal(x, np.broadcast_to(np.arange(3), (50, 3)))
+
+
+def test_bernoulli_with_small_probability() -> None:
+    p = 1e-9
+    assert not bool(random.bernoulli(KEY, p, (1000,), mode="high").any())
+    x = np.asarray(random.bernoulli(KEY, jnp.array([[0.1], [0.9]]), (2, 5000)))
+    np.testing.assert_allclose(x.mean(1), [0.1, 0.9], atol=0.03)
+
+
+def test_categorical_follows_logits() -> None:
+    p = np.array([0.1, 0.2, 0.7], np.float32)
+    x = np.asarray(random.categorical(KEY, jnp.log(p), shape=(20_000,)))
+    assert stats.chisquare(np.bincount(x), 20_000 * p / p.sum()).pvalue > 1e-3
+    assert random.categorical(KEY, jnp.zeros((4, 3)), axis=0).shape == (3,)
+    assert random.categorical(KEY, jnp.zeros((4, 3)), shape=(2, 4)).shape == (2, 4)
+    without = np.asarray(random.categorical(KEY, jnp.zeros((2, 5)), shape=(5, 2), replace=False))
+    np.testing.assert_array_equal(np.sort(without, 0), np.repeat(np.arange(5)[:, None], 2, 1))
+
+
+def test_permutation_of_arrays() -> None:
+    x = jnp.arange(12).reshape(3, 4)
+    rows = np.asarray(random.permutation(KEY, x))
+    assert sorted(map(tuple, rows)) == sorted(map(tuple, np.asarray(x)))
+    columns = np.asarray(random.permutation(KEY, x, axis=1))
+    assert sorted(map(tuple, columns.T)) == sorted(map(tuple, np.asarray(x).T))
+    each = np.asarray(random.permutation(KEY, x, axis=1, independent=True))
+    np.testing.assert_array_equal(np.sort(each, 1), x)
+    keys = random.split(KEY, 5)
+    assert random.permutation(KEY, keys).shape == (5,)
+
+
+def test_choice_shapes() -> None:
+    a = jnp.arange(12.0).reshape(3, 4)
+    assert random.choice(KEY, a, (2, 5), axis=1).shape == (3, 2, 5)
+    assert random.choice(KEY, a).shape == (4,)
+    assert random.choice(KEY, 5, (0,)).shape == (0,)
+    p = jnp.array([0.0, 0.5, 0.0, 0.5])
+    assert sorted(random.choice(KEY, 4, (2,), replace=False, p=p).tolist()) == [1, 3]
+
+
+def test_vmap_is_a_loop() -> None:
+    keys = random.split(KEY, 4)
+    for fun in (random.normal, lambda k: random.randint(k, (2,), 0, 9),
+                lambda k: random.permutation(k, 6), lambda k: random.key_data(random.split(k))):
+        batched = jax.vmap(fun)(keys)
+        for i in range(4):
+            np.testing.assert_array_equal(batched[i], fun(keys[i]))
+    scales = jax.vmap(lambda s: random.uniform(KEY, (3,), maxval=s))(jnp.arange(1.0, 3.0))
+    np.testing.assert_allclose(scales[1], 2 * scales[0], rtol=1e-6)
+
+
+def test_gradients_through_samples() -> None:
+    noise = random.normal(KEY, (3,))
+    grad = jax.grad(lambda s: (s * random.normal(KEY, (3,))).sum())(2.0)
+    np.testing.assert_allclose(grad, noise.sum(), rtol=1e-6)
+    low = jax.grad(lambda a: random.uniform(KEY, (3,), minval=a).sum())(-1.0)
+    u = (np.asarray(random.uniform(KEY, (3,), minval=-1.0)) + 1) / 2
+    np.testing.assert_allclose(low, (1 - u).sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: random.normal(KEY, (2,), int), ValueError,
+     "dtype argument to `normal` must be a float or complex dtype, got int32"),
+    (lambda: random.uniform(KEY, (2,), "complex64"), ValueError,
+     "dtype argument to `uniform` must be a float dtype, got complex64"),
+    (lambda: random.randint(KEY, (2,), 0, 5, float), TypeError,
+     "randint only accepts integer dtypes, got float32"),
+    (lambda: random.randint(KEY, (2,), jnp.zeros(3, int), 5), ValueError,
+     "Incompatible shapes for broadcasting"),
+    (lambda: random.bits(KEY, (2,), float), ValueError,
+     "dtype argument to `bits` must be an unsigned int dtype, got float32"),
+    (lambda: random.normal(random.split(KEY)), ValueError,
+     r"normal accepts a single key, but was given a key array of shape \(2,\) != \(\)"),
+    (lambda: random.normal(random.split(random.PRNGKey(0))), ValueError,
+     r"but was given a key array of shape \(2, 2\) != \(\). Use jax.vmap for batching"),
+    (lambda: random.normal(None), TypeError, "unexpected PRNG key type <class 'NoneType'>"),
+    (lambda: random.normal(3), TypeError, "expected key_data to have ndim, shape, and dtype"),
+    (lambda: random.normal(jnp.zeros(2)), TypeError, "expected key_data.dtype = uint32"),
+    (lambda: random.bernoulli(KEY, 1), TypeError, "`p` must have a floating dtype, got int32"),
+    (lambda: random.bernoulli(KEY, mode="x"), ValueError, "got mode='x'"),
+    (lambda: random.gumbel(KEY, mode="z"), ValueError, "Must provide valid mode for gumbel"),
+    (lambda: random.choice(KEY, 0), ValueError, "a must be greater than 0"),
+    (lambda: random.choice(KEY, 5, (6,), replace=False), ValueError,
+     r"Cannot take a larger sample \(size 6\) than population \(size 5\)"),
+    (lambda: random.choice(KEY, 5, p=jnp.ones(3)), ValueError, "p must be None or a 1D vector"),
+    (lambda: random.choice(KEY, [1, 2]), TypeError, "choice requires ndarray or scalar"),
+    (lambda: random.permutation(KEY, 2.5), TypeError, "x must be an integer or at least"),
+    (lambda: random.permutation(KEY, jnp.ones((2, 3)), axis=2), ValueError, "out of bounds"),
+    (lambda: random.uniform(KEY, (2.0,)), TypeError, "Shapes must be 1D sequences"),
+    (lambda: random.categorical(KEY, jnp.ones(3), shape=(4,), replace=False), ValueError,
+     "cannot exceed number of categories"),
+])
+def test_bad_input(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
