@@ -51,6 +51,7 @@ FAMILIES: dict[str, str] = {
         "DotAlgorithm DotAlgorithmPreset DotDimensionNumbers Precision PrecisionLike batch_matmul "
         "dot dot_general dot_general_p scaled_dot"
     ),
+    "pyjx.lax.ragged": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general",
     "pyjx.lax.convolution": (
         "conv conv_general_dilated conv_general_dilated_local conv_general_dilated_p "
         "conv_general_dilated_patches conv_general_shape_tuple conv_transpose "

@@ -13,7 +13,7 @@ from pyjx.core.trace import eager_trace, state
 from pyjx.nn.normalization import log_sum_exp, softmax
 from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import numpy_function
-from pyjx.numpy.einsum import einsum
+from pyjx.numpy.einstein import einsum
 from pyjx.numpy.promotion import convert, literal, operands
 
 __all__ = ["dot_product_attention"]
@@ -22,7 +22,7 @@ Window = int | tuple[int, int] | None
 
 
 def _check(name: str, x: Any, shape: tuple[int | None, ...]) -> None:
-    """Raise ValueError unless the sizes of `x` are those given; None stands for any, -1 for 1."""
+    """Raise ValueError unless the sizes of `x` are those given; None stands for any."""
     got = get_aval(x).shape
     if len(got) != len(shape):
         raise ValueError(f"{name} ndim should be {len(shape)}, but got {len(got)}")
@@ -96,7 +96,7 @@ def _combined(*masks: Any) -> Any:
     for mask in masks:
         if mask is None:
             continue
-        if np.ndim(mask) == 2 if isinstance(mask, np.ndarray) else False:
+        if isinstance(mask, np.ndarray) and mask.ndim == 2:
             mask = mask[None, None]
         out = mask if out is None else ufuncs.logical_and(out, mask)
     return out
@@ -147,18 +147,16 @@ def dot_product_attention(
     if not batched:
         query, key, value = (lax.expand_dims(x, (0,)) for x in (query, key, value))
         bias, mask = (None if x is None else _with_batch(x) for x in (bias, mask))
-    b, _, n, h = get_aval(query).shape if get_aval(query).ndim == 4 else (None,) * 4
-    k = get_aval(key).shape[2] if get_aval(key).ndim == 4 else None
     _check("query", query, (None, None, None, None))
+    b, _, n, h = get_aval(query).shape
     _check("key", key, (b, None, None, h))
     _check("value", value, get_aval(key).shape)
+    k = get_aval(key).shape[2]
     if n % k:
         raise ValueError(f"The number of query heads must be a multiple of key/value heads, but "
                          f"got {n} vs {k}")
     lengths = [None if x is None else operands("dot_product_attention", x)[0]
                for x in (query_seq_lengths, key_value_seq_lengths)]
-    if isinstance(local_window_size, list):
-        local_window_size = tuple(local_window_size)
     run = _attend if state.dynamic is not eager_trace else _compiled
     out = run(query, key, value, bias, mask, scale, is_causal, lengths[0], lengths[1],
               local_window_size, return_residual)

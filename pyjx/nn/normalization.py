@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.trace import Tracer
+from pyjx.core.trace import concrete_or_error
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import creation, reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes, canonical_axis, numpy_function
@@ -198,13 +199,10 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
     aval = get_aval(x)
     dtype = (dtypes.default_float_dtype() if dtype is None
              else dtypes.check_and_canonicalize_user_dtype(dtype, "one_hot"))
-    if isinstance(num_classes, Tracer):
-        from pyjx.core.trace import concrete_or_error
-
-        concrete_or_error(int, num_classes, "The error arose in jax.nn.one_hot argument "
-                          "`num_classes`.")
+    size = concrete_or_error(operator.index, num_classes,
+                             "The error arose in jax.nn.one_hot argument `num_classes`.")
     axis = canonical_axis(axis, aval.ndim + 1)
-    shape = (*aval.shape[:axis], int(num_classes), *aval.shape[axis:])
+    shape = (*aval.shape[:axis], size, *aval.shape[axis:])
     kept = tuple([i for i in range(len(shape)) if i != axis])
     wide = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept, sharding=None)
     return convert(lax.eq(wide, lax.broadcasted_iota(aval.dtype, shape, axis)), dtype)

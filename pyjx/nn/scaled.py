@@ -52,8 +52,8 @@ def scaled_matmul(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any,
         raise ValueError("scaled_matmul: expected operands of rank 3, got shapes "
                          f"{a.shape}, {b.shape}, {p.shape}, {q.shape}")
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[2]:
-        raise ValueError("scaled_matmul: lhs (B, M, K) and rhs (B, N, K) must agree in B and K, got "
-                         f"{a.shape} and {b.shape}")
+        raise ValueError("scaled_matmul: lhs (B, M, K) and rhs (B, N, K) must agree in B and K, "
+                         f"got {a.shape} and {b.shape}")
     for name, x, scale in (("lhs", a, p), ("rhs", b, q)):
         if x.shape[:2] != scale.shape[:2] or not scale.shape[2] or x.shape[2] % scale.shape[2]:
             raise ValueError(f"scaled_matmul: {name}_scales must have shape (*, *, K // block) for "

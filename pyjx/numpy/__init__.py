@@ -65,7 +65,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.numpy.contractions": (
         "cross dot inner kron matmul matvec outer tensordot trace vdot vecdot vecmat"
     ),
-    "pyjx.numpy.einsum": "einsum einsum_path",
+    "pyjx.numpy.einstein": "einsum einsum_path",
     "pyjx.numpy.padding": "pad",
     "pyjx.numpy.differences": (
         "convolve correlate diff ediff1d gradient interp trapezoid unwrap"

@@ -255,7 +255,8 @@ def matvec(x1: Any, x2: Any, /) -> Any:
     >>> jax.numpy.matvec(jax.numpy.array([[1, 2], [3, 4]]), jax.numpy.array([1, 1])).tolist()
     [3, 7]
     """
-    return _batched_dot("matvec", *operands("matvec", x1, x2), 2, 1, -1, -1)
+    x1, x2 = operands("matvec", x1, x2)
+    return _batched_dot("matvec", x1, x2, 2, 1, -1, -1)
 
 
 @numpy_function

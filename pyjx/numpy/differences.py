@@ -288,15 +288,15 @@ def interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -
     out = ufuncs.where(flat, low, ufuncs.add(low, ufuncs.multiply(share, rise)))
     if period is None:
         first, last = (lax.squeeze(lax.slice_in_dim(xp, i, i + 1), (0,)) for i in (0, size - 1))
-        for value, outside, end in ((left, lambda: ufuncs.less(x, first), 0),
-                                    (right, lambda: ufuncs.greater(x, last), size - 1)):
+        for value, outside, end in ((left, ufuncs.less(x, first), 0),
+                                    (right, ufuncs.greater(x, last), size - 1)):
             if isinstance(value, str):
                 if value != "extrapolate":
                     raise ValueError("the only valid string value of `left` and `right` is "
                                      f"'extrapolate', but got: {value!r}")
                 continue
             edge = at(fp, np.int32(end)) if value is None else value
-            out = ufuncs.where(outside(), edge, out)
+            out = ufuncs.where(outside, edge, out)
     return out
 
 

@@ -67,7 +67,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         weights = lax.full(aval.shape, 1, dtypes.default_int_dtype())
     elif get_aval(weights).shape != aval.shape:
         raise ValueError("shape of weights must match shape of x.")
-    return _counted(ufuncs.maximum(x, 0), *operands("bincount", weights), length)
+    return _counted(ufuncs.maximum(x, 0), operands("bincount", weights)[0], length)
 
 
 def _edges(a: Any, bins: Any, limits: Any) -> Any:
@@ -148,7 +148,7 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Sequence[Any] | None = No
     >>> import pyjx as jax
     >>> x = jax.numpy.array([0.0, 1.0])
     >>> jax.numpy.histogram2d(x, x, bins=2)[0].tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    [[1, 0], [0, 1]]
     """
     x, y = operands("histogram2d", x, y)
     if (isinstance(bins, (list, tuple)) or np.ndim(bins)) and len(bins) not in (1, 2):
@@ -174,7 +174,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
 
     >>> import pyjx as jax
     >>> jax.numpy.histogramdd(jax.numpy.array([[0.0], [1.0]]), bins=2)[0].tolist()
-    [1.0, 1.0]
+    [1, 1]
     """
     (sample,) = promote_dtypes_inexact(*operands("histogramdd", sample))
     count, dims = get_aval(sample).shape

@@ -264,9 +264,11 @@ def _joined_blocks(arrays: Any, level: int) -> tuple[Any, int]:
         return operands("block", arrays)[0], level
     if not arrays:
         raise ValueError("jax.numpy.block does not allow empty list arguments")
-    parts, depths = zip(*[_joined_blocks(x, level + 1) for x in arrays], strict=True)
+    blocks = [_joined_blocks(x, level + 1) for x in arrays]
+    depths = [depth for _, depth in blocks]
     if len(set(depths)) > 1:
         raise ValueError("Mismatched list depths in jax.numpy.block")
+    parts = [x for x, _ in blocks]
     rank = max(depths[0] - level, *[get_aval(x).ndim for x in parts])
     parts = promote_dtypes(*[_at_least(x, rank) for x in parts])
     return joined("block", parts, rank - (depths[0] - level)), depths[0]
@@ -285,15 +287,16 @@ def _cut(name: str, ary: Any, indices_or_sections: Any, axis: Any, uneven: bool)
     aval = get_aval(ary)
     axis = canonical_axis(axis, aval.ndim)
     size = aval.shape[axis]
-    context = f"in argument 1 of numpy.{name}"
-    if isinstance(indices_or_sections, (tuple, list)) or getattr(indices_or_sections, "ndim", 0):
-        indices = [operator.index(concrete_or_error(None, i, context))
-                   for i in (indices_or_sections if isinstance(indices_or_sections, (tuple, list))
-                             else np.asarray(concrete_or_error(None, indices_or_sections, context)))]
+    context = f"in jax.numpy.{name} argument 1"
+    where = indices_or_sections
+    if hasattr(where, "ndim") and where.ndim:
+        where = np.asarray(concrete_or_error(None, where, context)).tolist()
+    if isinstance(where, (tuple, list)):
+        indices = [operator.index(concrete_or_error(None, i, context)) for i in where]
         cuts = [min(i if i >= 0 else max(i + size, 0), size) for i in indices]
         ends = [0, *cuts, size]
         return list(lax.split(ary, [b - a for a, b in itertools.pairwise(ends)], axis))
-    sections = operator.index(concrete_or_error(None, indices_or_sections, context))
+    sections = operator.index(concrete_or_error(None, where, context))
     part, rest = divmod(size, sections)
     if rest and not uneven:
         raise ValueError(f"array split does not result in an equal division: rest is {rest}")

@@ -430,7 +430,7 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
     >>> jax.numpy.flip(jax.numpy.array([1, 2, 3])).tolist()
     [3, 2, 1]
     """
-    return flipped(*operands("flip", m), axis)
+    return flipped(operands("flip", m)[0], axis)
 
 
 @numpy_function
@@ -441,7 +441,7 @@ def fliplr(m: Any) -> Any:
     >>> jax.numpy.fliplr(jax.numpy.array([[1, 2]])).tolist()
     [[2, 1]]
     """
-    return flipped(*operands("fliplr", m), 1)
+    return flipped(operands("fliplr", m)[0], 1)
 
 
 @numpy_function
@@ -452,7 +452,7 @@ def flipud(m: Any) -> Any:
     >>> jax.numpy.flipud(jax.numpy.array([[1], [2]])).tolist()
     [[2], [1]]
     """
-    return flipped(*operands("flipud", m), 0)
+    return flipped(operands("flipud", m)[0], 0)
 
 
 @numpy_function(static_argnames=("k", "axes"))

@@ -30,7 +30,7 @@ _allowed: dict[str, tuple[str, ...]] = {
 
 def _pairs(name: str, value: Any, ndim: int) -> Any:
     """A (before, after) pair for each axis, from one of the short forms."""
-    nested = [list(p) if isinstance(p, (tuple, list)) or getattr(p, "ndim", 0) else p
+    nested = [list(p) if _is_sequence(p) else p
               for p in value] if _is_sequence(value) else value
     shape: tuple[int, ...] = ()
     if isinstance(nested, list):
@@ -52,7 +52,7 @@ def _pairs(name: str, value: Any, ndim: int) -> Any:
 
 
 def _is_sequence(x: Any) -> bool:
-    return isinstance(x, (tuple, list)) or getattr(x, "ndim", 0) > 0
+    return isinstance(x, (tuple, list)) or (hasattr(x, "ndim") and x.ndim > 0)
 
 
 def _widths(pad_width: Any, ndim: int) -> Pairs:

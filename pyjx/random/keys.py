@@ -271,17 +271,14 @@ def _keys(impl: PRNGImpl, shape: tuple[int, ...]) -> ShapedArray:
     return ShapedArray(shape, KeyTy(impl))
 
 
-def _primitive(name: str, shape_rule: Any, batch: Any) -> Primitive:
+def _primitive(name: str, shape_rule: Any, batch: Any = None) -> Primitive:
+    """A primitive without derivatives, which works on leading axes of its operand anyway."""
     primitive = register(Primitive(name, shape_rule=shape_rule))
-    return define(primitive, batch=batch, jvp=jvp_zero(primitive))
 
+    def batch_in_front(operands: Any, dims: Any, **params: Any) -> Any:
+        return primitive.bind(moveaxis(operands[0], dims[0], 0), **params), 0
 
-def _front(bind: Any) -> Any:
-    """Batching rule of an operation that works on leading axes of its only operand anyway."""
-    def batch(operands: Any, dims: Any, **params: Any) -> Any:
-        return bind(moveaxis(operands[0], dims[0], 0), **params), 0
-
-    return batch
+    return define(primitive, batch=batch or batch_in_front, jvp=jvp_zero(primitive))
 
 
 def _seed_shape(seeds: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
@@ -329,19 +326,13 @@ def _clone_shape(keys: ShapedArray) -> ShapedArray:
     return keys
 
 
-random_seed_p = _primitive(
-    "random_seed", _seed_shape, _front(lambda x, **p: random_seed_p.bind(x, **p)))
-random_split_p = _primitive(
-    "random_split", _split_shape, _front(lambda x, **p: random_split_p.bind(x, **p)))
-random_bits_p = _primitive(
-    "random_bits", _bits_shape, _front(lambda x, **p: random_bits_p.bind(x, **p)))
+random_seed_p = _primitive("random_seed", _seed_shape)
+random_split_p = _primitive("random_split", _split_shape)
+random_bits_p = _primitive("random_bits", _bits_shape)
 random_fold_in_p = _primitive("random_fold_in", _fold_in_shape, _fold_in_batch)
-random_wrap_p = _primitive(
-    "random_wrap", _wrap_shape, _front(lambda x, **p: random_wrap_p.bind(x, **p)))
-random_unwrap_p = _primitive(
-    "random_unwrap", _unwrap_shape, _front(lambda x: random_unwrap_p.bind(x)))
-random_clone_p = _primitive(
-    "random_clone", _clone_shape, _front(lambda x: random_clone_p.bind(x)))
+random_wrap_p = _primitive("random_wrap", _wrap_shape)
+random_unwrap_p = _primitive("random_unwrap", _unwrap_shape)
+random_clone_p = _primitive("random_clone", _clone_shape)
 
 
 # -- what they are on the data ---------------------------------------------------------------------

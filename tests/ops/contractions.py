@@ -41,6 +41,22 @@ def _dot(subscripts: str, x: tuple[int, ...], y: tuple[int, ...], dimension_numb
 
 
 _MATMUL = (((1,), (0,)), ((), ()))
+_SIZES = np.array([2, 0, 3], np.int32)
+
+
+def _groups(sizes: np.ndarray, n: int) -> np.ndarray:
+    """Rows of ones for each group's part of an axis of size n."""
+    ends = np.cumsum(sizes)
+    place = np.arange(n)
+    return ((ends - sizes)[:, None] <= place) & (place < ends[:, None])
+
+
+def _ragged(mode: str, x: np.ndarray, y: np.ndarray, sizes: np.ndarray, axes: Any, ragged: int,
+            group: tuple[int, ...], reference: Any) -> Sample:
+    dims = lax.RaggedDotDimensionNumbers(axes, (ragged,), group)
+    return Sample("ragged_dot_general", lambda a, b, n: lax.ragged_dot_general(a, b, n, dims),
+                  (x, y, sizes), reference, rtol=1e-4, atol=1e-4, id=f"ragged-{mode}")
+
 _BF16 = ml_dtypes.bfloat16
 
 SAMPLES = [
@@ -74,4 +90,16 @@ SAMPLES = [
            lambda x, y: lax.dot_general(x, y, _MATMUL),
            (_array((2, 3)), _array((3, 4), np.int32)), lambda x, y: x @ y.astype(np.float32),
            diff=(0,), id="mixed"),
+    Sample("ragged_dot_general", lambda x, y, n: lax.ragged_dot(x, y, n),
+           (_array((6, 2)), _array((3, 2, 4)), _SIZES),
+           lambda x, y, n: np.einsum("mk,gkn,gm->mn", x, y, _groups(n, 6)),
+           rtol=1e-4, atol=1e-4, id="ragged_dot"),
+    _ragged("contracting", _array((6, 2)), _array((6, 4)), _SIZES, (((0,), (0,)), ((), ())), 0, (),
+            lambda x, y, n: np.einsum("km,kn,gk->gmn", x, y, _groups(n, 6))),
+    _ragged("batch", _array((6, 2, 3)), _array((6, 3, 4)), _SIZES, (((2,), (1,)), ((0,), (0,))), 0,
+            (), lambda x, y, n: np.einsum("bmk,bkn,gb->bmn", x, y, _groups(n, 6))),
+    _ragged("batched-sizes", _array((2, 6, 3)), _array((3, 2, 3, 4)),
+            np.array([[2, 0, 3], [1, 4, 1]], np.int32), (((2,), (2,)), ((0,), (1,))), 1, (0,),
+            lambda x, y, n: np.einsum("bmk,gbkn,bgm->bmn", x, y,
+                                      np.stack([_groups(s, 6) for s in n]))),
 ]

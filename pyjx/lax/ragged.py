@@ -1,0 +1,289 @@
+"""Products of which one axis is divided into groups of sizes that are data.
+
+The groups lie one after the other along the ragged axis of lhs: group i begins where group i - 1
+ends. What lies after the last group takes no part.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.lax.contractions import (
+    axis_tuple,
+    canonicalize_precision,
+    dot_general_p,
+    dot_shape,
+    other_axes,
+    preferred_dtype,
+    product_dtype,
+)
+from pyjx.transforms.rules import define, jvp_by_operand
+from pyjx.transforms.structural import at_front, is_undefined_primal, moveaxis
+
+
+class RaggedDotDimensionNumbers(NamedTuple):
+    """The axes of `ragged_dot_general`.
+
+    `dot_dimension_numbers` are those of `dot_general`; `lhs_ragged_dimensions` is the one ragged
+    axis of lhs; `rhs_group_dimensions` is the axis of rhs that has one entry a group, or empty.
+    """
+
+    dot_dimension_numbers: Any
+    lhs_ragged_dimensions: Any
+    rhs_group_dimensions: Any
+
+
+def _canonical(dims: RaggedDotDimensionNumbers) -> RaggedDotDimensionNumbers:
+    (lc, rc), (lb, rb) = dims.dot_dimension_numbers
+    return RaggedDotDimensionNumbers(
+        ((axis_tuple(lc), axis_tuple(rc)), (axis_tuple(lb), axis_tuple(rb))),
+        axis_tuple(dims.lhs_ragged_dimensions), axis_tuple(dims.rhs_group_dimensions),
+    )
+
+
+class _Axes:
+    """The axes of a ragged product, sorted out."""
+
+    __slots__ = ("group", "lhs_batch", "lhs_contract", "mode", "outer", "ragged",
+                 "rhs_batch", "rhs_contract")
+
+    def __init__(self, dims: RaggedDotDimensionNumbers, lhs_ndim: int) -> None:
+        (self.lhs_contract, self.rhs_contract), (self.lhs_batch, self.rhs_batch) = (
+            dims.dot_dimension_numbers)
+        if len(dims.lhs_ragged_dimensions) != 1:
+            raise TypeError("ragged_dot_general expects exactly one lhs ragged dimension, got "
+                            f"{dims.lhs_ragged_dimensions}.")
+        if len(dims.rhs_group_dimensions) > 1:
+            raise TypeError("ragged_dot_general expects at most one rhs group dimension, got "
+                            f"{dims.rhs_group_dimensions}.")
+        r = self.ragged = dims.lhs_ragged_dimensions[0]
+        if not 0 <= r < lhs_ndim:
+            raise TypeError("ragged_dot_general requires lhs_ragged_dimensions to be axes of lhs, "
+                            f"got {r} for lhs of rank {lhs_ndim}.")
+        self.group = dims.rhs_group_dimensions[0] if dims.rhs_group_dimensions else None
+        free = other_axes(lhs_ndim, self.lhs_contract, self.lhs_batch)
+        batch = list(self.lhs_batch)
+        # `outer` are the axes of lhs over which the sizes may differ, in their order there.
+        if r in self.lhs_contract:
+            self.mode = "contracting"
+            self.outer = batch + list(self.lhs_contract[:self.lhs_contract.index(r)])
+        elif r in self.lhs_batch:
+            self.mode = "batch"
+            self.outer = batch[:batch.index(r)]
+        else:
+            self.mode = "free"
+            self.outer = batch + free[:free.index(r)]
+        if (self.group is not None) != (self.mode == "free"):
+            raise TypeError(
+                "ragged_dot_general requires one rhs group dimension where the lhs ragged "
+                "dimension is neither a contracting nor a batch dimension, and none elsewhere; "
+                f"got rhs_group_dimensions {dims.rhs_group_dimensions} and lhs_ragged_dimensions "
+                f"{dims.lhs_ragged_dimensions}."
+            )
+
+
+def _ragged_shape(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, *,
+                  ragged_dot_dimension_numbers: Any, precision: Any, preferred_element_type: Any,
+                  group_offset: Any = None, out_sharding: Any = None) -> ShapedArray:
+    axes = _Axes(ragged_dot_dimension_numbers, lhs.ndim)
+    if not dtypes.issubdtype(group_sizes.dtype, np.integer):
+        raise TypeError(
+            "ragged_dot_general requires that group_sizes.dtype is subtype of np.integer.")
+    outer = tuple([lhs.shape[d] for d in axes.outer])
+    if not group_sizes.shape or group_sizes.shape[:-1] not in ((), outer):
+        raise TypeError(f"expected group_sizes to have shape ({outer} +) (num_groups,), got "
+                        f"{group_sizes.shape}.")
+    groups = group_sizes.shape[-1]
+    flat = rhs
+    dims = ragged_dot_dimension_numbers.dot_dimension_numbers
+    if axes.group is not None:
+        if not 0 <= axes.group < rhs.ndim:
+            raise TypeError("ragged_dot_general requires rhs_group_dimensions to be axes of rhs, "
+                            f"got {axes.group} for rhs of rank {rhs.ndim}.")
+        if rhs.shape[axes.group] != groups:
+            raise TypeError(f"expected rhs group dimension size to be {groups}, got "
+                            f"{rhs.shape[axes.group]}.")
+        g = axes.group
+        flat = rhs.update(shape=rhs.shape[:g] + rhs.shape[g + 1:])
+        below = [tuple([d - (d > g) for d in ds]) for ds in (axes.rhs_contract, axes.rhs_batch)]
+        dims = ((axes.lhs_contract, below[0]), (axes.lhs_batch, below[1]))
+    shape = dot_shape(lhs, flat, dims)
+    if axes.mode == "contracting":
+        shape = (groups, *shape)
+    dtype = product_dtype("ragged_dot_general", lhs, rhs, preferred_element_type)
+    return ShapedArray(shape, dtype)
+
+
+def _in_group(lhs: ShapedArray, starts: Any, ends: Any, axes: _Axes) -> Any:
+    """For each group and element of lhs, whether the element is in the group."""
+    groups = get_aval(ends).shape[-1]
+    shape = (groups, *lhs.shape)
+    dtype = get_aval(ends).dtype
+    position = lax.broadcasted_iota(dtype, shape, axes.ragged + 1)
+    places = [0] + ([d + 1 for d in axes.outer] if get_aval(ends).ndim > 1 else [])
+
+    def spread(x: Any) -> Any:
+        x = moveaxis(x, get_aval(x).ndim - 1, 0)
+        order = sorted(range(len(places)), key=places.__getitem__)
+        return lax.broadcast_in_dim(lax.transpose(x, order), shape, sorted(places))
+
+    return lax.bitwise_and(lax.le(spread(starts), position), lax.lt(position, spread(ends)))
+
+
+def _by_masking(lhs: Any, rhs: Any, group_sizes: Any, *, ragged_dot_dimension_numbers: Any,
+                precision: Any, preferred_element_type: Any, group_offset: Any = None,
+                out_sharding: Any = None) -> Any:
+    """The product as one `dot_general` of rhs and lhs with all but a group's elements zero."""
+    aval = get_aval(lhs)
+    axes = _Axes(ragged_dot_dimension_numbers, aval.ndim)
+    sizes = lax.convert_element_type(group_sizes, np.int32) if dtypes.itemsize_bits(
+        get_aval(group_sizes).dtype) < 32 else group_sizes
+    last = get_aval(sizes).ndim - 1
+    ends = lax.cumsum(sizes, last)
+    starts = lax.sub(ends, sizes)
+    if group_offset is not None and axes.group is not None:
+        count = get_aval(rhs).shape[axes.group]
+        starts, ends = [lax.dynamic_slice_in_dim(x, group_offset, count, last)
+                        for x in (starts, ends)]
+    mask = _in_group(aval, starts, ends, axes)
+    if axes.mode == "batch":
+        mask = lax.reduce_or(mask, (0,))
+        parted = lax.select(mask, lhs, lax.full_like(lhs, 0))
+        shift = 0
+    else:
+        wide = lax.broadcast_in_dim(lhs, get_aval(mask).shape, range(1, aval.ndim + 1))
+        parted = lax.select(mask, wide, lax.full_like(wide, 0))
+        shift = 1
+    lc, lb = [tuple([d + shift for d in ds]) for ds in (axes.lhs_contract, axes.lhs_batch)]
+    rc, rb = tuple(axes.rhs_contract), tuple(axes.rhs_batch)
+    if axes.group is not None:
+        lc, rc = (*lc, 0), (*rc, axes.group)
+    out = dot_general_p.bind(
+        parted, rhs, dimension_numbers=((lc, rc), (lb, rb)), precision=precision,
+        preferred_element_type=preferred_element_type, out_sharding=out_sharding,
+    )
+    return moveaxis(out, len(lb), 0) if axes.mode == "contracting" else out
+
+
+def _ragged_transpose(ct: Any, lhs: Any, rhs: Any, group_sizes: Any, **params: Any) -> Any:
+    from pyjx.transforms.reverse import linear_transpose
+
+    if is_undefined_primal(lhs):
+        pull = linear_transpose(lambda x: _by_masking(x, rhs, group_sizes, **params), lhs.aval)
+        return pull(ct)[0], None, None
+    pull = linear_transpose(lambda y: _by_masking(lhs, y, group_sizes, **params), rhs.aval)
+    return None, pull(ct)[0], None
+
+
+def _ragged_batch(operands: Any, dims: Any, *, ragged_dot_dimension_numbers: Any, **params: Any
+                  ) -> Any:
+    """One more batch axis, in front."""
+    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+    lhs, rhs = [at_front(x, d, size) for x, d in zip(operands[:2], dims[:2], strict=True)]
+    sizes, d = operands[2], dims[2]
+    if d is not None or get_aval(sizes).ndim > 1:
+        sizes = at_front(sizes, d, size)
+        outer = _Axes(ragged_dot_dimension_numbers, get_aval(lhs).ndim - 1).outer
+        if d is not None and get_aval(sizes).ndim == 2 and outer:  # the same for all of them
+            shape = [get_aval(lhs).shape[i + 1] for i in outer]
+            full = (size, *shape, get_aval(sizes).shape[1])
+            sizes = lax.broadcast_in_dim(sizes, full, (0, len(full) - 1))
+    (lc, rc), (lb, rb) = ragged_dot_dimension_numbers.dot_dimension_numbers
+    lc, rc, lb, rb, ragged, group = [tuple([i + 1 for i in ds]) for ds in (
+        lc, rc, lb, rb, *ragged_dot_dimension_numbers[1:])]
+    moved = RaggedDotDimensionNumbers(((lc, rc), ((0, *lb), (0, *rb))), ragged, group)
+    out = ragged_dot_general_p.bind(lhs, rhs, sizes, ragged_dot_dimension_numbers=moved, **params)
+    contracting = ragged[0] in lc
+    return out, 1 if contracting else 0
+
+
+ragged_dot_general_p = register(
+    Primitive("ragged_dot_general", shape_rule=_ragged_shape, decomposition=_by_masking)
+)
+define(
+    ragged_dot_general_p, transpose=_ragged_transpose, batch=_ragged_batch,
+    jvp=jvp_by_operand(
+        ragged_dot_general_p,
+        lambda g, x, y, n, **params: ragged_dot_general_p.bind(g, y, n, **params),
+        lambda g, x, y, n, **params: ragged_dot_general_p.bind(x, g, n, **params),
+        None,
+    ),
+)
+
+
+def ragged_dot_general(
+    lhs: Any, rhs: Any, group_sizes: Any, ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: Any = None, preferred_element_type: Any = None, group_offset: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """`dot_general` with groups along one axis of lhs.
+
+    What the groups mean depends on the ragged axis:
+
+    - a free axis of lhs: each group is multiplied by its own part of rhs, along the group axis of
+      rhs; the result is that of `dot_general` without this axis.
+    - a contracting axis: one product a group; the groups are the first axis of the result.
+    - a batch axis: the product, with zeros where no group is.
+
+    Args:
+      lhs, rhs: arrays.
+      group_sizes: integers (groups,), or with leading axes: those of the batch, and of the axes of
+        lhs of the ragged one's kind that stand before it.
+      ragged_dot_dimension_numbers: the axes.
+      precision, preferred_element_type: as for `dot_general`.
+      group_offset: integer scalar; the first group of rhs is the one with this number.
+
+    Raises:
+      TypeError: axes, sizes or dtypes do not fit.
+
+    >>> import pyjx as jax
+    >>> x, y = jax.numpy.ones((4, 3)), jax.numpy.ones((3, 5))
+    >>> dims = RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], [])
+    >>> jax.lax.ragged_dot_general(x, x, jax.numpy.array([3, 1]), dims).shape
+    (2, 3, 3)
+    """
+    params = {
+        "ragged_dot_dimension_numbers": _canonical(ragged_dot_dimension_numbers),
+        "precision": canonicalize_precision(precision),
+        "preferred_element_type": preferred_dtype(preferred_element_type, "ragged_dot_general"),
+        "out_sharding": out_sharding,
+    }
+    if group_offset is not None:
+        offset = group_offset
+        if get_aval(offset).shape:
+            offset = lax.reshape(offset, ())
+        return _by_masking(lhs, rhs, group_sizes, group_offset=offset, **params)
+    return ragged_dot_general_p.bind(lhs, rhs, group_sizes, group_offset=None, **params)
+
+
+_MATMUL = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+
+
+def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None,
+               preferred_element_type: Any = None, group_offset: Any = None,
+               out_sharding: Any = None) -> Any:
+    """Matrix product in which groups of rows have matrices of their own.
+
+    Args:
+      lhs: (m, k).
+      rhs: (groups, k, n).
+      group_sizes: integers (groups,): the first group_sizes[0] rows of lhs are multiplied by
+        rhs[0], the next ones by rhs[1], and so on; rows after the last group give zeros.
+      precision, preferred_element_type, group_offset: as for `ragged_dot_general`.
+
+    Returns:
+      An array (m, n).
+
+    >>> import pyjx as jax
+    >>> x, y = jax.numpy.ones((3, 2)), jax.numpy.arange(1., 3.).reshape(2, 1, 1).repeat(2, 1)
+    >>> jax.lax.ragged_dot(x, y, jax.numpy.array([1, 2])).tolist()
+    [[2.0], [4.0], [4.0]]
+    """
+    return ragged_dot_general(lhs, rhs, group_sizes, _MATMUL, precision, preferred_element_type,
+                              group_offset, out_sharding)

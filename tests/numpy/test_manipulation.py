@@ -1,0 +1,153 @@
+"""Shapes, axes, joining, cutting, padding, differences: against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from tests.numpy.agreement import agrees, bools, floats, ints
+
+x, t, v, i = floats(3, 4), floats(2, 3, 4), floats(4), ints(3, 4)
+
+
+@pytest.mark.parametrize("name, args", [
+    ("reshape", (x, (4, 3))), ("reshape", (x, (2, -1))), ("reshape", (x, -1)),
+    ("reshape", (x, (4, 3), "F")), ("ravel", (x,)), ("ravel", (x, "F")),
+    ("transpose", (t,)), ("transpose", (t, (1, -1, 0))), ("swapaxes", (t, 0, -1)),
+    ("moveaxis", (t, 0, -1)), ("moveaxis", (t, (0, 1), (-1, 0))), ("rollaxis", (t, 2)),
+    ("rollaxis", (t, 0, 3)), ("squeeze", (t[:1],)), ("squeeze", (t[:1, :, :1], (0, -1))),
+    ("expand_dims", (x, 0)), ("expand_dims", (x, (0, -1))), ("atleast_1d", (np.float32(1),)),
+    ("atleast_2d", (v,)), ("atleast_3d", (x,)), ("atleast_3d", (v,)),
+    ("broadcast_to", (v, (3, 4))), ("broadcast_to", (x[:, :1], (3, 5))),
+    ("broadcast_arrays", (x, v)), ("flip", (x,)), ("flip", (x, 1)), ("fliplr", (x,)),
+    ("flipud", (x,)), ("rot90", (x,)), ("rot90", (x, 2)), ("rot90", (x, 3)), ("rot90", (x, -1)),
+    ("rot90", (t, 1, (1, 2))), ("roll", (x, 1)), ("roll", (x, -2, 1)),
+    ("roll", (x, (1, 2), (0, 1))), ("roll", (x, 1, (0, 1))), ("roll", (v, 7)),
+    ("permute_dims", (t, (2, 0, 1))), ("matrix_transpose", (t,)),
+])
+def test_shapes(name, args):
+    agrees(name, *args)
+
+
+@pytest.mark.parametrize("name, args, kwargs", [
+    ("concatenate", ([x, x],), {}), ("concatenate", ([x, i], 1), {}),
+    ("concatenate", ([x, i], None), {}), ("concatenate", (t,), {}), ("concatenate", (t, 1), {}),
+    ("stack", ([x, x], -1), {}), ("stack", (t, 1), {}), ("vstack", ([v, v],), {}),
+    ("hstack", ([v, v],), {}), ("hstack", ([x, x],), {}), ("dstack", ([x, x],), {}),
+    ("column_stack", ([v[:3], x],), {}), ("append", (x, x), {}), ("append", (x, x, 0), {}),
+    ("block", ([[x, x], [x, x]],), {}), ("split", (x, 2, 1), {}), ("split", (x, [1, 3], 1), {}),
+    ("split", (x, [-1]), {}), ("array_split", (x, 3, 1), {}), ("hsplit", (x, 2), {}),
+    ("vsplit", (x, 3), {}), ("dsplit", (t, 2), {}), ("tile", (x, 2), {}),
+    ("tile", (x, (2, 1, 3)), {}), ("repeat", (x, 2), {}), ("repeat", (x, 2, 1), {}),
+    ("resize", (x, (5, 5)), {}), ("resize", (x, (2, 3)), {}), ("unstack", (t,), {}),
+])
+def test_joining_and_cutting(name, args, kwargs):
+    agrees(name, *args, **kwargs)
+
+
+def test_repeat_by_counts():
+    counts = np.array([1, 0, 2])
+    np.testing.assert_array_equal(jnp.repeat(x, counts, axis=0), np.repeat(x, counts, axis=0))
+    got = jax.jit(lambda r: jnp.repeat(v[:3], r, total_repeat_length=5))(jnp.array([2, 0, 3]))
+    np.testing.assert_array_equal(got, np.repeat(v[:3], [2, 0, 3]))
+    padded = jnp.repeat(v[:3], counts, total_repeat_length=5)
+    np.testing.assert_array_equal(padded, v[[0, 2, 2, 2, 2]])
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="total number of repeats"):
+        jax.jit(lambda r: jnp.repeat(v[:3], r))(jnp.array([2, 0, 3]))
+
+
+def test_roll_by_a_traced_shift():
+    for shift in (3, -5):
+        got = jax.jit(lambda s: jnp.roll(x, s, axis=1))(shift)
+        np.testing.assert_array_equal(got, np.roll(x, shift, axis=1))
+
+
+@pytest.mark.parametrize("mode, options", [
+    ("constant", {}), ("constant", {"constant_values": (1, 2)}), ("edge", {}), ("wrap", {}),
+    ("reflect", {}), ("symmetric", {}), ("reflect", {"reflect_type": "odd"}),
+    ("symmetric", {"reflect_type": "odd"}), ("linear_ramp", {"end_values": 3.0}), ("mean", {}),
+    ("mean", {"stat_length": 2}), ("median", {}), ("maximum", {"stat_length": (1, 2)}),
+    ("minimum", {}),
+])
+@pytest.mark.parametrize("widths", [1, (1, 2), ((1, 2), (0, 5))])
+def test_pad(mode, options, widths):
+    agrees("pad", x, widths, mode, **options)
+
+
+def test_pad_with_a_function():
+    got = jnp.pad(x, 1, lambda row, widths, axis, options: row.at[0].set(axis + 5))
+
+    def fill(row, widths, axis, options):
+        row[0] = axis + 5
+
+    np.testing.assert_array_equal(got, np.pad(x, 1, fill))
+
+
+@pytest.mark.parametrize("name, args, kwargs", [
+    ("diff", (x,), {}), ("diff", (x,), {"axis": 0}), ("diff", (x, 2), {}),
+    ("diff", (bools(3, 4),), {}), ("diff", (x,), {"prepend": 0.0, "append": x}),
+    ("ediff1d", (x,), {}), ("gradient", (x,), {}), ("gradient", (x, 2.0), {"axis": 1}),
+    ("gradient", (v, np.array([0.0, 1.0, 3.0, 4.0], np.float32)), {}), ("trapezoid", (x,), {}),
+    ("trapezoid", (x, v), {}), ("unwrap", (x * 4,), {}), ("unwrap", (i,), {"period": 4}),
+    ("interp", (x, np.arange(5.0), np.arange(5.0) ** 2), {}),
+    ("interp", (x, np.arange(5.0), np.arange(5.0) ** 2), {"left": -1.0, "right": 9.0}),
+    ("interp", (x, np.arange(5.0), np.arange(5.0) ** 2), {"period": 5.0}),
+    ("convolve", (v, v[:3]), {}), ("convolve", (v[:3], v, "same"), {}),
+    ("convolve", (v, v[:3], "valid"), {}), ("correlate", (v, v[:3], "full"), {}),
+    ("correlate", (v, v[:3]), {}), ("correlate", (v, v[:3], "same"), {}),
+])
+def test_differences(name, args, kwargs):
+    agrees(name, *args, tol=1e-4, **kwargs)
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda: jnp.reshape(x, (5, 2)), TypeError,
+     r"cannot reshape array of shape \(3, 4\) \(size 12\) into shape \(5, 2\) \(size 10\)"),
+    (lambda: jnp.reshape(x, (-1, -1)), TypeError, "can only specify one unknown axis size"),
+    (lambda: jnp.reshape(x, (5, -1)), TypeError, "does not evenly divide 12"),
+    (lambda: jnp.transpose(t, (0, 1)), TypeError, "transpose permutation isn't a permutation"),
+    (lambda: jnp.matrix_transpose(v), ValueError, "x must be at least two-dimensional"),
+    (lambda: jnp.moveaxis(t, (0, 1), 0), ValueError, "Inconsistent number of elements: 2 vs 1"),
+    (lambda: jnp.squeeze(t, 0), ValueError, "cannot select an axis to squeeze out which has size"),
+    (lambda: jnp.expand_dims(x, (0, 0)), ValueError, "repeated axis"),
+    (lambda: jnp.concatenate([]), ValueError, "Need at least one array to concatenate."),
+    (lambda: jnp.concatenate([1.0, 2.0]), ValueError, "Zero-dimensional arrays cannot be"),
+    (lambda: jnp.concatenate([x, v]), TypeError, "different numbers of dimensions"),
+    (lambda: jnp.stack([x, x[:2]]), ValueError, "All input arrays must have the same shape"),
+    (lambda: jnp.stack([]), ValueError, "Need at least one array to stack."),
+    (lambda: jnp.split(x, 3, 1), ValueError, "does not result in an equal division: rest is 1"),
+    (lambda: jnp.broadcast_to(x, (4,)), ValueError, "Cannot broadcast to shape with fewer dim"),
+    (lambda: jnp.broadcast_to(x, (2, 4)), ValueError, "Incompatible types for broadcasting"),
+    (lambda: jnp.broadcast_arrays(x, v[:3]), ValueError, "Incompatible shapes for broadcasting"),
+    (lambda: jnp.pad(x, -1), ValueError, "index can't contain negative values"),
+    (lambda: jnp.pad(x, 1.5), TypeError, "`pad_width` must be of integral type."),
+    (lambda: jnp.pad(x, 1, mode="no"), NotImplementedError, "Unimplemented padding mode 'no'"),
+    (lambda: jnp.diff(x, n=-1), ValueError, "order must be non-negative but got -1"),
+    (lambda: jnp.convolve(x, x), ValueError, "only support 1-dimensional inputs"),
+])
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_weak_types_stay():
+    assert jnp.reshape(1.0, (1,)).weak_type
+    assert jnp.stack([1.0, 2.0]).weak_type
+    assert jnp.concatenate([jnp.ones(1, jnp.bfloat16), jnp.reshape(1.0, (1,))]).dtype == \
+        jnp.bfloat16
+
+
+def test_values_with_jax_array():
+    class Wrapped:
+        def __init__(self, value):
+            self.value = value
+
+        def __jax_array__(self):
+            return self.value
+
+    w = Wrapped(jnp.asarray(x))
+    assert jnp.reshape(w, (4, 3)).shape == (4, 3)
+    assert jnp.concatenate([w, x]).shape == (6, 4)
+    assert float(jnp.sum(w)) == pytest.approx(float(x.sum()), rel=1e-5)

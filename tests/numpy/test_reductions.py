@@ -1,0 +1,162 @@
+"""Reductions against NumPy; dtypes, masks, errors, derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from tests.numpy.agreement import agrees, bools, complexes, floats, ints
+
+x, i, b, c = floats(3, 4), ints(3, 4), bools(3, 4), complexes(3, 4)
+mask = bools(3, 4)
+nan = np.where(bools(3, 4), np.nan, x).astype(np.float32)
+nan[0] = [1, np.nan, 2, 3]
+nan[:, 0] = [1, 2, np.nan]
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "ptp", "amax", "amin"])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 1), (1,)])
+def test_over_axes(name, axis):
+    agrees(name, x, axis=axis)
+    agrees(name, x, axis=axis, keepdims=True)
+    agrees(name, i, axis=axis)
+
+
+@pytest.mark.parametrize("name", ["any", "all", "count_nonzero"])
+def test_logic(name):
+    for values in (b, i, x, np.zeros((0, 3), np.float32)):
+        agrees(name, values)
+        agrees(name, values, axis=1, keepdims=True)
+
+
+def test_an_axis_may_be_a_list_or_a_numpy_integer():
+    assert float(jnp.sum(x, axis=[0, 1])) == pytest.approx(float(x.sum()), rel=1e-5)
+    assert jnp.sum(x, axis=np.int64(1)).shape == (3,)
+
+
+@pytest.mark.parametrize("name, values", [("sum", x), ("prod", i), ("mean", x)])
+def test_masks(name, values):
+    agrees(name, values, axis=0, where=np.array([[True], [False], [True]]))
+    agrees(name, values, where=mask)
+
+
+def test_extrema_with_a_mask_need_an_initial_value():
+    agrees("max", x, where=mask, initial=-9.0)
+    agrees("min", i, axis=1, where=mask, initial=9)
+    with pytest.raises(ValueError, match="reduction operation max does not have an identity"):
+        jnp.max(x, where=mask)
+    with pytest.raises(ValueError, match="zero-size array to reduction operation min"):
+        jnp.min(np.zeros((0, 3), np.float32))
+
+
+def test_initial_values():
+    agrees("sum", x, initial=2.0)
+    agrees("prod", x, axis=0, initial=2.0)
+    agrees("max", x, axis=0, initial=0.0)
+    with pytest.raises(ValueError, match="initial value must be a scalar"):
+        jnp.sum(x, initial=jnp.ones(2))
+
+
+@pytest.mark.parametrize("given, result", [
+    ("bool", "int32"), ("int8", "int32"), ("uint8", "uint32"), ("int32", "int32"),
+    ("float16", "float16"), ("bfloat16", "bfloat16"), ("float32", "float32"),
+    ("complex64", "complex64"),
+])
+def test_dtypes_of_sums(given, result):
+    values = jnp.ones((2, 3), given)
+    assert jnp.sum(values).dtype == result
+    assert jnp.prod(values, axis=0).dtype == result
+
+
+def test_other_dtypes():
+    half = jnp.full((4096,), 0.01, jnp.bfloat16)
+    assert float(jnp.sum(half)) == pytest.approx(41, abs=0.5)  # summed in float32
+    assert jnp.mean(i).dtype == jnp.float32
+    assert jnp.mean(half).dtype == jnp.bfloat16
+    assert jnp.sum(x, dtype=jnp.float16).dtype == jnp.float16
+    assert jnp.sum(jnp.ones(3, jnp.int8), promote_integers=False).dtype == jnp.int8
+    assert not jnp.sum(1.0).weak_type
+
+
+def test_positions():
+    for name in ("argmax", "argmin"):
+        for values in (x, i, b):
+            agrees(name, values)
+            agrees(name, values, axis=1)
+            agrees(name, values, axis=0, keepdims=True)
+    assert int(jnp.argmax(nan[1])) == int(np.argmax(nan[1]))
+    with pytest.raises(ValueError, match="attempt to get argmax of an empty sequence"):
+        jnp.argmax(jnp.zeros((0,)))
+
+
+def test_running_sums():
+    for name in ("cumsum", "cumprod"):
+        agrees(name, x, axis=1)
+        agrees(name, x)
+        agrees(name, i, axis=0)
+    agrees("cumulative_sum", x, axis=0, include_initial=True,
+           reference=lambda x, **_: np.concatenate([np.zeros((1, 4)), np.cumsum(x, 0)]))
+    with pytest.raises(ValueError, match="axis was not set"):
+        jnp.cumulative_sum(x)
+    assert jnp.cumsum(b, 0).dtype == jnp.int32
+
+
+def test_minmax():
+    low, high = jnp.minmax(x, axis=0)
+    np.testing.assert_array_equal(low, x.min(0))
+    np.testing.assert_array_equal(high, x.max(0))
+
+
+@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar",
+                                  "nanstd"])
+def test_without_nan(name):
+    agrees(name, nan)
+    agrees(name, nan, axis=0)
+    agrees(name, nan, axis=1, keepdims=True)
+    agrees(name, i, axis=1)
+
+
+def test_without_nan_other():
+    agrees("nancumsum", nan, axis=1)
+    agrees("nancumprod", nan)
+    agrees("nanargmax", nan, axis=1)
+    agrees("nanargmin", nan)
+    assert np.isnan(jnp.nanmax(jnp.full(2, jnp.nan)))
+    assert int(jnp.nanargmax(jnp.full(2, jnp.nan))) == -1
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda: jnp.sum([1, 2]), TypeError, "sum requires ndarray or scalar arguments, got <class 'li"),
+    (lambda: jnp.sum(x, axis=2), ValueError, "axis 2 is out of bounds for array of dimension 2"),
+    (lambda: jnp.sum(x, axis=(0, 0)), ValueError, "duplicate value in 'axis'"),
+    (lambda: jnp.sum(x, out=x), NotImplementedError, "The 'out' argument to jnp.sum"),
+    (lambda: jnp.sum(x, where=x), ValueError, "where must be None or a boolean array"),
+])
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_derivatives():
+    grad = jax.grad(lambda x: jnp.sum(jnp.mean(x, 0) ** 2))(x)
+    np.testing.assert_allclose(grad, np.broadcast_to(2 * x.mean(0) / 3, (3, 4)), rtol=1e-5)
+    grad = jax.grad(lambda x: jnp.max(x))(x)
+    np.testing.assert_array_equal(grad, x == x.max())
+    grad = jax.grad(jnp.prod)(np.array([2.0, 0.0, 3.0], np.float32))
+    np.testing.assert_allclose(grad, [0, 6, 0])
+
+
+def test_vmap():
+    np.testing.assert_allclose(jax.vmap(jnp.sum)(x), x.sum(1), rtol=1e-5)
+    np.testing.assert_array_equal(jax.vmap(jnp.argmax, in_axes=1)(x), x.argmax(0))
+
+
+def test_jaxprs_are_flat():
+    text = str(jax.make_jaxpr(lambda x, m: jnp.mean(x, where=m) + jnp.max(x))(x, mask))
+    assert "jit" not in text
+    assert str(jax.make_jaxpr(lambda x: jnp.sum(x, axis=1))(x)) == (
+        "{ lambda ; a:f32[3,4]. let\n"
+        "    b:f32[3] = reduce_sum[axes=(1,) out_sharding=None] a\n"
+        "  in (b,) }")

@@ -1,0 +1,103 @@
+"""Sorting, searching and sets against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from tests.numpy.agreement import agrees, complexes, floats, ints
+
+x, i, v = floats(3, 4), ints(3, 4), np.sort(floats(7))
+dup = np.array([3, 1, 3, 2, 1, 1], np.int32)
+nan = np.array([2.0, np.nan, 1.0, np.nan, 0.0], np.float32)
+
+
+@pytest.mark.parametrize("name, args, kwargs", [
+    ("sort", (x,), {}), ("sort", (x, 0), {}), ("sort", (x, None), {}), ("sort", (nan,), {}),
+    ("sort", (complexes(3, 4),), {}), ("argsort", (x, 0), {}),
+    ("argsort", (dup,), {"kind": "stable"}), ("lexsort", ((dup, dup[::-1]),), {}),
+    ("sort_complex", (x.ravel(),), {}), ("searchsorted", (v, x), {}),
+    ("searchsorted", (v, v), {"side": "right"}), ("digitize", (x, v), {}),
+    ("digitize", (x, v[::-1].copy()), {}), ("digitize", (i, np.array([4, 2, 0])), {"right": True}),
+    ("isin", (i, dup), {}), ("isin", (i, dup), {"invert": True}),
+])
+def test_against_numpy(name, args, kwargs):
+    if "kind" in kwargs:
+        np.testing.assert_array_equal(jnp.argsort(*args), np.argsort(*args, **kwargs))
+    else:
+        agrees(name, *args, **kwargs)
+
+
+def test_descending():
+    np.testing.assert_array_equal(jnp.sort(dup, descending=True), np.sort(dup)[::-1])
+    np.testing.assert_array_equal(jnp.argsort(dup, descending=True), [0, 2, 3, 1, 4, 5])
+
+
+@pytest.mark.parametrize("method", ["scan", "scan_unrolled", "sort", "compare_all"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_methods_of_searching(method, side):
+    a = np.array([1, 2, 2, 2, 5], np.int32)
+    q = np.array([[0, 1, 2], [3, 5, 9]], np.int32)
+    np.testing.assert_array_equal(jnp.searchsorted(a, q, side, method=method),
+                                  np.searchsorted(a, q, side))
+
+
+@pytest.mark.parametrize("kth", [0, 2, -1])
+def test_partition(kth):
+    for values in (x, i, i.astype(np.uint8)):
+        got = np.asarray(jnp.partition(values, kth))
+        np.testing.assert_array_equal(got[:, kth], np.partition(values, kth)[:, kth])
+        np.testing.assert_array_equal(np.sort(got), np.sort(values))
+        places = np.asarray(jnp.argpartition(values, kth))
+        np.testing.assert_array_equal(np.sort(places), np.broadcast_to(np.arange(4), (3, 4)))
+        chosen = np.take_along_axis(values, places, 1)
+        np.testing.assert_array_equal(chosen[:, kth], np.partition(values, kth)[:, kth])
+
+
+def test_top_k():
+    values, indices = jnp.top_k(x, 2)
+    np.testing.assert_array_equal(values, np.sort(x)[:, :-3:-1])
+    np.testing.assert_array_equal(np.take_along_axis(x, np.asarray(indices), 1), values)
+    values, _ = jnp.top_k(x, 2, axis=0, mode="smallest")
+    np.testing.assert_array_equal(values, np.sort(x, 0)[:2])
+
+
+def test_nonzero():
+    for got, expected in zip(jnp.nonzero(i > 0), np.nonzero(i > 0), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(jnp.argwhere(i > 0), np.argwhere(i > 0))
+    np.testing.assert_array_equal(jnp.flatnonzero(i), np.flatnonzero(i))
+    got = jax.jit(lambda x: jnp.nonzero(x, size=4, fill_value=-1))(jnp.array([0, 5, 6]))
+    np.testing.assert_array_equal(got[0], [1, 2, -1, -1])
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="size argument of jnp.nonzero"):
+        jax.jit(jnp.nonzero)(dup)
+
+
+def test_unique():
+    for got, expected in zip(jnp.unique(dup, True, True, True), np.unique(dup, True, True, True),
+                             strict=True):
+        np.testing.assert_array_equal(got, expected)
+    rows = np.array([[1, 2], [1, 2], [0, 3]])
+    np.testing.assert_array_equal(jnp.unique(rows, axis=0), np.unique(rows, axis=0))
+    np.testing.assert_array_equal(jnp.unique(nan), np.unique(nan))
+    got = jax.jit(lambda x: jnp.unique(x, size=5, fill_value=9))(dup)
+    np.testing.assert_array_equal(got, [1, 2, 3, 9, 9])
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="size argument of jnp.unique"):
+        jax.jit(jnp.unique)(dup)
+
+
+@pytest.mark.parametrize("name", ["union1d", "setdiff1d", "setxor1d", "intersect1d"])
+def test_sets(name):
+    expected = getattr(np, name)(i, dup)
+    np.testing.assert_array_equal(getattr(jnp, name)(i, dup), expected)
+    size = expected.size + 2
+    got = jax.jit(lambda a, b: getattr(jnp, name)(a, b, size=size, fill_value=99))(i, dup)
+    np.testing.assert_array_equal(got, [*expected, 99, 99])
+
+
+def test_derivative_of_sort():
+    weights = jnp.arange(4.0)
+    grad = jax.grad(lambda x: jnp.sum(jnp.sort(x) * weights))(x[0])
+    np.testing.assert_array_equal(grad, np.argsort(np.argsort(x[0])))

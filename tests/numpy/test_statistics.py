@@ -1,0 +1,116 @@
+"""Variance, averages, quantiles, covariance and histograms against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from tests.numpy.agreement import agrees, bools, complexes, floats, ints
+
+x, y, i, c, w = floats(3, 4), floats(3, 4), ints(3, 4), complexes(3, 4), floats(4) ** 2 + 0.1
+nan = x.copy()
+nan[0, 1] = nan[2, 3] = np.nan
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.parametrize("kwargs", [
+    {}, {"axis": 0}, {"axis": (0, 1), "keepdims": True}, {"ddof": 1}, {"axis": 1, "ddof": 1.5},
+])
+def test_variance(name, kwargs):
+    for values in (x, i, c):
+        agrees(name, values, **kwargs)
+
+
+def test_variance_options():
+    mask = bools(3, 4)
+    mask[:, 0] = True
+    agrees("var", x, where=mask)
+    agrees("std", x, axis=1, where=mask)
+    known = x.mean(1, keepdims=True)
+    np.testing.assert_allclose(jnp.var(x, axis=1, mean=known), x.var(1), rtol=1e-5)
+    np.testing.assert_allclose(jnp.var(x, correction=1), x.var(ddof=1), rtol=1e-5)
+    assert jnp.var(jnp.ones(3, jnp.bfloat16)).dtype == jnp.bfloat16
+    assert np.isnan(jnp.var(x, ddof=20))
+    with pytest.raises(ValueError, match="ddof and correction can't be provided simultaneously."):
+        jnp.var(x, ddof=1, correction=1)
+    with pytest.raises(ValueError, match="does not yet support real dtype parameters"):
+        jnp.var(c, dtype=jnp.float32)
+
+
+def test_average():
+    agrees("average", x, axis=1)
+    agrees("average", x, 1, w)
+    agrees("average", x, weights=y ** 2)
+    agrees("average", x, 0, returned=True)
+    with pytest.raises(ValueError, match="Axis must be specified"):
+        jnp.average(x, weights=w)
+
+
+@pytest.mark.parametrize("method", ["linear", "lower", "higher", "nearest", "midpoint",
+                                    "inverted_cdf"])
+def test_methods_of_quantiles(method):
+    agrees("quantile", x, 0.3, axis=1, method=method)
+    agrees("quantile", x, 0.8, method=method)
+
+
+@pytest.mark.parametrize("name, args, kwargs", [
+    ("quantile", (x, np.array([0.1, 0.5], np.float32)), {"axis": 0}),
+    ("quantile", (x, 0.4), {"axis": (0, 1), "keepdims": True}),
+    ("percentile", (x, 30), {}), ("percentile", (x, 75.0), {"axis": 1}), ("median", (x,), {}),
+    ("median", (x, 0), {}), ("median", (i, 1), {"keepdims": True}), ("nanmedian", (nan,), {}),
+    ("nanmedian", (nan, 0), {}), ("nanquantile", (nan, 0.4), {"axis": 0}),
+    ("nanquantile", (nan, np.array([0.2, 0.6], np.float32)), {"axis": 1}),
+    ("nanpercentile", (nan, 40), {}), ("median", (nan, 1), {}),
+])
+def test_quantiles(name, args, kwargs):
+    agrees(name, *args, tol=1e-4, **kwargs)
+
+
+def test_weighted_quantiles():
+    weights = np.array([1, 1, 2, 1, 1], np.float32)
+    values = np.array([1, 2, 3, 4, 5], np.float32)
+    got = jnp.quantile(values, 0.5, weights=weights, method="inverted_cdf")
+    assert float(got) == 3.0
+
+
+@pytest.mark.parametrize("kwargs", [
+    {}, {"rowvar": False}, {"bias": True}, {"ddof": 0}, {"fweights": np.array([1, 2, 1, 3])},
+    {"aweights": w}, {"fweights": np.array([1, 2, 1, 3]), "aweights": w},
+])
+def test_covariance(kwargs):
+    agrees("cov", x, tol=1e-4, **kwargs)
+
+
+def test_correlation():
+    agrees("corrcoef", x, tol=1e-4)
+    agrees("corrcoef", x, y, tol=1e-4)
+    agrees("cov", x, y, tol=1e-4)
+    agrees("cov", c, tol=1e-4)
+
+
+@pytest.mark.parametrize("kwargs", [
+    {}, {"bins": 3}, {"bins": 3, "range": (-1, 1)}, {"bins": 3, "weights": y},
+    {"bins": np.array([-1.0, 0.0, 0.5, 2.0])}, {"density": True},
+])
+def test_histogram(kwargs):
+    agrees("histogram", x, **kwargs)
+
+
+def test_counts():
+    dup = np.array([3, 1, 3, 2, 1, 1])
+    np.testing.assert_array_equal(jnp.bincount(dup), np.bincount(dup))
+    np.testing.assert_array_equal(jnp.bincount(dup, minlength=6), np.bincount(dup, minlength=6))
+    np.testing.assert_array_equal(jax.jit(lambda x: jnp.bincount(x, length=3))(dup), [0, 3, 1])
+    for got, expected in zip(jnp.histogram2d(x.ravel(), y.ravel(), 3),
+                             np.histogram2d(x.ravel(), y.ravel(), 3), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
+    with pytest.raises(TypeError, match="x argument to bincount must have an integer type"):
+        jnp.bincount(w)
+
+
+def test_derivatives():
+    np.testing.assert_allclose(jax.grad(jnp.var)(w), 2 * (w - w.mean()) / 4, rtol=1e-4, atol=1e-5)
+    grad = jax.grad(jnp.median)(jnp.array([3.0, 1.0, 2.0]))
+    np.testing.assert_array_equal(grad, [0, 0, 1])
