@@ -313,7 +313,11 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None,
         return dtype
     if isinstance(dtype, type) and dtype in _python_dtypes[0]:
         return python_scalar_dtype(dtype)
-    numeric = _native(dtype)
+    try:
+        numeric = _native(dtype)
+    except TypeError as error:
+        where = f" in {fun_name}" if fun_name else ""
+        raise TypeError(f"{error}{where}") from None
     if numeric not in all_dtypes and numeric != float0:
         where = f" in {fun_name}" if fun_name else ""
         raise TypeError("JAX only supports number, bool, and string dtypes, got dtype "
@@ -377,7 +381,10 @@ def _dtype_and_weak(x: Any) -> tuple[DType, bool]:
 def _of_dtype_like(x: Any) -> tuple[DType, bool]:
     if x in _python_dtypes[0]:
         return python_scalar_dtype(x), x is not bool
-    found = _native(x)
+    try:
+        found = _native(x)
+    except TypeError as error:
+        raise TypeError(f"Invalid argument to dtype: {error}") from None
     if found != float0 and found not in all_dtypes:
         raise _not_an_array_type(x, found)
     return check_and_canonicalize_user_dtype(found, "dtype", stacklevel=5), False

@@ -41,11 +41,18 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape to which `shapes` broadcast, by NumPy's rules.
 
     Raises:
+      TypeError: one is no shape.
       ValueError: two of them differ along an axis where neither is 1.
 
     >>> broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
+    from pyjx.core.integers import as_shape
+
+    return _broadcast(tuple([as_shape("broadcast_shapes", "shapes", s) for s in shapes]))
+
+
+def _broadcast(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     first = shapes[0] if shapes else ()
     if all(s == first for s in shapes):
         return first
@@ -56,7 +63,8 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
             if n != 1:
                 if out[i] != 1 and out[i] != n:
                     raise ValueError(
-                        f"Incompatible shapes for broadcasting: shapes={list(shapes)}"
+                        "broadcast_shapes: Incompatible shapes for broadcasting: "
+                        f"shapes={list(shapes)}"
                     )
                 out[i] = n
     return tuple(out)
@@ -89,7 +97,7 @@ def broadcast_operands(name: str, *operands: Any) -> tuple[Any, ...]:
     else:
         return operands
     try:
-        shape = broadcast_shapes(*[a.shape for a in avals])
+        shape = _broadcast(tuple([a.shape for a in avals]))
     except ValueError:
         got = ", ".join([str(a.shape) for a in avals])
         raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -12,7 +11,9 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_ints
 from pyjx.core.primitive import Primitive, register
+from pyjx.lax.nary import operand as _operand
 from pyjx.transforms.rules import define, jvp_by_operand
 from pyjx.transforms.structural import is_undefined_primal, transpose
 
@@ -151,7 +152,7 @@ PrecisionLike = (
 CanonicalPrecision = None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
 
 
-def canonicalize_precision(precision: Any) -> Any:
+def canonicalize_precision(precision: Any, function: str = "dot_general") -> Any:
     """The `precision` parameter of a primitive from any of its spellings.
 
     Raises:
@@ -179,7 +180,7 @@ def canonicalize_precision(precision: Any) -> Any:
         if all(isinstance(p, Precision) for p in pair):
             return tuple(pair)
     raise ValueError(
-        "Precision argument must be one of:\n- None,\n"
+        f"{function}: Precision argument must be one of:\n- None,\n"
         f"- a string in {list(_precision_names)},\n- a lax.Precision value,\n"
         "- a tuple of two lax.Precision values or strings,\n"
         "- a lax.DotAlgorithmPreset or the name of one of these presets, or\n"
@@ -277,13 +278,13 @@ def product_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any)
     if (dtypes.issubdtype(dtype, np.integer) and dtypes.issubdtype(preferred, np.integer)
             and dtypes.bit_width(preferred) < dtypes.bit_width(dtype)):
         raise TypeError(
-            "`preferred_element_type` must not be narrower than the original type, got "
+            f"{name}: `preferred_element_type` must not be narrower than the original type, got "
             f"preferred_element_type of {preferred} for result type of {dtype}."
         )
     if dtypes.issubdtype(dtype, np.complexfloating) and not dtypes.issubdtype(
             preferred, np.complexfloating):
         raise TypeError(
-            "`preferred_element_type` and the original type must both be complex, or neither, got "
+            f"{name}: `preferred_element_type` and the original type must both be complex, or neither, got "
             f"preferred_element_type of {preferred} for result type of {dtype}."
         )
     return preferred
@@ -388,11 +389,9 @@ def preferred_dtype(preferred_element_type: Any, name: str) -> Any:
 
 def axis_tuple(axes: Any) -> tuple[int, ...]:
     """Axes given as any sequence of integers, or one integer."""
-    if type(axes) is tuple and all(type(d) is int for d in axes):
-        return axes
     if isinstance(axes, (int, np.integer)):
         return (int(axes),)
-    return tuple([operator.index(d) for d in axes])
+    return as_ints("dot_general", "dimension_numbers", axes)
 
 
 def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
@@ -421,10 +420,16 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
     >>> jax.lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
     (5, 2, 4)
     """
-    (lc, rc), (lb, rb) = dimension_numbers
+    try:
+        (lc, rc), (lb, rb) = dimension_numbers
+    except (TypeError, ValueError):
+        raise TypeError(
+            "dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
+            f"(lhs_batch, rhs_batch)), each a sequence of axes, got {dimension_numbers!r}"
+        ) from None
     dims = ((axis_tuple(lc), axis_tuple(rc)), (axis_tuple(lb), axis_tuple(rb)))
     return dot_general_p.bind(
-        lhs, rhs, dimension_numbers=dims, precision=canonicalize_precision(precision),
+        _operand("dot_general", lhs), _operand("dot_general", rhs, 1), dimension_numbers=dims, precision=canonicalize_precision(precision),
         preferred_element_type=preferred_dtype(preferred_element_type, "dot_general"),
         out_sharding=out_sharding,
     )
@@ -446,6 +451,7 @@ def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = N
     >>> jax.lax.dot(jax.numpy.arange(3.), jax.numpy.ones(3))
     Array(3., dtype=float32)
     """
+    lhs, rhs = _operand("dot", lhs), _operand("dot", rhs, 1)
     if dimension_numbers is None:
         x, y = get_aval(lhs).shape, get_aval(rhs).shape
         if not (1 <= len(x) <= 2 and 1 <= len(y) <= 2 and x[-1] == y[0]):
@@ -469,6 +475,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     >>> jax.lax.batch_matmul(jax.numpy.ones((5, 2, 3)), jax.numpy.ones((5, 3, 4))).shape
     (5, 2, 4)
     """
+    lhs, rhs = _operand("batch_matmul", lhs), _operand("batch_matmul", rhs, 1)
     n, m = get_aval(lhs).ndim, get_aval(rhs).ndim
     if min(n, m) < 2:
         raise ValueError(f"Arguments to batch_matmul must be at least 2D, got {n}, {m}")
@@ -499,6 +506,7 @@ def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = No
     >>> jax.lax.scaled_dot(x, y, lhs_scale=scale, preferred_element_type='float32').tolist()
     [[8.0, 8.0, 8.0], [8.0, 8.0, 8.0]]
     """
+    lhs, rhs = _operand("scaled_dot", lhs), _operand("scaled_dot", rhs, 1)
     if dimension_numbers is None:
         n = get_aval(lhs).ndim
         if n not in (2, 3):
@@ -506,8 +514,8 @@ def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = No
                             f"not of rank 2 or 3, got lhs of shape {get_aval(lhs).shape}")
         batch = tuple(range(n - 2))
         dimension_numbers = (((n - 1,), (n - 2,)), (batch, batch))
-    dtype = np.dtype(dtypes.bfloat16) if preferred_element_type is None else np.dtype(
-        preferred_element_type)
+    dtype = np.dtype(dtypes.bfloat16) if preferred_element_type is None else \
+        preferred_dtype(preferred_element_type, "scaled_dot (preferred_element_type)")
     if dtype not in (np.dtype(dtypes.bfloat16), np.dtype(np.float32)):
         raise TypeError("scaled_dot: preferred_element_type must be bfloat16 or float32, "
                         f"got {dtype}")
@@ -523,6 +531,7 @@ def _scaled(side: str, x: Any, scale: Any, dtype: Any) -> Any:
     x = convert(x, dtype)
     if scale is None:
         return x
+    scale = _operand(f"scaled_dot ({side}_scale)", scale)
     shape, blocks = get_aval(x).shape, get_aval(scale).shape
     if len(shape) != len(blocks) or any(
             b == 0 or n % b for n, b in zip(shape, blocks, strict=True)):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
 from pyjx.lax.nary import (
@@ -138,6 +139,8 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     >>> float(jax.lax.reduce_precision(1.1, 5, 2))
     1.0
     """
+    exponent_bits = as_int("reduce_precision", "exponent_bits", exponent_bits)
+    mantissa_bits = as_int("reduce_precision", "mantissa_bits", mantissa_bits)
     if exponent_bits < 1:
         raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
     if mantissa_bits < 0:
@@ -145,8 +148,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
             f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
         )
     return reduce_precision_p.bind(_operand("reduce_precision", operand),
-                                   exponent_bits=int(exponent_bits),
-                                   mantissa_bits=int(mantissa_bits))
+                                   exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
 
 
 # -- complex numbers -------------------------------------------------------------------------------
@@ -270,10 +272,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     >>> jax.lax.full((2,), 7).tolist()
     [7, 7]
     """
-    shape = canonical_shape(shape)
-    if any(n < 0 for n in shape):
-        raise TypeError(f"full: shape must have every element be nonnegative, got {shape}.")
-    fill_value = operand("full", fill_value, 1)
+    shape = as_sizes("full", "shape", shape)
+    fill_value = _fill_operand("full", fill_value)
     aval = get_aval(fill_value)
     if aval.shape:
         raise TypeError(
@@ -283,6 +283,13 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     dtype = aval.dtype if dtype is None else \
         dtypes.check_and_canonicalize_user_dtype(dtype, "full")
     return _placed(broadcast_in_dim(_filler(fill_value, dtype, weak), shape, ()), sharding)
+
+
+def _fill_operand(name: str, value: Any) -> Any:
+    try:
+        return operand(name, value, 1)
+    except TypeError as error:
+        raise TypeError(f"{name}: fill_value is no scalar. {error}") from None
 
 
 def _filler(value: Any, dtype: Any, weak: bool) -> Any:
@@ -331,10 +338,10 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     else:
         aval = get_aval(operand("full_like", x))
         like_shape, like_dtype, weak = aval.shape, aval.dtype, aval.weak_type
-    shape = like_shape if shape is None else canonical_shape(shape)
+    shape = like_shape if shape is None else as_sizes("full_like", "shape", shape)
     if dtype is not None or not weak or dtypes.is_extended(like_dtype):
         return full(shape, fill_value, like_dtype if dtype is None else dtype, sharding=sharding)
-    fill_value = operand("full_like", fill_value, 1)
+    fill_value = _fill_operand("full_like", fill_value)
     if get_aval(fill_value).shape:
         raise TypeError(
             "full_like must be called with scalar fill_value, got fill_value.shape "

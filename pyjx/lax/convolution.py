@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_int, as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.contractions import (
@@ -36,11 +37,12 @@ from pyjx.lax.convolution_shapes import (
     conv_shape_tuple,
     default_transpose_dimension_numbers,
     dilated,
-    int_tuple,
+    inverse_permutation,
     padtype_to_pads,
     permuted,
     transpose_pads,
 )
+from pyjx.lax.nary import operand as _operand
 from pyjx.transforms.rules import define, jvp_by_operand
 from pyjx.transforms.structural import is_undefined_primal, moveaxis, transpose
 
@@ -313,7 +315,7 @@ def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDim
     if isinstance(padding, str):
         if any(d != 1 for d in lhs_dilation):
             raise ValueError(
-                "String padding is not implemented for transposed convolution using this op. "
+                f"{_NAME}: String padding is not implemented for transposed convolution using this op. "
                 "Please either exactly specify the required padding or use conv_transpose."
             )
         window = [dilated(rhs.shape[a], d)
@@ -368,18 +370,20 @@ def conv_general_dilated(
     ...     x, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")).shape
     (1, 4, 4, 4)
     """
+    lhs, rhs = _operand(_NAME, lhs), _operand(_NAME, rhs, 1)
     x, y = get_aval(lhs), get_aval(rhs)
     dn = conv_dimension_numbers(x.shape, y.shape, dimension_numbers)
     ones = (1,) * (x.ndim - 2)
-    strides = int_tuple(_NAME, "window_strides", window_strides)
-    ld = ones if lhs_dilation is None else int_tuple(_NAME, "lhs_dilation", lhs_dilation)
-    rd = ones if rhs_dilation is None else int_tuple(_NAME, "rhs_dilation", rhs_dilation)
+    strides = as_ints(_NAME, "window_strides", window_strides)
+    ld = ones if lhs_dilation is None else as_ints(_NAME, "lhs_dilation", lhs_dilation)
+    rd = ones if rhs_dilation is None else as_ints(_NAME, "rhs_dilation", rhs_dilation)
     return conv_general_dilated_p.bind(
         lhs, rhs, window_strides=strides,
         padding=_explicit_pads(padding, x, y, dn, strides, ld, rd),
         lhs_dilation=ld, rhs_dilation=rd, dimension_numbers=dn,
-        feature_group_count=int(feature_group_count), batch_group_count=int(batch_group_count),
-        precision=canonicalize_precision(precision),
+        feature_group_count=as_int(_NAME, "feature_group_count", feature_group_count),
+        batch_group_count=as_int(_NAME, "batch_group_count", batch_group_count),
+        precision=canonicalize_precision(precision, _NAME),
         preferred_element_type=preferred_dtype(preferred_element_type, _NAME),
         out_sharding=out_sharding,
     )
@@ -443,13 +447,15 @@ def conv_transpose(
     >>> jax.lax.conv_transpose(x, kernel, (2, 2), "SAME").shape
     (1, 8, 8, 2)
     """
+    lhs, rhs = _operand("conv_transpose", lhs), _operand("conv_transpose", rhs, 1)
     x, y = get_aval(lhs), get_aval(rhs)
     check_transposable(x.shape, y.shape)
     if dimension_numbers is None:
         dimension_numbers = default_transpose_dimension_numbers(x.ndim)
     dn = conv_dimension_numbers(x.shape, y.shape, dimension_numbers)
     n = x.ndim - 2
-    rd = (1,) * n if rhs_dilation is None else tuple(rhs_dilation)
+    rd = (1,) * n if rhs_dilation is None else \
+        as_ints("conv_transpose", "rhs_dilation", rhs_dilation)
     window = [dilated(y.shape[a], d) for a, d in zip(dn.rhs_spec[2:], rd, strict=True)]
     pads = transpose_pads(window, strides, padding, use_consistent_padding)
     if transpose_kernel:
@@ -480,8 +486,13 @@ def conv_general_dilated_patches(
     """
     from pyjx import lax
 
+    name = "conv_general_dilated_patches"
+    lhs = _operand(name, lhs)
     x = get_aval(lhs)
-    filter_shape = tuple(filter_shape)
+    filter_shape = as_ints(name, "filter_shape", filter_shape)
+    if len(filter_shape) != x.ndim - 2 or any(n < 1 for n in filter_shape):
+        raise ValueError(f"{name}: filter_shape must have one positive size for each spatial axis "
+                         f"of lhs, got {filter_shape} for lhs of shape {x.shape}")
     dn = conv_dimension_numbers(x.shape, (1,) * x.ndim, dimension_numbers)
     features = x.shape[dn.lhs_spec[1]]
     n = math.prod(filter_shape)
@@ -489,19 +500,12 @@ def conv_general_dilated_patches(
     eye = lax.convert_element_type(lax.eq(rows, columns), x.dtype)
     kernel = lax.broadcast_in_dim(eye, (features, n, n), (1, 2))
     kernel = lax.reshape(kernel, (features * n, 1, *filter_shape))
-    kernel = transpose(kernel, _inverse(dn.rhs_spec))
+    kernel = transpose(kernel, inverse_permutation(dn.rhs_spec))
     return conv_general_dilated(
         lhs, kernel, window_strides, padding, lhs_dilation, rhs_dilation, dn,
         feature_group_count=features,
         precision=precision, preferred_element_type=preferred_element_type,
     )
-
-
-def _inverse(permutation: Sequence[int]) -> list[int]:
-    inverse = [0] * len(permutation)
-    for i, p in enumerate(permutation):
-        inverse[p] = i
-    return inverse
 
 
 def conv_general_dilated_local(
@@ -521,10 +525,17 @@ def conv_general_dilated_local(
     >>> jax.lax.conv_general_dilated_local(x, kernel, (1,), "VALID", (2,)).shape
     (1, 4, 7)
     """
+    name = "conv_general_dilated_local"
+    lhs, rhs = _operand(name, lhs), _operand(name, rhs, 1)
     dn = conv_dimension_numbers(get_aval(lhs).shape, get_aval(rhs).shape, dimension_numbers)
     patches = conv_general_dilated_patches(
         lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, dn, precision)
     (_, feature, *space), (_, ins, *rhs_space) = dn.out_spec, dn.rhs_spec
+    shape, kernel = get_aval(patches).shape, get_aval(rhs).shape
+    want = [shape[a] for a in (feature, *space)]
+    if [kernel[a] for a in (ins, *rhs_space)] != want:
+        raise ValueError(f"{name}: rhs must have an input-feature axis of size {want[0]} and "
+                         f"spatial axes of sizes {tuple(want[1:])}, got shape {kernel}")
     out = dot_general(patches, rhs, (((feature,), (ins,)), (space, rhs_space)), precision)
     # Its axes: space, batch, feature.
     place = {axis: i for i, axis in enumerate((*space, dn.out_spec[0], feature))}
@@ -536,13 +547,29 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                              ) -> tuple[int, ...]:
     """The result's shape of a convolution without dilation.
 
+    Raises:
+      TypeError: an argument is no sequence of integers of the rank that the axes' names say.
+      ValueError: strides are not positive, or there is no such padding.
+
     >>> conv_general_shape_tuple((1, 8, 3), (2, 3, 4), (1,), "VALID", ("NHC", "HIO", "NHC"))
     (1, 7, 4)
     """
+    lhs, rhs, out_perm = _named_shapes("conv_general_shape_tuple", lhs_shape, rhs_shape,
+                                       dimension_numbers)
+    out = conv_shape_tuple(lhs, rhs, window_strides, padding)
+    return permuted(out, inverse_permutation(out_perm))
+
+
+def _named_shapes(name: str, lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any
+                  ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The shapes with their axes in the canonical order, and the order of the result's axes."""
     lhs_perm, rhs_perm, out_perm = conv_general_permutations(dimension_numbers)
-    out = conv_shape_tuple(permuted(lhs_shape, lhs_perm), permuted(rhs_shape, rhs_perm),
-                           window_strides, padding)
-    return permuted(out, _inverse(out_perm))
+    lhs, rhs = as_ints(name, "lhs_shape", lhs_shape), as_ints(name, "rhs_shape", rhs_shape)
+    for what, shape in (("lhs_shape", lhs), ("rhs_shape", rhs)):
+        if len(shape) != len(lhs_perm):
+            raise TypeError(f"{name}: {what} must have one size for each axis in "
+                            f"dimension_numbers {tuple(dimension_numbers)}, got {shape}")
+    return permuted(lhs, lhs_perm), permuted(rhs, rhs_perm), out_perm
 
 
 def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
@@ -550,13 +577,16 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
                                ) -> tuple[int, ...]:
     """The result's shape of `conv_transpose`.
 
+    Raises:
+      TypeError: an argument is no sequence of integers of the rank that the axes' names say.
+      ValueError: strides are not positive, or there is no such padding.
+
     >>> conv_transpose_shape_tuple((1, 8, 3), (2, 3, 4), (2,), "SAME", ("NHC", "HIO", "NHC"))
     (1, 16, 4)
     """
-    lhs_perm, rhs_perm, out_perm = conv_general_permutations(dimension_numbers)
-    lhs = permuted(lhs_shape, lhs_perm)
-    rhs = permuted(rhs_shape, rhs_perm)
+    lhs, rhs, out_perm = _named_shapes("conv_transpose_shape_tuple", lhs_shape, rhs_shape,
+                                       dimension_numbers)
     pads = transpose_pads(rhs[2:], window_strides, padding, False)
     space = [dilated(n, s) for n, s in zip(lhs[2:], window_strides, strict=True)]
     out = conv_shape_tuple((*lhs[:2], *space), rhs, (1,) * len(space), pads)
-    return permuted(out, _inverse(out_perm))
+    return permuted(out, inverse_permutation(out_perm))

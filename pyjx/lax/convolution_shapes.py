@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from pyjx.core.integers import as_ints
 
 Padding = tuple[tuple[int, int], ...]
 
@@ -24,23 +25,35 @@ class ConvDimensionNumbers(NamedTuple):
 ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
 
 
-def int_tuple(function: str, argument: str, values: Any) -> tuple[int, ...]:
-    """A sequence of integers as a tuple; TypeError names the argument."""
-    try:
-        return tuple([operator.index(v) for v in values])
-    except TypeError:
-        raise TypeError(
-            f"{function} {argument} must be a sequence of integers, got {values!r}"
-        ) from None
-
-
 def permuted(values: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
     return tuple([values[i] for i in order])
+
+
+def inverse_permutation(permutation: Sequence[int]) -> list[int]:
+    inverse = [0] * len(permutation)
+    for i, p in enumerate(permutation):
+        inverse[p] = i
+    return inverse
+
+
+def check_strides(name: str, argument: str, strides: Any, count: int) -> tuple[int, ...]:
+    """Strides as a tuple of `count` positive integers."""
+    values = as_ints(name, argument, strides)
+    if len(values) != count:
+        raise ValueError(f"{name}: {argument} must have one element for each spatial axis, of "
+                         f"which there are {count}, got {values}")
+    if any(v <= 0 for v in values):
+        raise ValueError(f"{name} {argument} must be positive, got {values}")
+    return values
 
 
 def dilated(size: int, dilation: int) -> int:
     """Size of an axis whose elements stand `dilation` apart."""
     return 0 if size == 0 else 1 + dilation * (size - 1)
+
+
+class UnknownPadding(ValueError, RuntimeError):
+    """A name of a padding that there is not. Code for JAX catches it as a RuntimeError."""
 
 
 def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
@@ -51,30 +64,46 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
     "SAME_LOWER".
 
     Raises:
-      RuntimeError: another string.
-      TypeError: no string.
+      UnknownPadding: another string.
+      TypeError: no string, or no sequences of integers.
+      ValueError: strides that are not positive, or other numbers of axes.
 
     >>> padtype_to_pads((8, 7), (3, 2), (1, 2), "SAME")
     [(1, 1), (0, 1)]
     """
     if not isinstance(padding, str):
-        raise TypeError(f"Unknown padding type: {padding!r}.")
+        raise TypeError(f"padtype_to_pads: Unknown padding type: {padding!r}.")
+    sizes = as_ints("padtype_to_pads", "in_shape", in_shape)
+    windows = as_ints("padtype_to_pads", "window_shape", window_shape)
+    strides = check_strides("padtype_to_pads", "window_strides", window_strides, len(sizes))
+    if len(windows) != len(sizes):
+        raise ValueError("padtype_to_pads: window_shape must have one element for each of "
+                         f"in_shape, got {windows} and {sizes}")
     kind = padding.upper()
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError(
-            "Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
+        raise UnknownPadding(
+            "padtype_to_pads: Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
             f"{padding}."
         )
     pads = []
-    for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        if stride <= 0:
-            raise ValueError(f"window_strides must be positive, got {tuple(window_strides)}")
+    for n, window, stride in zip(sizes, windows, strides, strict=True):
         total = max((-(-n // stride) - 1) * stride + window - n, 0)
         less = total // 2
         pads.append((less, total - less) if kind == "SAME" else (total - less, less))
     return pads
+
+
+def padding_pairs(name: str, argument: str, padding: Any) -> Padding:
+    """Pairs (low, high) of integers as a tuple; TypeError names the argument."""
+    try:
+        pairs = [(low, high) for low, high in padding]
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: {argument} (the padding) must be a string or a sequence of "
+                        f"(low, high) pairs, got {padding!r}") from None
+    flat = as_ints(name, argument, [p for pair in pairs for p in pair])
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
 def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
@@ -88,20 +117,30 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
     >>> conv_shape_tuple((2, 3, 8), (4, 3, 3), (1,), [(0, 0)])
     (2, 4, 6)
     """
+    name = "conv_shape_tuple"
+    lhs_shape = as_ints(name, "lhs_shape", lhs_shape)
+    rhs_shape = as_ints(name, "rhs_shape", rhs_shape)
+    if len(lhs_shape) != len(rhs_shape) or len(lhs_shape) < 2:
+        raise TypeError(f"{name}: lhs_shape and rhs_shape must have the same rank, of at least 2, "
+                        f"got {lhs_shape} and {rhs_shape}")
+    strides = check_strides(name, "strides", strides, len(lhs_shape) - 2)
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
+    pads = padding_pairs(name, "pads", pads)
     if len(pads) != len(lhs_shape) - 2:
         raise TypeError(
             f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got "
             f"{len(pads)}."
         )
+    if batch_group_count < 1:
+        raise ValueError(f"{name}: batch_group_count must be positive, got {batch_group_count}")
     space = []
     for n, window, stride, (low, high) in zip(lhs_shape[2:], rhs_shape[2:], strides, pads,
                                               strict=True):
         padded = n + low + high
         if padded < 0:
             raise ValueError(
-                "Negative padding is larger than the size of the corresponding dimension: got "
+                f"{name}: Negative padding is larger than the size of the corresponding dimension: got "
                 f"padding={tuple(pads)} for lhs_shape[2:]={tuple(lhs_shape[2:])}"
             )
         space.append(max((padded - window) // stride + 1, 0))
@@ -120,6 +159,11 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
     >>> conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
+    if isinstance(dimension_numbers, str) or not isinstance(dimension_numbers, Sequence) \
+            or len(dimension_numbers) != 3 \
+            or not all(isinstance(spec, str) for spec in dimension_numbers):
+        raise TypeError("convolution dimension_numbers must be three strings, got "
+                        f"{dimension_numbers!r}.")
     lhs, rhs, out = dimension_numbers
     for i, (spec, first, second) in enumerate(((lhs, "N", "C"), (rhs, "O", "I"), (out, "N", "C"))):
         if spec.count(first) != 1 or spec.count(second) != 1:
@@ -154,13 +198,16 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     >>> conv_dimension_numbers((1, 8, 3), (2, 3, 4), ("NHC", "HIO", "NHC"))
     ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
     """
+    n = len(as_ints("conv_dimension_numbers", "lhs_shape", lhs_shape))
+    m = len(as_ints("conv_dimension_numbers", "rhs_shape", rhs_shape))
+    if n != m:
+        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {n} and {m}.")
+    if n < 2:
+        raise TypeError(f"convolution requires lhs and rhs ndim to be at least 2, got {n}.")
     if isinstance(dimension_numbers, ConvDimensionNumbers):
-        return ConvDimensionNumbers(*[tuple(spec) for spec in dimension_numbers])
-    n = len(lhs_shape)
-    if n != len(rhs_shape):
-        raise TypeError(
-            f"convolution requires lhs and rhs ndim to be equal, got {n} and {len(rhs_shape)}."
-        )
+        return ConvDimensionNumbers(*[
+            _permutation(field, spec, n)
+            for field, spec in zip(dimension_numbers._fields, dimension_numbers, strict=True)])
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(n))] * 3)
     if not isinstance(dimension_numbers, (list, tuple)):
@@ -182,6 +229,14 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
 
 
+def _permutation(field: str, spec: Any, ndim: int) -> tuple[int, ...]:
+    axes = as_ints("convolution", f"dimension_numbers.{field}", spec)
+    if sorted(axes) != list(range(ndim)):
+        raise TypeError(f"convolution dimension_numbers.{field} must be a permutation of the "
+                        f"{ndim} axes, got {axes}.")
+    return axes
+
+
 # -- transposed convolution ------------------------------------------------------------------------
 
 
@@ -198,7 +253,7 @@ def default_transpose_dimension_numbers(ndim: int) -> tuple[str, str, str]:
       ValueError: more than three spatial axes, which have no names by default.
     """
     if ndim > 5:
-        raise ValueError("No 4+ dimensional dimension_number defaults.")
+        raise ValueError("conv_transpose: No 4+ dimensional dimension_number defaults.")
     space = "HWD"[:ndim - 2]
     return f"N{space}C", f"{space}IO", f"N{space}C"
 
@@ -211,14 +266,19 @@ def transpose_pads(window: Sequence[int], strides: Sequence[int], padding: Any, 
     times as large as the input, and w - s more (if that is positive) for "VALID", which lets each
     element of the input reach all of its window.
     """
+    strides = check_strides("conv_transpose", "strides", strides, len(window))
     if not isinstance(padding, str):
+        pairs = padding_pairs("conv_transpose", "padding", padding)
+        if len(pairs) != len(window):
+            raise ValueError("conv_transpose: padding must have one pair for each spatial axis, "
+                             f"of which there are {len(window)}, got {pairs}")
         if consistent:
             return [(w - 1 - low, w - 1 - high)
-                    for w, (low, high) in zip(window, padding, strict=True)]
-        return [(low, high) for low, high in padding]
+                    for w, (low, high) in zip(window, pairs, strict=True)]
+        return list(pairs)
     kind = padding.upper()
     if kind not in ("SAME", "VALID"):
-        raise ValueError(f"Padding mode must be `SAME` or `VALID`, got {padding!r}.")
+        raise ValueError(f"conv_transpose: Padding mode must be `SAME` or `VALID`, got {padding!r}.")
     pads = []
     for w, s in zip(window, strides, strict=True):
         total = w + s - 2 + (max(w - s, 0) if kind == "VALID" else 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,8 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, canonical_shape
+from pyjx.core.avals import ShapedArray
+from pyjx.core.integers import as_int, as_shape
 from pyjx.core.primitive import Primitive, register
 from pyjx.transforms.rules import Rule, define, jvp_zero
 from pyjx.transforms.structural import broadcast_in_dim
@@ -24,7 +24,7 @@ def _iota_shape(*, dtype: Any, shape: tuple[int, ...], dimension: int, sharding:
             "integer, floating, complexfloating."
         )
     if any(n < 0 for n in shape):
-        raise TypeError(f"iota shape must have every element be nonnegative, got {shape}.")
+        raise TypeError(f"iota shape (its size) must have every element be nonnegative, got {shape}.")
     if not 0 <= dimension < len(shape):
         raise ValueError(
             f"iota dimension must be between 0 and len(shape), got dimension={dimension} "
@@ -48,7 +48,7 @@ def iota(dtype: Any, size: int) -> Any:
     >>> jax.lax.iota(float, 3).tolist()
     [0.0, 1.0, 2.0]
     """
-    return broadcasted_iota(dtype, (size,), 0)
+    return broadcasted_iota(dtype, (as_int("iota", "size", size),), 0)
 
 
 def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
@@ -63,8 +63,9 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
     [[0, 0], [1, 1]]
     """
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "iota")
-    return iota_p.bind(dtype=dtype, shape=canonical_shape(shape),
-                       dimension=operator.index(dimension), sharding=out_sharding)
+    return iota_p.bind(dtype=dtype, shape=as_shape("broadcasted_iota", "shape", shape),
+                       dimension=as_int("broadcasted_iota", "dimension", dimension),
+                       sharding=out_sharding)
 
 
 def _compared(compare: Rule, dtype: Any, shape: Sequence[int], offset: Any) -> Any:

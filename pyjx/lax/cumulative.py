@@ -12,7 +12,6 @@ The recurrence is linear in b, and its transpose is the recurrence in the other 
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,9 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
+from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
+from pyjx.lax.nary import operand as _operand
 from pyjx.transforms.rules import define, jvp_linear
 from pyjx.transforms.structural import (
     Zero,
@@ -38,11 +39,11 @@ __all__ = [
 ]
 
 
-def _check_axis(x: ShapedArray, axis: int) -> None:
+def _check_axis(name: str, x: ShapedArray, axis: int) -> None:
     if axis < 0:
-        raise ValueError("XLA operations do not allow negative axes")
+        raise ValueError(f"{name}: XLA operations do not allow negative axes")
     if axis >= x.ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of shape {x.shape}")
+        raise ValueError(f"{name}: axis {axis} is out of bounds for array of shape {x.shape}")
 
 
 def _cumulative(name: str, kind: Any, kind_name: str) -> Primitive:
@@ -50,7 +51,7 @@ def _cumulative(name: str, kind: Any, kind_name: str) -> Primitive:
         if not dtypes.issubdtype(x.dtype, kind):
             raise TypeError(f"{name} does not accept dtype {dtypes.name(x.dtype)}. Accepted dtypes "
                             f"are subtypes of {kind_name}.")
-        _check_axis(x, axis)
+        _check_axis(name, x, axis)
         return x
 
     primitive = register(Primitive(name, shape_rule=shape_rule))
@@ -89,7 +90,7 @@ def _recurrence_shape(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: boo
     if a.shape != b.shape or a.dtype != b.dtype:
         raise TypeError("linear_recurrence requires operands of one shape and dtype, "
                         f"got {a} and {b}.")
-    _check_axis(a, axis)
+    _check_axis("linear_recurrence", a, axis)
     return b
 
 
@@ -187,7 +188,9 @@ _with_tangent(cummin_p, _min_tangent)
 
 
 def _apply(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Any:
-    return primitive.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+    name = primitive.name
+    return primitive.bind(_operand(name, operand), axis=as_int(name, "axis", axis),
+                          reverse=bool(reverse))
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:

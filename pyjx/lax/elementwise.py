@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-import operator
 from typing import Any
 
 import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.common import all_weak, broadcast_operands, nary_shape
 from pyjx.lax.nary import (
@@ -263,7 +263,7 @@ def integer_pow(x: Any, y: int) -> Any:
     >>> int(jax.lax.integer_pow(3, 4))
     81
     """
-    return integer_pow_p.bind(operand("integer_pow", x), y=operator.index(y))
+    return integer_pow_p.bind(operand("integer_pow", x), y=as_int("integer_pow", "y", y))
 
 
 def reciprocal(x: Any) -> Any:
@@ -496,7 +496,12 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     >>> float(jax.lax.round(2.5)), float(jax.lax.round(2.5, jax.lax.RoundingMethod.TO_NEAREST_EVEN))
     (3.0, 2.0)
     """
-    return round_p.bind(operand("round", x), rounding_method=RoundingMethod(rounding_method))
+    if type(rounding_method) is not RoundingMethod:
+        try:
+            rounding_method = RoundingMethod(rounding_method)
+        except ValueError as error:
+            raise ValueError(f"round: rounding_method: {error}") from None
+    return round_p.bind(operand("round", x), rounding_method=rounding_method)
 
 
 nextafter_p = elementwise("nextafter", FLOATING, FLOATING)
@@ -593,6 +598,10 @@ def _unstacked(coeffs: Any) -> Any:
     """The coefficients as a list; NumPy's scalars stay scalars."""
     if isinstance(coeffs, (list, tuple)):
         return coeffs
-    return [coeffs[i] for i in range(get_aval(coeffs).shape[0])]
+    shape = get_aval(operand("polynomial", coeffs, 1)).shape
+    if not shape:
+        raise TypeError("polynomial: coeffs must be a sequence or an array of coefficients, "
+                        f"got the scalar {coeffs}")
+    return [coeffs[i] for i in range(shape[0])]
 
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.nary import operand as _operand
 from pyjx.transforms.structural import Zero, full_aval, moveaxis
@@ -102,9 +103,15 @@ def check_disjoint(op: str, name: str, axes: Axes, other_name: str, other: Axes)
         )
 
 
+def check_numbers(function: str, dnums: Any) -> None:
+    """Raise TypeError unless each field of the dimension numbers holds integers."""
+    for name, axes in zip(dnums._fields, dnums, strict=True):
+        as_ints(function, f"dimension_numbers.{name}", axes)
+
+
 def check_indices(op: str, indices: ShapedArray) -> None:
     if not dtypes.issubdtype(indices.dtype, np.integer):
-        raise ValueError("indices must have an integer type")
+        raise ValueError(f"{op}: indices must have an integer type, got {indices.str_short()}")
     if indices.ndim == 0:
         raise TypeError(
             f"{op} index leaf dimension must be within [0, rank(indices) + 1). rank(indices) is 0 "
@@ -122,7 +129,7 @@ def check_index_map(op: str, name: str, axes: Axes, x: ShapedArray, indices: Sha
         )
     for i, a in enumerate(axes):
         if not 0 <= a < x.ndim:
-            raise TypeError(f"Invalid {name}; domain is [0, {x.ndim}), got: {i}->{a}.")
+            raise TypeError(f"{op} op: Invalid {name}; domain is [0, {x.ndim}), got: {i}->{a}.")
     if len(set(axes)) != len(axes):
         raise TypeError(f"{name} in {op.lower()} op must not repeat; got: {axes}.")
 
@@ -146,11 +153,24 @@ def check_batching(op: str, x: ShapedArray, operand_dims: Axes, indices: ShapedA
         )
 
 
-def with_tuples(dnums: Any) -> Any:
+def as_mode(function: str, mode: Any) -> GatherScatterMode:
+    """`GatherScatterMode.from_any`; the error names the function."""
+    try:
+        return GatherScatterMode.from_any(mode)
+    except ValueError as error:
+        raise ValueError(f"{function}: {error}") from None
+
+
+def with_tuples(function: str, kind: type, dnums: Any) -> Any:
     """Dimension numbers that can be hashed, whatever sequences they were made with."""
+    if not isinstance(dnums, tuple) or len(dnums) != len(kind._fields):  # type: ignore
+        raise TypeError(
+            f"{function}: dimension_numbers must be {kind.__name__}, got {dnums!r}"
+        )
     if all(type(f) is tuple for f in dnums):
         return dnums
-    return type(dnums)(*[tuple([int(a) for a in f]) for f in dnums])
+    return kind(*[as_ints(function, f"dimension_numbers.{name}", f)
+                  for name, f in zip(kind._fields, dnums, strict=True)])  # type: ignore
 
 
 def shifted(axes: Axes) -> Axes:
@@ -164,6 +184,7 @@ def shifted(axes: Axes) -> Axes:
 def _gather_shape(x: ShapedArray, indices: ShapedArray, *,
                   dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes, **_: Any
                   ) -> ShapedArray:
+    check_numbers("gather", dimension_numbers)
     offset_dims, collapsed, index_map, batching, indices_batching = dimension_numbers
     check_indices("Gather", indices)
     rank = len(offset_dims) + indices.ndim - 1
@@ -307,14 +328,17 @@ def gather(
     >>> lax.gather(jnp.arange(6).reshape(3, 2), jnp.array([[2], [0]]), dnums, (1, 2)).tolist()
     [[4, 5], [0, 1]]
     """
-    mode = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    mode = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else as_mode("gather", mode)
     if mode is not GatherScatterMode.FILL_OR_DROP:
         fill_value = None
-    elif fill_value is not None and not isinstance(fill_value, (int, float, complex, np.generic)):
-        fill_value = np.asarray(fill_value)[()]
+    elif fill_value is not None and not isinstance(fill_value, (int, float, complex, np.number)):
+        fill_value = np.asarray(_operand("gather (fill_value)", fill_value))[()]
+        if fill_value.shape:
+            raise TypeError(f"gather: fill_value must be a scalar, got shape {fill_value.shape}")
     return gather_p.bind(
         _operand("gather", operand), _operand("gather", start_indices, 1),
-        dimension_numbers=with_tuples(dimension_numbers), slice_sizes=canonical_shape(slice_sizes),
+        dimension_numbers=with_tuples("gather", GatherDimensionNumbers, dimension_numbers),
+        slice_sizes=as_shape("gather", "slice_sizes", slice_sizes),
         unique_indices=bool(unique_indices), indices_are_sorted=bool(indices_are_sorted),
         mode=mode, fill_value=fill_value,
     )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pyjx import lax
-from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_axis, as_int, as_shape
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.common import all_weak, check_same_dtypes
 from pyjx.lax.nary import operand as _operand
-from pyjx.lax.shapes import batch_size, canonical_axis, insert, is_array, jointly_linear_jvp
+from pyjx.lax.shapes import batch_size, insert, is_array, jointly_linear_jvp
 from pyjx.transforms.rules import Rule, define, unbatched_dims
 from pyjx.transforms.structural import (
     at_front,
@@ -30,7 +30,7 @@ def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     shapes = ", ".join([str(x.shape) for x in xs]) if any(x is not first for x in xs) else None
     if any(x.ndim != first.ndim for x in xs):
         raise TypeError(
-            f"Cannot concatenate arrays with different numbers of dimensions: got {shapes}."
+            f"concatenate: Cannot concatenate arrays with different numbers of dimensions: got {shapes}."
         )
     if not 0 <= dimension < first.ndim:
         raise TypeError(
@@ -87,12 +87,23 @@ def concatenate(operands: Any, dimension: int) -> Any:
     >>> jax.lax.concatenate([jnp.arange(2), jnp.arange(3)], 0).tolist()
     [0, 1, 0, 1, 2]
     """
-    xs = [_operand("concatenate", x, i) for i, x in enumerate(operands)]
+    xs = _sequence("concatenate", operands)
+    dimension = as_int("concatenate", "dimension", dimension)
     if not xs:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
     if len(xs) == 1 and is_array(xs[0]):
         return xs[0]
-    return concatenate_p.bind(*xs, dimension=operator.index(dimension))
+    return concatenate_p.bind(*xs, dimension=dimension)
+
+
+def _sequence(name: str, operands: Any) -> list[Any]:
+    try:
+        xs = list(operands)
+    except TypeError:
+        raise TypeError(
+            f"{name}: operands must be a sequence of arrays, got {type(operands)}"
+        ) from None
+    return [_operand(name, x, i) for i, x in enumerate(xs)]
 
 
 # -- stack, unstack, split -------------------------------------------------------------------------
@@ -144,10 +155,10 @@ def stack(operands: Any, axis: int = 0) -> Any:
     >>> jax.lax.stack([jax.numpy.arange(2)] * 2, axis=1).tolist()
     [[0, 0], [1, 1]]
     """
-    xs = [_operand("stack", x, i) for i, x in enumerate(operands)]
+    xs = _sequence("stack", operands)
     if not xs:
         raise ValueError("stack requires a non-empty sequences of arrays")
-    return stack_p.bind(*xs, axis=canonical_axis(axis, get_aval(xs[0]).ndim + 1))
+    return stack_p.bind(*xs, axis=as_axis("stack", "axis", axis, get_aval(xs[0]).ndim + 1))
 
 
 def _parts_jvp(primitive: Primitive) -> Rule:
@@ -187,7 +198,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     [0, 1, 2]
     """
     x = _operand("unstack", x)
-    axis = canonical_axis(axis, get_aval(x).ndim)
+    axis = as_axis("unstack", "axis", axis, get_aval(x).ndim)
     return tuple(unstack_p.bind(x, axis=axis)) if get_aval(x).shape[axis] else ()
 
 
@@ -196,7 +207,7 @@ def _split_shape(x: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[S
         raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
     if sum(sizes) != x.shape[axis]:
         raise ValueError(
-            f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
+            f"split: Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
             f"{list(x.shape)}"
         )
     before, after = x.shape[:axis], x.shape[axis + 1:]
@@ -226,5 +237,5 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> Sequence[Any]:
     [(2,), (3,)]
     """
     operand = _operand("split", operand)
-    return split_p.bind(operand, sizes=canonical_shape(sizes),
-                        axis=canonical_axis(axis, get_aval(operand).ndim))
+    return split_p.bind(operand, sizes=as_shape("split", "sizes", sizes),
+                        axis=as_axis("split", "axis", axis, get_aval(operand).ndim))

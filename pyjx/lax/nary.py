@@ -97,17 +97,22 @@ _COMPLEX = {real: cplx for cplx, real in _REAL.items()}
 
 def operand(name: str, x: Any, position: int = 0) -> Any:
     """`x`, if it is a value that operations take; TypeError otherwise."""
-    if type(x) in aval_makers or isinstance(x, Tracer):
+    kind = type(x)
+    if kind is np.ndarray:
+        if x.dtype in dtypes.all_dtypes:
+            return x
+    elif kind in aval_makers or isinstance(x, Tracer):
         return x
     convert = getattr(x, "__jax_array__", None)
     if convert is not None:
         return convert()
     try:
         get_aval(x)
-    except TypeError:
+    except TypeError as error:
+        why = f" {error}" if hasattr(x, "dtype") else ""
         raise TypeError(
             f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
-            f"type {type(x)} and was passed to {name} at position {position}."
+            f"type {type(x)} and was passed to {name} at position {position}.{why}"
         ) from None
     return x
 

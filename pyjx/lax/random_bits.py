@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
+from pyjx.lax.nary import operand
 from pyjx.transforms.rules import define, jvp_zero
 from pyjx.transforms.structural import moveaxis
 
@@ -134,9 +136,13 @@ def rng_bit_generator(key: Any, shape: Sequence[int], dtype: Any = np.uint32,
     ((2, 3), dtype('uint32'))
     """
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator")
+    try:
+        algorithm = RandomAlgorithm(algorithm)
+    except ValueError as error:
+        raise ValueError(f"rng_bit_generator: algorithm: {error}") from None
     out = rng_bit_generator_p.bind(
-        key, shape=canonical_shape(shape), dtype=dtype, algorithm=RandomAlgorithm(algorithm),
-        out_sharding=out_sharding,
+        operand("rng_bit_generator", key), shape=as_sizes("rng_bit_generator", "shape", shape),
+        dtype=dtype, algorithm=algorithm, out_sharding=out_sharding,
     )
     return tuple(out)
 
@@ -151,6 +157,9 @@ def _rng_uniform_shape(a: ShapedArray, b: ShapedArray, *, shape: tuple[int, ...]
     if a.shape or b.shape:
         raise ValueError("Arguments to rng_uniform must be scalars; got shapes "
                          f"{a.shape} and {b.shape}.")
+    if dtypes.issubdtype(a.dtype, np.complexfloating):
+        raise TypeError(f"rng_uniform does not accept dtype {dtypes.name(a.dtype)}. Accepted "
+                        "dtypes are subtypes of integer, floating, bool.")
     return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
 
 
@@ -184,8 +193,13 @@ def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
       a, b: scalars of one dtype.
       shape: of the result.
 
+    Raises:
+      TypeError: the bounds are complex, or `shape` is no shape.
+      ValueError: the bounds differ in dtype, or one is no scalar.
+
     >>> import pyjx as jax
     >>> jax.lax.rng_uniform(0., 1., (3,)).shape
     (3,)
     """
-    return rng_uniform_p.bind(a, b, shape=canonical_shape(shape))
+    return rng_uniform_p.bind(operand("rng_uniform", a), operand("rng_uniform", b, 1),
+                              shape=as_sizes("rng_uniform", "shape", shape))

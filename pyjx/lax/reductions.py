@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,10 +11,12 @@ from pyjx import lax, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
+from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eval_jaxpr, is_concrete, trace_to_jaxpr
 from pyjx.lax.common import as_dtype
+from pyjx.lax.nary import operand as _operand
 from pyjx.transforms.jvp import jvp_flat
 from pyjx.transforms.rules import define, jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.transforms.structural import (
@@ -39,26 +40,26 @@ __all__ = [
 # -- reductions whose results have the operand's dtype ---------------------------------------------
 
 
-def _reduction(name: str, check: Callable[[ShapedArray], None] | None = None) -> Primitive:
+def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = None) -> Primitive:
     def shape_rule(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: Any = None
                    ) -> ShapedArray:
         if check is not None:
-            check(x)
+            check(name, x)
         return ShapedArray(reduced_shape(name, x, axes), x.dtype, x.weak_type)
 
     primitive = register(Primitive(name, shape_rule=shape_rule))
     return define(primitive, batch=reduction_batch(primitive))
 
 
-def _check_number(x: ShapedArray) -> None:
+def _check_number(name: str, x: ShapedArray) -> None:
     if not dtypes.issubdtype(x.dtype, np.number):
-        raise TypeError(f"reduce_prod does not accept dtype {dtypes.name(x.dtype)}. Accepted "
+        raise TypeError(f"{name} does not accept dtype {dtypes.name(x.dtype)}. Accepted "
                         "dtypes are subtypes of number.")
 
 
-def _check_logical(x: ShapedArray) -> None:
+def _check_logical(name: str, x: ShapedArray) -> None:
     if x.dtype != np.bool_ and not dtypes.issubdtype(x.dtype, np.integer):
-        raise TypeError("logical reduction requires operand dtype bool or int, "
+        raise TypeError(f"{name}: logical reduction requires operand dtype bool or int, "
                         f"got {dtypes.name(x.dtype)}.")
 
 
@@ -125,8 +126,9 @@ def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> Any:
 define(reduce_prod_p, jvp=_prod_jvp)
 
 
-def _axes(axes: Sequence[int]) -> tuple[int, ...]:
-    return tuple([operator.index(a) for a in axes])
+def _bind(primitive: Primitive, operand: Any, axes: Sequence[int], **params: Any) -> Any:
+    name = primitive.name
+    return primitive.bind(_operand(name, operand), axes=as_ints(name, "axes", axes), **params)
 
 
 def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
@@ -141,7 +143,7 @@ def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     >>> jax.lax.reduce_max(jax.numpy.array([[1, 5], [3, 2]]), (0,)).tolist()
     [3, 5]
     """
-    return reduce_max_p.bind(operand, axes=_axes(axes), out_sharding=out_sharding)
+    return _bind(reduce_max_p, operand, axes, out_sharding=out_sharding)
 
 
 def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
@@ -156,7 +158,7 @@ def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     >>> jax.lax.reduce_min(jax.numpy.array([[1, 5], [3, 2]]), (0,)).tolist()
     [1, 2]
     """
-    return reduce_min_p.bind(operand, axes=_axes(axes), out_sharding=out_sharding)
+    return _bind(reduce_min_p, operand, axes, out_sharding=out_sharding)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
@@ -170,7 +172,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
     >>> jax.lax.reduce_prod(jax.numpy.array([[1, 5], [3, 2]]), (1,)).tolist()
     [5, 6]
     """
-    return reduce_prod_p.bind(operand, axes=_axes(axes))
+    return _bind(reduce_prod_p, operand, axes)
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
@@ -184,7 +186,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
     >>> jax.lax.reduce_and(jax.numpy.array([6, 3]), (0,)).item()
     2
     """
-    return reduce_and_p.bind(operand, axes=_axes(axes))
+    return _bind(reduce_and_p, operand, axes)
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
@@ -198,7 +200,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
     >>> jax.lax.reduce_or(jax.numpy.array([6, 3]), (0,)).item()
     7
     """
-    return reduce_or_p.bind(operand, axes=_axes(axes))
+    return _bind(reduce_or_p, operand, axes)
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
@@ -212,7 +214,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
     >>> jax.lax.reduce_xor(jax.numpy.array([6, 3]), (0,)).item()
     5
     """
-    return reduce_xor_p.bind(operand, axes=_axes(axes))
+    return _bind(reduce_xor_p, operand, axes)
 
 
 # -- argmax, argmin --------------------------------------------------------------------------------
@@ -221,12 +223,12 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
 def _arg_shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: Any) -> ShapedArray:
     axis, = axes
     if not 0 <= axis < x.ndim:
-        raise ValueError(f"Invalid axis {axis} for operand shape {x.shape}")
+        raise ValueError(f"argmin and argmax: Invalid axis {axis} for operand shape {x.shape}")
     if x.shape[axis] < 1:
         raise ValueError("argmin and argmax require non-empty reduced dimension. "
                          f"operand.shape={x.shape} {axis=}")
     if not dtypes.issubdtype(index_dtype, np.integer):
-        raise TypeError("index_dtype must be an integer type, "
+        raise TypeError("argmin and argmax: index_dtype must be an integer type, "
                         f"but got {dtypes.name(np.dtype(index_dtype))}")
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         raise TypeError(f"argmin and argmax do not accept dtype {dtypes.name(x.dtype)}. Accepted "
@@ -241,8 +243,10 @@ for _p in (argmax_p, argmin_p):
 
 
 def _arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
-    index_dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, primitive.name)
-    return primitive.bind(operand, axes=(operator.index(axis),), index_dtype=index_dtype)
+    name = primitive.name
+    index_dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, name)
+    return primitive.bind(_operand(name, operand), axes=(as_int(name, "axis", axis),),
+                          index_dtype=index_dtype)
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
@@ -399,13 +403,15 @@ def _monoid(computation: Any, operand: Any, init: Any, dimensions: tuple[int, ..
 def trace_reducer(name: str, computation: Any, avals: Sequence[ShapedArray], in_tree: Any
                   ) -> ClosedJaxpr:
     """The jaxpr of a function of two scalars, or two trees of them, that gives one such."""
+    if not callable(computation):
+        raise TypeError(f"{name}: computation must be a function, got {computation!r}")
     scalars = [ShapedArray((), a.dtype) for a in avals]
 
     def flat(*args: Any) -> list[Any]:
         left = tree_util.tree_unflatten(in_tree, args[:len(avals)])
         right = tree_util.tree_unflatten(in_tree, args[len(avals):])
         leaves, tree = tree_util.tree_flatten(computation(left, right))
-        got = [get_aval(x) for x in leaves]
+        got = [get_aval(_operand(f"the result of computation in {name}", x)) for x in leaves]
         if len(leaves) != len(avals):
             raise ValueError(f"{name}: the computation must return {len(avals)} values, as many "
                              f"as there are operands, got {tree}")
@@ -450,9 +456,13 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     flat, tree = tree_util.tree_flatten(operands)
     inits, init_tree = tree_util.tree_flatten(init_values)
     if tree != init_tree:
-        raise ValueError("Operands must have the same tree structure as init_values: "
+        raise ValueError("reduce: Operands must have the same tree structure as init_values: "
                          f"{tree} vs. {init_tree}")
-    axes = _axes(dimensions)
+    if not flat:
+        raise ValueError("reduce must have at least one operand.")
+    axes = as_ints("reduce", "dimensions", dimensions)
+    flat = [_operand("reduce", x, i) for i, x in enumerate(flat)]
+    inits = [_operand("reduce (init_values)", x, i) for i, x in enumerate(inits)]
     avals = [get_aval(x) for x in flat]
     inits = [as_dtype(v, a.dtype) for v, a in zip(inits, avals, strict=True)]
     for v in inits:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyjx import lax
-from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eval_jaxpr, trace_to_jaxpr
@@ -22,11 +23,13 @@ from pyjx.lax.indexing import (
     Axes,
     GatherDimensionNumbers,
     GatherScatterMode,
+    as_mode,
     check_axes,
     check_batching,
     check_disjoint,
     check_index_map,
     check_indices,
+    check_numbers,
     gather,
     shifted,
     with_tuples,
@@ -83,12 +86,13 @@ def _positions(updates_shape: tuple[int, ...], dnums: ScatterDimensionNumbers) -
 def _scatter_shape(name: str) -> Callable[..., ShapedArray]:
     def shape_rule(x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *,
                    dimension_numbers: ScatterDimensionNumbers, **_: Any) -> ShapedArray:
+        check_numbers(name, dimension_numbers)
         window_dims, inserted, index_map, batching, indices_batching = dimension_numbers
         check_indices("Scatter", indices)
         check_same_dtypes(name, x, updates)
         rank = len(window_dims) + indices.ndim - 1
         if updates.ndim != rank:
-            raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
+            raise TypeError(f"{name}: Updates tensor must be of rank {rank}; got {updates.ndim}.")
         check_axes("scatter", "update_window_dims", window_dims, updates.ndim)
         check_axes("scatter", "inserted_window_dims", inserted, x.ndim)
         check_disjoint("scatter", "inserted_window_dims", inserted,
@@ -103,27 +107,27 @@ def _scatter_shape(name: str) -> Callable[..., ShapedArray]:
         check_index_map("Scatter", "scatter_dims_to_operand_dims", index_map, x, indices)
         check_disjoint("scatter", "scatter_dims_to_operand_dims", index_map,
                        "operand_batching_dims", batching)
-        _check_sizes(x, indices, updates, dimension_numbers)
+        _check_sizes(name, x, indices, updates, dimension_numbers)
         return x
 
     return shape_rule
 
 
-def _check_sizes(x: ShapedArray, indices: ShapedArray, updates: ShapedArray,
+def _check_sizes(name: str, x: ShapedArray, indices: ShapedArray, updates: ShapedArray,
                  dnums: ScatterDimensionNumbers) -> None:
     left_out = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
     bounds = [n for i, n in enumerate(x.shape) if i not in left_out]
     for a, bound in zip(dnums.update_window_dims, bounds, strict=True):
         if updates.shape[a] > bound:
             raise TypeError(
-                "Bounds of the window dimensions of updates must not exceed the bounds of the "
+                f"{name}: Bounds of the window dimensions of updates must not exceed the bounds of the "
                 f"corresponding dimensions of operand. For dimension {a}, updates bound is "
                 f"{updates.shape[a]}, operand bound is {bound}."
             )
     for i, a in enumerate(_positions(updates.shape, dnums)):
         if updates.shape[a] != indices.shape[i]:
             raise TypeError(
-                "Bounds of the scatter dimensions of updates must be the same as the bounds of the "
+                f"{name}: Bounds of the scatter dimensions of updates must be the same as the bounds of the "
                 f"corresponding dimensions of scatter indices. For scatter dimension {a}, updates "
                 f"bound is {updates.shape[a]}, indices bound is {indices.shape[i]}."
             )
@@ -386,9 +390,9 @@ def _call(primitive: Primitive, combine: str | None, operand: Any, indices: Any,
     operand = _operand(name, operand)
     return primitive.bind(
         operand, _operand(name, indices, 1), _operand(name, updates, 2),
-        dimension_numbers=with_tuples(dimension_numbers),
+        dimension_numbers=with_tuples(name, ScatterDimensionNumbers, dimension_numbers),
         indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
-        mode=GatherScatterMode.from_any(mode),
+        mode=as_mode(name, mode),
         update_jaxpr=None if combine is None else _combiner(combine, get_aval(operand).dtype),
         update_consts=(),
     )
@@ -548,15 +552,17 @@ def scatter_apply(
     closed = _traced(func, ShapedArray((), dtype))
     return scatter_p.bind(
         operand, _operand("scatter_apply", scatter_indices, 1),
-        full_aval(ShapedArray(canonical_shape(update_shape), dtype), 0),
-        dimension_numbers=with_tuples(dimension_numbers),
+        full_aval(ShapedArray(as_sizes("scatter_apply", "update_shape", update_shape), dtype), 0),
+        dimension_numbers=with_tuples("scatter_apply", ScatterDimensionNumbers, dimension_numbers),
         indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
-        mode=GatherScatterMode.from_any(mode), update_jaxpr=closed.jaxpr,
+        mode=as_mode("scatter_apply", mode), update_jaxpr=closed.jaxpr,
         update_consts=tuple(closed.consts),
     )
 
 
 def _traced(func: Callable[[Any], Any], scalar: ShapedArray) -> ClosedJaxpr:
+    if not callable(func):
+        raise TypeError(f"scatter_apply: func must be a function, got {func!r}")
     closed = trace_to_jaxpr(lambda x, _: [_operand("scatter_apply", func(x))], (scalar, scalar))
     out = closed.out_avals[0]
     if out.shape or out.dtype != scalar.dtype:

@@ -11,7 +11,8 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.nary import operand as _operand
 from pyjx.transforms.rules import Rule, define, jvp_linear, jvp_zero, unbatched_dims
@@ -27,18 +28,6 @@ from pyjx.transforms.structural import (
     scalar_constant,
     transpose,
 )
-
-
-def canonical_axis(axis: Any, ndim: int) -> int:
-    """The axis counted from the front.
-
-    Raises:
-      ValueError: there is no such axis.
-    """
-    i = operator.index(axis)
-    if not -ndim <= i < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return i + ndim if i < 0 else i
 
 
 def is_array(x: Any) -> bool:
@@ -140,10 +129,10 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
     [[0, 1, 2], [3, 4, 5]]
     """
     operand = _operand("reshape", operand)
-    new_sizes = canonical_shape(new_sizes)
+    new_sizes = as_shape("reshape", "new_sizes", new_sizes)
     shape = get_aval(operand).shape
     if dimensions is not None:
-        dimensions = tuple([operator.index(d) for d in dimensions])
+        dimensions = as_ints("reshape", "dimensions", dimensions)
         if dimensions == tuple(range(len(shape))):
             dimensions = None
     if dimensions is None and shape == new_sizes and is_array(operand):
@@ -164,7 +153,10 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     (2, 12)
     """
     shape = get_aval(_operand("collapse", operand)).shape
-    low, high, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    start = as_int("collapse", "start_dimension", start_dimension)
+    if stop_dimension is not None:
+        stop_dimension = as_int("collapse", "stop_dimension", stop_dimension)
+    low, high, _ = slice(start, stop_dimension).indices(len(shape))
     if high < low:
         raise ValueError(
             f"Invalid dimension range passed to collapse: {shape}[{low}:{high}]"
@@ -178,7 +170,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 def _squeeze_shape(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     if any(x.shape[d] != 1 for d in dimensions):
         raise ValueError(
-            "cannot select an axis to squeeze out which has size not equal to one, got "
+            "squeeze: cannot select an axis to squeeze out which has size not equal to one, got "
             f"shape={x.shape} and dimensions={dimensions}"
         )
     return x.update(shape=tuple([n for i, n in enumerate(x.shape) if i not in dimensions]))
@@ -207,9 +199,10 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     """
     array = _operand("squeeze", array)
     ndim = get_aval(array).ndim
-    dims = tuple([canonical_axis(d, ndim) for d in dimensions])
+    dims = tuple([as_axis("squeeze", "dimensions", d, ndim)
+                  for d in as_ints("squeeze", "dimensions", dimensions)])
     if len(set(dims)) != len(dims):
-        raise ValueError(f"dimensions are not unique: {dims}")
+        raise ValueError(f"squeeze: dimensions are not unique: {dims}")
     if not dims and is_array(array):
         return array
     return squeeze_p.bind(array, dimensions=tuple(sorted(dims)))
@@ -227,8 +220,9 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """
     array = _operand("expand_dims", array)
     shape = get_aval(array).shape
+    dimensions = as_ints("expand_dims", "dimensions", dimensions)
     ndim = len(shape) + len(dimensions)
-    new = [canonical_axis(d, ndim) for d in dimensions]
+    new = [as_axis("expand_dims", "dimensions", d, ndim) for d in dimensions]
     if len(set(new)) != len(new):
         raise ValueError(f"repeated axis in lax.expand_dims: {tuple(new)}")
     if not new and is_array(array):
@@ -251,9 +245,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     (2, 3)
     """
     operand = _operand("broadcast", operand)
-    sizes = canonical_shape(sizes)
-    if any(n < 0 for n in sizes):
-        raise TypeError(f"broadcast sizes must have every element be nonnegative, got {sizes}.")
+    sizes = as_sizes("broadcast", "sizes", sizes)
     shape = get_aval(operand).shape
     dims = range(len(sizes), len(sizes) + len(shape))
     return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
@@ -262,11 +254,17 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 def broadcast_to_rank(x: Any, rank: int) -> Any:
     """`x` with axes of size 1 put in front until it has `rank` axes.
 
+    Raises:
+      ValueError: it has more axes.
+
     >>> import pyjx as jax
     >>> jax.lax.broadcast_to_rank(jax.numpy.ones(3), 3).shape
     (1, 1, 3)
     """
-    return expand_dims(x, range(rank - get_aval(_operand("broadcast_to_rank", x)).ndim))
+    ndim = get_aval(_operand("broadcast_to_rank", x)).ndim
+    if as_int("broadcast_to_rank", "rank", rank) < ndim:
+        raise ValueError(f"broadcast_to_rank: rank must be at least that of x, {ndim}, got {rank}")
+    return expand_dims(x, range(rank - ndim))
 
 
 # -- rev -------------------------------------------------------------------------------------------
@@ -310,7 +308,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     [2, 1, 0]
     """
     operand = _operand("rev", operand)
-    dims = tuple([operator.index(d) for d in dimensions])
+    dims = as_ints("rev", "dimensions", dimensions)
     return operand if not dims and is_array(operand) else rev_p.bind(operand, dimensions=dims)
 
 
@@ -320,7 +318,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
 def _tile_shape(x: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
     if len(reps) != x.ndim:
         raise TypeError(
-            "reps length must be equal to the ndim of x, got "
+            "tile reps length must be equal to the ndim of x, got "
             f"len(reps)={len(reps)} and x.ndim={x.ndim}."
         )
     if any(r < 0 for r in reps):
@@ -351,7 +349,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     >>> jax.lax.tile(jax.numpy.arange(2), (2,)).tolist()
     [0, 1, 0, 1]
     """
-    return tile_p.bind(_operand("tile", operand), reps=canonical_shape(reps))
+    return tile_p.bind(_operand("tile", operand), reps=as_shape("tile", "reps", reps))
 
 
 # -- pad -------------------------------------------------------------------------------------------
@@ -367,23 +365,23 @@ def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingCon
             f"{dtypes.name(x.dtype)} and {dtypes.name(value.dtype)}."
         )
     if value.shape:
-        raise ValueError(f"padding_value must be a scalar; got np.shape(padding_value)="
+        raise ValueError(f"pad: padding_value must be a scalar; got np.shape(padding_value)="
                          f"{value.shape}")
     if len(padding_config) != x.ndim:
         raise ValueError(
-            "length of padding_config must equal the number of axes of operand, got "
+            "pad: length of padding_config must equal the number of axes of operand, got "
             f"padding_config {padding_config} for operand shape {x.shape}"
         )
     if any(i < 0 for _, _, i in padding_config):
         raise ValueError(
-            f"interior padding in padding_config must be nonnegative, got padding_config "
+            f"pad: interior padding in padding_config must be nonnegative, got padding_config "
             f"{padding_config}"
         )
     shape = tuple([low + high + n + max(n - 1, 0) * inside
                    for n, (low, high, inside) in zip(x.shape, padding_config, strict=True)])
     if any(n < 0 for n in shape):
         raise ValueError(
-            f"Dimension size after padding is not at least 0, got result shape {shape}, "
+            f"pad: Dimension size after padding is not at least 0, got result shape {shape}, "
             f"for padding_config {padding_config} and operand shape {x.shape}"
         )
     return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
@@ -438,11 +436,16 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     >>> jax.lax.pad(jax.numpy.arange(1, 4), 0, [(1, 0, 1)]).tolist()
     [0, 1, 0, 2, 0, 3]
     """
-    config = []
-    for low, high, inside in padding_config:
-        config.append((operator.index(low), operator.index(high), operator.index(inside)))
+    try:
+        config = tuple([(operator.index(low), operator.index(high), operator.index(inside))
+                        for low, high, inside in padding_config])
+    except (TypeError, ValueError) as error:
+        if type(error) not in (TypeError, ValueError):  # a traced value
+            raise
+        raise TypeError("pad: padding_config must be a sequence of triples of integers "
+                        f"(low, high, interior), got {padding_config!r}") from None
     return pad_p.bind(_operand("pad", operand), _operand("pad", padding_value, 1),
-                      padding_config=tuple(config))
+                      padding_config=config)
 
 
 # -- bitcast_convert_type --------------------------------------------------------------------------
@@ -460,7 +463,7 @@ def _bitcast_shape(x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
     else:
         last = x.shape[-1] if x.shape else 1
         raise ValueError(
-            f"Attempting to convert array of shape {x.shape} from {dtypes.name(old)} of size "
+            f"bitcast_convert_type: Attempting to convert array of shape {x.shape} from {dtypes.name(old)} of size "
             f"{old_bits} bits to {dtypes.name(new_dtype)} of size {new_bits}, bits but "
             f"{last} * {old_bits} != {new_bits}"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +9,8 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eager_trace, state
 from pyjx.lax.common import check_same_dtypes
@@ -19,7 +19,6 @@ from pyjx.lax.nary import operand as _operand
 from pyjx.lax.scattering import ScatterDimensionNumbers, scatter_p
 from pyjx.lax.shapes import (
     batch_size,
-    canonical_axis,
     expand_dims,
     insert,
     linear_primitive,
@@ -114,9 +113,9 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
     [1, 4, 7]
     """
     return slice_p.bind(
-        _operand("slice", operand), start_indices=canonical_shape(start_indices),
-        limit_indices=canonical_shape(limit_indices),
-        strides=None if strides is None else canonical_shape(strides),
+        _operand("slice", operand), start_indices=as_shape("slice", "start_indices", start_indices),
+        limit_indices=as_shape("slice", "limit_indices", limit_indices),
+        strides=None if strides is None else as_shape("slice", "strides", strides),
     )
 
 
@@ -135,14 +134,15 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     [3, 4]
     """
     shape = get_aval(_operand("slice_in_dim", operand)).shape
-    axis = canonical_axis(axis, len(shape))
+    name = "slice_in_dim"
+    axis = as_axis(name, "axis", axis, len(shape))
     n = shape[axis]
-    start = 0 if start_index is None else operator.index(start_index)
-    limit = n if limit_index is None else operator.index(limit_index)
+    start = 0 if start_index is None else as_int(name, "start_index", start_index)
+    limit = n if limit_index is None else as_int(name, "limit_index", limit_index)
     starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis] = start + n if start < 0 else start
     limits[axis] = limit + n if limit < 0 else limit
-    steps[axis] = operator.index(stride)
+    steps[axis] = as_int(name, "stride", stride)
     return slice(operand, starts, limits, steps)
 
 
@@ -158,10 +158,10 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     4
     """
     shape = get_aval(_operand("index_in_dim", operand)).shape
-    axis = canonical_axis(axis, len(shape))
-    index, n = operator.index(index), shape[axis]
+    axis = as_axis("index_in_dim", "axis", axis, len(shape))
+    index, n = as_int("index_in_dim", "index", index), shape[axis]
     if not -n <= index < n:
-        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {n}")
+        raise IndexError(f"index_in_dim: index {index} is out of bounds for axis {axis} with size {n}")
     index %= n
     out = slice_in_dim(operand, index, index + 1, 1, axis)
     return out if keepdims else squeeze(out, (axis,))
@@ -185,29 +185,36 @@ def _at_once(fun: Callable[..., Any], *static: Any) -> Callable[..., Any]:
     return program
 
 
-def _of_one_dtype(starts: Any) -> Any:
+def _of_one_dtype(name: str, shape: tuple[int, ...], starts: Any) -> Any:
     """The starts with Python integers of the dtype that the others have."""
     if not isinstance(starts, (tuple, list)):
+        starts = _operand(f"{name} (start_indices)", starts)
+        got = get_aval(starts).shape
+        if len(got) != 1:
+            raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {got}")
+        _check_count(name, got[0], shape)
         return starts
+    _check_count(name, len(starts), shape)
+    starts = [_operand(f"{name} (start_indices)", s, i) for i, s in enumerate(starts)]
     for s in starts:
         if type(s) is not int:
-            dtype = get_aval(_operand("dynamic_slice", s)).dtype
+            dtype = get_aval(s).dtype
             if dtypes.issubdtype(dtype, np.integer):
                 return [scalar_constant(s, dtype) if type(s) is int else s for s in starts]
     return starts
+
+
+def _check_count(name: str, count: int, shape: tuple[int, ...]) -> None:
+    if count != len(shape):
+        raise ValueError(f"{name}: Length of slice indices must match number of operand "
+                         f"dimensions ({count} vs {shape})")
 
 
 def _starts(shape: tuple[int, ...], starts: Any, allow_negative: bool | tuple[bool, ...]
             ) -> list[Any]:
     """The starts as scalars of one dtype, those that count from the end made positive."""
     if not isinstance(starts, (tuple, list)):
-        aval = get_aval(starts)
-        if aval.ndim != 1:
-            raise ValueError(f"Slice indices must be a 1D sequence, got {aval.shape}")
         starts = lax.unstack(starts)
-    if len(starts) != len(shape):
-        raise ValueError("Length of slice indices must match number of operand dimensions "
-                         f"({len(starts)} vs {shape})")
     if isinstance(allow_negative, bool):
         allow_negative = (allow_negative,) * len(shape)
     out = []
@@ -220,8 +227,14 @@ def _starts(shape: tuple[int, ...], starts: Any, allow_negative: bool | tuple[bo
     return out
 
 
-def _flags(allow_negative: bool | Sequence[bool]) -> bool | tuple[bool, ...]:
-    return allow_negative if isinstance(allow_negative, bool) else tuple(allow_negative)
+def _flags(name: str, allow_negative: bool | Sequence[bool], ndim: int
+           ) -> bool | tuple[bool, ...]:
+    if isinstance(allow_negative, bool):
+        return allow_negative
+    if not isinstance(allow_negative, (tuple, list)) or len(allow_negative) != ndim:
+        raise TypeError(f"{name}: allow_negative_indices must be a bool or a sequence of {ndim} "
+                        f"bools, one for each axis, got {allow_negative!r}")
+    return tuple([bool(a) for a in allow_negative])
 
 
 def _start(s: Any, n: int, wrap: bool) -> Any:
@@ -241,9 +254,7 @@ def _start(s: Any, n: int, wrap: bool) -> Any:
 
 
 def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) -> None:
-    if len(starts) != x.ndim:
-        raise ValueError("Length of slice indices must match number of operand dimensions "
-                         f"({len(starts)} vs {x.shape})")
+    _check_count(name, len(starts), x.shape)
     if any(s.shape for s in starts):
         raise TypeError(f"start_indices arguments to {name} must be scalars,  got indices "
                         f"({', '.join(map(repr, starts))})")
@@ -261,16 +272,16 @@ def _dynamic_slice_shape(x: ShapedArray, *starts: ShapedArray, slice_sizes: tupl
     _check_starts("dynamic_slice", x, starts)
     if len(slice_sizes) != x.ndim:
         raise TypeError(
-            "slice slice_sizes must have length equal to the number of dimensions of the operand, "
+            "dynamic_slice slice_sizes must have length equal to the number of dimensions of the operand, "
             f"got slice_sizes {slice_sizes} for operand shape {x.shape}."
         )
     if any(n > size for n, size in zip(slice_sizes, x.shape, strict=True)):
         raise TypeError(
-            "slice slice_sizes must be less than or equal to operand shape, "
+            "dynamic_slice slice_sizes must be less than or equal to operand shape, "
             f"got slice_sizes {slice_sizes} for operand shape {x.shape}."
         )
     if any(n < 0 for n in slice_sizes):
-        raise TypeError("slice slice_sizes must be greater than or equal to zero, "
+        raise TypeError("dynamic_slice slice_sizes must be greater than or equal to zero, "
                         f"got slice_sizes of {slice_sizes}.")
     return x.update(shape=slice_sizes)
 
@@ -344,8 +355,11 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], 
     [2, 3, 4]
     """
     operand = _operand("dynamic_slice", operand)
-    run = _at_once(_sliced, canonical_shape(slice_sizes), _flags(allow_negative_indices))
-    return run(operand, _of_one_dtype(start_indices))
+    shape = get_aval(operand).shape
+    sizes = as_shape("dynamic_slice", "slice_sizes", slice_sizes)
+    flags = _flags("dynamic_slice", allow_negative_indices, len(shape))
+    return _at_once(_sliced, sizes, flags)(
+        operand, _of_one_dtype("dynamic_slice", shape, start_indices))
 
 
 def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
@@ -361,10 +375,11 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
     [1, 2]
     """
     shape = get_aval(_operand("dynamic_slice_in_dim", operand)).shape
-    axis = canonical_axis(axis, len(shape))
+    axis = as_axis("dynamic_slice_in_dim", "axis", axis, len(shape))
     starts: list[Any] = [0] * len(shape)
     sizes = list(shape)
-    starts[axis], sizes[axis] = start_index, operator.index(slice_size)
+    starts[axis] = start_index
+    sizes[axis] = as_int("dynamic_slice_in_dim", "slice_size", slice_size)
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
@@ -476,8 +491,10 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
     """
     operand = _operand("dynamic_update_slice", operand)
     update = _operand("dynamic_update_slice", update, 1)
-    run = _at_once(_updated, _flags(allow_negative_indices))
-    return run(operand, update, _of_one_dtype(start_indices))
+    shape = get_aval(operand).shape
+    flags = _flags("dynamic_update_slice", allow_negative_indices, len(shape))
+    return _at_once(_updated, flags)(
+        operand, update, _of_one_dtype("dynamic_update_slice", shape, start_indices))
 
 
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
@@ -495,7 +512,7 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
     """
     ndim = get_aval(_operand("dynamic_update_slice_in_dim", operand)).ndim
     starts: list[Any] = [0] * ndim
-    starts[canonical_axis(axis, ndim)] = start_index
+    starts[as_axis("dynamic_update_slice_in_dim", "axis", axis, ndim)] = start_index
     return dynamic_update_slice(operand, update, starts,
                                 allow_negative_indices=allow_negative_indices)
 
@@ -521,7 +538,7 @@ def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int
     [0.0, 1.0, 0.0]
     """
     ndim = get_aval(_operand("dynamic_update_index_in_dim", operand)).ndim
-    axis = canonical_axis(axis, ndim)
+    axis = as_axis("dynamic_update_index_in_dim", "axis", axis, ndim)
     if get_aval(_operand("dynamic_update_index_in_dim", update, 1)).ndim != ndim:
         update = expand_dims(update, (axis,))
     return dynamic_update_slice_in_dim(operand, update, index, axis,
@@ -529,6 +546,19 @@ def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int
 
 
 # -- index_take ------------------------------------------------------------------------------------
+
+
+def _check_index_vectors(idxs: Any, axes: tuple[int, ...]) -> None:
+    if not isinstance(idxs, (tuple, list)) or not idxs or len(idxs) != len(axes):
+        raise TypeError("index_take: idxs must be a sequence of vectors, one for each of axes "
+                        f"{axes}, got {idxs!r}")
+    avals = [get_aval(_operand("index_take (idxs)", x, i)) for i, x in enumerate(idxs)]
+    first = avals[0]
+    if first.ndim != 1 or any(a.shape != first.shape or a.dtype != first.dtype for a in avals) \
+            or not dtypes.issubdtype(first.dtype, np.integer):
+        got = ", ".join([a.str_short() for a in avals])
+        raise TypeError("index_take: idxs must be integer vectors of one size and dtype, "
+                        f"got {got}")
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
@@ -548,7 +578,9 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     [[0, 1], [4, 5]]
     """
     shape = get_aval(_operand("index_take", src)).shape
-    axes = tuple([canonical_axis(a, len(shape)) for a in axes])
+    axes = tuple([as_axis("index_take", "axes", a, len(shape))
+                  for a in as_ints("index_take", "axes", axes)])
+    _check_index_vectors(idxs, axes)
     indices = lax.concatenate([expand_dims(i, (1,)) for i in idxs], 1)
     aval = get_aval(indices)
     sizes = broadcast_in_dim(np.array([shape[a] for a in axes], aval.dtype), aval.shape, (1,))

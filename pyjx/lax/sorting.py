@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,9 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_axis, as_int
 from pyjx.core.primitive import Primitive, register
+from pyjx.lax.nary import operand as _operand
 from pyjx.transforms.rules import define
 from pyjx.transforms.structural import Zero, broadcast_axis, moveaxis
 
@@ -18,13 +19,6 @@ __all__ = [
     "approx_max_k", "approx_min_k", "approx_top_k_p", "sort", "sort_key_val", "sort_p", "top_k",
     "top_k_p",
 ]
-
-
-def _canonical_axis(axis: int, ndim: int) -> int:
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return axis + ndim if axis < 0 else axis
 
 
 def take_along(x: Any, indices: Any, axis: int) -> Any:
@@ -106,12 +100,14 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     if isinstance(operand, (list, tuple)):
         if len(operand) == 0:
             raise TypeError("Sort requires at least one operand")
-        if not 1 <= num_keys <= len(operand):
-            raise ValueError(f"{num_keys=} must be between 1 and {len(operand)=}")
-        axis = _canonical_axis(dimension, get_aval(operand[0]).ndim)
+        operand = [_operand("sort", x, i) for i, x in enumerate(operand)]
+        if not 1 <= as_int("sort", "num_keys", num_keys) <= len(operand):
+            raise ValueError(f"sort: {num_keys=} must be between 1 and {len(operand)=}")
+        axis = as_axis("sort", "dimension", dimension, get_aval(operand[0]).ndim)
         return tuple(sort_p.bind(*operand, dimension=axis, is_stable=is_stable,
                                  num_keys=num_keys))
-    axis = _canonical_axis(dimension, get_aval(operand).ndim)
+    operand = _operand("sort", operand)
+    axis = as_axis("sort", "dimension", dimension, get_aval(operand).ndim)
     return sort_p.bind(operand, dimension=axis, is_stable=is_stable, num_keys=1)[0]
 
 
@@ -142,7 +138,7 @@ def _top_k_shape(x: ShapedArray, *, axis: int, is_stable: bool, k: int) -> list[
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     if not 0 <= axis < x.ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
+        raise ValueError(f"top_k: axis {axis} is out of bounds for array of dimension {x.ndim}")
     if x.shape[axis] < k:
         raise ValueError("k argument to top_k must be no larger than size along axis; got "
                          f"{k=} with shape={list(x.shape)} and {axis=}")
@@ -197,28 +193,34 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> li
     >>> values.tolist(), indices.tolist()
     ([9.0, 6.0], [0, 2])
     """
-    axis = _canonical_axis(axis, get_aval(operand).ndim)
-    return top_k_p.bind(operand, axis=axis, is_stable=bool(is_stable), k=operator.index(k))
+    operand = _operand("top_k", operand)
+    axis = as_axis("top_k", "axis", axis, get_aval(operand).ndim)
+    return top_k_p.bind(operand, axis=axis, is_stable=bool(is_stable), k=as_int("top_k", "k", k))
 
 
 # -- approx_max_k, approx_min_k --------------------------------------------------------------------
+
+
+def _approx_axis(axis: int, ndim: int) -> int:
+    return as_axis("approx_top_k", "reduction_dimension", axis, ndim)
 
 
 def _approx_shape(x: ShapedArray, *, aggregate_to_topk: bool, is_max_k: bool, k: int,
                   recall_target: float, reduction_dimension: int,
                   reduction_input_size_override: int) -> list[ShapedArray]:
     if k <= 0:
-        raise ValueError(f"k must be positive, got {k}")
+        raise ValueError(f"approx_top_k: k must be positive, got {k}")
     if x.ndim == 0:
         raise TypeError(f"approx_top_k operand must have >= 1 dimension, got {x.shape}")
-    axis = _canonical_axis(reduction_dimension, x.ndim)
+    axis = _approx_axis(reduction_dimension, x.ndim)
     size = x.shape[axis]
     if size < k:
-        raise ValueError(f"k must be smaller than the size of reduction_dim {size}, got {k}")
+        raise ValueError("approx_top_k: k must be smaller than the size of reduction_dim "
+                         f"{size}, got {k}")
     if not dtypes.issubdtype(x.dtype, np.floating):
-        raise ValueError("operand must be a floating type")
+        raise ValueError(f"approx_top_k: operand must be a floating type, got {dtypes.name(x.dtype)}")
     if not 0 < recall_target <= 1:
-        raise ValueError(f"recall_target must be in (0, 1], got {recall_target}")
+        raise ValueError(f"approx_top_k: recall_target must be in (0, 1], got {recall_target}")
     # Without aggregation the result may hold more candidates than k. The computation is exact,
     # and its candidates are all the elements.
     kept = k if aggregate_to_topk else size
@@ -230,7 +232,7 @@ def _approx_exact(x: Any, *, aggregate_to_topk: bool, is_max_k: bool, k: int,
                   recall_target: float, reduction_dimension: int,
                   reduction_input_size_override: int) -> Any:
     aval = get_aval(x)
-    axis = _canonical_axis(reduction_dimension, aval.ndim)
+    axis = _approx_axis(reduction_dimension, aval.ndim)
     if not aggregate_to_topk:
         return [x, lax.broadcasted_iota(np.int32, aval.shape, axis)]
     if is_max_k:
@@ -241,7 +243,7 @@ def _approx_exact(x: Any, *, aggregate_to_topk: bool, is_max_k: bool, k: int,
 
 def _approx_batch(operands: Any, dims: Any, *, reduction_dimension: int, **params: Any) -> Any:
     (x,), (d,) = operands, dims
-    axis = _canonical_axis(reduction_dimension, get_aval(x).ndim - 1)
+    axis = _approx_axis(reduction_dimension, get_aval(x).ndim - 1)
     outs = approx_top_k_p.bind(x, reduction_dimension=axis if axis < d else axis + 1, **params)
     return outs, [d, d]
 
@@ -249,15 +251,22 @@ def _approx_batch(operands: Any, dims: Any, *, reduction_dimension: int, **param
 approx_top_k_p = register(Primitive("approx_top_k", shape_rule=_approx_shape, batch=_approx_batch,
                                     decomposition=_approx_exact, multiple_results=True))
 define(approx_top_k_p, jvp=_choice_jvp(
-    approx_top_k_p, lambda params, ndim: _canonical_axis(params["reduction_dimension"], ndim)))
+    approx_top_k_p, lambda params, ndim: _approx_axis(params["reduction_dimension"], ndim)))
 
 
 def _approx(operand: Any, is_max_k: bool, k: int, reduction_dimension: int, recall_target: float,
             reduction_input_size_override: int, aggregate_to_topk: bool) -> tuple[Any, Any]:
+    name = "approx_max_k" if is_max_k else "approx_min_k"
+    try:
+        recall = float(recall_target)
+    except ValueError as error:
+        raise ValueError(f"{name}: recall_target must be a number: {error}") from None
     values, indices = approx_top_k_p.bind(
-        operand, aggregate_to_topk=aggregate_to_topk, is_max_k=is_max_k, k=operator.index(k),
-        recall_target=float(recall_target), reduction_dimension=operator.index(reduction_dimension),
-        reduction_input_size_override=operator.index(reduction_input_size_override),
+        _operand(name, operand), aggregate_to_topk=bool(aggregate_to_topk), is_max_k=is_max_k,
+        k=as_int(name, "k", k), recall_target=recall,
+        reduction_dimension=as_int(name, "reduction_dimension", reduction_dimension),
+        reduction_input_size_override=as_int(
+            name, "reduction_input_size_override", reduction_input_size_override),
     )
     return values, indices
 

@@ -12,10 +12,12 @@ from pyjx import lax, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
+from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.common import as_dtype
-from pyjx.lax.convolution_shapes import padtype_to_pads
+from pyjx.lax.convolution_shapes import padding_pairs, padtype_to_pads
+from pyjx.lax.nary import operand as _operand
 from pyjx.lax.reductions import known_value, pointwise, trace_reducer
 from pyjx.transforms.jvp import jvp_flat
 from pyjx.transforms.rules import define, jvp_by_operand, jvp_linear
@@ -52,9 +54,30 @@ def reduce_window_shape_tuple(
 ) -> tuple[int, ...]:
     """The number of windows along each axis.
 
+    Raises:
+      TypeError: one of the arguments has another rank than `operand_shape`, or is not positive.
+
     >>> reduce_window_shape_tuple((4, 6), (2, 2), (2, 1), ((0, 0), (1, 0)))
     (2, 6)
     """
+    name = "reduce_window_shape_tuple"
+    shape = as_ints(name, "operand_shape", operand_shape)
+    window = as_ints(name, "window_dimensions", window_dimensions)
+    strides = as_ints(name, "window_strides", window_strides)
+    base, holes = [
+        None if dilation is None else as_ints(name, what, dilation)
+        for what, dilation in (("base_dilation", base_dilation),
+                               ("window_dilation", window_dilation))
+    ]
+    pads = padding_pairs(name, "padding", padding)
+    _check_windows(name, shape, window, strides, pads, base, holes)
+    return _counts(shape, window, strides, pads, base, holes)
+
+
+def _counts(
+    operand_shape: Ints, window_dimensions: Ints, window_strides: Ints, padding: Padding,
+    base_dilation: Ints | None = None, window_dilation: Ints | None = None,
+) -> Ints:
     ones = (1,) * len(operand_shape)
     shape = []
     for n, window, stride, (low, high), base, hole in zip(
@@ -66,15 +89,15 @@ def reduce_window_shape_tuple(
     return tuple(shape)
 
 
-def _check_windows(name: str, x: ShapedArray, window_dimensions: Ints, window_strides: Ints,
+def _check_windows(name: str, shape: Ints, window_dimensions: Ints, window_strides: Ints,
                    padding: Padding, base_dilation: Ints | None = None,
                    window_dilation: Ints | None = None) -> None:
-    if len(window_dimensions) != x.ndim:
+    if len(window_dimensions) != len(shape):
         raise TypeError(f"{name} got the wrong number of window_dimensions for operand: got "
-                        f"operand shape {x.shape} with window_dimensions {window_dimensions}.")
+                        f"operand shape {shape} with window_dimensions {window_dimensions}.")
     for what, values in (("window_strides", window_strides), ("padding", padding),
                          ("base_dilation", base_dilation), ("window_dilation", window_dilation)):
-        if values is not None and len(values) != x.ndim:
+        if values is not None and len(values) != len(shape):
             raise TypeError(f"{name} got inconsistent {what} and window_dimensions: got {what} "
                             f"{values} and window_dimensions {window_dimensions}.")
     for what, sizes in (("window_dimensions", window_dimensions),
@@ -85,16 +108,16 @@ def _check_windows(name: str, x: ShapedArray, window_dimensions: Ints, window_st
             )
     for dilation in (base_dilation, window_dilation):
         if dilation is not None and any(d <= 0 for d in dilation):
-            raise TypeError(f"All dilations must be positive, got {dilation}.")
+            raise TypeError(f"{name}: All dilations must be positive, got {dilation}.")
 
 
 def _windows_shape(name: str) -> Callable[..., ShapedArray]:
     def shape_rule(x: ShapedArray, *, window_dimensions: Ints, window_strides: Ints,
                    padding: Padding, base_dilation: Ints, window_dilation: Ints) -> ShapedArray:
-        _check_windows(name, x, window_dimensions, window_strides, padding, base_dilation,
+        _check_windows(name, x.shape, window_dimensions, window_strides, padding, base_dilation,
                        window_dilation)
-        shape = reduce_window_shape_tuple(x.shape, window_dimensions, window_strides, padding,
-                                          base_dilation, window_dilation)
+        shape = _counts(x.shape, window_dimensions, window_strides, padding, base_dilation,
+                        window_dilation)
         return ShapedArray(shape, x.dtype, x.weak_type)
 
     return shape_rule
@@ -127,8 +150,8 @@ def _elements(x: Any, init: Any, *, window_dimensions: Ints, window_strides: Int
               padding: Padding, base_dilation: Ints, window_dilation: Ints) -> list[Any]:
     """For each place in the window, the elements that stand there, an array with one a window."""
     aval = get_aval(x)
-    counts = reduce_window_shape_tuple(aval.shape, window_dimensions, window_strides, padding,
-                                       base_dilation, window_dilation)
+    counts = _counts(aval.shape, window_dimensions, window_strides, padding, base_dilation,
+                     window_dilation)
     if 0 in counts:
         return [lax.full(counts, 0, aval.dtype)] * int(np.prod(window_dimensions))
     padded = lax.pad(x, init, [(low, high, d - 1)
@@ -248,8 +271,8 @@ define(select_and_gather_add_p, jvp=_linear_in_first(select_and_gather_add_p),
 
 def _scatter_shape(source: ShapedArray, x: ShapedArray, *, select_prim: Any,
                    window_dimensions: Ints, window_strides: Ints, padding: Padding) -> ShapedArray:
-    _check_windows("select_and_scatter_add", x, window_dimensions, window_strides, padding)
-    counts = reduce_window_shape_tuple(x.shape, window_dimensions, window_strides, padding)
+    _check_windows("select_and_scatter_add", x.shape, window_dimensions, window_strides, padding)
+    counts = _counts(x.shape, window_dimensions, window_strides, padding)
     if source.shape != counts:
         raise TypeError("select_and_scatter_add source must have one element a window: expected "
                         f"shape {counts}, got {source.shape}.")
@@ -449,10 +472,12 @@ def reduce_window(
     flat, tree = tree_util.tree_flatten(operand)
     inits, init_tree = tree_util.tree_flatten(init_value)
     if tree != init_tree:
-        raise ValueError("Operands must have the same tree structure as init_values: "
+        raise ValueError("reduce_window: Operands must have the same tree structure as init_values: "
                          f"{tree} vs. {init_tree}")
     if not flat:
         raise ValueError("reduce_window must have at least one operand.")
+    flat = [_operand("reduce_window", x, i) for i, x in enumerate(flat)]
+    inits = [_operand("reduce_window (init_value)", x, i) for i, x in enumerate(inits)]
     avals = [get_aval(x) for x in flat]
     inits = [as_dtype(v, a.dtype) for v, a in zip(inits, avals, strict=True)]
     params = _canonical_windows(avals[0], window_dimensions, window_strides, padding,
@@ -471,14 +496,15 @@ def _canonical_windows(aval: ShapedArray, window_dimensions: Sequence[int],
                        base_dilation: Sequence[int] | None, window_dilation: Sequence[int] | None
                        ) -> dict[str, Any]:
     """The primitive's parameters, checked, with the defaults filled in."""
-    window = tuple(window_dimensions)
+    window = as_ints("reduce_window", "window_dimensions", window_dimensions)
     ones = (1,) * len(window)
-    strides = ones if window_strides is None else tuple(window_strides)
-    base = ones if base_dilation is None else tuple(base_dilation)
-    holes = ones if window_dilation is None else tuple(window_dilation)
-    explicit = not isinstance(padding, str)
-    pads = tuple([(int(low), int(high)) for low, high in padding]) if explicit else None
-    _check_windows("reduce_window", aval, window, strides, ((0, 0),) * len(window)
+    strides, base, holes = [
+        ones if values is None else as_ints("reduce_window", what, values)
+        for what, values in (("window_strides", window_strides), ("base_dilation", base_dilation),
+                             ("window_dilation", window_dilation))
+    ]
+    pads = None if isinstance(padding, str) else padding_pairs("reduce_window", "padding", padding)
+    _check_windows("reduce_window", aval.shape, window, strides, ((0, 0),) * len(window)
                    if pads is None else pads, base, holes)
     if pads is None:
         reach = [dilated(n, d) for n, d in zip(window, holes, strict=True)]

@@ -29,6 +29,13 @@ def like(x: Any, value: float) -> Any:
     return literal(value, get_aval(x).dtype, True)
 
 
+# Primitives that take scalars beside arrays as they are, for the functions models call most.
+
+
+def _times(x: Any, y: Any) -> Any:
+    return lax.mul_p.bind(x, y, out_dtype=None)
+
+
 def _passed(g: Any, open_at: Any) -> Any:
     """The tangent `g` where the mask is true, 0 elsewhere."""
     return lax.select(open_at, g, lax.full_like(g, 0))
@@ -146,7 +153,7 @@ def silu(x: Any) -> Any:
     0.0
     """
     x = promote_inexact("silu", x)
-    return lax.mul(x, lax.logistic(x))
+    return _times(x, lax.logistic_p.bind(x, accuracy=None))
 
 
 swish = silu
@@ -242,10 +249,13 @@ def selu(x: Any) -> Any:
     return lax.mul(like(x, scale), elu.__wrapped__(x, alpha))
 
 
+_root_two_over_pi = float(np.sqrt(np.float32(2 / np.pi)))
+
+
 def _gelu_tanh(x: Any) -> Any:
-    cubic = lax.add(x, lax.mul(like(x, 0.044715), lax.integer_pow(x, 3)))
-    inner = lax.tanh(lax.mul(like(x, float(np.sqrt(np.float32(2 / np.pi)))), cubic))
-    return lax.mul(x, lax.mul(like(x, 0.5), lax.add(like(x, 1.0), inner)))
+    cubic = lax.add_p.bind(x, _times(like(x, 0.044715), lax.integer_pow_p.bind(x, y=3)))
+    inner = lax.tanh_p.bind(_times(like(x, _root_two_over_pi), cubic), accuracy=None)
+    return _times(x, _times(like(x, 0.5), lax.add_p.bind(like(x, 1.0), inner)))
 
 
 def _gelu_exact(x: Any) -> Any:

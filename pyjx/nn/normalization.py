@@ -45,7 +45,7 @@ def _shifted(x: Any, axes: tuple[int, ...], where: Any) -> Any:
     if where is not None:
         x = masked(where, x, -math.inf)
     top = lax.reduce_max_p.bind(x, axes=axes, out_sharding=None)
-    return lax.sub(x, lax.stop_gradient(along(top, shape, axes)))
+    return lax.sub_p.bind(x, lax.stop_gradient_p.bind(along(top, shape, axes)))
 
 
 def _total(x: Any, axes: tuple[int, ...]) -> Any:
@@ -70,9 +70,9 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     where = check_where("softmax", where)
     shape = get_aval(x).shape
     axes = canonical_axes(axis, len(shape))
-    weights = lax.exp(_shifted(x, axes, where))
+    weights = lax.exp_p.bind(_shifted(x, axes, where), accuracy=None)
     summed = weights if where is None else masked(where, weights, 0)
-    out = lax.div(weights, along(_total(summed, axes), shape, axes))
+    out = lax.div_p.bind(weights, along(_total(summed, axes), shape, axes))
     return out if where is None else masked(where, out, 0)
 
 

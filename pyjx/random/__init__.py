@@ -20,6 +20,10 @@ FAMILIES: dict[str, str] = {
         "bernoulli cauchy exponential gumbel laplace logistic normal rademacher randint "
         "truncated_normal uniform"
     ),
+    "pyjx.random.distributions": (
+        "double_sided_maxwell geometric lognormal maxwell multivariate_normal orthogonal pareto "
+        "rayleigh triangular wald weibull_min"
+    ),
     "pyjx.random.selection": "categorical choice permutation",
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lowering import lower
+import lowering.module
 from pyjx import configuration, jaxlib_api
 from pyjx.core import avals as avals_module
 from pyjx.core import dtypes
@@ -182,7 +182,8 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         prepared = prepared.replace(jaxpr=jaxpr.replace(invars=invars))
         donated = [d for d, k in zip(donated, kept, strict=False) if k]
     frames = configuration.traceback_in_locations_limit.value if locations else 0
-    module = lower(prepared, name, platform=platform, donated=donated, locations=frames)
+    module = lowering.module.lower(prepared, name, platform=platform, donated=donated,
+                                   locations=frames)
     if module.unused_donations and not locations:
         _warn_of_unused(module.unused_donations)
     return module, kept

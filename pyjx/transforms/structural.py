@@ -6,7 +6,6 @@ tangents and reverse mode adds cotangents and undoes broadcasts. `pyjx.lax` expo
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import literal_types
 
@@ -147,6 +147,17 @@ def add_tangents(x: Any, y: Any) -> Any:
     return add_any_p.bind(x, y)
 
 
+def _checked_aval(name: str, x: Any) -> Any:
+    """The aval of an operand; the error names the operation."""
+    try:
+        return get_aval(x)
+    except TypeError as error:
+        raise TypeError(
+            f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
+            f"type {type(x)}. {error}"
+        ) from None
+
+
 # -- transpose -------------------------------------------------------------------------------------
 
 
@@ -194,8 +205,8 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     >>> jax.lax.transpose(jax.numpy.ones((2, 3)), (1, 0)).shape
     (3, 2)
     """
-    order = tuple([operator.index(i) for i in permutation])
-    if order == tuple(range(get_aval(operand).ndim)) and not isinstance(operand, np.ndarray):
+    order = as_ints("transpose", "permutation", permutation)
+    if order == tuple(range(_checked_aval("transpose", operand).ndim)) and not isinstance(operand, np.ndarray):
         return operand
     return transpose_p.bind(operand, permutation=order)
 
@@ -286,9 +297,9 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     >>> jax.lax.broadcast_in_dim(jax.numpy.arange(2), (2, 3), (0,)).tolist()
     [[0, 0, 0], [1, 1, 1]]
     """
-    shape = tuple(shape)
-    dims = tuple(broadcast_dimensions)
-    same = get_aval(operand).shape == shape and dims == tuple(range(len(shape)))
+    shape = as_sizes("broadcast_in_dim", "shape", shape)
+    dims = as_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
+    same = _checked_aval("broadcast_in_dim", operand).shape == shape and dims == tuple(range(len(shape)))
     if same and not isinstance(operand, np.ndarray) and not is_scalar_constant(operand):
         return operand
     return broadcast_in_dim_p.bind(
@@ -366,6 +377,8 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     >>> jax.lax.reduce_sum(jax.numpy.ones((2, 3)), (0,)).tolist()
     [2.0, 2.0, 2.0]
     """
-    if not axes:
+    dims = as_ints("reduce_sum", "axes", axes)
+    _checked_aval("reduce_sum", operand)
+    if not dims:
         return operand
-    return reduce_sum_p.bind(operand, axes=tuple(axes), out_sharding=out_sharding)
+    return reduce_sum_p.bind(operand, axes=dims, out_sharding=out_sharding)

@@ -13,7 +13,7 @@ rng = np.random.RandomState(0)
 
 
 def floats(*shape: int) -> np.ndarray:
-    return rng.randn(*shape).astype(np.float32)
+    return np.asarray(rng.randn(*shape), np.float32)
 
 
 def ints(*shape: int) -> np.ndarray:

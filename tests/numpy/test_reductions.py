@@ -128,7 +128,7 @@ def test_without_nan_other():
 
 
 @pytest.mark.parametrize("call, error, message", [
-    (lambda: jnp.sum([1, 2]), TypeError, "sum requires ndarray or scalar arguments, got <class 'li"),
+    (lambda: jnp.sum([1, 2]), TypeError, "sum requires ndarray or scalar arguments, got"),
     (lambda: jnp.sum(x, axis=2), ValueError, "axis 2 is out of bounds for array of dimension 2"),
     (lambda: jnp.sum(x, axis=(0, 0)), ValueError, "duplicate value in 'axis'"),
     (lambda: jnp.sum(x, out=x), NotImplementedError, "The 'out' argument to jnp.sum"),

@@ -33,7 +33,7 @@ def test_variance_options():
     np.testing.assert_allclose(jnp.var(x, correction=1), x.var(ddof=1), rtol=1e-5)
     assert jnp.var(jnp.ones(3, jnp.bfloat16)).dtype == jnp.bfloat16
     assert np.isnan(jnp.var(x, ddof=20))
-    with pytest.raises(ValueError, match="ddof and correction can't be provided simultaneously."):
+    with pytest.raises(ValueError, match=r"ddof and correction can't be provided simultaneously."):
         jnp.var(x, ddof=1, correction=1)
     with pytest.raises(ValueError, match="does not yet support real dtype parameters"):
         jnp.var(c, dtype=jnp.float32)

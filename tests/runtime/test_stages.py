@@ -64,7 +64,7 @@ def test_traced(f, x):
 def test_args_info(x):
     info = jax.jit(program, donate_argnums=1).trace(x, b=x).args_info
     assert info == ((stages.ArgInfo(jax.typeof(x), False),),
-                    {"b": stages.ArgInfo(jax.typeof(x), False)})
+                    {"b": stages.ArgInfo(jax.typeof(x), True)})
     (first, second), _ = jax.jit(program, donate_argnums=1).trace(x, x).args_info
     assert (first.donated, second.donated) == (False, True)
     assert first.shape == (3,)

@@ -32,9 +32,10 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
         if not any(used) and not eqn.effects:
             changed = True
             continue
-        if not all(used) and eqn.primitive.name == "jit":
-            eqn = _without_unused_results(eqn, tuple(used))
-            changed = True
+        if eqn.primitive.name == "jit":
+            call = _live_call(eqn, tuple(used))
+            changed = changed or call is not eqn
+            eqn = call
         eqns.append(eqn)
         live.update([v for v in eqn.invars if type(v) is not Literal])  # type: ignore[misc]
     if not changed:
@@ -42,8 +43,8 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
     return jaxpr.replace(outvars=outvars, eqns=eqns[::-1])
 
 
-def _without_unused_results(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
-    """A call of a jaxpr that computes only the results that are used, from what they need."""
+def _live_call(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+    """The call of a jaxpr that computes only the results that are used, from what they need."""
     closed: ClosedJaxpr = eqn.params["jaxpr"]
     key = "dce", used
     if key not in closed.memo:
@@ -52,8 +53,12 @@ def _without_unused_results(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
         needed.update(v for v in jaxpr.outvars if type(v) is not Literal)
         keep = [v in needed for v in jaxpr.invars]
         invars = [v for v, k in zip(jaxpr.invars, keep, strict=True) if k]
-        closed.memo[key] = ClosedJaxpr(jaxpr.replace(invars=invars), closed.consts), keep
+        same = jaxpr is closed.jaxpr and all(keep)
+        closed.memo[key] = (
+            closed if same else ClosedJaxpr(jaxpr.replace(invars=invars), closed.consts), keep)
     pruned, keep = closed.memo[key]
+    if pruned is closed:
+        return eqn
     donated = [d for d, k in zip(eqn.params["donated_invars"], keep, strict=True) if k]
     return eqn.replace(
         invars=[v for v, k in zip(eqn.invars, keep, strict=True) if k],

@@ -31,6 +31,8 @@ MIN_BLOCK = 20
 # at the whole computation; at the border of a called one it copies (ResNet-50's step on CPU: 14 %
 # slower, and 1.5 times the compile time).
 KEEPS_INLINE = frozenset({"conv_general_dilated"})
+# What a function must save, as a part of all equations: less is not worth the calls.
+MIN_SAVING = 0.02
 # How many distances are looked at in each search, the most frequent ones.
 MAX_DISTANCES = 48
 # How many times the equations that are left are searched.
@@ -305,7 +307,8 @@ def _outline_jaxpr(jaxpr: Jaxpr, depth: int) -> Jaxpr:
         groups: list[_Group] = []
         if not any(e.primitive.name in KEEPS_INLINE for e in eqns[start:start + length]):
             starts = _occurrences(numbers, numbers[start:start + length])
-            groups = _groups(eqns, starts, length)
+            groups = [g for g in _groups(eqns, starts, length)
+                      if (len(g.starts) - 1) * length >= MIN_SAVING * len(eqns)]
         for group in groups:
             closed, outputs = _function(eqns, group, length, flow, depth)
             for s, inputs in zip(group.starts, group.inputs, strict=True):

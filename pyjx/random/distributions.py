@@ -1,0 +1,407 @@
+"""Distributions that are functions of normal, uniform and exponential numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.lax.common import broadcast_shapes, broadcast_to
+from pyjx.random.base import check_key, on_key, placed, split_traced
+from pyjx.random.samplers import (
+    as_array,
+    coins,
+    constant,
+    float_dtype,
+    normal_floats,
+    param_dtype,
+    result_shape,
+    unit_floats,
+)
+from pyjx.transforms.structural import moveaxis
+
+
+def arrays(dtype: Any, shape: tuple[int, ...], *params: Any) -> list[Any]:
+    """Parameters in the result's dtype and shape."""
+    return [broadcast_to(as_array(p, dtype), shape) if get_aval(p).shape or shape == ()
+            else lax.broadcast(as_array(p, dtype), shape) for p in params]
+
+
+def exponential_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
+
+
+def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """-1 or 1."""
+    heads = coins(key, constant(0.5, dtypes.default_float_dtype()), shape)
+    twice = lax.mul(constant(2, dtype), lax.convert_element_type(heads, dtype))
+    return lax.sub(twice, constant(1, dtype))
+
+
+# -- of normal numbers -----------------------------------------------------------------------------
+
+
+@on_key("shape", "dtype")
+def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    (sigma,) = arrays(dtype, shape, sigma)
+    return lax.exp(lax.mul(normal_floats(key, shape, dtype), sigma))
+
+
+def lognormal(key: Any, sigma: Any = 1.0, shape: Sequence[int] | None = None, dtype: Any = None, *,
+              out_sharding: Any = None) -> Any:
+    """exp(sigma x) with x normal.
+
+    Args:
+      key: a key.
+      sigma: standard deviation of the logarithm; it broadcasts to `shape`.
+      shape: of the result, by default that of `sigma`.
+
+    >>> lognormal(jax.random.key(0), 0.5, (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("lognormal", key)
+    dtype = float_dtype(dtype, "lognormal")
+    shape = result_shape("lognormal", shape, sigma)
+    return placed(_lognormal(wrapped, sigma, shape=shape, dtype=dtype), out_sharding)
+
+
+def maxwell_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    x = normal_floats(key, (*shape, 3), dtype)
+    return lax.sqrt(lax.reduce_sum(lax.mul(x, x), (len(shape),)))
+
+
+@on_key("shape", "dtype")
+def _maxwell(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return maxwell_floats(key, shape, dtype)
+
+
+def maxwell(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
+            ) -> Any:
+    """The length of a vector of three normal numbers: density ~ x^2 exp(-x^2 / 2) for x >= 0.
+
+    >>> maxwell(jax.random.key(0), (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("maxwell", key)
+    dtype = float_dtype(dtype, "maxwell")
+    return placed(_maxwell(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+
+
+@on_key("shape", "dtype")
+def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any
+                          ) -> Any:
+    maxwell_key, sign_key = split_traced(key)
+    loc, scale = arrays(dtype, shape, loc, scale)
+    x = maxwell_floats(maxwell_key, shape, dtype)
+    return lax.add(lax.mul(lax.mul(signs(sign_key, shape, dtype), x), scale), loc)
+
+
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Sequence[int] = (),
+                         dtype: Any = None) -> Any:
+    """loc + scale s x with x from `maxwell` and s a random sign.
+
+    Args:
+      loc, scale: parameters.
+      shape: leading axes of the result; those of the parameters follow.
+
+    >>> double_sided_maxwell(jax.random.key(0), 0., 1., (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("double_sided_maxwell", key)
+    dtype = float_dtype(dtype, "double_sided_maxwell")
+    params = broadcast_shapes(get_aval(loc).shape, get_aval(scale).shape)
+    shape = (*(canonical_shape(shape) or params), *params)
+    return _double_sided_maxwell(wrapped, loc, scale, shape=shape, dtype=dtype)
+
+
+@on_key("shape", "dtype")
+def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    normal_key, uniform_key = split_traced(key)
+    (mean,) = arrays(dtype, shape, mean)
+    two = constant(2, dtype)
+    y = lax.square(normal_floats(normal_key, shape, dtype))
+    z = unit_floats(uniform_key, shape, dtype)
+    mean2 = lax.square(mean)
+    root = lax.sqrt(lax.add(lax.mul(lax.mul(constant(4, dtype), mean), y),
+                            lax.mul(mean2, lax.square(y))))
+    x = lax.sub(lax.add(mean, lax.div(lax.mul(mean2, y), two)),
+                lax.mul(lax.div(mean, two), root))
+    return lax.select(lax.le(z, lax.div(mean, lax.add(mean, x))), x, lax.div(mean2, x))
+
+
+def wald(key: Any, mean: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+         out_sharding: Any = None) -> Any:
+    """Inverse Gaussian random numbers with shape parameter 1 and the given mean.
+
+    By Michael, Schucany and Haas, "Generating random variates using transformations with multiple
+    roots" (1976).
+
+    >>> wald(jax.random.key(0), 2., (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("wald", key)
+    dtype = param_dtype(dtype, "wald", mean)
+    shape = result_shape("wald", shape, mean)
+    return placed(_wald(wrapped, mean, shape=shape, dtype=dtype), out_sharding)
+
+
+# -- of uniform and exponential numbers ------------------------------------------------------------
+
+
+@on_key("shape", "dtype")
+def _pareto(key: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    (b,) = arrays(dtype, shape, b)
+    return lax.exp(lax.div(exponential_floats(key, shape, dtype), b))
+
+
+def pareto(key: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+           out_sharding: Any = None) -> Any:
+    """Pareto random numbers: density b / x^(b + 1) for x >= 1.
+
+    >>> bool((pareto(jax.random.key(0), 2., (30,)) >= 1).all())
+    True
+    """
+    wrapped, _ = check_key("pareto", key)
+    dtype = param_dtype(dtype, "pareto", b)
+    shape = result_shape("pareto", shape, b)
+    return placed(_pareto(wrapped, b, shape=shape, dtype=dtype), out_sharding)
+
+
+@on_key("shape", "dtype")
+def _rayleigh(key: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    (scale,) = arrays(dtype, shape, scale)
+    log_u = lax.log(unit_floats(key, shape, dtype))
+    return lax.mul(scale, lax.sqrt(lax.mul(log_u, constant(-2, dtype))))
+
+
+def rayleigh(key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+             out_sharding: Any = None) -> Any:
+    """Rayleigh random numbers: density ~ x exp(-x^2 / (2 scale^2)) for x >= 0.
+
+    >>> rayleigh(jax.random.key(0), 2., (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("rayleigh", key)
+    dtype = param_dtype(dtype, "rayleigh", scale)
+    shape = result_shape("rayleigh", shape, scale)
+    return placed(_rayleigh(wrapped, scale, shape=shape, dtype=dtype), out_sharding)
+
+
+@on_key("shape", "dtype")
+def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: tuple[int, ...], dtype: Any
+                 ) -> Any:
+    scale, concentration = arrays(dtype, shape, scale, concentration)
+    x = exponential_floats(key, shape, dtype)
+    power = lax.div(lax.full_like(concentration, 1), concentration)
+    return lax.mul(lax.pow(x, power), scale)
+
+
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Sequence[int] = (),
+                dtype: Any = None) -> Any:
+    """Weibull random numbers: scale x^(1 / concentration) with x from `exponential`.
+
+    >>> weibull_min(jax.random.key(0), 1., 2., (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("weibull_min", key)
+    dtype = float_dtype(dtype, "weibull_min")
+    shape = result_shape("weibull_min", shape, scale, concentration)
+    return _weibull_min(wrapped, scale, concentration, shape=shape, dtype=dtype)
+
+
+@on_key("shape", "dtype")
+def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: tuple[int, ...], dtype: Any
+                ) -> Any:
+    left, mode, right = arrays(dtype, shape, left, mode, right)
+    u = unit_floats(key, shape, dtype)
+    width = lax.sub(right, left)
+    peak = lax.div(lax.sub(mode, left), width)
+    low = lax.sqrt(lax.mul(lax.mul(u, width), lax.sub(mode, left)))
+    rest = lax.sub(constant(1, dtype), u)
+    high = lax.sqrt(lax.mul(lax.mul(rest, width), lax.sub(right, mode)))
+    return lax.select(lax.lt(u, peak), lax.add(left, low), lax.sub(right, high))
+
+
+def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Sequence[int] | None = None,
+               dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Random numbers in [left, right] with a density that rises linearly to `mode` and falls.
+
+    >>> x = triangular(jax.random.key(0), 0., 1., 4., (30,))
+    >>> bool((x >= 0).all() and (x <= 4).all())
+    True
+    """
+    wrapped, _ = check_key("triangular", key)
+    dtype = param_dtype(dtype, "triangular", left, mode, right)
+    shape = result_shape("triangular", shape, left, mode, right)
+    return placed(_triangular(wrapped, left, mode, right, shape=shape, dtype=dtype), out_sharding)
+
+
+@on_key("shape", "dtype")
+def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    kind = dtypes.to_inexact_dtype(get_aval(p).dtype)
+    (p,) = arrays(kind, shape, p)
+    u = unit_floats(key, shape, kind)
+    one = lax.full_like(u, 1)
+    log_u = lax.log(lax.select(lax.eq(u, lax.full_like(u, 0)), one, u))
+    trials = lax.floor(lax.div(log_u, lax.log1p(lax.neg(p))))
+    return lax.convert_element_type(lax.add(trials, one), dtype)
+
+
+def geometric(key: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+              out_sharding: Any = None) -> Any:
+    """The number of trials up to the first success, each of which has probability `p`.
+
+    Raises:
+      ValueError: the dtype is not an integer dtype, or `p` does not broadcast to `shape`.
+
+    >>> bool((geometric(jax.random.key(0), 0.3, (30,)) >= 1).all())
+    True
+    """
+    wrapped, _ = check_key("geometric", key)
+    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "geometric")
+    if not dtypes.issubdtype(dtype, np.integer):
+        raise ValueError("dtype argument to `geometric` must be an int dtype, got "
+                         f"{dtypes.name(dtype)}")
+    shape = result_shape("geometric", shape, p)
+    return placed(_geometric(wrapped, p, shape=shape, dtype=dtype), out_sharding)
+
+
+# -- vectors and matrices --------------------------------------------------------------------------
+
+
+def _symmetric(x: Any) -> Any:
+    n = get_aval(x).ndim
+    flipped = lax.transpose(x, (*range(n - 2), n - 1, n - 2))
+    return lax.div(lax.add(x, flipped), constant(2, get_aval(x).dtype))
+
+
+def _factor(cov: Any, method: str) -> Any:
+    """A matrix A with A A^T = cov."""
+    from pyjx.lax import linalg
+
+    if method == "cholesky":
+        return linalg.cholesky(cov)
+    if method == "eigh":
+        vectors, values = linalg.eigh(_symmetric(cov), symmetrize_input=False)
+    else:
+        vectors, values, _ = linalg.svd(cov)
+    root = lax.sqrt(lax.broadcast_in_dim(
+        values, get_aval(vectors).shape,
+        (*range(get_aval(values).ndim - 1), get_aval(values).ndim)))
+    return lax.mul(vectors, root)
+
+
+@on_key("shape", "dtype", "method")
+def _multivariate_normal(key: Any, mean: Any, cov: Any, *, shape: tuple[int, ...], dtype: Any,
+                         method: str) -> Any:
+    n = get_aval(mean).shape[-1]
+    factor = _factor(as_array(cov, dtype), method)
+    x = normal_floats(key, (*shape, n), dtype)
+    batch = get_aval(factor).ndim - 2
+    if batch:
+        factor = broadcast_to(factor, (*shape, n, n))
+        axes = tuple(range(len(shape)))
+        x = lax.dot_general(factor, x, (((len(shape) + 1,), (len(shape),)), (axes, axes)))
+    else:
+        x = lax.dot_general(x, factor, (((len(shape),), (1,)), ((), ())))
+    return lax.add(broadcast_to(as_array(mean, dtype), (*shape, n)), x)
+
+
+def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Sequence[int] | None = None,
+                        dtype: Any = None, method: str = "cholesky", *, out_sharding: Any = None
+                        ) -> Any:
+    """Vectors of normal numbers with the given means and covariances.
+
+    Args:
+      key: a key.
+      mean: (..., n).
+      cov: (..., n, n), symmetric and positive (semi)definite.
+      shape: leading axes of the result, by default those to which `mean` and `cov` broadcast.
+      dtype: a float dtype, by default that of the parameters.
+      method: how the root of `cov` is found: "cholesky", or "eigh" or "svd", which are slower but
+        take matrices that are not of full rank.
+
+    Raises:
+      ValueError: shapes do not fit, or there is no such method.
+
+    >>> multivariate_normal(jax.random.key(0), jax.numpy.zeros(2), jax.numpy.eye(2), (3,)).shape
+    (3, 2)
+    """
+    wrapped, _ = check_key("multivariate_normal", key)
+    if method not in ("svd", "eigh", "cholesky"):
+        raise ValueError("method must be one of {'svd', 'eigh', 'cholesky'}")
+    dtype = param_dtype(dtype, "multivariate_normal", mean, cov)
+    m, c = get_aval(mean).shape, get_aval(cov).shape
+    if len(m) < 1:
+        raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0")
+    if len(c) < 2:
+        raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {len(c)}")
+    n = m[-1]
+    if c[-2:] != (n, n):
+        raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but "
+                         f"got cov.shape == {c}.")
+    full = broadcast_shapes(m[:-1], c[:-2])
+    if shape is not None:
+        full = canonical_shape(shape)
+        if broadcast_shapes(full, m[:-1], c[:-2]) != full:
+            raise ValueError("multivariate_normal: mean and cov must broadcast to shape; got "
+                             f"shapes {m} and {c} for {full}")
+    out = _multivariate_normal(wrapped, mean, cov, shape=full, dtype=dtype, method=method)
+    return placed(out, out_sharding)
+
+
+@on_key("shape", "dtype")
+def _orthogonal(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    from pyjx.lax import linalg
+
+    *batch, n, m = shape
+    tall = n >= m
+    q, r = linalg.qr(normal_floats(key, shape if tall else (*batch, m, n), dtype),
+                     full_matrices=False)
+    k = min(n, m)
+    rank = len(batch)
+    rows, columns = [lax.broadcasted_iota(np.int32, (*batch, k, k), rank + i) for i in range(2)]
+    diagonal = lax.reduce_sum(lax.select(lax.eq(rows, columns), r, lax.full_like(r, 0)), (rank,))
+    sign = lax.div(diagonal, lax.convert_element_type(lax.abs(diagonal), dtype)) \
+        if dtypes.issubdtype(dtype, np.complexfloating) else lax.sign(diagonal)
+    wide = lax.broadcast_in_dim(sign, get_aval(q).shape, (*range(rank), rank + 1))
+    q = lax.mul(q, wide)
+    return q if tall else moveaxis(q, rank, rank + 1)
+
+
+def orthogonal(key: Any, n: int, shape: Sequence[int] = (), dtype: Any = None,
+               m: int | None = None, *, out_sharding: Any = None) -> Any:
+    """Orthogonal matrices, uniformly distributed; unitary ones for a complex dtype.
+
+    Args:
+      key: a key.
+      n: number of rows.
+      shape: leading axes of the result.
+      dtype: a float or complex dtype.
+      m: number of columns, by default n. The smaller side's vectors are orthonormal.
+
+    Raises:
+      ValueError: the dtype is neither float nor complex.
+
+    >>> q = orthogonal(jax.random.key(0), 3)
+    >>> bool(abs(q @ q.T - jax.numpy.eye(3)).max() < 1e-5)
+    True
+    """
+    wrapped, _ = check_key("orthogonal", key)
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype,
+                                                     "orthogonal")
+    if not dtypes.issubdtype(dtype, np.inexact):
+        raise ValueError("dtype argument to `orthogonal` must be a float or complex dtype, got "
+                         f"{dtypes.name(dtype)}")
+    n = operator.index(n)
+    m = n if m is None else operator.index(m)
+    full = (*canonical_shape(shape), n, m)
+    if math.prod(full) == 0:
+        return lax.full(full, 0, dtype)
+    return placed(_orthogonal(wrapped, shape=full, dtype=dtype), out_sharding)

@@ -1,0 +1,107 @@
+"""Avals: interning, fields, what has which aval."""
+
+import copy
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.avals import (
+    AbstractToken,
+    ShapedArray,
+    abstract_token,
+    canonical_shape,
+    get_aval,
+    is_valid_value,
+)
+
+
+def test_equal_avals_are_one_object():
+    a = ShapedArray((2, 3), np.float32)
+    assert ShapedArray([2, 3], "float32") is a
+    assert ShapedArray((np.int64(2), 3), np.dtype("f4")) is a
+    assert ShapedArray((2, 3), np.float32, weak_type=False) is a
+    assert ShapedArray((2, 3), np.float32, weak_type=True) is not a
+    assert ShapedArray((2, 3), np.float16) is not a
+    assert ShapedArray(3, np.float32) is ShapedArray((3,), np.float32)
+    for again in (copy.copy(a), copy.deepcopy(a), pickle.loads(pickle.dumps(a))):
+        assert again is a
+
+
+def test_fields():
+    a = ShapedArray((2, 3), jnp.bfloat16, weak_type=True)
+    assert (a.shape, a.ndim, a.size, len(a), a.weak_type) == ((2, 3), 2, 6, 2, True)
+    assert a.dtype == ml_dtypes.bfloat16
+    assert a.strip_weak_type() is ShapedArray((2, 3), jnp.bfloat16)
+    assert a.update(shape=(4,)) is ShapedArray((4,), jnp.bfloat16, True)
+    assert a.update(dtype=np.int8, weak_type=False) is ShapedArray((2, 3), np.int8)
+    assert a.str_short() == "bfloat16[2,3]"
+    assert a.str_short(short_dtypes=True) == "bf16[2,3]"
+    assert repr(a) == "ShapedArray(bfloat16[2,3], weak_type=True)"
+    assert str(ShapedArray((), np.bool_)) == "bool[]"
+    with pytest.raises(TypeError, match="unsized"):
+        len(ShapedArray((), np.float32))
+
+
+@pytest.mark.parametrize("bad", [(1.5,), "ab", (None,), 2.0, [[1]]])
+def test_bad_shapes(bad):
+    with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values"):
+        canonical_shape(bad)
+
+
+def test_tangents():
+    assert ShapedArray((2,), np.float16).to_tangent_aval() is ShapedArray((2,), np.float16)
+    assert ShapedArray((2,), np.complex64).to_cotangent_aval().dtype == np.complex64
+    for dtype in (np.int32, np.bool_, np.uint8):
+        assert ShapedArray((2,), dtype).to_tangent_aval().dtype == dtypes.float0
+
+
+@pytest.mark.parametrize(("value", "expected"), [
+    (True, ShapedArray((), np.bool_)),
+    (1, ShapedArray((), np.int32, True)),
+    (1.0, ShapedArray((), np.float32, True)),
+    (1j, ShapedArray((), np.complex64, True)),
+    (np.float64(1), ShapedArray((), np.float32)),
+    (np.int8(1), ShapedArray((), np.int8)),
+    (np.zeros((2, 0), np.int64), ShapedArray((2, 0), np.int32)),
+    (np.zeros(3, ml_dtypes.float8_e4m3fn), ShapedArray((3,), ml_dtypes.float8_e4m3fn)),
+    (np.zeros(3, ">f4"), ShapedArray((3,), np.float32)),
+    (np.zeros(3, np.longlong), ShapedArray((3,), np.int32)),
+    (np.zeros(3, dtypes.float0), ShapedArray((3,), dtypes.float0)),
+])
+def test_avals_of_values(value, expected):
+    assert get_aval(value) is expected
+    assert is_valid_value(value)
+
+
+def test_avals_of_arrays_and_tracers():
+    x = jnp.ones((2, 3))
+    assert get_aval(x) is ShapedArray((2, 3), np.float32)
+    jax.jit(lambda a: (get_aval(a) is get_aval(x) or 1 / 0, a)[1])(x)
+    with jax.enable_x64(True):
+        assert get_aval(1.0) is ShapedArray((), np.float64, True)
+        assert get_aval(np.float64(1)) is ShapedArray((), np.float64)
+
+
+@pytest.mark.parametrize("value", ["text", None, object(), [1], {}])
+def test_values_that_are_none(value):
+    assert not is_valid_value(value)
+    with pytest.raises(TypeError, match="is not a valid JAX type"):
+        get_aval(value)
+
+
+@pytest.mark.parametrize("value", [np.array(["a"]), np.array([None]), np.zeros(1, "M8[s]"),
+                                   np.zeros(1, "g"), np.zeros(1, [("a", "f4")])])
+def test_arrays_of_other_dtypes(value):
+    with pytest.raises(TypeError, match="not a valid JAX array type"):
+        get_aval(value)
+
+
+def test_token():
+    assert isinstance(abstract_token, AbstractToken)
+    assert abstract_token.to_tangent_aval() is abstract_token
+    assert abstract_token.str_short() == "Tok"

@@ -1,0 +1,131 @@
+"""The classes of the IR."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.core.avals import ShapedArray
+from pyjx.core.jaxpr import (
+    ClosedJaxpr,
+    DebugInfo,
+    DropVar,
+    Jaxpr,
+    Literal,
+    Var,
+    count_eqns,
+    join_effects,
+    subjaxprs,
+)
+
+F32 = ShapedArray((), np.float32)
+
+
+@pytest.fixture
+def closed():
+    constant = jnp.arange(3.0)
+    return jax.make_jaxpr(lambda a, b: (jnp.sin(a) * b + constant, a))(jnp.ones(3), jnp.ones(3))
+
+
+def test_parts_of_a_closed_jaxpr(closed):
+    jaxpr = closed.jaxpr
+    assert closed.consts == closed.literals
+    assert closed.num_consts == jaxpr.num_consts == len(closed.constvars) == 1
+    assert closed.all_invars == jaxpr.all_invars == [*jaxpr.constvars, *jaxpr.invars]
+    assert closed.invars is jaxpr.invars
+    assert closed.outvars is jaxpr.outvars
+    assert [a.str_short() for a in closed.in_avals] == ["float32[3]"] * 2
+    assert jaxpr.out_avals == closed.out_avals
+    assert closed.effects == jaxpr.effects == frozenset()
+    assert not closed.is_high
+    assert jaxpr.jaxpr is jaxpr
+    assert closed.debug_info is jaxpr.debug_info
+    assert str(closed) == str(jaxpr) == repr(closed) == closed.pretty_print()
+
+
+def test_replace(closed):
+    assert closed.replace(consts=[1.0]).consts == [1.0]
+    assert closed.with_consts([2.0]).consts == [2.0]
+    assert closed.jaxpr.with_consts([2.0]).consts == [2.0]
+    fewer = closed.replace(outvars=closed.outvars[:1])
+    assert len(fewer.out_avals) == 1
+    assert fewer.consts == closed.consts
+    assert closed.map_jaxpr(lambda j: j.replace(eqns=[])).eqns == []
+    assert closed.jaxpr.map_jaxpr(lambda j: j) is closed.jaxpr
+    with pytest.raises(TypeError, match="no field named nonsense"):
+        closed.jaxpr.replace(nonsense=1)
+    with pytest.raises(ValueError, match="0 constants for 1 constvars"):
+        ClosedJaxpr(closed.jaxpr, [])
+
+
+def test_replace_of_an_equation(closed):
+    eqn = closed.eqns[0]
+    other = eqn.replace(params={"accuracy": 1})
+    assert other.params == {"accuracy": 1}
+    assert eqn.params == {"accuracy": None}
+    assert (other.primitive, other.invars, other.outvars) == (eqn.primitive, eqn.invars,
+                                                              eqn.outvars)
+    assert eqn.replace(ctx=eqn.ctx).ctx is eqn.ctx
+    assert eqn.ctx.xla_metadata is None
+    assert repr(eqn) == "b:f32[3] = sin a"
+
+
+def test_memo_lives_with_the_jaxpr(closed):
+    closed.memo["key"] = 1
+    assert closed.memo["key"] == 1
+    assert "key" not in closed.replace().memo
+
+
+def test_nested_jaxprs_and_counting():
+    f = jax.jit(lambda a: jnp.sin(jnp.cos(a)))
+    closed = jax.make_jaxpr(lambda a: f(a) + f(a))(1.0)
+    subs = [s for e in closed.eqns for s in subjaxprs(e)]
+    assert len(subs) == 2
+    assert subs[0] is subs[1]
+    assert count_eqns(closed.jaxpr) == 7
+    assert join_effects(closed.eqns) == frozenset()
+
+
+def test_literals():
+    zero, negative = Literal(0.0, F32), Literal(-0.0, F32)
+    assert zero.key != negative.key
+    assert Literal(np.float32("nan"), F32).key == Literal(np.float32("nan"), F32).key
+    assert Literal(1).aval.weak_type
+    assert repr(Literal(2.5)) == "Literal(2.5)"
+
+
+def test_variables():
+    v = Var(F32)
+    assert repr(v).endswith(":float32[]")
+    assert repr(DropVar(F32)) == "_"
+    assert Var(F32) != Var(F32)
+
+
+def test_debug_info():
+    info = DebugInfo("jit", "f at /some/file.py:12", lambda: ("a",), ("result",))
+    assert info.arg_names == ("a",)
+    assert info.result_paths == ("result",)
+    assert (info.func_name, info.func_filename, info.func_lineno) == ("f", "/some/file.py", 12)
+    unknown = DebugInfo()
+    assert (unknown.func_filename, unknown.func_lineno, unknown.arg_names) == (None, None, None)
+    assert "traced_for='jit'" in repr(info)
+
+
+@pytest.mark.parametrize(("fun", "args", "kwargs", "names"), [
+    (lambda t, *rest, k=1, **kw: 0, ({"a": [1, 2]}, 3, 4), {"k": 5, "z": 6},
+     ("t['a'][0]", "t['a'][1]", "rest[0]", "rest[1]", "k", "kw['z']")),
+    (lambda x, /, y: 0, (1, 2), {}, ("x", "y")),
+    (lambda: 0, (), {}, ()),
+    (lambda x: 0, (None,), {}, ()),
+])
+def test_names_of_arguments(fun, args, kwargs, names):
+    assert jax.make_jaxpr(fun)(*args, **kwargs).debug_info.arg_names == names
+
+
+def test_names_of_arguments_beside_static_ones():
+    closed = jax.jit(lambda t, *rest: t, static_argnums=1).trace(1.0, 3, 4).jaxpr
+    assert closed.debug_info.arg_names == ("t", "rest[1]")
+
+
+def test_empty_jaxpr():
+    assert str(Jaxpr([], [], [], [])) == "{ lambda ; . let  in () }"

@@ -1,0 +1,196 @@
+"""Interpreters: which one an operation goes to, recording, evaluation of jaxprs."""
+
+import copy
+import threading
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import errors
+from pyjx.core.avals import ShapedArray
+from pyjx.core.check import check_jaxpr
+from pyjx.core.trace import (
+    concrete_or_error,
+    eager_trace,
+    eval_jaxpr,
+    is_concrete,
+    jaxpr_as_fun,
+    state,
+    trace_to_jaxpr,
+)
+
+F32 = ShapedArray((3,), np.float32)
+x = np.arange(3, dtype=np.float32)
+
+
+def test_recording():
+    closed = trace_to_jaxpr(lambda a, b: [jnp.sin(a) * b, 2.0, x], [F32, F32])
+    check_jaxpr(closed)
+    assert [e.primitive.name for e in closed.eqns] == ["sin", "mul"]
+    assert closed.consts[0] is x
+    out = jaxpr_as_fun(closed)(x, x)
+    np.testing.assert_allclose(out[0], np.sin(x) * x, rtol=1e-6)
+    assert out[1] == 2.0
+
+
+def test_constants_are_shared_by_identity():
+    y = x.copy()
+    closed = trace_to_jaxpr(lambda a: [a * x + x, a * y], [F32])
+    assert len(closed.consts) == 2
+
+
+def test_operations_on_plain_values_are_recorded_too():
+    closed = trace_to_jaxpr(lambda: [jnp.sin(x) + jnp.cos(2.0)], [])
+    assert {e.primitive.name for e in closed.eqns} >= {"sin", "cos", "add"}
+
+
+def test_evaluation():
+    closed = trace_to_jaxpr(lambda a: [jnp.sin(a), a], [F32])
+    assert isinstance(eval_jaxpr(closed.jaxpr, closed.consts, x)[0], jax.Array)
+    with pytest.raises(TypeError, match="expected 1 arguments, got 2"):
+        eval_jaxpr(closed.jaxpr, closed.consts, x, x)
+    again = trace_to_jaxpr(jaxpr_as_fun(closed), [F32])
+    assert str(again) == str(closed)
+    tangent = jax.jvp(lambda a: eval_jaxpr(closed.jaxpr, [], a)[0], (x,), (np.ones(3, "f4"),))[1]
+    np.testing.assert_allclose(tangent, np.cos(x), rtol=1e-6)
+
+
+def test_state_is_restored_after_an_error():
+    for transform in (jax.jit, jax.grad, jax.vmap, jax.make_jaxpr):
+        with pytest.raises(ZeroDivisionError):
+            transform(lambda a: 1 / 0)(x if transform is jax.vmap else 1.0)
+        assert state.dynamic is eager_trace
+        assert state.level == 0
+
+
+def test_concrete_values_flow_through_derivatives():
+    seen = []
+
+    def f(a):
+        seen.append(float(a))
+        while a < 100:
+            a = a * a
+        return a
+
+    assert float(jax.grad(f)(2.0)) == 1024  # of x^8
+    assert seen == [2.0]
+    with pytest.raises(errors.ConcretizationTypeError):
+        jax.jit(jax.grad(f))(2.0)
+
+
+def test_concreteness():
+    assert is_concrete(1.0)
+    assert concrete_or_error(int, 3.0) == 3
+    jax.grad(lambda a: (is_concrete(a) or 1 / 0, a)[1])(1.0)
+
+    def f(a):
+        assert not is_concrete(a)
+        with pytest.raises(errors.ConcretizationTypeError, match="for the test"):
+            concrete_or_error(int, a, "for the test")
+        return a
+
+    jax.jit(f)(1.0)
+
+
+@pytest.mark.parametrize(("use", "error"), [
+    (bool, errors.TracerBoolConversionError),
+    (int, errors.ConcretizationTypeError),
+    (float, errors.ConcretizationTypeError),
+    (complex, errors.ConcretizationTypeError),
+    (lambda a: [1, 2][a], errors.TracerIntegerConversionError),
+    (range, errors.TracerIntegerConversionError),
+    (np.asarray, errors.TracerArrayConversionError),
+    (np.sin, errors.TracerArrayConversionError),
+    (lambda a: a.tolist(), errors.ConcretizationTypeError),
+    (hash, TypeError),
+    (len, TypeError),
+])
+def test_uses_that_need_a_value(use, error):
+    def f(a):
+        with pytest.raises(error):
+            use(a)
+        return a
+
+    jax.jit(f)(1)
+
+
+def test_truth_of_arrays():
+    def f(a):
+        with pytest.raises(ValueError, match="more than one element"):
+            bool(a)
+        with pytest.raises(ValueError, match="empty array"):
+            bool(a[:0])
+        return a
+
+    jax.jit(f)(x)
+
+
+def test_texts_of_tracers():
+    seen = []
+    jax.jit(lambda a: (seen.append(repr(a)), a)[1])(x)
+    jax.jit(lambda a: (seen.append(f"{a}"), a)[1])(1)
+    jax.vmap(lambda a: (seen.append(repr(a)), a)[1])(x)
+    jax.grad(lambda a: (seen.append(repr(a)), a)[1])(1.0)
+    jax.jvp(lambda a: (seen.append(repr(a)), a)[1], (1.0,), (2.0,))
+    assert seen == [
+        "JitTracer(float32[3])", "JitTracer(~int32[])",
+        "VmapTracer(aval=float32[], batched=float32[3])",
+        "GradTracer(primal=1.0, typeof(tangent)=f32[])", "JVPTracer(primal=1.0, tangent=2.0)",
+    ]
+
+
+def test_tracers_are_arrays():
+    def f(a):
+        assert isinstance(a, jax.Array)
+        assert isinstance(a, jax.core.Tracer)
+        assert copy.copy(a) is copy.deepcopy(a) is a
+        assert (a.shape, a.ndim, a.size, a.dtype, len(a)) == ((3,), 1, 3, np.float32, 3)
+        return a
+
+    jax.jit(f)(x)
+    jax.vmap(f)(np.ones((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("transform", [
+    jax.grad, lambda f: lambda a: jax.vmap(f)(jnp.full(2, a)),
+    lambda f: lambda a: jax.jvp(f, (a,), (a,)),
+])
+def test_leaks_out_of_other_transformations(transform):
+    store = []
+    transform(lambda a: (store.append(a * 2), a)[1])(1.0)
+    for use in (lambda leaked: leaked + 1, jax.jit(lambda: store[0] + 1) and
+                (lambda leaked: jax.jit(lambda b: b + leaked)(1.0)),
+                lambda leaked: jax.grad(lambda b: b * leaked)(1.0)):
+        with pytest.raises(errors.UnexpectedTracerError, match="Encountered an unexpected tracer"):
+            use(store[0])
+
+
+def test_tracer_of_an_inner_transformation_leaks_into_the_outer_one():
+    store = []
+
+    def f(a):
+        jax.grad(lambda b: (store.append(b), b * a)[1])(1.0)
+        return a * store[0]
+
+    for transform in (jax.jit, jax.grad):
+        with pytest.raises(errors.UnexpectedTracerError):
+            transform(f)(1.0)
+
+
+def test_threads_do_not_see_each_others_traces():
+    inside, go_on = threading.Event(), threading.Event()
+
+    def f(a):
+        inside.set()
+        go_on.wait(30)
+        return a * 2
+
+    thread = threading.Thread(target=lambda: jax.jit(f)(1.0))
+    thread.start()
+    inside.wait(30)
+    eager = jnp.sin(x) * 2
+    go_on.set()
+    thread.join(30)
+    assert not isinstance(eager, jax.core.Tracer)

@@ -1,0 +1,90 @@
+"""Activation functions against their formulas."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import nn
+
+x = np.linspace(-4, 4, 33).astype(np.float32) + np.float32(0.01)
+
+
+def _elu(x, alpha=1.0):
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+FORMULAS = {
+    "relu": lambda x: np.maximum(x, 0),
+    "relu6": lambda x: np.clip(x, 0, 6),
+    "sigmoid": special.expit,
+    "softplus": lambda x: np.log1p(np.exp(x)),
+    "soft_sign": lambda x: x / (abs(x) + 1),
+    "silu": lambda x: x * special.expit(x),
+    "swish": lambda x: x * special.expit(x),
+    "mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
+    "log_sigmoid": special.log_expit,
+    "elu": _elu,
+    "celu": _elu,
+    "selu": lambda x: 1.0507009873554805 * _elu(x, 1.6732632423543772),
+    "leaky_relu": lambda x: np.where(x >= 0, x, 0.01 * x),
+    "hard_tanh": lambda x: np.clip(x, -1, 1),
+    "hard_sigmoid": lambda x: np.clip(x + 3, 0, 6) / 6,
+    "hard_silu": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    "hard_swish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    "gelu": lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3))),
+    "squareplus": lambda x: (x + np.sqrt(x * x + 4)) / 2,
+    "sparse_plus": lambda x: np.where(x <= -1, 0, np.where(x >= 1, x, (x + 1) ** 2 / 4)),
+    "sparse_sigmoid": lambda x: np.clip(x + 1, 0, 2) / 2,
+    "tanh": np.tanh,
+    "identity": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_formula_and_derivative(name):
+    f, formula = getattr(nn, name), FORMULAS[name]
+    np.testing.assert_allclose(f(x), formula(x), rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose(jax.jit(f)(x), formula(x), rtol=2e-5, atol=1e-6)
+    step = 1e-3
+    wide = x.astype(np.float64)
+    slope = (formula(wide + step) - formula(wide - step)) / (2 * step)
+    got = jax.grad(lambda x: jnp.sum(f(x)))(x)
+    np.testing.assert_allclose(got, slope, rtol=2e-3, atol=2e-3)
+    half = jnp.asarray(x, jnp.bfloat16)
+    assert f(half).dtype == jnp.bfloat16
+    np.testing.assert_allclose(jax.vmap(f)(x), f(x), rtol=1e-6)
+
+
+def test_derivatives_at_kinks():
+    assert float(jax.grad(nn.relu)(0.0)) == 0
+    assert float(jax.grad(nn.relu6)(6.0)) == 0
+    assert float(jax.grad(nn.softplus)(0.0)) == 0.5
+    assert np.isnan(nn.relu(np.float32(np.nan)))
+    assert float(jax.grad(nn.elu)(-200.0)) == 0
+    assert float(jax.grad(nn.elu)(200.0)) == 1
+
+
+def test_options():
+    exact = x / 2 * (1 + special.erf(x / math.sqrt(2)))
+    np.testing.assert_allclose(nn.gelu(x, approximate=False), exact, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(nn.elu(x, 0.5), _elu(x, 0.5), rtol=1e-5)
+    np.testing.assert_allclose(nn.celu(x, 2.0), np.maximum(x, 0) + 2 * np.expm1(
+        np.minimum(x, 0) / 2), rtol=1e-5)
+    np.testing.assert_allclose(nn.leaky_relu(x, 0.3), np.where(x >= 0, x, 0.3 * x), rtol=1e-5)
+    np.testing.assert_allclose(nn.log1mexp(abs(x)), np.log(-np.expm1(-abs(x))), rtol=1e-4)
+    np.testing.assert_allclose(nn.glu(x[:32]), x[:16] * special.expit(x[16:32]), rtol=1e-5)
+    with pytest.raises(ValueError, match="must be of even size"):
+        nn.glu(x)
+    assert nn.relu(jnp.array([-1, 2])).dtype == jnp.int32
+
+
+def test_relu_stays_one_call_in_jaxprs():
+    text = str(jax.make_jaxpr(nn.relu)(1.0))
+    assert "custom_jvp_call[" in text
+    assert "name=relu" in text

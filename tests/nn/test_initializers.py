@@ -1,0 +1,67 @@
+"""Initializers: moments, shapes, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.nn import initializers
+
+key = jax.random.key(0)
+
+
+@pytest.mark.parametrize("name, variance", [
+    ("lecun_normal", 1 / 100), ("lecun_uniform", 1 / 100), ("he_normal", 2 / 100),
+    ("he_uniform", 2 / 100), ("glorot_normal", 2 / 300), ("glorot_uniform", 2 / 300),
+    ("kaiming_normal", 2 / 100), ("xavier_uniform", 2 / 300),
+])
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.complex64])
+def test_variance(name, variance, dtype):
+    drawn = np.asarray(getattr(initializers, name)()(key, (100, 200), dtype))
+    assert drawn.dtype == dtype
+    assert abs(drawn.mean()) < 0.01
+    assert np.var(drawn) == pytest.approx(variance, rel=0.05)
+
+
+def test_fans_of_convolutions():
+    drawn = initializers.he_normal()(key, (3, 3, 20, 50))
+    assert np.var(drawn) == pytest.approx(2 / (9 * 20), rel=0.05)
+    drawn = initializers.lecun_normal(in_axis=0, out_axis=1, batch_axis=2)(key, (50, 20, 10))
+    assert np.var(drawn) == pytest.approx(1 / 50, rel=0.05)
+
+
+def test_simple_ones():
+    np.testing.assert_array_equal(initializers.zeros(key, (2,), jnp.int8), [0, 0])
+    np.testing.assert_array_equal(initializers.ones(key, (2,)), [1, 1])
+    np.testing.assert_array_equal(initializers.constant(2.5)(key, (2,)), [2.5, 2.5])
+    assert initializers.uniform(2.0)(key, (1000,)).max() < 2
+    assert np.std(initializers.normal(0.5)(key, (2000,))) == pytest.approx(0.5, rel=0.1)
+    assert abs(initializers.truncated_normal(1.0)(key, (1000,))).max() <= 2
+    assert initializers.normal(dtype=jnp.bfloat16)(key, (2,)).dtype == jnp.bfloat16
+
+
+def test_orthogonal():
+    for shape in ((4, 3), (3, 4), (2, 3, 4)):
+        q = np.asarray(initializers.orthogonal(2.0)(key, shape)).reshape(-1, shape[-1]) / 2
+        gram = q.T @ q if q.shape[0] >= q.shape[1] else q @ q.T
+        np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-5)
+    kernel = np.asarray(initializers.delta_orthogonal()(key, (3, 2, 4)))
+    assert not kernel[[0, 2]].any()
+    np.testing.assert_allclose(kernel[1] @ kernel[1].T, np.eye(2), atol=1e-5)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: initializers.lecun_normal()(key, (3,)), "Can't compute input and output sizes"),
+    (lambda: initializers.variance_scaling(1.0, "no", "normal")(key, (2, 3)),
+     "invalid mode for variance scaling initializer: no"),
+    (lambda: initializers.variance_scaling(1.0, "fan_in", "no")(key, (2, 3)),
+     "invalid distribution for variance scaling initializer: no"),
+    (lambda: initializers.orthogonal()(key, (3,)), "requires at least a 2D shape"),
+    (lambda: initializers.delta_orthogonal()(key, (3, 3)), "requires a 3D, 4D or 5D shape"),
+    (lambda: initializers.delta_orthogonal()(key, (3, 5, 3)), "`fan_in` must be less or equal"),
+])
+def test_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,121 @@
+"""softmax, logsumexp, one_hot, standardize against SciPy and formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import nn
+
+rng = np.random.RandomState(0)
+x = rng.randn(3, 4).astype(np.float32)
+y = rng.randn(3, 4).astype(np.float32)
+mask = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 1, 1, 1]], bool)
+
+
+@pytest.mark.parametrize("axis", [-1, 0, (0, 1), None])
+def test_softmax(axis):
+    np.testing.assert_allclose(nn.softmax(x, axis), special.softmax(x, axis), rtol=1e-5)
+    np.testing.assert_allclose(nn.log_softmax(x, axis), special.log_softmax(x, axis), rtol=1e-5)
+    np.testing.assert_allclose(nn.logsumexp(x, axis), special.logsumexp(x, axis), rtol=1e-5)
+
+
+def test_softmax_does_not_overflow():
+    big = np.array([1000.0, 0.0, -1000.0], np.float32)
+    np.testing.assert_array_equal(nn.softmax(big), [1, 0, 0])
+    assert float(nn.logsumexp(big)) == 1000
+    assert float(nn.logsumexp(jnp.full(3, -jnp.inf))) == -np.inf
+    assert nn.softmax(jnp.ones(3, jnp.bfloat16)).dtype == jnp.bfloat16
+
+
+def test_masks():
+    inside = np.where(mask, np.exp(x), 0)
+    expected = inside / inside.sum(1, keepdims=True)
+    np.testing.assert_allclose(nn.softmax(x, where=mask), expected, rtol=1e-5)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(nn.log_softmax(x, where=mask), np.log(expected), rtol=1e-5)
+    np.testing.assert_allclose(nn.logsumexp(x, 1, where=mask), np.log(inside.sum(1)), rtol=1e-5)
+    np.testing.assert_allclose(nn.logmeanexp(x, 1, where=mask),
+                               np.log(inside.sum(1) / mask.sum(1)), rtol=1e-5)
+
+
+def test_logsumexp_options():
+    got = nn.logsumexp(x, 1, b=y, return_sign=True)
+    expected = special.logsumexp(x, 1, b=y, return_sign=True)
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4)
+    assert nn.logsumexp(x, 1, keepdims=True).shape == (3, 1)
+    np.testing.assert_allclose(nn.logmeanexp(x), np.log(np.exp(x).mean()), rtol=1e-5)
+
+
+def test_derivatives():
+    p = special.softmax(x, -1)
+    grad = jax.grad(lambda x: jnp.sum(nn.log_softmax(x) * y))(x)
+    np.testing.assert_allclose(grad, y - p * y.sum(1, keepdims=True), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(jax.grad(nn.logsumexp)(x), special.softmax(x), rtol=1e-5)
+    grad = jax.grad(lambda x: jnp.sum(nn.softmax(x, where=mask) ** 2))(x)
+    assert np.isfinite(grad).all()
+
+
+def test_one_hot():
+    np.testing.assert_array_equal(nn.one_hot(np.array([0, 2, 5, -1]), 3),
+                                  [[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]])
+    assert nn.one_hot(np.array([0, 2]), 3, axis=0).shape == (3, 2)
+    assert nn.one_hot(1, 3, dtype=jnp.int32).dtype == jnp.int32
+    np.testing.assert_array_equal(nn.one_hot([1, 0], 2), [[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match="axis 4 is out of bounds"):
+        nn.one_hot(np.array([0]), 3, axis=4)
+
+
+@pytest.mark.parametrize("algorithm", ["fast", "two-pass"])
+def test_standardize(algorithm):
+    expected = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(nn.standardize(x, algorithm=algorithm), expected, rtol=1e-4,
+                               atol=1e-5)
+    got = nn.standardize(x, mean=0.5, variance=2.0, epsilon=0.0)
+    np.testing.assert_allclose(got, (x - 0.5) / np.sqrt(2), rtol=1e-5)
+
+
+def _attention(q, k, v, allowed=None):
+    logits = np.einsum("btnh,bsnh->bnts", q, k) / np.sqrt(q.shape[-1])
+    if allowed is not None:
+        logits = np.where(allowed, logits, -1e30)
+    return np.einsum("bnts,bsnh->btnh", special.softmax(logits, -1), v)
+
+
+def test_attention():
+    q = rng.randn(2, 5, 3, 4).astype(np.float32)
+    k, v = rng.randn(2, 2, 6, 3, 4).astype(np.float32)
+    attend = nn.dot_product_attention
+    np.testing.assert_allclose(attend(q, k, v), _attention(q, k, v), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(attend(q[0], k[0], v[0]), _attention(q, k, v)[0], rtol=1e-4,
+                               atol=1e-5)
+    row, column = np.ogrid[:5, :6]
+    np.testing.assert_allclose(attend(q, k, v, is_causal=True),
+                               _attention(q, k, v, column <= row), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(attend(q, k, v, local_window_size=(1, 2)),
+                               _attention(q, k, v, (column >= row - 1) & (column <= row + 2)),
+                               rtol=1e-4, atol=1e-5)
+    lengths = np.array([6, 2])
+    inside = (np.arange(6) < lengths[:, None])[:, None, None]
+    np.testing.assert_allclose(attend(q, k, v, key_value_seq_lengths=lengths),
+                               _attention(q, k, v, inside), rtol=1e-4, atol=1e-5)
+    two = np.concatenate([q, q], 2)[:, :, :2]
+    np.testing.assert_allclose(attend(two, k[:, :, :1], v[:, :, :1]),
+                               _attention(two, k[:, :, [0, 0]], v[:, :, [0, 0]]), rtol=1e-4,
+                               atol=1e-5)
+    with pytest.raises(ValueError, match="must be a multiple of key/value heads"):
+        attend(q, k[:, :, :2], v[:, :, :2])
+    with pytest.raises(ValueError, match="Unsupported implementation option"):
+        attend(q, k, v, implementation="no")
+
+
+def test_scaled_matmul():
+    a, b = rng.randn(2, 3, 8), rng.randn(2, 5, 8)
+    p, q = rng.rand(2, 3, 2), rng.rand(2, 5, 4)
+    expected = np.einsum("bmk,bnk->bmn", a * np.repeat(p, 4, 2), b * np.repeat(q, 2, 2))
+    got = nn.scaled_matmul(*[z.astype(np.float32) for z in (a, b, p, q)])
+    np.testing.assert_allclose(got, expected, rtol=1e-4)

@@ -1,0 +1,185 @@
+"""Transformations of nested `jit`: the same as without it, and derived once."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.core.check import check_jaxpr
+from pyjx.core.primitive import Primitive
+from pyjx.transforms import calls
+
+v = np.linspace(0.2, 1.0, 4).astype(np.float32)
+w = np.linspace(-1.0, 2.0, 4).astype(np.float32)
+constant = np.arange(100, dtype=np.float32)
+
+
+def plain(a, b):
+    return jnp.sin(a) * b
+
+
+def unused_output(a, b):
+    return jnp.sin(a) * b, jnp.cos(a), a
+
+
+def zero_derivative(a, b):
+    return jnp.floor(a) + b, jnp.sign(b)
+
+
+def integer_output(a, b):
+    return a * b, jnp.argmax(a), (a > b)
+
+
+def with_constant(a, b):
+    return a * jnp.asarray(constant[:4]) + b * constant.sum()
+
+
+def passes_through(a, b):
+    return b, a, 2.0, a * b
+
+
+def nested(a, b):
+    inner = jax.jit(lambda p, q: (p * q, jnp.tanh(q)))
+    return inner(a, b)[0] + inner(b, a)[1], inner(a, a)[0]
+
+
+def linear_in_one(a, b):
+    return (a * 2 + a[::-1], b)
+
+
+FUNCTIONS = [plain, unused_output, zero_derivative, integer_output, with_constant, passes_through,
+             nested, linear_in_one]
+
+
+def floats(tree):
+    return [x for x in jax.tree_util.tree_leaves(tree)
+            if np.issubdtype(jnp.asarray(x).dtype, np.floating)]
+
+
+def scalar(f):
+    return lambda a, b: sum(jnp.sum(x) for x in floats(f(a, b))[:1])
+
+
+def same(actual, expected):
+    for a, e in itertools.zip_longest(jax.tree_util.tree_leaves(actual),
+                                      jax.tree_util.tree_leaves(expected)):
+        assert np.shape(a) == np.shape(e)
+        if getattr(a, "dtype", None) != jax.float0:
+            np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_value_and_derivatives(f):
+    g = jax.jit(f)
+    same(g(v, w), f(v, w))
+    same(jax.jvp(g, (v, w), (w, v)), jax.jvp(f, (v, w), (w, v)))
+    for argnums in (0, 1, (0, 1)):
+        same(jax.grad(scalar(g), argnums)(v, w), jax.grad(scalar(f), argnums)(v, w))
+        same(jax.jit(jax.grad(scalar(g), argnums))(v, w), jax.grad(scalar(f), argnums)(v, w))
+    same(jax.jvp(lambda a: g(a, w), (v,), (w,)), jax.jvp(lambda a: f(a, w), (v,), (w,)))
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_second_derivatives(f):
+    g = jax.jit(f)
+    for outer, inner in itertools.product((jax.jacfwd, jax.jacrev), repeat=2):
+        same(outer(inner(scalar(g)))(v, w), outer(inner(scalar(f)))(v, w))
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+@pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0), (1, 0)])
+def test_batches(f, axes):
+    g = jax.jit(f)
+    sizes = [np.stack([x, x * 2, x + 1], axis) if axis is not None else x
+             for x, axis in zip((v, w), axes, strict=True)]
+    same(jax.vmap(g, axes)(*sizes), jax.vmap(f, axes)(*sizes))
+    same(jax.vmap(jax.grad(scalar(g)), axes)(*sizes), jax.vmap(jax.grad(scalar(f)), axes)(*sizes))
+    same(jax.jit(jax.vmap(g, axes))(*sizes), jax.vmap(f, axes)(*sizes))
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_jaxprs_of_transformed_calls_are_legal(f):
+    g = jax.jit(f)
+    batch = np.stack([v, w]), np.stack([w, v])
+    for transformed, args in (
+        (lambda a, b: jax.jvp(g, (a, b), (b, a)), (v, w)), (jax.grad(scalar(g), (0, 1)), (v, w)),
+        (jax.jacfwd(jax.grad(scalar(g))), (v, w)), (jax.vmap(g), batch),
+        (jax.vmap(jax.grad(scalar(g))), batch),
+    ):
+        check_jaxpr(jax.make_jaxpr(transformed)(*args))
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_linearize_and_transpose(f):
+    g = jax.jit(f)
+    out, map_g = jax.linearize(g, v, w)
+    expected, map_f = jax.linearize(f, v, w)
+    same(out, expected)
+    same(map_g(w, v), map_f(w, v))
+
+
+def test_transpose_of_a_call():
+    g = jax.jit(lambda a: (a * 2.0 + a[::-1], a.sum()))
+    (ct,) = jax.linear_transpose(g, v)((w, np.float32(1)))
+    same(ct, w * 2 + w[::-1] + 1)
+
+
+def test_residuals_and_constants_of_outer_traces():
+    def f(a):
+        g = jax.jit(lambda b: b * a * constant[:4])
+        return jnp.sum(g(jnp.sin(a)) * g(a))
+
+    same(jax.grad(f)(v), jax.jit(jax.grad(f))(v))
+    same(jax.vmap(jax.grad(f))(np.stack([v, w])), np.stack([jax.grad(f)(v), jax.grad(f)(w)]))
+
+
+def test_zero_tangents_and_cotangents_are_not_computed():
+    g = jax.jit(lambda a, b: (jnp.sin(a), jnp.exp(b)))
+    text = str(jax.make_jaxpr(jax.grad(lambda a: g(a, w)[0].sum()))(v))
+    assert text.count("exp ") == 1  # its value, and no derivative
+    text = str(jax.make_jaxpr(lambda a: jax.jvp(lambda a: g(a, w), (a,), (a,)))(v))
+    assert text.count("exp ") == 1
+
+
+def test_derived_jaxprs_are_kept():
+    g = jax.jit(plain)
+    text = str(jax.make_jaxpr(jax.grad(lambda a: (g(a, w) + g(a * 2, w)).sum()))(v))
+    assert text.startswith("let plain = ")  # printed once, used twice
+    assert text.count("let plain") == 2  # forward and backward
+    jaxpr = g.trace(v, w).jaxpr
+    first = calls.batch_jaxpr(jaxpr, (0, None), 4)
+    assert calls.batch_jaxpr(jaxpr, (0, None), 4) is first
+    assert calls.jvp_jaxpr(jaxpr, (True, False)) is calls.jvp_jaxpr(jaxpr, (True, False))
+    assert calls.linearize_jaxpr(jaxpr, (True, False)) is calls.linearize_jaxpr(jaxpr, (True, False))
+
+
+def test_effects_go_through():
+    noise_p = Primitive("test_call_noise", shape_rule=lambda a: a,
+                        effects=lambda params: frozenset({"noise"}))
+    noise_p.jvp = lambda p, t: (noise_p.bind(*p), t[0])
+    noise_p.batch = lambda p, d: (noise_p.bind(*p), d[0])
+    g = jax.jit(lambda a: noise_p.bind(a) * 2)
+    for f in (g, lambda a: jax.jvp(g, (a,), (a,)), jax.vmap(g), jax.grad(lambda a: g(a).sum())):
+        closed = jax.make_jaxpr(f)(v)
+        check_jaxpr(closed)
+        assert closed.effects == {"noise"}
+
+
+def test_integer_arguments():
+    g = jax.jit(lambda a, n: a * n)
+    same(jax.grad(lambda a: g(a, 3).sum())(v), np.full(4, 3.0))
+    out, tangent = jax.jvp(lambda n: g(v, n), (3,), (np.zeros((), jax.float0),))
+    same(out, v * 3)
+    same(tangent, np.zeros(4))
+    grad = jax.grad(lambda n: g(v, n).sum(), allow_int=True)(3)
+    assert grad.dtype == jax.float0
+
+
+def test_functions_without_arguments_or_results():
+    nothing = jax.jit(lambda: None)
+    ones = jax.jit(lambda: jnp.ones(3))
+    same(jax.jvp(lambda a: (nothing(), ones() * a)[1], (2.0,), (1.0,)), (np.full(3, 2.0), np.ones(3)))
+    same(jax.vmap(lambda a: ones() * a)(v), np.outer(v, np.ones(3)))
+    same(jax.grad(lambda a: jax.jit(lambda: a * 2)())(1.0), 2.0)
