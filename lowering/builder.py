@@ -189,7 +189,7 @@ class Block:
              out_avals: Sequence[Any], attributes: str = "") -> list[str]:
         """Call a function of the module."""
         text = (
-            f"call @{function}({', '.join(operands)}){attributes} : "
+            f"func.call @{function}({', '.join(operands)}){attributes} : "
             f"({tensor_types(in_avals)}) -> ({tensor_types(out_avals)})"
         )
         return self.multi(text, len(out_avals))

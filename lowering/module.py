@@ -53,7 +53,7 @@ class Module:
         self._by_jaxpr: dict[Any, str] = {}
 
     def fresh_name(self, wanted: str) -> str:
-        base = name = re.sub(r"[^\w.]", "_", wanted) or "f"
+        base = name = re.sub(r"[^A-Za-z0-9_.]", "_", wanted) or "f"
         n = 0
         while name in self._names:
             name = f"{base}_{n}"
@@ -239,7 +239,7 @@ def lower(
     module.write_function("main", main, public=True, arg_attributes=arg_attributes,
                           constants=inlined)
     body = "\n".join(module.functions)
-    module_name = re.sub(r"[^\w.]", "_", f"jit_{name}")
+    module_name = re.sub(r"[^A-Za-z0-9_.]", "_", f"jit_{name}")
     text = (
         f"module @{module_name} attributes {{mhlo.num_partitions = 1 : i32, "
         f"mhlo.num_replicas = 1 : i32}} {{\n{body}\n}}\n"

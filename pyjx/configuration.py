@@ -125,6 +125,11 @@ class State(LocalState):
     """A flag: a state with a name, an environment variable and a set of values it can take.
 
     A value that the flag cannot take is a ValueError, raised before anything has changed.
+
+    >>> import pyjx as jax
+    >>> with jax.enable_x64(True):
+    ...     jax.numpy.zeros(2).dtype
+    dtype('float64')
     """
 
     __slots__ = ("_check", "default", "environ", "help", "kind", "optional")
@@ -196,7 +201,13 @@ class Context:
 
 
 class _DisableJit(State):
-    """`disable_jit(disable=True)`: its argument has another name than that of the others."""
+    """`disable_jit(disable=True)`: its argument has another name than that of the others.
+
+    >>> import pyjx as jax
+    >>> with jax.disable_jit():
+    ...     jax.jit(lambda x: float(x) + 1)(1.0)
+    2.0
+    """
 
     __slots__ = ()
 
@@ -519,7 +530,13 @@ jaxlib_api.register_config_states(enable_x64, disable_jit, post_hook)
 
 
 def checking_leaks() -> Context:
-    """A context in which a tracer that outlives its trace raises an error."""
+    """A context in which a tracer that outlives its trace raises an error.
+
+    >>> import pyjx as jax
+    >>> with jax.checking_leaks():
+    ...     jax.jit(lambda x: x + 1)(1).item()
+    2
+    """
     return check_tracer_leaks(True)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyjx as jax
-from pyjx.core import dtypes
+from pyjx.core import dtypes, source_info
 
 _SPEC = re.compile(r"^(?P<dtype>[A-Za-z]\w*)(?:\[(?P<shape>[\d,\s]*)\])?$")
 STAGES = ("jaxpr", "stablehlo", "hlo", "hlo-opt", "cost")
@@ -143,25 +143,39 @@ def main(argv: Sequence[str] | None = None) -> int:
             fun = jax.grad(fun)
         if options.vmap:
             fun = jax.vmap(fun)
-        text = emit(fun, args, options.emit)
+        write(emit(fun, args, options.emit).rstrip("\n") + "\n", options.output)
     except UsageError as error:
         print(f"emit-hlo: {error}", file=sys.stderr)
         return 2
-    except (TypeError, ValueError, NotImplementedError) as error:
-        print(f"emit-hlo: {type(error).__name__}: {error}", file=sys.stderr)
+    except Exception as error:
+        print(f"emit-hlo: {type(error).__name__}: {error}{_place_of(error)}", file=sys.stderr)
         return 1
-    text = text.rstrip("\n") + "\n"
-    if options.output:
-        temporary = f"{options.output}.tmp{os.getpid()}"
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, options.output)
-    else:
+    return 0
+
+
+def write(text: str, path: str | None) -> None:
+    """Write to the file `path`, as a whole or not at all, or to the terminal."""
+    if path is None:
         try:
             sys.stdout.write(text)
         except BrokenPipeError:  # `emit-hlo ... | head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+        return
+    temporary = f"{path}.tmp{os.getpid()}"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(temporary, path)
+
+
+def _place_of(error: Exception) -> str:
+    """Where in the user's code an error arose."""
+    place, tb = "", error.__traceback__
+    while tb is not None:
+        file = tb.tb_frame.f_code.co_filename
+        if file != __file__ and not source_info.is_internal(file) and os.path.isfile(file):
+            place = f"\n  at {file}:{tb.tb_lineno}"
+        tb = tb.tb_next
+    return place
 
 
 if __name__ == "__main__":

@@ -349,6 +349,10 @@ def dtype(x: Any) -> DType:
     Raises:
       ValueError: `x` is None.
       TypeError: `x` has no dtype that arrays can have.
+
+    >>> import pyjx as jax
+    >>> jax.lax.dtype(1.5)
+    dtype('float32')
     """
     return _dtype_and_weak(x)[0]
 

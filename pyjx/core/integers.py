@@ -67,13 +67,13 @@ def as_sizes(function: str, argument: str, value: Any) -> Shape:
     >>> as_sizes("full", "shape", (2, -1))
     Traceback (most recent call last):
         ...
-    TypeError: full: shape must have every element be nonnegative, got (2, -1).
+    TypeError: full shape must have every element be nonnegative, got (2, -1).
     """
     shape = as_shape(function, argument, value)
     for n in shape:
         if n < 0:
             raise TypeError(
-                f"{function}: {argument} must have every element be nonnegative, got {shape}."
+                f"{function} {argument} must have every element be nonnegative, got {shape}."
             )
     return shape
 

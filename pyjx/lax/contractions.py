@@ -284,8 +284,8 @@ def product_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any)
     if dtypes.issubdtype(dtype, np.complexfloating) and not dtypes.issubdtype(
             preferred, np.complexfloating):
         raise TypeError(
-            f"{name}: `preferred_element_type` and the original type must both be complex, or neither, got "
-            f"preferred_element_type of {preferred} for result type of {dtype}."
+            f"{name}: `preferred_element_type` and the original type must both be complex, or "
+            f"neither, got preferred_element_type of {preferred} for result type of {dtype}."
         )
     return preferred
 
@@ -387,11 +387,24 @@ def preferred_dtype(preferred_element_type: Any, name: str) -> Any:
     return dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name, stacklevel=4)
 
 
-def axis_tuple(axes: Any) -> tuple[int, ...]:
+def axis_tuple(function: str, axes: Any) -> tuple[int, ...]:
     """Axes given as any sequence of integers, or one integer."""
     if isinstance(axes, (int, np.integer)):
         return (int(axes),)
-    return as_ints("dot_general", "dimension_numbers", axes)
+    return as_ints(function, "dimension_numbers", axes)
+
+
+def axis_tuples(function: str, dimension_numbers: Any) -> Any:
+    """The dimension numbers of a product as tuples."""
+    try:
+        (lc, rc), (lb, rb) = dimension_numbers
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{function}: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
+            f"(lhs_batch, rhs_batch)), each a sequence of axes, got {dimension_numbers!r}"
+        ) from None
+    return ((axis_tuple(function, lc), axis_tuple(function, rc)),
+            (axis_tuple(function, lb), axis_tuple(function, rb)))
 
 
 def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
@@ -420,16 +433,10 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
     >>> jax.lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
     (5, 2, 4)
     """
-    try:
-        (lc, rc), (lb, rb) = dimension_numbers
-    except (TypeError, ValueError):
-        raise TypeError(
-            "dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
-            f"(lhs_batch, rhs_batch)), each a sequence of axes, got {dimension_numbers!r}"
-        ) from None
-    dims = ((axis_tuple(lc), axis_tuple(rc)), (axis_tuple(lb), axis_tuple(rb)))
     return dot_general_p.bind(
-        _operand("dot_general", lhs), _operand("dot_general", rhs, 1), dimension_numbers=dims, precision=canonicalize_precision(precision),
+        _operand("dot_general", lhs), _operand("dot_general", rhs, 1),
+        dimension_numbers=axis_tuples("dot_general", dimension_numbers),
+        precision=canonicalize_precision(precision),
         preferred_element_type=preferred_dtype(preferred_element_type, "dot_general"),
         out_sharding=out_sharding,
     )

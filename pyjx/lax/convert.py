@@ -272,16 +272,19 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     >>> jax.lax.full((2,), 7).tolist()
     [7, 7]
     """
-    shape = as_sizes("full", "shape", shape)
-    fill_value = _fill_operand("full", fill_value)
+    return _full("full", as_sizes("full", "shape", shape), fill_value, dtype, sharding)
+
+
+def _full(name: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, sharding: Any) -> Any:
+    fill_value = _fill_operand(name, fill_value)
     aval = get_aval(fill_value)
     if aval.shape:
         raise TypeError(
-            f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}."
+            f"{name} must be called with scalar fill_value, got fill_value.shape {aval.shape}."
         )
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else \
-        dtypes.check_and_canonicalize_user_dtype(dtype, "full")
+        dtypes.check_and_canonicalize_user_dtype(dtype, name)
     return _placed(broadcast_in_dim(_filler(fill_value, dtype, weak), shape, ()), sharding)
 
 
@@ -340,7 +343,8 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
         like_shape, like_dtype, weak = aval.shape, aval.dtype, aval.weak_type
     shape = like_shape if shape is None else as_sizes("full_like", "shape", shape)
     if dtype is not None or not weak or dtypes.is_extended(like_dtype):
-        return full(shape, fill_value, like_dtype if dtype is None else dtype, sharding=sharding)
+        dtype = like_dtype if dtype is None else dtype
+        return _full("full_like", tuple(shape), fill_value, dtype, sharding)
     fill_value = _fill_operand("full_like", fill_value)
     if get_aval(fill_value).shape:
         raise TypeError(

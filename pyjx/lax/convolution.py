@@ -34,11 +34,11 @@ from pyjx.lax.convolution_shapes import (
     check_transposable,
     conv_dimension_numbers,
     conv_general_permutations,
-    conv_shape_tuple,
     default_transpose_dimension_numbers,
     dilated,
     inverse_permutation,
-    padtype_to_pads,
+    named_conv_shape,
+    named_pads,
     permuted,
     transpose_pads,
 )
@@ -119,8 +119,8 @@ def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int
     rhs_shape = permuted(rhs.shape, dn.rhs_spec)
     space = [dilated(n, d) for n, d in zip(lhs_shape[2:], lhs_dilation, strict=True)]
     window = [dilated(n, d) for n, d in zip(rhs_shape[2:], rhs_dilation, strict=True)]
-    out = conv_shape_tuple((*lhs_shape[:2], *space), (*rhs_shape[:2], *window), window_strides,
-                           padding, batch_group_count)
+    out = named_conv_shape(_NAME, (*lhs_shape[:2], *space), (*rhs_shape[:2], *window),
+                           window_strides, padding, batch_group_count)
     shape = [0] * len(out)
     for axis, n in zip(dn.out_spec, out, strict=True):
         shape[axis] = n
@@ -315,8 +315,8 @@ def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDim
     if isinstance(padding, str):
         if any(d != 1 for d in lhs_dilation):
             raise ValueError(
-                f"{_NAME}: String padding is not implemented for transposed convolution using this op. "
-                "Please either exactly specify the required padding or use conv_transpose."
+                f"{_NAME}: String padding is not implemented for transposed convolution using this "
+                "op. Please either exactly specify the required padding or use conv_transpose."
             )
         window = [dilated(rhs.shape[a], d)
                   for a, d in zip(dn.rhs_spec[2:], rhs_dilation, strict=False)]
@@ -326,7 +326,7 @@ def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDim
                 f"{_NAME} window and window_strides must have the same number of dimensions, but "
                 f"got {len(space)} and {len(strides)}"
             )
-        return tuple(padtype_to_pads(space, window, strides, padding))
+        return tuple(named_pads(_NAME, space, window, strides, padding))
     try:
         return tuple([(int(low), int(high)) for low, high in padding])
     except (TypeError, ValueError):
@@ -457,7 +457,7 @@ def conv_transpose(
     rd = (1,) * n if rhs_dilation is None else \
         as_ints("conv_transpose", "rhs_dilation", rhs_dilation)
     window = [dilated(y.shape[a], d) for a, d in zip(dn.rhs_spec[2:], rd, strict=True)]
-    pads = transpose_pads(window, strides, padding, use_consistent_padding)
+    pads = transpose_pads("conv_transpose", window, strides, padding, use_consistent_padding)
     if transpose_kernel:
         out_axis, in_axis, *space = dn.rhs_spec
         order = list(range(y.ndim))
@@ -554,9 +554,9 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     >>> conv_general_shape_tuple((1, 8, 3), (2, 3, 4), (1,), "VALID", ("NHC", "HIO", "NHC"))
     (1, 7, 4)
     """
-    lhs, rhs, out_perm = _named_shapes("conv_general_shape_tuple", lhs_shape, rhs_shape,
-                                       dimension_numbers)
-    out = conv_shape_tuple(lhs, rhs, window_strides, padding)
+    name = "conv_general_shape_tuple"
+    lhs, rhs, out_perm = _named_shapes(name, lhs_shape, rhs_shape, dimension_numbers)
+    out = named_conv_shape(name, lhs, rhs, window_strides, padding)
     return permuted(out, inverse_permutation(out_perm))
 
 
@@ -584,9 +584,9 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
     >>> conv_transpose_shape_tuple((1, 8, 3), (2, 3, 4), (2,), "SAME", ("NHC", "HIO", "NHC"))
     (1, 16, 4)
     """
-    lhs, rhs, out_perm = _named_shapes("conv_transpose_shape_tuple", lhs_shape, rhs_shape,
-                                       dimension_numbers)
-    pads = transpose_pads(rhs[2:], window_strides, padding, False)
+    name = "conv_transpose_shape_tuple"
+    lhs, rhs, out_perm = _named_shapes(name, lhs_shape, rhs_shape, dimension_numbers)
+    pads = transpose_pads(name, rhs[2:], window_strides, padding, False)
     space = [dilated(n, s) for n, s in zip(lhs[2:], window_strides, strict=True)]
-    out = conv_shape_tuple((*lhs[:2], *space), rhs, (1,) * len(space), pads)
+    out = named_conv_shape(name, (*lhs[:2], *space), rhs, (1,) * len(space), pads)
     return permuted(out, inverse_permutation(out_perm))

@@ -71,20 +71,26 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
     >>> padtype_to_pads((8, 7), (3, 2), (1, 2), "SAME")
     [(1, 1), (0, 1)]
     """
+    return named_pads("padtype_to_pads", in_shape, window_shape, window_strides, padding)
+
+
+def named_pads(name: str, in_shape: Sequence[int], window_shape: Sequence[int],
+               window_strides: Sequence[int], padding: str) -> list[tuple[int, int]]:
+    """`padtype_to_pads` for the function `name`, which errors mention."""
     if not isinstance(padding, str):
-        raise TypeError(f"padtype_to_pads: Unknown padding type: {padding!r}.")
-    sizes = as_ints("padtype_to_pads", "in_shape", in_shape)
-    windows = as_ints("padtype_to_pads", "window_shape", window_shape)
-    strides = check_strides("padtype_to_pads", "window_strides", window_strides, len(sizes))
+        raise TypeError(f"{name}: Unknown padding type: {padding!r}.")
+    sizes = as_ints(name, "in_shape", in_shape)
+    windows = as_ints(name, "window_shape", window_shape)
+    strides = check_strides(name, "window_strides", window_strides, len(sizes))
     if len(windows) != len(sizes):
-        raise ValueError("padtype_to_pads: window_shape must have one element for each of "
-                         f"in_shape, got {windows} and {sizes}")
+        raise ValueError(f"{name}: window_shape must have one element for each of in_shape, "
+                         f"got {windows} and {sizes}")
     kind = padding.upper()
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
         raise UnknownPadding(
-            "padtype_to_pads: Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
+            f"{name}: Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
             f"{padding}."
         )
     pads = []
@@ -100,8 +106,8 @@ def padding_pairs(name: str, argument: str, padding: Any) -> Padding:
     try:
         pairs = [(low, high) for low, high in padding]
     except (TypeError, ValueError):
-        raise TypeError(f"{name}: {argument} (the padding) must be a string or a sequence of "
-                        f"(low, high) pairs, got {padding!r}") from None
+        raise TypeError(f"{name}: {argument} must be a string or a sequence of pairs of "
+                        f"padding (low, high), got {padding!r}") from None
     flat = as_ints(name, argument, [p for pair in pairs for p in pair])
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
@@ -117,7 +123,14 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
     >>> conv_shape_tuple((2, 3, 8), (4, 3, 3), (1,), [(0, 0)])
     (2, 4, 6)
     """
-    name = "conv_shape_tuple"
+    return named_conv_shape("conv_shape_tuple", lhs_shape, rhs_shape, strides, pads,
+                            batch_group_count)
+
+
+def named_conv_shape(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[int],
+                     strides: Sequence[int], pads: Any, batch_group_count: int = 1
+                     ) -> tuple[int, ...]:
+    """`conv_shape_tuple` for the function `name`, which errors mention."""
     lhs_shape = as_ints(name, "lhs_shape", lhs_shape)
     rhs_shape = as_ints(name, "rhs_shape", rhs_shape)
     if len(lhs_shape) != len(rhs_shape) or len(lhs_shape) < 2:
@@ -125,12 +138,12 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
                         f"got {lhs_shape} and {rhs_shape}")
     strides = check_strides(name, "strides", strides, len(lhs_shape) - 2)
     if isinstance(pads, str):
-        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
+        pads = named_pads(name, lhs_shape[2:], rhs_shape[2:], strides, pads)
     pads = padding_pairs(name, "pads", pads)
     if len(pads) != len(lhs_shape) - 2:
         raise TypeError(
-            f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got "
-            f"{len(pads)}."
+            f"{name}: Wrong number of explicit pads for convolution: expected "
+            f"{len(lhs_shape) - 2}, got {len(pads)}."
         )
     if batch_group_count < 1:
         raise ValueError(f"{name}: batch_group_count must be positive, got {batch_group_count}")
@@ -140,8 +153,8 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
         padded = n + low + high
         if padded < 0:
             raise ValueError(
-                f"{name}: Negative padding is larger than the size of the corresponding dimension: got "
-                f"padding={tuple(pads)} for lhs_shape[2:]={tuple(lhs_shape[2:])}"
+                f"{name}: Negative padding is larger than the size of the corresponding dimension: "
+                f"got padding={tuple(pads)} for lhs_shape[2:]={tuple(lhs_shape[2:])}"
             )
         space.append(max((padded - window) // stride + 1, 0))
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *space)
@@ -258,19 +271,19 @@ def default_transpose_dimension_numbers(ndim: int) -> tuple[str, str, str]:
     return f"N{space}C", f"{space}IO", f"N{space}C"
 
 
-def transpose_pads(window: Sequence[int], strides: Sequence[int], padding: Any, consistent: bool
-                   ) -> list[tuple[int, int]]:
+def transpose_pads(name: str, window: Sequence[int], strides: Sequence[int], padding: Any,
+                   consistent: bool) -> list[tuple[int, int]]:
     """Padding of the dilated input.
 
     With a window w and a stride s the total is w + s - 2 for "SAME", which makes the result s
     times as large as the input, and w - s more (if that is positive) for "VALID", which lets each
     element of the input reach all of its window.
     """
-    strides = check_strides("conv_transpose", "strides", strides, len(window))
+    strides = check_strides(name, "strides", strides, len(window))
     if not isinstance(padding, str):
-        pairs = padding_pairs("conv_transpose", "padding", padding)
+        pairs = padding_pairs(name, "padding", padding)
         if len(pairs) != len(window):
-            raise ValueError("conv_transpose: padding must have one pair for each spatial axis, "
+            raise ValueError(f"{name}: padding must have one pair for each spatial axis, "
                              f"of which there are {len(window)}, got {pairs}")
         if consistent:
             return [(w - 1 - low, w - 1 - high)
@@ -278,7 +291,7 @@ def transpose_pads(window: Sequence[int], strides: Sequence[int], padding: Any, 
         return list(pairs)
     kind = padding.upper()
     if kind not in ("SAME", "VALID"):
-        raise ValueError(f"conv_transpose: Padding mode must be `SAME` or `VALID`, got {padding!r}.")
+        raise ValueError(f"{name}: Padding mode must be `SAME` or `VALID`, got {padding!r}.")
     pads = []
     for w, s in zip(window, strides, strict=True):
         total = w + s - 2 + (max(w - s, 0) if kind == "VALID" else 0)

@@ -24,7 +24,7 @@ def _iota_shape(*, dtype: Any, shape: tuple[int, ...], dimension: int, sharding:
             "integer, floating, complexfloating."
         )
     if any(n < 0 for n in shape):
-        raise TypeError(f"iota shape (its size) must have every element be nonnegative, got {shape}.")
+        raise TypeError(f"iota shape must have every element be nonnegative, got {shape}.")
     if not 0 <= dimension < len(shape):
         raise ValueError(
             f"iota dimension must be between 0 and len(shape), got dimension={dimension} "

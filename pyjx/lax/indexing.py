@@ -332,9 +332,10 @@ def gather(
     if mode is not GatherScatterMode.FILL_OR_DROP:
         fill_value = None
     elif fill_value is not None and not isinstance(fill_value, (int, float, complex, np.number)):
-        fill_value = np.asarray(_operand("gather (fill_value)", fill_value))[()]
-        if fill_value.shape:
-            raise TypeError(f"gather: fill_value must be a scalar, got shape {fill_value.shape}")
+        aval = get_aval(_operand("gather (fill_value)", fill_value))
+        if aval.shape:
+            raise TypeError(f"gather: fill_value must be a scalar, got shape {aval.shape}")
+        fill_value = np.asarray(fill_value)[()]
     return gather_p.bind(
         _operand("gather", operand), _operand("gather", start_indices, 1),
         dimension_numbers=with_tuples("gather", GatherDimensionNumbers, dimension_numbers),

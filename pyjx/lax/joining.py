@@ -30,7 +30,8 @@ def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     shapes = ", ".join([str(x.shape) for x in xs]) if any(x is not first for x in xs) else None
     if any(x.ndim != first.ndim for x in xs):
         raise TypeError(
-            f"concatenate: Cannot concatenate arrays with different numbers of dimensions: got {shapes}."
+            "concatenate: Cannot concatenate arrays with different numbers of dimensions: "
+            f"got {shapes}."
         )
     if not 0 <= dimension < first.ndim:
         raise TypeError(
@@ -207,8 +208,8 @@ def _split_shape(x: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[S
         raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
     if sum(sizes) != x.shape[axis]:
         raise ValueError(
-            f"split: Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
-            f"{list(x.shape)}"
+            f"split: Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand "
+            f"shape {list(x.shape)}"
         )
     before, after = x.shape[:axis], x.shape[axis + 1:]
     return [x.update(shape=(*before, n, *after)) for n in sizes]

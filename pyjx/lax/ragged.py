@@ -16,6 +16,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.contractions import (
     axis_tuple,
+    axis_tuples,
     canonicalize_precision,
     dot_general_p,
     dot_shape,
@@ -23,6 +24,7 @@ from pyjx.lax.contractions import (
     preferred_dtype,
     product_dtype,
 )
+from pyjx.lax.nary import operand
 from pyjx.transforms.rules import define, jvp_by_operand
 from pyjx.transforms.structural import at_front, is_undefined_primal, moveaxis
 
@@ -40,11 +42,13 @@ class RaggedDotDimensionNumbers(NamedTuple):
 
 
 def _canonical(dims: RaggedDotDimensionNumbers) -> RaggedDotDimensionNumbers:
-    (lc, rc), (lb, rb) = dims.dot_dimension_numbers
+    if not isinstance(dims, tuple) or len(dims) != 3:
+        raise TypeError("ragged_dot_general: ragged_dot_dimension_numbers must be "
+                        f"RaggedDotDimensionNumbers, got {dims!r}")
+    name = "ragged_dot_general"
+    numbers, ragged, group = dims
     return RaggedDotDimensionNumbers(
-        ((axis_tuple(lc), axis_tuple(rc)), (axis_tuple(lb), axis_tuple(rb))),
-        axis_tuple(dims.lhs_ragged_dimensions), axis_tuple(dims.rhs_group_dimensions),
-    )
+        axis_tuples(name, numbers), axis_tuple(name, ragged), axis_tuple(name, group))
 
 
 class _Axes:
@@ -97,8 +101,8 @@ def _ragged_shape(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, 
             "ragged_dot_general requires that group_sizes.dtype is subtype of np.integer.")
     outer = tuple([lhs.shape[d] for d in axes.outer])
     if not group_sizes.shape or group_sizes.shape[:-1] not in ((), outer):
-        raise TypeError(f"expected group_sizes to have shape ({outer} +) (num_groups,), got "
-                        f"{group_sizes.shape}.")
+        raise TypeError("ragged_dot_general expected group_sizes to have shape "
+                        f"({outer} +) (num_groups,), got {group_sizes.shape}.")
     groups = group_sizes.shape[-1]
     flat = rhs
     dims = ragged_dot_dimension_numbers.dot_dimension_numbers
@@ -107,8 +111,8 @@ def _ragged_shape(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, 
             raise TypeError("ragged_dot_general requires rhs_group_dimensions to be axes of rhs, "
                             f"got {axes.group} for rhs of rank {rhs.ndim}.")
         if rhs.shape[axes.group] != groups:
-            raise TypeError(f"expected rhs group dimension size to be {groups}, got "
-                            f"{rhs.shape[axes.group]}.")
+            raise TypeError("ragged_dot_general expected rhs group dimension size to be "
+                            f"{groups}, got {rhs.shape[axes.group]}.")
         g = axes.group
         flat = rhs.update(shape=rhs.shape[:g] + rhs.shape[g + 1:])
         below = [tuple([d - (d > g) for d in ds]) for ds in (axes.rhs_contract, axes.rhs_batch)]
@@ -248,15 +252,22 @@ def ragged_dot_general(
     >>> jax.lax.ragged_dot_general(x, x, jax.numpy.array([3, 1]), dims).shape
     (2, 3, 3)
     """
+    name = "ragged_dot_general"
+    lhs, rhs, group_sizes = [
+        operand(name, x, i) for i, x in enumerate((lhs, rhs, group_sizes))]
     params = {
         "ragged_dot_dimension_numbers": _canonical(ragged_dot_dimension_numbers),
-        "precision": canonicalize_precision(precision),
+        "precision": canonicalize_precision(precision, name),
         "preferred_element_type": preferred_dtype(preferred_element_type, "ragged_dot_general"),
         "out_sharding": out_sharding,
     }
     if group_offset is not None:
-        offset = group_offset
-        if get_aval(offset).shape:
+        offset = operand("ragged_dot_general (group_offset)", group_offset)
+        aval = get_aval(offset)
+        if aval.size != 1 or not dtypes.issubdtype(aval.dtype, np.integer):
+            raise TypeError("ragged_dot_general: group_offset must be an integer scalar, got "
+                            f"{aval.str_short()}")
+        if aval.shape:
             offset = lax.reshape(offset, ())
         return _by_masking(lhs, rhs, group_sizes, group_offset=offset, **params)
     return ragged_dot_general_p.bind(lhs, rhs, group_sizes, group_offset=None, **params)

@@ -464,6 +464,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     flat = [_operand("reduce", x, i) for i, x in enumerate(flat)]
     inits = [_operand("reduce (init_values)", x, i) for i, x in enumerate(inits)]
     avals = [get_aval(x) for x in flat]
+    reduced_shape("reduce", avals[0], axes)
     inits = [as_dtype(v, a.dtype) for v, a in zip(inits, avals, strict=True)]
     for v in inits:
         if get_aval(v).shape:

@@ -120,16 +120,16 @@ def _check_sizes(name: str, x: ShapedArray, indices: ShapedArray, updates: Shape
     for a, bound in zip(dnums.update_window_dims, bounds, strict=True):
         if updates.shape[a] > bound:
             raise TypeError(
-                f"{name}: Bounds of the window dimensions of updates must not exceed the bounds of the "
-                f"corresponding dimensions of operand. For dimension {a}, updates bound is "
+                f"{name}: Bounds of the window dimensions of updates must not exceed the bounds of "
+                f"the corresponding dimensions of operand. For dimension {a}, updates bound is "
                 f"{updates.shape[a]}, operand bound is {bound}."
             )
     for i, a in enumerate(_positions(updates.shape, dnums)):
         if updates.shape[a] != indices.shape[i]:
             raise TypeError(
-                f"{name}: Bounds of the scatter dimensions of updates must be the same as the bounds of the "
-                f"corresponding dimensions of scatter indices. For scatter dimension {a}, updates "
-                f"bound is {updates.shape[a]}, indices bound is {indices.shape[i]}."
+                f"{name}: Bounds of the scatter dimensions of updates must be the same as the "
+                "bounds of the corresponding dimensions of scatter indices. For scatter dimension "
+                f"{a}, updates bound is {updates.shape[a]}, indices bound is {indices.shape[i]}."
             )
 
 

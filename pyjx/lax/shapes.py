@@ -254,17 +254,14 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 def broadcast_to_rank(x: Any, rank: int) -> Any:
     """`x` with axes of size 1 put in front until it has `rank` axes.
 
-    Raises:
-      ValueError: it has more axes.
+    Where it has as many or more, it is returned as it is.
 
     >>> import pyjx as jax
     >>> jax.lax.broadcast_to_rank(jax.numpy.ones(3), 3).shape
     (1, 1, 3)
     """
     ndim = get_aval(_operand("broadcast_to_rank", x)).ndim
-    if as_int("broadcast_to_rank", "rank", rank) < ndim:
-        raise ValueError(f"broadcast_to_rank: rank must be at least that of x, {ndim}, got {rank}")
-    return expand_dims(x, range(rank - ndim))
+    return expand_dims(x, range(as_int("broadcast_to_rank", "rank", rank) - ndim))
 
 
 # -- rev -------------------------------------------------------------------------------------------
@@ -463,7 +460,8 @@ def _bitcast_shape(x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
     else:
         last = x.shape[-1] if x.shape else 1
         raise ValueError(
-            f"bitcast_convert_type: Attempting to convert array of shape {x.shape} from {dtypes.name(old)} of size "
+            "bitcast_convert_type: "
+            f"Attempting to convert array of shape {x.shape} from {dtypes.name(old)} of size "
             f"{old_bits} bits to {dtypes.name(new_dtype)} of size {new_bits}, bits but "
             f"{last} * {old_bits} != {new_bits}"
         )

@@ -161,7 +161,9 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     axis = as_axis("index_in_dim", "axis", axis, len(shape))
     index, n = as_int("index_in_dim", "index", index), shape[axis]
     if not -n <= index < n:
-        raise IndexError(f"index_in_dim: index {index} is out of bounds for axis {axis} with size {n}")
+        raise IndexError(
+            f"index_in_dim: index {index} is out of bounds for axis {axis} with size {n}"
+        )
     index %= n
     out = slice_in_dim(operand, index, index + 1, 1, axis)
     return out if keepdims else squeeze(out, (axis,))
@@ -272,8 +274,8 @@ def _dynamic_slice_shape(x: ShapedArray, *starts: ShapedArray, slice_sizes: tupl
     _check_starts("dynamic_slice", x, starts)
     if len(slice_sizes) != x.ndim:
         raise TypeError(
-            "dynamic_slice slice_sizes must have length equal to the number of dimensions of the operand, "
-            f"got slice_sizes {slice_sizes} for operand shape {x.shape}."
+            "dynamic_slice slice_sizes must have length equal to the number of dimensions of the "
+            f"operand, got slice_sizes {slice_sizes} for operand shape {x.shape}."
         )
     if any(n > size for n, size in zip(slice_sizes, x.shape, strict=True)):
         raise TypeError(

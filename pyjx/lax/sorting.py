@@ -218,7 +218,9 @@ def _approx_shape(x: ShapedArray, *, aggregate_to_topk: bool, is_max_k: bool, k:
         raise ValueError("approx_top_k: k must be smaller than the size of reduction_dim "
                          f"{size}, got {k}")
     if not dtypes.issubdtype(x.dtype, np.floating):
-        raise ValueError(f"approx_top_k: operand must be a floating type, got {dtypes.name(x.dtype)}")
+        raise ValueError(
+            f"approx_top_k: operand must be a floating type, got {dtypes.name(x.dtype)}"
+        )
     if not 0 < recall_target <= 1:
         raise ValueError(f"approx_top_k: recall_target must be in (0, 1], got {recall_target}")
     # Without aggregation the result may hold more candidates than k. The computation is exact,

@@ -16,7 +16,7 @@ from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.common import as_dtype
-from pyjx.lax.convolution_shapes import padding_pairs, padtype_to_pads
+from pyjx.lax.convolution_shapes import named_pads, padding_pairs
 from pyjx.lax.nary import operand as _operand
 from pyjx.lax.reductions import known_value, pointwise, trace_reducer
 from pyjx.transforms.jvp import jvp_flat
@@ -472,8 +472,8 @@ def reduce_window(
     flat, tree = tree_util.tree_flatten(operand)
     inits, init_tree = tree_util.tree_flatten(init_value)
     if tree != init_tree:
-        raise ValueError("reduce_window: Operands must have the same tree structure as init_values: "
-                         f"{tree} vs. {init_tree}")
+        raise ValueError("reduce_window: Operands must have the same tree structure as "
+                         f"init_values: {tree} vs. {init_tree}")
     if not flat:
         raise ValueError("reduce_window must have at least one operand.")
     flat = [_operand("reduce_window", x, i) for i, x in enumerate(flat)]
@@ -508,6 +508,6 @@ def _canonical_windows(aval: ShapedArray, window_dimensions: Sequence[int],
                    if pads is None else pads, base, holes)
     if pads is None:
         reach = [dilated(n, d) for n, d in zip(window, holes, strict=True)]
-        pads = tuple(padtype_to_pads(aval.shape, reach, strides, padding))
+        pads = tuple(named_pads("reduce_window", aval.shape, reach, strides, padding))
     return {"window_dimensions": window, "window_strides": strides, "padding": pads,
             "base_dilation": base, "window_dilation": holes}

@@ -14,7 +14,7 @@ FAMILIES: dict[str, str] = {
         "log_softmax logmeanexp logsumexp one_hot softmax standardize"
     ),
     "pyjx.nn.attention": "dot_product_attention",
-    "pyjx.nn.scaled": "scaled_matmul",
+    "pyjx.nn.scaled": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
 }
 
 __getattr__, __dir__ = attach(__name__, FAMILIES, "initializers")

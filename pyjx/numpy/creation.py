@@ -71,6 +71,10 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
 
     Raises:
       ValueError: `copy=False` and the value cannot be used without a copy.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.asarray([1, 2]).tolist()
+    [1, 2]
     """
     if order not in ("K", "A", "C", "F", None):
         raise ValueError(f"asarray: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
@@ -260,7 +264,12 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
 
 
 def copy(a: Any, order: str | None = None) -> Any:
-    """The array in new buffers."""
+    """The array in new buffers.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.copy(jax.numpy.arange(3)).tolist()
+    [0, 1, 2]
+    """
     check_arraylike("copy", a)
     return array(a, copy=True, order=order)
 
@@ -296,7 +305,12 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
-    """The elements of a buffer of bytes as array of rank 1; see `numpy.frombuffer`."""
+    """The elements of a buffer of bytes as array of rank 1; see `numpy.frombuffer`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.frombuffer(b"\x01\x02", "uint8").tolist()
+    [1, 2]
+    """
     return asarray(np.frombuffer(buffer, dtype=np.dtype(dtype), count=count, offset=offset))
 
 
@@ -318,7 +332,13 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """The array of an object that exports itself through DLPack, sharing its memory if it can."""
+    """The array of an object that exports itself through DLPack, sharing its memory if it can.
+
+    >>> import pyjx as jax
+    >>> import numpy as np
+    >>> jax.numpy.from_dlpack(np.arange(3, dtype="int32")).tolist()
+    [0, 1, 2]
+    """
     kind, number = x.__dlpack_device__()
     platform = _DLPACK_PLATFORMS.get(int(kind))
     if platform is None:
@@ -387,13 +407,23 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
-    """An array of ones; arguments as those of `zeros`."""
+    """An array of ones; arguments as those of `zeros`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.ones(2).tolist()
+    [1.0, 1.0]
+    """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "ones")
     return filled(_shape_of(shape, "ones"), 1, dtype, False, _either(device, out_sharding))
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
-    """An array whose elements do not matter; they are zeros."""
+    """An array whose elements do not matter; they are zeros.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.empty((2, 3)).shape
+    (2, 3)
+    """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "empty")
     return filled(_shape_of(shape, "empty"), 0, dtype, False, _either(device, out_sharding))
 
@@ -450,18 +480,33 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], A
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
                out_sharding: Any = None) -> Any:
-    """Zeros with the shape and dtype of `a`, unless others are given."""
+    """Zeros with the shape and dtype of `a`, unless others are given.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.zeros_like(jax.numpy.arange(2)).tolist()
+    [0, 0]
+    """
     return _filled_like("zeros_like", a, 0, dtype, shape, _either(device, out_sharding))
 
 
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
               out_sharding: Any = None) -> Any:
-    """Ones with the shape and dtype of `a`, unless others are given."""
+    """Ones with the shape and dtype of `a`, unless others are given.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.ones_like(jax.numpy.arange(2)).tolist()
+    [1, 1]
+    """
     return _filled_like("ones_like", a, 1, dtype, shape, _either(device, out_sharding))
 
 
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
-    """An array like `prototype` whose elements do not matter; they are zeros."""
+    """An array like `prototype` whose elements do not matter; they are zeros.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.empty_like(jax.numpy.arange(3)).shape
+    (3,)
+    """
     return _filled_like("empty_like", prototype, 0, dtype, shape, device)
 
 
@@ -474,7 +519,12 @@ def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, device: 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
               out_sharding: Any = None) -> Any:
-    """An array with the shape and dtype of `a`, filled with a value broadcast to the shape."""
+    """An array with the shape and dtype of `a`, filled with a value broadcast to the shape.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.full_like(jax.numpy.arange(2), 7).tolist()
+    [7, 7]
+    """
     (fill_value,) = operands("full_like", fill_value)
     shape, dtype, weak = _like("full_like", a, dtype, shape)
     device = _either(device, out_sharding)
@@ -624,7 +674,12 @@ def _count(name: str, num: Any) -> int:
 
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
              dtype: Any = None, axis: int = 0) -> Any:
-    """`base` to the powers `linspace(start, stop, num)`."""
+    """`base` to the powers `linspace(start, stop, num)`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.logspace(0.0, 2.0, 3).round(2).tolist()
+    [1.0, 10.0, 100.0]
+    """
     from pyjx import numpy as jnp
 
     start, stop = operands("logspace", start, stop)
@@ -638,7 +693,12 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
               axis: int = 0) -> Any:
-    """`num` numbers from `start` to `stop`, each the same multiple of the one before."""
+    """`num` numbers from `start` to `stop`, each the same multiple of the one before.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.geomspace(1.0, 4.0, 3).round(4).tolist()
+    [1.0, 2.0, 4.0]
+    """
     from pyjx import numpy as jnp
 
     start, stop = promote_args("geomspace", start, stop)

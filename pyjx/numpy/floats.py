@@ -35,7 +35,12 @@ from pyjx.numpy.ufuncs import (
 
 @array_function
 def arctan2(x1: Any, x2: Any, /) -> Any:
-    """The angle of the point (x2, x1), in radians from -pi to pi, elementwise."""
+    """The angle of the point (x2, x1), in radians from -pi to pi, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.arctan2(0.0, jax.numpy.array([1.0, -1.0])).tolist()
+    [0.0, 3.1415927410125732]
+    """
     return ops.atan2(*promote_args_inexact("arctan2", x1, x2))
 
 
@@ -55,7 +60,12 @@ def _log_of_sum(x: Any, y: Any, exponential: Any, scale: float) -> Any:
 
 @array_function
 def logaddexp(x1: Any, x2: Any, /) -> Any:
-    """log(exp(x1) + exp(x2)), elementwise, without overflow."""
+    """log(exp(x1) + exp(x2)), elementwise, without overflow.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.logaddexp(1000.0, 1000.0).item()
+    1000.6931762695312
+    """
     x, y = promote_args_inexact("logaddexp", x1, x2)
     if is_complex(x):
         return _complex_logaddexp(x, y)
@@ -79,7 +89,12 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 @array_function
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
-    """log2(2**x1 + 2**x2), elementwise, without overflow."""
+    """log2(2**x1 + 2**x2), elementwise, without overflow.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.logaddexp2(3.0, 3.0).item()
+    4.0
+    """
     x, y = promote_args_inexact("logaddexp2", x1, x2)
     if is_complex(x):
         scale = constant_like(x, np.log(2.0))
@@ -93,6 +108,10 @@ def hypot(x1: Any, x2: Any, /) -> Any:
 
     Raises:
       ValueError: complex arguments.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.hypot(3.0, 4.0).item()
+    5.0
     """
     x, y = promote_args_inexact("hypot", x1, x2)
     if is_complex(x):
@@ -112,7 +131,12 @@ def hypot(x1: Any, x2: Any, /) -> Any:
 
 @array_function
 def heaviside(x1: Any, x2: Any, /) -> Any:
-    """0 where x1 < 0, 1 where x1 > 0, x2 where x1 == 0, elementwise."""
+    """0 where x1 < 0, 1 where x1 > 0, x2 where x1 == 0, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.heaviside(jax.numpy.array([-1.0, 0.0, 2.0]), 0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
     x, y = spread_all("heaviside", *promote_args_inexact("heaviside", x1, x2))
     if is_complex(x):
         raise ValueError("heaviside is not well defined for complex-valued inputs.")
@@ -138,7 +162,12 @@ def _signbit(x: Any) -> Any:
 
 @array_function
 def signbit(x: Any, /) -> Any:
-    """Where the sign of x is negative; also of -0.0."""
+    """Where the sign of x is negative; also of -0.0.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.signbit(jax.numpy.array([-1.0, -0.0, 0.0])).tolist()
+    [True, True, False]
+    """
     (x,) = operands("signbit", x)
     if is_complex(x):
         raise ValueError(f"jax.numpy.signbit is not well defined for {dtype_of(x)}")
@@ -147,7 +176,12 @@ def signbit(x: Any, /) -> Any:
 
 @array_function
 def copysign(x1: Any, x2: Any, /) -> Any:
-    """|x1| with the sign of x2, elementwise."""
+    """|x1| with the sign of x2, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.copysign(2.0, jax.numpy.array([1.0, -0.0])).tolist()
+    [2.0, -2.0]
+    """
     x, y = spread_all("copysign", *promote_args_inexact("copysign", x1, x2))
     if is_complex(x):
         raise TypeError("copysign does not support complex-valued inputs")
@@ -157,13 +191,23 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 
 @array_function
 def nextafter(x: Any, y: Any, /) -> Any:
-    """The next number after x in the direction of y, elementwise."""
+    """The next number after x in the direction of y, elementwise.
+
+    >>> import pyjx as jax
+    >>> bool(jax.numpy.nextafter(1.0, 2.0) > 1.0)
+    True
+    """
     return ops.nextafter(*spread_all("nextafter", *promote_args_inexact("nextafter", x, y)))
 
 
 @array_function
 def spacing(x: Any, /) -> Any:
-    """The distance from x to the next number farther from 0; negative for negative x."""
+    """The distance from x to the next number farther from 0; negative for negative x.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.spacing(1.0).item() == jax.numpy.finfo("float32").eps
+    np.True_
+    """
     x = promote_inexact("spacing", x)
     if is_complex(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
@@ -201,7 +245,12 @@ def _scaled(x: Any, k: Any) -> Any:
 
 @array_function
 def frexp(x: Any, /) -> Any:
-    """Mantissa m and exponent e of floats: x == m * 2**e with 0.5 <= |m| < 1; (x, 0) for 0."""
+    """Mantissa m and exponent e of floats: x == m * 2**e with 0.5 <= |m| < 1; (x, 0) for 0.
+
+    >>> import pyjx as jax
+    >>> [x.item() for x in jax.numpy.frexp(6.0)]
+    [0.75, 3]
+    """
     x = promote_inexact("frexp", x)
     if is_complex(x):
         raise TypeError("frexp does not support complex-valued inputs")
@@ -229,6 +278,10 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
 
     Raises:
       ValueError: x1 is complex or x2 is no integer.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.ldexp(0.75, 3).item()
+    6.0
     """
     x, k = operands("ldexp", x1, x2)
     if is_complex(x) or is_inexact(k):
@@ -244,6 +297,10 @@ def modf(x: Any, /, out: None = None) -> Any:
 
     Raises:
       TypeError: x is complex.
+
+    >>> import pyjx as jax
+    >>> [x.item() for x in jax.numpy.modf(-2.5)]
+    [-0.5, -2.0]
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.modf is not supported.")
@@ -262,6 +319,10 @@ def sinc(x: Any, /) -> Any:
     """sin(pi x) / (pi x), elementwise, and 1 at 0.
 
     Near 0 it is the series 1 - (pi x)**2 / 6 + (pi x)**4 / 120, so its derivatives are right too.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.sinc(0.0).item()
+    1.0
     """
     x = promote_inexact("sinc", x)
     x = ops.mul(x, constant_like(x, np.pi))
@@ -276,7 +337,12 @@ def sinc(x: Any, /) -> Any:
 
 @array_function
 def i0(x: Any) -> Any:
-    """The modified Bessel function of the first kind of order 0, elementwise."""
+    """The modified Bessel function of the first kind of order 0, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.i0(0.0).item()
+    1.0000001192092896
+    """
     x = promote_inexact("i0", x)
     if is_complex(x):
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {dtype_of(x)}")
@@ -293,6 +359,10 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
       x: array.
       copy: has no effect, since arrays are immutable.
       nan, posinf, neginf: the replacements; by default 0 and the largest and least finite number.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.nan_to_num(jax.numpy.array([1.0, jax.numpy.nan])).tolist()
+    [1.0, 0.0]
     """
     (x,) = operands("nan_to_num", x)
     if not is_inexact(x):
@@ -323,6 +393,10 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
     """Where |a - b| <= atol + rtol * |b|; infinities are close if they are equal.
 
     With `equal_nan` nan is close to nan.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.isclose(jax.numpy.array([1.0, 2.0]), 1.000001).tolist()
+    [True, False]
     """
     x, y = promote_args("isclose", a, b)
     if not is_inexact(x):
@@ -352,7 +426,12 @@ def _all(x: Any) -> Any:
 
 @array_function(static_argnames=("equal_nan",))
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether all elements of a and b are close, as an array; see `isclose`."""
+    """Whether all elements of a and b are close, as an array; see `isclose`.
+
+    >>> import pyjx as jax
+    >>> bool(jax.numpy.allclose(jax.numpy.ones(3), 1.000001))
+    True
+    """
     return _all(isclose(a, b, rtol, atol, equal_nan))
 
 
@@ -378,6 +457,10 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     """Whether a1 and a2 have the same shape and equal elements, as an array.
 
     With `equal_nan` nan equals nan.
+
+    >>> import pyjx as jax
+    >>> bool(jax.numpy.array_equal(jax.numpy.arange(3), [0, 1, 2]))
+    True
     """
     from pyjx.numpy.creation import asarray
 
@@ -388,7 +471,12 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 
 def array_equiv(a1: Any, a2: Any) -> Any:
-    """Whether a1 and a2 have equal elements after broadcasting, as an array."""
+    """Whether a1 and a2 have equal elements after broadcasting, as an array.
+
+    >>> import pyjx as jax
+    >>> bool(jax.numpy.array_equiv(jax.numpy.ones(3), 1))
+    True
+    """
     from pyjx.lax.common import broadcast_shapes
     from pyjx.numpy.creation import asarray
 
@@ -457,6 +545,10 @@ def lcm(x1: Any, x2: Any) -> Any:
 
     Raises:
       ValueError: the arguments are no integers.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.lcm(4, 6).item()
+    12
     """
     x, y = _magnitudes("lcm", x1, x2)
     divisor = _gcd(x, y)

@@ -57,12 +57,22 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
 
 
 def identity(n: Any, dtype: Any = None) -> Any:
-    """The n x n identity matrix."""
+    """The n x n identity matrix.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.identity(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     return eye(n, dtype=dtype)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
-    """The N x M matrix (by default square) with ones on and below diagonal `k`."""
+    """The N x M matrix (by default square) with ones on and below diagonal `k`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.tri(2).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "tri")
     return _matrix(_mask((N, N if M is None else M), k, "greater_equal"), dtype)
 
@@ -86,6 +96,10 @@ def tril(m: Any, k: int = 0) -> Any:
 
     Raises:
       ValueError: the rank is less than 2.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.tril(jax.numpy.ones((2, 2))).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
     """
     return _triangle("tril", m, k, True)
 
@@ -96,6 +110,10 @@ def triu(m: Any, k: int = 0) -> Any:
 
     Raises:
       ValueError: the rank is less than 2.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.triu(jax.numpy.ones((2, 2))).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
     """
     return _triangle("triu", m, k, False)
 
@@ -105,12 +123,22 @@ def _host_indices(indices: Any) -> tuple[Any, ...]:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
-    """Row and column indices of the elements on and below diagonal `k` of an n x m matrix."""
+    """Row and column indices of the elements on and below diagonal `k` of an n x m matrix.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.tril_indices(2)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
     return _host_indices(np.tril_indices(n, k, m))  # type: ignore[return-value]
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
-    """Row and column indices of the elements on and above diagonal `k` of an n x m matrix."""
+    """Row and column indices of the elements on and above diagonal `k` of an n x m matrix.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.triu_indices(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
     return _host_indices(np.triu_indices(n, k, m))  # type: ignore[return-value]
 
 
@@ -123,19 +151,34 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
-    """`tril_indices` for the shape of a matrix."""
+    """`tril_indices` for the shape of a matrix.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.tril_indices_from(jax.numpy.ones((2, 2)))]
+    [[0, 1, 1], [0, 0, 1]]
+    """
     n, m = _matrix_shape("tril_indices_from", arr)
     return tril_indices(n, k, m)
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
-    """`triu_indices` for the shape of a matrix."""
+    """`triu_indices` for the shape of a matrix.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.triu_indices_from(jax.numpy.ones((2, 2)))]
+    [[0, 0, 1], [0, 1, 1]]
+    """
     n, m = _matrix_shape("triu_indices_from", arr)
     return triu_indices(n, k, m)
 
 
 def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
-    """The indices of the main diagonal of an array with `ndim` axes of size `n`."""
+    """The indices of the main diagonal of an array with `ndim` axes of size `n`.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.diag_indices(2)]
+    [[0, 1], [0, 1]]
+    """
     n, ndim = _static_int("diag_indices", "n", n), _static_int("diag_indices", "ndim", ndim)
     if n < 0 or ndim < 0:
         raise ValueError(f"n and ndim arguments to diag_indices must be nonnegative, got {n} and "
@@ -144,7 +187,12 @@ def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
 
 
 def diag_indices_from(arr: Any) -> tuple[Any, ...]:
-    """The indices of the main diagonal of an array, whose axes are of one size."""
+    """The indices of the main diagonal of an array, whose axes are of one size.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.diag_indices_from(jax.numpy.ones((2, 2)))]
+    [[0, 1], [0, 1]]
+    """
     check_arraylike("diag_indices_from", arr)
     shape = get_aval(operands("diag_indices_from", arr)[0]).shape
     if len(shape) < 2:
@@ -156,7 +204,12 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
 
 def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None
                  ) -> tuple[Any, ...]:
-    """The indices where `mask_func(ones((n, n)), k)` is not zero."""
+    """The indices where `mask_func(ones((n, n)), k)` is not zero.
+
+    >>> import pyjx as jax
+    >>> [i.tolist() for i in jax.numpy.mask_indices(2, jax.numpy.triu)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
     from pyjx import numpy as jnp
 
     return jnp.nonzero(mask_func(jnp.ones((n, n)), k), size=size)  # type: ignore[no-any-return]
@@ -168,6 +221,10 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
     Raises:
       ValueError: the rank is less than 2, or the axes are equal.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.diagonal(jax.numpy.arange(4).reshape(2, 2)).tolist()
+    [0, 3]
     """
     from pyjx.numpy.indexing import canonical_axis, getitem
     from pyjx.transforms.structural import transpose
@@ -222,7 +279,12 @@ def diag(v: Any, k: int = 0) -> Any:
 
 
 def diagflat(v: Any, k: int = 0) -> Any:
-    """The matrix with the elements of an array on diagonal `k`."""
+    """The matrix with the elements of an array on diagonal `k`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.diagflat(jax.numpy.array([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
     (v,) = operands("diagflat", v)
     return _diag_matrix(ops.reshape(asarray(v), (get_aval(v).size,)), k)
 
@@ -238,6 +300,10 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
       copy: must be true.
       sparse: leave the other axes at size 1.
       indexing: "ij": the axes are in the order of the vectors; "xy": the first two are swapped.
+
+    >>> import pyjx as jax
+    >>> [x.tolist() for x in jax.numpy.meshgrid(jax.numpy.arange(2), jax.numpy.arange(2))]
+    [[[0, 1], [0, 1]], [[0, 0], [1, 1]]]
     """
     if not copy:
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
@@ -266,6 +332,10 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     """The indices of an array of the given shape, one array for each axis.
 
     With `sparse` a tuple of arrays that broadcast, otherwise they stand along a new first axis.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.indices((2, 2)).tolist()
+    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
     dtype = dtypes.default_int_dtype() if dtype is None else _user_dtype(dtype, "indices")
     shape = canonical_shape(dimensions)
@@ -275,7 +345,12 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
 
 
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """Index arrays that together select the grid of the given indices along each axis."""
+    """Index arrays that together select the grid of the given indices along each axis.
+
+    >>> import pyjx as jax
+    >>> [i.shape for i in jax.numpy.ix_([0, 1], [2])]
+    [(2, 1), (1, 1)]
+    """
     from pyjx import numpy as jnp
 
     out = []

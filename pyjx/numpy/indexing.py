@@ -577,6 +577,11 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
 
     Raises:
       ValueError: `inplace` is true, which immutable arrays cannot be.
+
+    >>> import pyjx as jax
+    >>> x, i = jax.numpy.zeros((2, 2)), jax.numpy.array([[0], [1]])
+    >>> jax.numpy.put_along_axis(x, i, 5.0, axis=1, inplace=False).tolist()
+    [[5.0, 0.0], [0.0, 5.0]]
     """
     if inplace:
         raise ValueError("jax.numpy.put_along_axis cannot modify arrays in-place, because JAX "

@@ -335,20 +335,35 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 @numpy_function(static_argnames=("indices_or_sections",))
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """The array cut along its first axis; see `split`."""
+    """The array cut along its first axis; see `split`.
+
+    >>> import pyjx as jax
+    >>> [x.shape for x in jax.numpy.vsplit(jax.numpy.ones((4, 2)), 2)]
+    [(2, 2), (2, 2)]
+    """
     return _cut("vsplit", ary, indices_or_sections, 0, False)
 
 
 @numpy_function(static_argnames=("indices_or_sections",))
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """The array cut along its second axis, or its only one; see `split`."""
+    """The array cut along its second axis, or its only one; see `split`.
+
+    >>> import pyjx as jax
+    >>> [x.shape for x in jax.numpy.hsplit(jax.numpy.ones((2, 4)), 2)]
+    [(2, 2), (2, 2)]
+    """
     (ary,) = operands("hsplit", ary)
     return _cut("hsplit", ary, indices_or_sections, 0 if get_aval(ary).ndim == 1 else 1, False)
 
 
 @numpy_function(static_argnames=("indices_or_sections",))
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """The array cut along its third axis; see `split`."""
+    """The array cut along its third axis; see `split`.
+
+    >>> import pyjx as jax
+    >>> [x.shape for x in jax.numpy.dsplit(jax.numpy.ones((1, 2, 4)), 2)]
+    [(1, 2, 2), (1, 2, 2)]
+    """
     return _cut("dsplit", ary, indices_or_sections, 2, False)
 
 

@@ -16,7 +16,12 @@ from pyjx.runtime.array import ArrayImpl
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Whether values of one dtype can be cast to another under a rule; see `numpy.can_cast`."""
+    """Whether values of one dtype can be cast to another under a rule; see `numpy.can_cast`.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.can_cast("int32", "int64")
+    True
+    """
     return np.can_cast(_as_dtype(from_), _as_dtype(to), casting=casting)  # type: ignore
 
 
@@ -90,6 +95,10 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     Raises:
       ValueError: the string names no kind.
       TypeError: the kind is none of these.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.isdtype("float32", "real floating")
+    True
     """
     dtype = _as_dtype(dtype)
     for k in kind if isinstance(kind, tuple) else (kind,):
@@ -111,7 +120,12 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether a value is a Python or NumPy scalar or an array of rank 0."""
+    """Whether a value is a Python or NumPy scalar or an array of rank 0.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.isscalar(1.5)
+    True
+    """
     if isinstance(element, (ArrayImpl, Tracer)) or hasattr(element, "__jax_array__"):
         return np.ndim(element) == 0 if not hasattr(element, "ndim") else element.ndim == 0
     return bool(np.isscalar(element)) or isinstance(element, np.generic)
@@ -124,17 +138,32 @@ def _shape(name: str, a: Any) -> tuple[int, ...]:
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The shape of an array or of nested sequences."""
+    """The shape of an array or of nested sequences.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.shape([[1, 2]])
+    (1, 2)
+    """
     return _shape("shape", a)
 
 
 def ndim(a: Any) -> int:
-    """The number of axes of an array or of nested sequences."""
+    """The number of axes of an array or of nested sequences.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.ndim([[1, 2]])
+    2
+    """
     return len(_shape("ndim", a))
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
-    """The number of elements, in all or along one axis or several."""
+    """The number of elements, in all or along one axis or several.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.size(jax.numpy.ones((2, 3)))
+    6
+    """
     sizes = _shape("size", a)
     if axis is None:
         return math.prod(sizes)

@@ -230,28 +230,48 @@ def add(x: Any, y: Any, /) -> Any:
 
 @array_function
 def subtract(x: Any, y: Any, /) -> Any:
-    """x - y, elementwise."""
+    """x - y, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.subtract(jax.numpy.arange(3), 1).tolist()
+    [-1, 0, 1]
+    """
     x, y = promote_two("subtract", x, y)
     return sub_p.bind(x, y)
 
 
 @array_function
 def multiply(x: Any, y: Any, /) -> Any:
-    """x * y, elementwise; `and` for booleans."""
+    """x * y, elementwise; `and` for booleans.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.multiply(jax.numpy.arange(3), 2).tolist()
+    [0, 2, 4]
+    """
     x, y = promote_two("multiply", x, y)
     return (and_p if dtype_of(x) is _bool else mul_p).bind(x, y)
 
 
 @array_function
 def true_divide(x: Any, y: Any, /) -> Any:
-    """x / y, elementwise. Integers become floats."""
+    """x / y, elementwise. Integers become floats.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.true_divide(jax.numpy.arange(3), 2).tolist()
+    [0.0, 0.5, 1.0]
+    """
     x, y = promote_two_inexact("true_divide", x, y)
     return div_p.bind(x, y)
 
 
 @array_function
 def divide(x: Any, y: Any, /) -> Any:
-    """x / y, elementwise. Integers become floats."""
+    """x / y, elementwise. Integers become floats.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.divide(jax.numpy.arange(3), 2).tolist()
+    [0.0, 0.5, 1.0]
+    """
     x, y = promote_two_inexact("divide", x, y)
     return div_p.bind(x, y)
 
@@ -313,7 +333,12 @@ def _check_not_complex(name: str, x: Any) -> None:
 
 @array_function
 def floor_divide(x1: Any, x2: Any, /) -> Any:
-    """The quotient rounded down, elementwise."""
+    """The quotient rounded down, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.floor_divide(jax.numpy.array([7, -7]), 2).tolist()
+    [3, -4]
+    """
     x, y = promote_args_numeric("floor_divide", x1, x2)
     _check_not_complex("floor_divide", x)
     return _floor_divide(x, y)
@@ -321,7 +346,12 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 @array_function
 def remainder(x1: Any, x2: Any, /) -> Any:
-    """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise."""
+    """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.remainder(jax.numpy.array([7, -7]), 3).tolist()
+    [1, 2]
+    """
     x, y = promote_args_numeric("remainder", x1, x2)
     _check_not_complex("remainder", x)
     return _remainder(x, y)
@@ -329,13 +359,23 @@ def remainder(x1: Any, x2: Any, /) -> Any:
 
 @array_function
 def mod(x1: Any, x2: Any, /) -> Any:
-    """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise."""
+    """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.mod(jax.numpy.array([7, -7]), 3).tolist()
+    [1, 2]
+    """
     return remainder(x1, x2)
 
 
 @array_function
 def divmod(x1: Any, x2: Any, /) -> Any:
-    """The pair `(floor_divide(x1, x2), remainder(x1, x2))`."""
+    """The pair `(floor_divide(x1, x2), remainder(x1, x2))`.
+
+    >>> import pyjx as jax
+    >>> [x.item() for x in jax.numpy.divmod(-7, 3)]
+    [-3, 2]
+    """
     x, y = promote_args_numeric("divmod", x1, x2)
     _check_not_complex("divmod", x)
     return _floor_divide(x, y), _remainder(x, y)
@@ -343,7 +383,12 @@ def divmod(x1: Any, x2: Any, /) -> Any:
 
 @array_function
 def fmod(x1: Any, x2: Any, /) -> Any:
-    """The remainder of division rounded towards zero, which has the sign of x1, elementwise."""
+    """The remainder of division rounded towards zero, which has the sign of x1, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.fmod(jax.numpy.array([7, -7]), 3).tolist()
+    [1, -1]
+    """
     x, y = promote_args_numeric("fmod", x1, x2)
     return ops.rem(x, _nonzero_divisor(y) if is_integer(x) else y)
 
@@ -416,7 +461,12 @@ pow = power
 
 @array_function
 def float_power(x: Any, y: Any, /) -> Any:
-    """x to the power of y, elementwise. Integers become floats."""
+    """x to the power of y, elementwise. Integers become floats.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.float_power(jax.numpy.arange(3), 2).tolist()
+    [0.0, 1.0, 4.0]
+    """
     return ops.pow(*promote_args_inexact("float_power", x, y))
 
 
@@ -459,14 +509,24 @@ minimum = _comparison("minimum", min_p, "The smaller of x and y, elementwise; na
 
 @array_function
 def fmax(x1: Any, x2: Any) -> Any:
-    """The larger of x1 and x2, elementwise; the other one where one is nan."""
+    """The larger of x1 and x2, elementwise; the other one where one is nan.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.fmax(jax.numpy.array([1.0, jax.numpy.nan]), 2.0).tolist()
+    [2.0, 2.0]
+    """
     x, y = _spread_all("fmax", *promote_args("fmax", x1, x2))
     return ops.select(ops.bitwise_or(_order(gt_p, x, y), ops.ne(y, y)), x, y)
 
 
 @array_function
 def fmin(x1: Any, x2: Any) -> Any:
-    """The smaller of x1 and x2, elementwise; the other one where one is nan."""
+    """The smaller of x1 and x2, elementwise; the other one where one is nan.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.fmin(jax.numpy.array([1.0, jax.numpy.nan]), 2.0).tolist()
+    [1.0, 2.0]
+    """
     x, y = _spread_all("fmin", *promote_args("fmin", x1, x2))
     return ops.select(ops.bitwise_or(_order(lt_p, x, y), ops.ne(y, y)), x, y)
 
@@ -583,6 +643,10 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
 
     Raises:
       ValueError: complex values or bounds, which have no order.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.clip(jax.numpy.arange(5), 1, 3).tolist()
+    [1, 1, 2, 3, 3]
     """
     if arr is None:
         raise ValueError("No input was provided to the clip function.")
@@ -604,7 +668,12 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
 
 @array_function
 def rint(x: Any, /) -> Any:
-    """x rounded to whole numbers, halves to even ones. Integers become floats."""
+    """x rounded to whole numbers, halves to even ones. Integers become floats.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.rint(jax.numpy.array([0.5, 1.5, 2.6])).tolist()
+    [0.0, 2.0, 3.0]
+    """
     return _round_to_even(promote_inexact("rint", x))
 
 
@@ -674,7 +743,12 @@ imag = _function("imag", lambda x: ops.imag(x) if is_complex(x) else _zeros_of(x
 
 @array_function(static_argnames=("deg",))
 def angle(z: Any, deg: bool = False) -> Any:
-    """The argument of complex numbers, in radians or degrees."""
+    """The argument of complex numbers, in radians or degrees.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.angle(1j, deg=True).item()
+    90.0
+    """
     (z,) = operands("angle", z)
     re, im = (ops.real(z), ops.imag(z)) if is_complex(z) else (z, _zeros_of(z))
     out = ops.atan2(*promote_args_inexact("angle", im, re))
@@ -721,7 +795,12 @@ isreal = _function("isreal", lambda x: ops.eq(ops.imag(x), constant_like(ops.ima
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype of x is complex."""
+    """Whether the dtype of x is complex.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.iscomplexobj(jax.numpy.ones(2))
+    False
+    """
     return x is not None and not isinstance(x, str) and _complex_object(x)
 
 
@@ -733,5 +812,10 @@ def _complex_object(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype of x is not complex."""
+    """Whether the dtype of x is not complex.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.isrealobj(jax.numpy.ones(2))
+    True
+    """
     return not iscomplexobj(x)

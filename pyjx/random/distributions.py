@@ -16,6 +16,7 @@ from pyjx.lax.common import broadcast_shapes, broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.samplers import (
     as_array,
+    check_safe,
     coins,
     constant,
     float_dtype,
@@ -67,6 +68,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Sequence[int] | None = None, dt
     """
     wrapped, _ = check_key("lognormal", key)
     dtype = float_dtype(dtype, "lognormal")
+    check_safe("lognormal", dtype, sigma)
     shape = result_shape("lognormal", shape, sigma)
     return placed(_lognormal(wrapped, sigma, shape=shape, dtype=dtype), out_sharding)
 
@@ -336,7 +338,7 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Sequence[int] | No
     wrapped, _ = check_key("multivariate_normal", key)
     if method not in ("svd", "eigh", "cholesky"):
         raise ValueError("method must be one of {'svd', 'eigh', 'cholesky'}")
-    dtype = param_dtype(dtype, "multivariate_normal", mean, cov)
+    dtype = param_dtype(dtype, "multivariate_normal", mean, cov, safe=False)
     m, c = get_aval(mean).shape, get_aval(cov).shape
     if len(m) < 1:
         raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0")

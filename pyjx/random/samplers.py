@@ -39,11 +39,27 @@ def float_dtype(dtype: Any, name: str) -> Any:
     return dtype
 
 
-def param_dtype(dtype: Any, name: str, *params: Any) -> Any:
-    """`float_dtype`, by default the one that the parameters promote to."""
+def param_dtype(dtype: Any, name: str, *params: Any, safe: bool = True) -> Any:
+    """`float_dtype`, by default the one that the parameters promote to.
+
+    With `safe` the parameters must not lose precision in a dtype that is given.
+    """
     if dtype is None:
         dtype = dtypes.to_inexact_dtype(dtypes.result_type(*params))
-    return float_dtype(dtype, name)
+    dtype = float_dtype(dtype, name)
+    if safe:
+        check_safe(name, dtype, *params)
+    return dtype
+
+
+def check_safe(name: str, dtype: Any, *params: Any) -> None:
+    """TypePromotionError unless the parameters promote to the result's dtype."""
+    for p in params:
+        aval = get_aval(p)
+        if not aval.weak_type and dtypes.promote_types(aval.dtype, dtype) != dtype:
+            raise dtypes.TypePromotionError(
+                f"In arguments to {name}, cannot safely cast argument of type "
+                f"{dtypes.name(aval.dtype)} to {dtypes.name(dtype)}")
 
 
 def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:

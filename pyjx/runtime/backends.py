@@ -382,6 +382,10 @@ def local_devices(process_index: int | None = None, backend: str | Any | None = 
 
     Raises:
       ValueError: `process_index` is not the index of a process.
+
+    >>> import pyjx as jax
+    >>> jax.devices()[0] in jax.local_devices()
+    True
     """
     client = get_backend(backend)
     index = host_id if process_index is None else process_index
@@ -393,32 +397,62 @@ def local_devices(process_index: int | None = None, backend: str | Any | None = 
 
 
 def device_count(backend: str | Any | None = None) -> int:
-    """The number of all devices of a backend."""
+    """The number of all devices of a backend.
+
+    >>> import pyjx as jax
+    >>> jax.device_count() == len(jax.devices())
+    True
+    """
     return int(get_backend(backend).device_count())
 
 
 def local_device_count(backend: str | Any | None = None) -> int:
-    """The number of devices of this process."""
+    """The number of devices of this process.
+
+    >>> import pyjx as jax
+    >>> jax.local_device_count() == len(jax.local_devices())
+    True
+    """
     return int(get_backend(backend).local_device_count())
 
 
 def process_index(backend: str | Any | None = None) -> int:
-    """The index of this process in its group; 0 when there is one process."""
+    """The index of this process in its group; 0 when there is one process.
+
+    >>> import pyjx as jax
+    >>> jax.process_index()
+    0
+    """
     return int(get_backend(backend).process_index())
 
 
 def process_indices(backend: str | Any | None = None) -> set[int]:
-    """The indices of all processes of the group."""
+    """The indices of all processes of the group.
+
+    >>> import pyjx as jax
+    >>> jax.process_index() in jax.process_indices()
+    True
+    """
     return {d.process_index for d in devices(backend)}
 
 
 def process_count(backend: str | Any | None = None) -> int:
-    """The number of processes of the group."""
+    """The number of processes of the group.
+
+    >>> import pyjx as jax
+    >>> jax.process_count()
+    1
+    """
     return max(process_indices(backend)) + 1
 
 
 def default_backend() -> str:
-    """The name of the preferred platform: "cpu", "gpu" or "tpu"."""
+    """The name of the preferred platform: "cpu", "gpu" or "tpu".
+
+    >>> import pyjx as jax
+    >>> jax.default_backend() in ("cpu", "gpu", "tpu")
+    True
+    """
     return public_name(get_backend())
 
 

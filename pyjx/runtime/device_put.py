@@ -387,7 +387,12 @@ def _get_leaf(x: Any) -> Any:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Start the copies to the host of all arrays of a pytree; returns `x` at once."""
+    """Start the copies to the host of all arrays of a pytree; returns `x` at once.
+
+    >>> import pyjx as jax
+    >>> jax.copy_to_host_async(jax.numpy.arange(3)).tolist()
+    [0, 1, 2]
+    """
     for leaf in tree_util.tree_leaves(x):
         start = getattr(leaf, "copy_to_host_async", None)
         if start is not None:
@@ -400,6 +405,10 @@ def block_until_ready(x: Any) -> Any:
 
     Raises:
       JaxRuntimeError: a computation failed.
+
+    >>> import pyjx as jax
+    >>> jax.block_until_ready(jax.numpy.arange(3)).tolist()
+    [0, 1, 2]
     """
     if isinstance(x, ArrayImpl):
         return x.block_until_ready()
@@ -463,3 +472,14 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
         raise ValueError("`devices` argument to `device_put_replicated must be a non-empty "
                          "sequence.")
     return device_put_sharded([x] * len(devices), devices)
+
+
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """The arrays that are alive on the devices of a platform, by default the default one.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.ones(3)
+    >>> any(x is y for y in jax.live_arrays())
+    True
+    """
+    return list(backends.get_backend(platform).live_arrays())

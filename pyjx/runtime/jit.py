@@ -89,6 +89,9 @@ class JitSpec:
         self.device = device
         self.traces = _traces_of(fun, self.key)
 
+    def __deepcopy__(self, memo: Any) -> JitSpec:
+        return self  # a copy of a jitted function shares traces, as functions share their code
+
     @property
     def key(self) -> Any:
         """What two wrappers of one function share compiled programs by."""
@@ -319,12 +322,14 @@ def jit(  # type: ignore[misc]
       donate_argnums, donate_argnames: arguments whose memory results may take over; they must
         not be used after the call.
       keep_unused: pass arguments to XLA that the function does not use.
-      device, backend: where to run if no argument is committed to a device.
+      in_shardings, out_shardings: pytrees of shardings on the device to run on.
+      device, backend: where to run.
       inline: in another traced function, stand there as single operations and not as one call.
       compiler_options: XLA flags by name.
 
     Raises:
       TypeError: `fun` is not callable.
+      ValueError: the function has no such arguments, or shardings name several devices.
 
     >>> import pyjx as jax
     >>> jax.jit(lambda x: x * 2 + 1)(3.0)
@@ -346,9 +351,27 @@ def jit(  # type: ignore[misc]
         from pyjx.runtime import backends
 
         device = backends.local_devices(backend=backend)[0]
+    if in_shardings is not None or out_shardings is not None:
+        device = _one_device((in_shardings, out_shardings)) or device
     options = tuple(sorted((compiler_options or {}).items()))
     spec = JitSpec(fun, *static, *donated, keep_unused, inline, options, device)
     return _finish(spec, spec.miss, fun)
+
+
+def _one_device(shardings: Any) -> Any:
+    """The device that all of `shardings` (a pytree) place their arrays on, None if there is none.
+
+    Raises:
+      ValueError: they name several devices.
+    """
+    leaves, _ = registry.flatten(shardings)
+    devices = {d for s in leaves if hasattr(s, "device_set") for d in s.device_set}
+    if len(devices) > 1:
+        raise ValueError(
+            "jit: in_shardings and out_shardings must place all arrays on one device, got "
+            f"{sorted(devices, key=str)}"
+        )
+    return next(iter(devices), None)
 
 
 @overload
@@ -389,26 +412,47 @@ def _finish(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., Any]) ->
             setattr(fn, attribute, value)
     fn.__wrapped__ = fun
     fn._jit_spec = spec
-    fn.trace = partial(_stage, spec, "trace")
-    fn.lower = partial(_stage, spec, "lower")
-    fn.eval_shape = partial(_stage, spec, "eval_shape")
-    fn.clear_cache = partial(_clear, spec, fn)
     return fn
 
 
-def _stage(spec: JitSpec, what: str, *args: Any, **kwargs: Any) -> Any:
-    from pyjx.runtime import stages
+def _spec_of(fn: Any) -> JitSpec:
+    spec = getattr(fn, "_jit_spec", None)
+    if spec is None:  # C++ copies a jitted function without its attributes
+        spec = fn._jit_spec = fn.__getstate__()["cache_miss"].__self__
+    return spec  # type: ignore[no-any-return]
 
-    return getattr(stages, what)(spec, args, kwargs)
+
+def _stage(what: str) -> Callable[..., Any]:
+    """A method of jitted functions, which `stages` has as a function of their spec."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        from pyjx.runtime import stages
+
+        return getattr(stages, what)(_spec_of(self), args, kwargs)
+
+    method.__name__ = what
+    method.__doc__ = getattr(Wrapped, what).__doc__
+    return source_info.api_boundary(method)
 
 
-def _clear(spec: JitSpec, fn: Any) -> None:
-    spec.traces.clear()
-    fn._clear_cache()
+def _clear_cache(self: Any) -> None:
+    """Forget the traces and programs of this function."""
+    _spec_of(self).traces.clear()
+    self._clear_cache()
+
+
+jaxlib_api.PjitFunction.trace = _stage("trace")
+jaxlib_api.PjitFunction.lower = _stage("lower")
+jaxlib_api.PjitFunction.eval_shape = _stage("eval_shape")
+jaxlib_api.PjitFunction.clear_cache = _clear_cache
 
 
 def clear_caches() -> None:
-    """Forget all traces and compiled programs of this process."""
+    """Forget all traces and compiled programs of this process.
+
+    >>> import pyjx as jax
+    >>> jax.clear_caches()
+    """
     for options in list(_traces.values()):
         for traces in options.values():
             traces.clear()

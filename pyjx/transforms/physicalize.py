@@ -14,7 +14,7 @@ from pyjx import configuration
 from pyjx.core import dtypes, source_info
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from pyjx.core.trace import trace_to_jaxpr
+from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
 from pyjx.transforms.structural import moveaxis
 
 _rules: dict[str, Callable[..., Any]] = {}
@@ -115,6 +115,8 @@ def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
     rule = _rules.get(primitive.name)
     if rule is not None:
         return _results(eqn, rule(avals, *operands, **params))
+    if primitive.decomposition is not None:
+        return _decomposed(eqn, avals, operands)
     if primitive.batch is None:
         raise TypeError(f"{primitive.name} does not accept dtype "
                         f"{dtypes.name(avals[in_keys.index(True)].dtype)}.")
@@ -125,6 +127,15 @@ def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
         outs, out_dims = [outs], [out_dims]
     return [x if d is None else moveaxis(x, d, get_aval(x).ndim - 1)
             for x, d in zip(outs, out_dims, strict=True)]
+
+
+def _decomposed(eqn: JaxprEqn, avals: list[Any], operands: list[Any]) -> list[Any]:
+    """The results of an operation that is a program of others."""
+    def fun(*args: Any) -> list[Any]:
+        return _results(eqn, eqn.primitive.decomposition(*args, **eqn.params))  # type: ignore[misc]
+
+    program = physicalize(trace_to_jaxpr(fun, avals))
+    return eval_jaxpr(program.jaxpr, program.consts, *operands)
 
 
 def _results(eqn: JaxprEqn, out: Any) -> list[Any]:

@@ -206,7 +206,8 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     (3, 2)
     """
     order = as_ints("transpose", "permutation", permutation)
-    if order == tuple(range(_checked_aval("transpose", operand).ndim)) and not isinstance(operand, np.ndarray):
+    aval = _checked_aval("transpose", operand)
+    if order == tuple(range(aval.ndim)) and not isinstance(operand, np.ndarray):
         return operand
     return transpose_p.bind(operand, permutation=order)
 
@@ -299,7 +300,8 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     """
     shape = as_sizes("broadcast_in_dim", "shape", shape)
     dims = as_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
-    same = _checked_aval("broadcast_in_dim", operand).shape == shape and dims == tuple(range(len(shape)))
+    aval = _checked_aval("broadcast_in_dim", operand)
+    same = aval.shape == shape and dims == tuple(range(len(shape)))
     if same and not isinstance(operand, np.ndarray) and not is_scalar_constant(operand):
         return operand
     return broadcast_in_dim_p.bind(

@@ -44,7 +44,7 @@ def lowered(f, *args, mode="on"):
 
 
 def functions(text):
-    return text.count("func.func private"), text.count(' call @')
+    return text.count("func.func private"), text.count('func.call @')
 
 
 def same_with_and_without(f, *args):

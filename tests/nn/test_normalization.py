@@ -119,3 +119,26 @@ def test_scaled_matmul():
     expected = np.einsum("bmk,bnk->bmn", a * np.repeat(p, 4, 2), b * np.repeat(q, 2, 2))
     got = nn.scaled_matmul(*[z.astype(np.float32) for z in (a, b, p, q)])
     np.testing.assert_allclose(got, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("mode, step", [("mxfp8", 0.1), ("mxfp4", 0.3), ("nvfp4", 0.3)])
+def test_scaled_dot_general(mode, step):
+    a, b = rng.randn(4, 64).astype(np.float32), rng.randn(64, 3).astype(np.float32)
+    dims = (((1,), (0,)), ((), ()))
+    configs = [nn.get_scaled_dot_general_config(mode)] * 3
+    got = np.asarray(nn.scaled_dot_general(a, b, dims, configs=configs))
+    assert np.abs(got - a @ b).max() < step * 8
+    assert np.abs(got - a @ b).max() > 0
+    np.testing.assert_allclose(nn.scaled_dot_general(a, b, dims), a @ b, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="not a multiple of the block size"):
+        nn.scaled_dot_general(a[:, :40], b[:40], dims, configs=configs)
+
+
+def test_scaled_dot_general_derivative():
+    a, b = rng.randn(2, 1, 32, 64).astype(np.float32)
+    configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3
+    dims = (((2,), (2,)), ((0,), (0,)))
+    grad = jax.grad(lambda a: jnp.sum(nn.scaled_dot_general(a, b, dims, configs=configs)))(a)
+    np.testing.assert_allclose(grad, np.broadcast_to(b.sum(1, keepdims=True), a.shape), atol=0.6)
+    with pytest.raises(ValueError, match="Unsupported mode: no"):
+        nn.get_scaled_dot_general_config("no")

@@ -1,8 +1,10 @@
 """`jit`: signatures, static and donated arguments, constants, caches, errors, threads."""
 
+import copy
 import enum
 import functools
 import gc
+import inspect
 import threading
 import warnings
 import weakref
@@ -284,6 +286,21 @@ def test_names_and_wrapped_function():
     assert f.__module__ == __name__
     assert isinstance(f, jax.stages.Wrapped)
     assert functools.wraps(f)(lambda: 0).__name__ == "scaled"
+
+
+def test_copies(x):
+    f = jax.jit(scaled)
+    f(x)
+    for copied in (copy.copy(f), copy.deepcopy(f), copy.deepcopy({"f": f})["f"]):
+        equal(copied(x), [0, 3, 6])
+        equal(copied.lower(x).compile()(x), [0, 3, 6])
+    assert str(inspect.signature(f)) == "(x, n=3)"
+
+
+def test_shardings_on_one_device(x):
+    sharding = x.sharding
+    equal(jax.jit(scaled, in_shardings=(sharding,), out_shardings=sharding)(x), [0, 3, 6])
+    assert jax.jit(scaled, out_shardings=sharding)(x).committed
 
 
 # -- constants -------------------------------------------------------------------------------------

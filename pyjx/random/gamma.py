@@ -1,0 +1,427 @@
+"""Gamma random numbers, and the distributions that are made of them.
+
+The method is that of Marsaglia and Tsang, "A simple method for generating gamma variables" (2000):
+with d = a - 1/3, c = 1 / (3 sqrt(d)), a normal x and a uniform u, the number d (1 + c x)^3 is
+accepted if log(u) < x^2 / 2 + d (1 - v + log(v)) with v = (1 + c x)^3. For a < 1 it is used with
+a + 1, and the result multiplied by u^(1 / a).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.lax.common import broadcast_shapes
+from pyjx.random.base import check_key, on_key, placed, split_traced
+from pyjx.random.distributions import arrays, exponential_floats, signs
+from pyjx.random.implementations import over_batch
+from pyjx.random.keys import random_split_p
+from pyjx.random.samplers import (
+    as_array,
+    constant,
+    float_dtype,
+    normal_floats,
+    param_dtype,
+    result_shape,
+    unit_floats,
+)
+from pyjx.transforms.rules import define
+from pyjx.transforms.structural import Zero, is_scalar_constant
+from pyjx.transforms.vmap import batch_flat
+
+# -- the primitive ---------------------------------------------------------------------------------
+
+
+def _one_gamma(key: Any, a: Any, log_space: bool) -> Any:
+    """One number; `key` and `a` are scalars."""
+    dtype = get_aval(a).dtype
+
+    def number(value: float) -> Any:
+        return constant(value, dtype)
+
+    one, third, half = number(1), number(1 / 3), number(0.5)
+    key, boost_key = split_traced(key)
+    large = lax.ge(a, one)
+    shifted = lax.select(large, a, lax.add(a, one))
+    d = lax.sub(shifted, third)
+    c = lax.div(third, lax.sqrt(d))
+
+    def next_candidate(state: Any) -> Any:
+        k, subkey = split_traced(state[0])
+        x = normal_floats(subkey, (), dtype)
+        return k, x, lax.add(one, lax.mul(x, c))
+
+    def rejected(state: Any) -> Any:
+        _, x2, v, u = state
+        squeeze = lax.sub(one, lax.mul(number(0.0331), lax.mul(x2, x2)))
+        bound = lax.add(lax.mul(x2, half), lax.mul(d, lax.add(lax.sub(one, v), lax.log(v))))
+        return lax.bitwise_and(lax.ge(u, squeeze), lax.ge(lax.log(u), bound))
+
+    def attempt(state: Any) -> Any:
+        k, x_key, u_key = split_traced(state[0], 3)
+        start = (x_key, lax.full_like(a, 0), lax.full_like(a, -1))
+        _, x, v = lax.while_loop(lambda s: lax.le(s[2], number(0)), next_candidate, start)
+        cube = lax.mul(lax.mul(v, v), v)
+        return k, lax.mul(x, x), cube, unit_floats(u_key, (), dtype)
+
+    start = (key, lax.full_like(a, 0), lax.full_like(a, 1), lax.full_like(a, 2))
+    _, _, v, _ = lax.while_loop(rejected, attempt, start)
+    power = lax.div(one, a)
+    if log_space:
+        log_u = lax.neg(exponential_floats(boost_key, (), dtype))
+        none = lax.bitwise_or(large, lax.eq(log_u, number(0)))
+        boost = lax.select(none, lax.full_like(a, 0), lax.mul(log_u, power))
+        return lax.add(lax.add(lax.log(d), lax.log(v)), boost)
+    u = lax.sub(one, unit_floats(boost_key, (), dtype))
+    boost = lax.select(large, lax.full_like(a, 1), lax.pow(u, power))
+    return lax.mul(lax.mul(d, v), boost)
+
+
+def _decomposition(key: Any, a: Any, *, log_space: bool) -> Any:
+    """Each element has a key of its own."""
+    shape = get_aval(a).shape
+    size = math.prod(shape)
+    if not size:
+        return a
+    keys = random_split_p.bind(key, shape=(size,))
+    flat = lax.reshape(a, (size,))
+    out = over_batch(1, lambda k, x: _one_gamma(k, x, log_space), keys, flat)
+    return lax.reshape(out, shape)
+
+
+def _gamma_shape(key: ShapedArray, a: ShapedArray, *, log_space: bool) -> ShapedArray:
+    if not dtypes.is_extended(key.dtype) or key.shape:
+        raise TypeError(f"random_gamma takes a single key, got {key.str_short()}")
+    return a.strip_weak_type()
+
+
+def _gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
+    """The derivative with respect to `a` at a fixed value of the distribution function."""
+    key, a = primals
+    out = random_gamma_p.bind(key, a, log_space=log_space)
+    g = tangents[1]
+    if type(g) is Zero:
+        return out, Zero.of_primal(out)
+    sample = lax.exp(out) if log_space else out
+    slope = lax.random_gamma_grad(a, sample)
+    if log_space:
+        slope = lax.div(slope, sample)
+    return out, lax.mul(g, slope)
+
+
+def _gamma_batch(operands: Any, dims: Any, *, log_space: bool) -> Any:
+    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+    (out,), (dim,) = batch_flat(
+        lambda key, a: [_decomposition(key, a, log_space=log_space)], operands, dims, size)
+    return out, dim
+
+
+random_gamma_p = register(
+    Primitive("random_gamma", shape_rule=_gamma_shape, decomposition=_decomposition)
+)
+define(random_gamma_p, jvp=_gamma_jvp, batch=_gamma_batch)
+
+
+# -- the approximate method ------------------------------------------------------------------------
+
+# With k = 1 / (2 (a + 4)) and z normal, a gamma number of a + 4 is (a + 4) p(z sqrt(k))^3, where
+# the coefficients of p are these polynomials in k: the expansion of Wilson and Hilferty, carried
+# on and fitted.
+_CUBE_ROOT = (
+    (1.0, -0.2237368, -0.01513904),
+    (0.4713941, 0.02607083, -0.008986007),
+    (0.0001348028, 0.01128186, 0.02277679),
+    (-0.008553069, -0.01153761, -0.01323293),
+    (0.00312558, 0.005169654, -0.006950356),
+    (-0.0008426812, 0.00253001, 0.001060438),
+    (9.780499e-05, -0.001450117, 0.001565326),
+)
+
+
+def _approximate(key: Any, a: Any, log_space: bool) -> Any:
+    """A gamma number of a + 4, times u_i^(1 / (a + i)) for i = 0, ..., 3."""
+    shape, dtype = get_aval(a).shape, get_aval(a).dtype
+    normal_key, exponential_key = split_traced(key)
+    above = lax.add(a, lax.full_like(a, 4))
+    double = lax.mul(constant(2, dtype), above)
+    k = lax.div(lax.full_like(a, 1), double)
+    z = lax.mul(normal_floats(normal_key, shape, dtype), lax.rsqrt(double))
+    coefficients = [lax.polynomial(k, [constant(c, dtype) for c in row]) for row in _CUBE_ROOT]
+    root = lax.max(lax.polynomial(z, coefficients), constant(dtypes.finfo(dtype).tiny, dtype))
+    log = lax.add(lax.log(above), lax.mul(constant(3, dtype), lax.log(root)))
+    steps = lax.add(lax.broadcast(a, (4,)), lax.broadcasted_iota(dtype, (4, *shape), 0))
+    down = lax.div(lax.neg(exponential_floats(exponential_key, (4, *shape), dtype)), steps)
+    log = lax.add(log, lax.reduce_sum(down, (0,)))
+    return log if log_space else lax.exp(log)
+
+
+def gamma_floats(key: Any, a: Any, log_space: bool, method: str) -> Any:
+    if method == "approximate":
+        return _approximate(key, a, log_space)
+    return random_gamma_p.bind(key, a, log_space=log_space)
+
+
+def check_method(name: str, method: Any) -> str:
+    if method not in ("exact", "approximate"):
+        raise ValueError(f"method argument to `{name}` must be one of {{'exact', 'approximate'}}, "
+                         f"got {method!r}")
+    return str(method)
+
+
+# -- public functions ------------------------------------------------------------------------------
+
+
+@on_key("shape", "dtype", "log_space", "method")
+def _gamma(key: Any, a: Any, *, shape: tuple[int, ...], dtype: Any, log_space: bool, method: str
+           ) -> Any:
+    (a,) = arrays(dtype, shape, a)
+    return gamma_floats(key, a if not is_scalar_constant(a) else lax.broadcast(a, ()), log_space,
+                        method)
+
+
+def _sample_gamma(name: str, key: Any, a: Any, shape: Any, dtype: Any, log_space: bool,
+                  method: str, out_sharding: Any) -> Any:
+    wrapped, _ = check_key(name, key)
+    method = check_method(name, method)
+    dtype = param_dtype(dtype, name, a, safe=False)
+    shape = result_shape(name, shape, a)
+    out = _gamma(wrapped, a, shape=shape, dtype=dtype, log_space=log_space, method=method)
+    return placed(out, out_sharding)
+
+
+def gamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+          method: str = "exact", out_sharding: Any = None) -> Any:
+    """Gamma random numbers: density ~ x^(a - 1) exp(-x) for x >= 0.
+
+    Args:
+      key: a key.
+      a: the parameter, positive; it broadcasts to `shape`.
+      shape: of the result, by default that of `a`.
+      method: "exact", or "approximate", which has no loop.
+
+    Raises:
+      ValueError: the dtype is not a float dtype, there is no such method, or `a` does not
+        broadcast to `shape`.
+
+    >>> gamma(jax.random.key(0), 2., (3,)).shape
+    (3,)
+    """
+    return _sample_gamma("gamma", key, a, shape, dtype, False, method, out_sharding)
+
+
+def loggamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+             method: str = "exact", out_sharding: Any = None) -> Any:
+    """The logarithms of gamma random numbers, which are finite for small `a` too.
+
+    >>> loggamma(jax.random.key(0), 0.01, (3,)).shape
+    (3,)
+    """
+    return _sample_gamma("loggamma", key, a, shape, dtype, True, method, out_sharding)
+
+
+@on_key("shape", "dtype", "method")
+def _beta(key: Any, a: Any, b: Any, *, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+    a_key, b_key = split_traced(key)
+    a, b = arrays(dtype, shape, a, b)
+    x, y = gamma_floats(a_key, a, True, method), gamma_floats(b_key, b, True, method)
+    top = lax.max(x, y)
+    x, y = lax.exp(lax.sub(x, top)), lax.exp(lax.sub(y, top))
+    return lax.div(x, lax.add(x, y))
+
+
+def beta(key: Any, a: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+         method: str = "exact", out_sharding: Any = None) -> Any:
+    """Beta random numbers: density ~ x^(a - 1) (1 - x)^(b - 1) on [0, 1].
+
+    >>> beta(jax.random.key(0), 2., 3., (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("beta", key)
+    method = check_method("beta", method)
+    dtype = param_dtype(dtype, "beta", a, b)
+    shape = result_shape("beta", shape, a, b)
+    out = _beta(wrapped, a, b, shape=shape, dtype=dtype, method=method)
+    return placed(out, out_sharding)
+
+
+def _chisquare_floats(key: Any, df: Any, method: str) -> Any:
+    two = constant(2, get_aval(df).dtype)
+    return lax.mul(lax.exp(gamma_floats(key, lax.div(df, two), True, method)), two)
+
+
+@on_key("shape", "dtype", "method")
+def _chisquare(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+    (df,) = arrays(dtype, shape, df)
+    return _chisquare_floats(key, df, method)
+
+
+def chisquare(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+              method: str = "exact", out_sharding: Any = None) -> Any:
+    """Chi-square random numbers: density ~ x^(df / 2 - 1) exp(-x / 2) for x >= 0.
+
+    >>> chisquare(jax.random.key(0), 3., (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("chisquare", key)
+    method = check_method("chisquare", method)
+    dtype = param_dtype(dtype, "chisquare", df)
+    shape = result_shape("chisquare", shape, df)
+    out = _chisquare(wrapped, df, shape=shape, dtype=dtype, method=method)
+    return placed(out, out_sharding)
+
+
+@on_key("shape", "dtype")
+def _f(key: Any, dfnum: Any, dfden: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    den_key, num_key = split_traced(key)
+    dfnum, dfden = arrays(dtype, shape, dfnum, dfden)
+    num = lax.div(_chisquare_floats(num_key, dfnum, "exact"), dfnum)
+    return lax.div(num, lax.div(_chisquare_floats(den_key, dfden, "exact"), dfden))
+
+
+def f(key: Any, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+      out_sharding: Any = None) -> Any:
+    """F random numbers: quotients of two chi-square numbers, each divided by its parameter.
+
+    >>> f(jax.random.key(0), 2., 3., (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("f", key)
+    dtype = param_dtype(dtype, "f", dfnum, dfden)
+    shape = result_shape("f", shape, dfnum, dfden)
+    return placed(_f(wrapped, dfnum, dfden, shape=shape, dtype=dtype), out_sharding)
+
+
+@on_key("shape", "dtype")
+def _t(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    normal_key, gamma_key = split_traced(key)
+    (df,) = arrays(dtype, shape, df)
+    x = normal_floats(normal_key, shape, dtype)
+    half = lax.div(df, constant(2, dtype))
+    return lax.mul(x, lax.sqrt(lax.div(half, gamma_floats(gamma_key, half, False, "exact"))))
+
+
+def t(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+      out_sharding: Any = None) -> Any:
+    """Student's t random numbers: density ~ (1 + x^2 / df)^(-(df + 1) / 2).
+
+    >>> t(jax.random.key(0), 3., (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("t", key)
+    dtype = param_dtype(dtype, "t", df)
+    shape = result_shape("t", shape, df)
+    return placed(_t(wrapped, df, shape=shape, dtype=dtype), out_sharding)
+
+
+@on_key("shape", "dtype", "method")
+def _dirichlet(key: Any, alpha: Any, *, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+    (alpha,) = arrays(dtype, shape, alpha)
+    x = gamma_floats(key, alpha, True, method)
+    last = len(shape) - 1
+
+    def along(y: Any) -> Any:
+        return lax.broadcast_in_dim(y, shape, range(last))
+
+    x = lax.exp(lax.sub(x, along(lax.stop_gradient(lax.reduce_max(x, (last,))))))
+    return lax.div(x, along(lax.reduce_sum(x, (last,))))
+
+
+def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
+              out_sharding: Any = None) -> Any:
+    """Dirichlet random vectors: positive numbers with sum 1, density ~ prod x_i^(alpha_i - 1).
+
+    Args:
+      key: a key.
+      alpha: (..., n), the parameters.
+      shape: leading axes of the result, by default those of `alpha`.
+
+    Raises:
+      ValueError: `alpha` is a scalar, or its leading axes do not broadcast to `shape`.
+
+    >>> dirichlet(jax.random.key(0), jax.numpy.ones(4), (3,)).shape
+    (3, 4)
+    """
+    wrapped, _ = check_key("dirichlet", key)
+    dtype = param_dtype(dtype, "dirichlet", alpha, safe=False)
+    a = get_aval(alpha).shape
+    if not a:
+        raise ValueError("dirichlet requires alpha.ndim >= 1, got alpha.ndim == 0")
+    lead = a[:-1]
+    if shape is not None:
+        lead = canonical_shape(shape)
+        if broadcast_shapes(lead, a[:-1]) != lead:
+            raise ValueError("dirichlet: the leading axes of alpha must broadcast to shape; got "
+                             f"alpha of shape {a} for {lead}")
+    out = _dirichlet(wrapped, alpha, shape=(*lead, a[-1]), dtype=dtype, method="exact")
+    return placed(out, out_sharding)
+
+
+# -- generalized normal numbers --------------------------------------------------------------------
+
+
+def _generalized_normal_floats(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    gamma_key, sign_key = split_traced(key)
+    inverse = lax.div(constant(1, dtype), p)
+    a = lax.broadcast(inverse, shape) if shape else lax.broadcast(inverse, ())
+    x = gamma_floats(gamma_key, a, False, "exact")
+    return lax.mul(signs(sign_key, shape, dtype), lax.pow(x, a))
+
+
+@on_key("shape", "dtype")
+def _generalized_normal(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    return _generalized_normal_floats(key, as_array(p, dtype), shape, dtype)
+
+
+def generalized_normal(key: Any, p: Any, shape: Sequence[int] = (), dtype: Any = None, *,
+                       out_sharding: Any = None) -> Any:
+    """Random numbers with density ~ exp(-|x|^p); `p` is a scalar.
+
+    >>> generalized_normal(jax.random.key(0), 1.5, (3,)).shape
+    (3,)
+    """
+    wrapped, _ = check_key("generalized_normal", key)
+    dtype = float_dtype(dtype, "generalized_normal")
+    _require_scalar("generalized_normal", p)
+    out = _generalized_normal(wrapped, p, shape=canonical_shape(shape), dtype=dtype)
+    return placed(out, out_sharding)
+
+
+def _require_scalar(name: str, p: Any) -> None:
+    if get_aval(p).shape:
+        raise ValueError(f"{name} requires a scalar p, got one of shape {get_aval(p).shape}")
+
+
+@on_key("shape", "dtype")
+def _ball(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+    direction_key, radius_key = split_traced(key)
+    p = as_array(p, dtype)
+    x = _generalized_normal_floats(direction_key, p, shape, dtype)
+    last = len(shape) - 1
+    e = exponential_floats(radius_key, shape[:-1], dtype)
+    powers = lax.pow(lax.abs(x), lax.broadcast(p, shape))
+    total = lax.add(lax.reduce_sum(powers, (last,)), e)
+    length = lax.pow(total, lax.broadcast(lax.div(constant(1, dtype), p), shape[:-1]))
+    return lax.div(x, lax.broadcast_in_dim(length, shape, range(last)))
+
+
+def ball(key: Any, d: int, p: Any = 2, shape: Sequence[int] = (), dtype: Any = None, *,
+         out_sharding: Any = None) -> Any:
+    """Points that are uniformly distributed in the unit ball of the p-norm in `d` dimensions.
+
+    By Barthe, Guedon, Mendelson and Naor, "A probabilistic approach to the geometry of the
+    l_p^n-ball" (2005).
+
+    >>> ball(jax.random.key(0), 3, shape=(5,)).shape
+    (5, 3)
+    """
+    wrapped, _ = check_key("ball", key)
+    dtype = float_dtype(dtype, "ball")
+    _require_scalar("ball", p)
+    shape = (*canonical_shape(shape), operator.index(d))
+    return placed(_ball(wrapped, p, shape=shape, dtype=dtype), out_sharding)

@@ -1,0 +1,84 @@
+"""Loops: carries, derivatives, batches, errors."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.core.check import check_jaxpr
+
+
+def power(x, n=5):
+    return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * x), (0, x))[1]
+
+
+def test_carry_is_a_pytree():
+    out = lax.while_loop(lambda d: d["i"] < 3, lambda d: {"i": d["i"] + 1, "v": d["v"] * 2.0},
+                         {"i": 0, "v": jnp.ones(2)})
+    assert int(out["i"]) == 3
+    np.testing.assert_array_equal(out["v"], [8.0, 8.0])
+
+
+def test_no_iteration_gives_the_start():
+    assert float(lax.while_loop(lambda x: x < 0, lambda x: x + 1, 2.0)) == 2.0
+
+
+def test_jaxpr_is_legal_and_closes_over_operands():
+    closed = jax.make_jaxpr(power)(2.0)
+    check_jaxpr(closed)
+    assert closed.eqns[0].params["body_nconsts"] == 1
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_forward_derivatives(wrap):
+    f = wrap(power)
+    np.testing.assert_allclose(jax.jvp(f, (2.0,), (1.0,))[1], 6 * 2.0**5)
+    np.testing.assert_allclose(jax.jacfwd(jax.jacfwd(f))(2.0), 30 * 2.0**4)
+    np.testing.assert_allclose(jax.linearize(f, 2.0)[1](1.0), 6 * 2.0**5)
+
+
+def test_reverse_mode_is_refused():
+    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work for"):
+        jax.grad(power)(2.0)
+
+
+def test_reverse_mode_past_a_loop_without_tangents():
+    def f(x):
+        n = lax.while_loop(lambda i: i < 4, lambda i: i + 1, 0)
+        return x * n
+
+    assert float(jax.grad(f)(2.0)) == 4.0
+
+
+@pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0)])
+def test_batches(axes):
+    def f(n, x):
+        return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * x), (0, 1.0))[1]
+
+    ns = np.arange(4) if axes[0] == 0 else 3
+    xs = np.arange(1.0, 5.0, dtype=np.float32) if axes[1] == 0 else np.float32(2.0)
+    expected = np.broadcast_to(xs**ns, (4,))
+    np.testing.assert_allclose(jax.vmap(f, axes)(ns, xs), expected)
+    np.testing.assert_allclose(jax.jit(jax.vmap(f, axes))(ns, xs), expected)
+
+
+def test_examples_that_are_done_keep_their_values():
+    f = jax.vmap(lambda x: lax.while_loop(lambda v: v < 10, lambda v: v * 3, x))
+    np.testing.assert_array_equal(f(jnp.array([1, 2, 20])), [27, 18, 20])
+
+
+def test_constants_of_the_condition_are_batched():
+    f = jax.vmap(lambda limit: lax.while_loop(lambda v: v < limit, lambda v: v + 2, 0))
+    np.testing.assert_array_equal(f(jnp.array([1, 4, 7])), [2, 4, 8])
+
+
+@pytest.mark.parametrize(("cond", "body", "message"), [
+    (lambda x: x, lambda x: x + 1, "cond_fun must return a boolean scalar"),
+    (lambda x: x < 3, lambda x: (x, x), "tree structures differ"),
+    (lambda x: x < 3, lambda x: x + 1.0, r"component 0 of the carry is int32\[\]"),
+    (3, lambda x: x, "should be callable"),
+])
+def test_bad_functions(cond, body, message):
+    with pytest.raises(TypeError, match=message):
+        lax.while_loop(cond, body, 1)

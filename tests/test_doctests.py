@@ -1,0 +1,70 @@
+"""The examples in the docstrings are true, and every public function has one."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import os
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lowering
+import pyjx as jax
+
+
+def module_names() -> list[str]:
+    names = []
+    for package in (jax, lowering):
+        names.append(package.__name__)
+        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            if not info.name.endswith("__main__"):
+                names.append(info.name)
+    return names
+
+
+@pytest.fixture(autouse=True)
+def defaults() -> Iterator[None]:
+    """Examples are written for the default flags and NumPy's default printing."""
+    with jax.enable_x64(False), np.printoptions(), np.errstate(all="ignore"):
+        np.set_printoptions(precision=8, linewidth=75, suppress=False)
+        yield
+
+
+@pytest.mark.parametrize("name", module_names())
+def test_examples(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # for examples that write files
+    module = importlib.import_module(name)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+        runner.run(test, out=report.append)
+    assert runner.failures == 0, "".join(report)
+
+
+# Functions that take part in a protocol rather than being called by users have no example.
+WITHOUT_EXAMPLE: set[str] = set()
+
+
+def public_functions() -> dict[str, Any]:
+    """The functions that a module's table exports, by the name under which users find them."""
+    found = {}
+    for name in ("pyjx", "pyjx.lax", "pyjx.nn", "pyjx.numpy", "pyjx.random"):
+        module = importlib.import_module(name)
+        for entry in " ".join(module.FAMILIES.values()).split():
+            public = entry.partition("=")[0]
+            value = getattr(module, public)
+            if callable(value) and not isinstance(value, type) and not public.endswith("_p"):
+                found[f"{name}.{public}"] = value
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(public_functions()))
+def test_public_function_has_an_example(name: str) -> None:
+    doc = inspect.getdoc(public_functions()[name]) or ""
+    assert doc.strip(), f"{name} has no docstring"
+    assert ">>> " in doc, f"{name} has no example"

@@ -1,0 +1,94 @@
+"""Public names: each loads, the stubs agree with the tables, and importing brings in little."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from pyjx import lazy
+
+TABLES = (*lazy.PACKAGES, "pyjx.core")
+
+
+def names_of(package):
+    families = importlib.import_module(package).FAMILIES
+    return [(module, entry.partition("=")[0])
+            for module, names in families.items() for entry in names.split()]
+
+
+@pytest.mark.parametrize("package", TABLES)
+def test_every_listed_name_resolves(package):
+    module = importlib.import_module(package)
+    missing = []
+    for source, name in names_of(package):
+        try:
+            getattr(module, name)
+        except (AttributeError, ImportError) as error:
+            missing.append(f"{package}.{name} of {source}: {error}")
+    assert not missing, "\n".join(missing)
+    for name in getattr(module, "SUBMODULES", "").split():
+        assert importlib.import_module(f"{package}.{name}") is getattr(module, name)
+
+
+@pytest.mark.parametrize("package", TABLES)
+def test_names_are_listed_once(package):
+    names = [name for _, name in names_of(package)]
+    assert sorted({n for n in names if names.count(n) > 1}) == []
+    listed = dir(importlib.import_module(package))
+    assert set(names) <= set(listed)
+
+
+@pytest.mark.parametrize("package", TABLES)
+def test_unknown_names(package):
+    module = importlib.import_module(package)
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'no_such_name'"):
+        module.no_such_name  # noqa: B018
+    assert not hasattr(module, "no_such_name")
+
+
+@pytest.mark.parametrize("package", lazy.PACKAGES)
+def test_stubs_agree_with_the_tables(package):
+    with open(lazy.stub_path(package), encoding="utf-8") as file:
+        assert file.read() == lazy.stub(package), "run `python -m pyjx.lazy`"
+
+
+def test_public_objects_are_documented():
+    """Every function and class that a user can reach says what it does."""
+    bare = []
+    for package in lazy.PACKAGES:
+        module = importlib.import_module(package)
+        for _, name in names_of(package):
+            value = getattr(module, name)
+            if getattr(value, "__module__", "").startswith(("jaxlib", "ml_dtypes")) or \
+                    type(value).__module__.startswith("jaxlib.") and isinstance(value, type):
+                continue  # not ours
+            if callable(value) and not (getattr(value, "__doc__", "") or "").strip():
+                bare.append(f"{package}.{name}")
+    assert not bare, "\n".join(bare)
+
+
+FORBIDDEN = ("scipy", "jax", "jaxlib.mlir", "jaxlib.mlir.ir", "opt_einsum", "inspect", "dataclasses",
+             "jax._src")
+
+
+def test_import_brings_in_little():
+    code = (
+        "import sys, numpy, ml_dtypes, jaxlib\n"
+        "before = set(sys.modules)\n"
+        "import pyjx, pyjx.numpy\n"
+        f"found = [m for m in {FORBIDDEN!r} if m in sys.modules and m not in before]\n"
+        "assert not found, found\n"
+        "pyjx.jit(lambda x: pyjx.numpy.sin(x) * 2)(1.0)\n"
+        "found = [m for m in ('scipy', 'jaxlib.mlir.ir', 'jax._src') if sys.modules.get(m)]\n"
+        "assert not found, found\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_version():
+    import pyjx
+
+    assert ".".join(map(str, pyjx.__version_info__)) == pyjx.__version__
+    assert pyjx.numpy is importlib.import_module("pyjx.numpy")
