@@ -53,7 +53,10 @@ FAMILIES = {
     "pyjx.runtime.sharding": "NamedSharding P",
 }
 
-SUBMODULES = "core custom_batching custom_derivatives dtypes errors lax nn numpy random stages tree tree_util"
+SUBMODULES = (
+    "core custom_batching custom_derivatives dtypes errors lax nn numpy random stages tree "
+    "tree_util"
+)
 
 __getattr__, __dir__ = attach(__name__, FAMILIES, SUBMODULES)
 

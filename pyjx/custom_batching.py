@@ -25,12 +25,14 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         leaves, treedef = tree_util.tree_flatten(args)
         batched = tree_util.tree_leaves(in_batched)
 
-        def one(mapped: Any) -> Any:
-            given = iter(mapped)
-            merged = [next(given) if b else x for x, b in zip(leaves, batched, strict=True)]
-            return function(*treedef.unflatten(merged))
+        def one(i: int) -> Any:
+            return function(*treedef.unflatten([
+                lax.index_in_dim(x, i, keepdims=False) if b else x
+                for x, b in zip(leaves, batched, strict=True)
+            ]))
 
-        out = lax.map(one, [x for x, b in zip(leaves, batched, strict=True) if b])
-        return out, tree_util.tree_map(lambda _: True, out)
+        outs = [one(i) for i in range(axis_size)]
+        stacked = tree_util.tree_map(lambda *xs: lax.stack(xs), *outs)
+        return stacked, tree_util.tree_map(lambda _: True, stacked)
 
     return function

@@ -71,7 +71,11 @@ def stub_path(package: str) -> str:
     return os.path.join(os.path.dirname(module.__file__), "__init__.pyi")
 
 
+def write_stubs() -> None:
+    for package in PACKAGES:
+        with open(stub_path(package), "w", encoding="utf-8") as file:
+            file.write(stub(package))
+
+
 if __name__ == "__main__":
-    for package_name in PACKAGES:
-        with open(stub_path(package_name), "w", encoding="utf-8") as file:
-            file.write(stub(package_name))
+    write_stubs()

@@ -17,6 +17,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eval_jaxpr, jaxpr_as_fun, state, trace_to_jaxpr
 from pyjx.lax.compare import select
 from pyjx.lax.convert import convert_element_type
+from pyjx.lax.nary import operand
 from pyjx.lax.reductions import reduce_or
 from pyjx.transforms.calls import hoisted
 from pyjx.transforms.jvp import jvp_flat
@@ -45,6 +46,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     if not callable(cond_fun) or not callable(body_fun):
         raise TypeError("lax.while_loop: cond_fun and body_fun arguments should be callable.")
     leaves, tree = tree_flatten(init_val)
+    leaves = [operand("while_loop (init_val)", x, i) for i, x in enumerate(leaves)]
     avals = [get_aval(x) for x in leaves]
     body, out_tree = _trace(body_fun, tree, avals, "body_fun")
     if out_tree == tree:
@@ -73,7 +75,7 @@ def _trace(fun: Callable[[Any], Any], tree: Any, avals: Sequence[Any], what: str
     def flat(*xs: Any) -> list[Any]:
         nonlocal out_tree
         outs, out_tree = tree_flatten(fun(tree_unflatten(tree, xs)))
-        return outs
+        return [operand(f"the result of {what} in while_loop", x, i) for i, x in enumerate(outs)]
 
     name = getattr(fun, "__name__", what)
     return trace_to_jaxpr(flat, avals, DebugInfo("while_loop", name)), out_tree

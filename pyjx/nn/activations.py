@@ -11,7 +11,8 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.avals import get_aval
 from pyjx.numpy import ufuncs
-from pyjx.numpy.axes import canonical_axis, numpy_function
+from pyjx.numpy.axes import canonical_axis
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.floats import logaddexp
 from pyjx.numpy.promotion import literal, operands, promote_inexact
 from pyjx.transforms.custom_rules import custom_jvp

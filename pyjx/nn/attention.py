@@ -12,7 +12,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, state
 from pyjx.nn.normalization import log_sum_exp, softmax
 from pyjx.numpy import ufuncs
-from pyjx.numpy.axes import numpy_function
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.einstein import einsum
 from pyjx.numpy.promotion import convert, literal, operands
 

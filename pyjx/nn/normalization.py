@@ -13,7 +13,8 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import creation, reductions, ufuncs
-from pyjx.numpy.axes import canonical_axes, canonical_axis, numpy_function
+from pyjx.numpy.axes import canonical_axes, canonical_axis
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import (
     convert,
     literal,

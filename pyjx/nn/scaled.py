@@ -18,7 +18,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.numpy import creation
-from pyjx.numpy.axes import numpy_function
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.joining import repeated
 from pyjx.numpy.manipulation import permuted
 from pyjx.numpy.promotion import convert, operands, stretch

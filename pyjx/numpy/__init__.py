@@ -83,7 +83,7 @@ FAMILIES: dict[str, str] = {
         "argpartition argsort digitize lexsort partition searchsorted sort sort_complex top_k"
     ),
     "pyjx.numpy.setops": (
-        "argwhere flatnonzero intersect1d isin nonzero setdiff1d setxor1d union1d unique "
+        "argwhere compress flatnonzero intersect1d isin nonzero setdiff1d setxor1d union1d unique "
         "unique_all unique_counts unique_inverse unique_values"
     ),
 }

@@ -14,7 +14,8 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.contractions import canonicalize_precision, dot_general_p
-from pyjx.numpy.axes import as_tuple, canonical_axis, numpy_function
+from pyjx.numpy.axes import as_tuple, canonical_axis
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
 from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, stretch
 

@@ -13,7 +13,8 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import is_concrete
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import canonical_axes, canonical_axis, numpy_function
+from pyjx.numpy.axes import canonical_axes, canonical_axis
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes, promote_dtypes_inexact
 from pyjx.numpy.sorting import searchsorted
 

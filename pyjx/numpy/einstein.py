@@ -17,7 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, state
 from pyjx.lax.contractions import canonicalize_precision
-from pyjx.numpy.axes import numpy_function
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
 

@@ -205,8 +205,8 @@ def spacing(x: Any, /) -> Any:
     """The distance from x to the next number farther from 0; negative for negative x.
 
     >>> import pyjx as jax
-    >>> jax.numpy.spacing(1.0).item() == jax.numpy.finfo("float32").eps
-    np.True_
+    >>> bool(jax.numpy.spacing(1.0) == jax.numpy.finfo("float32").eps)
+    True
     """
     x = promote_inexact("spacing", x)
     if is_complex(x):
@@ -340,8 +340,8 @@ def i0(x: Any) -> Any:
     """The modified Bessel function of the first kind of order 0, elementwise.
 
     >>> import pyjx as jax
-    >>> jax.numpy.i0(0.0).item()
-    1.0000001192092896
+    >>> jax.numpy.i0(0.0).round(4).item()
+    1.0
     """
     x = promote_inexact("i0", x)
     if is_complex(x):

@@ -14,7 +14,8 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, concrete_or_error, is_concrete
-from pyjx.numpy.axes import as_tuple, canonical_axis, numpy_function
+from pyjx.numpy.axes import as_tuple, canonical_axis
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import (
     at_least_1d,
     at_least_2d,

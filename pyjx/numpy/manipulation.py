@@ -13,7 +13,8 @@ from pyjx import lax
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.lax.common import broadcast_shapes as _common_shape
-from pyjx.numpy.axes import all_axes, as_tuple, canonical_axes, canonical_axis, numpy_function
+from pyjx.numpy.axes import all_axes, as_tuple, canonical_axes, canonical_axis
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import operands, stretch
 from pyjx.transforms.structural import broadcast_in_dim_p, transpose_p
 

@@ -11,7 +11,8 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import canonical_axes, numpy_function
+from pyjx.numpy.axes import canonical_axes
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, literal, operands, stretch
 from pyjx.numpy.reductions import arg_extremum, masked, no_out
 from pyjx.numpy.statistics import squared, variance_dtypes

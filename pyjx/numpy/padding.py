@@ -11,7 +11,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import numpy_function
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, operands, stretch
 from pyjx.numpy.quantiles import median
 

@@ -10,7 +10,8 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import canonical_axes, numpy_function
+from pyjx.numpy.axes import canonical_axes
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved
 from pyjx.numpy.nan_reductions import present
 from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes_inexact, stretch

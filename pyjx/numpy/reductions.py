@@ -16,7 +16,8 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy.axes import canonical_axes, canonical_axis, numpy_function
+from pyjx.numpy.axes import canonical_axes, canonical_axis
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, literal, operands, stretch
 from pyjx.transforms.structural import broadcast_in_dim_p, reduce_sum_p
 

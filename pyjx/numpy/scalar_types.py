@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -60,6 +60,11 @@ NAMES = (
 for _name in NAMES.split():
     if hasattr(ml_dtypes, _name) or hasattr(np, _name):
         globals()[_name] = _make(_name)
+
+if TYPE_CHECKING:  # the names that the loop defines
+
+    def __getattr__(name: str) -> Any: ...
+
 
 bool_ = globals()["bool"]
 int_ = globals()["int64"]

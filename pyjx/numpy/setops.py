@@ -22,7 +22,7 @@ from pyjx.numpy.manipulation import moved
 from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
 
 __all__ = [
-    "argwhere", "flatnonzero", "intersect1d", "isin", "nonzero", "setdiff1d", "setxor1d",
+    "argwhere", "compress", "flatnonzero", "intersect1d", "isin", "nonzero", "setdiff1d", "setxor1d",
     "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
 ]
 
@@ -97,6 +97,39 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
                                  max(aval.shape[axis], 1))
         out.append(ufuncs.where(missing, convert(0 if fill is None else fill, dtype), index))
     return tuple(out)
+
+
+def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None,
+             fill_value: Any = 0, out: None = None) -> Any:
+    """The slices of `a` along `axis` where `condition` holds.
+
+    Args:
+      condition: 1-dimensional; what goes beyond the axis must be false. Without `size` its values
+        must be known.
+      a: array.
+      axis: None for the flattened array.
+      size: number of slices of the result; the surplus is left out, what lacks is `fill_value`.
+
+    Raises:
+      ValueError: the condition is not 1-dimensional.
+      NotImplementedError: `out` is given; arrays are immutable.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.compress(jax.numpy.array([True, False, True]), jax.numpy.arange(3)).tolist()
+    [0, 2]
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.compress is not supported.")
+    condition, a = _array(condition), _array(a)
+    if get_aval(condition).ndim != 1:
+        raise ValueError("jnp.compress: condition must be a 1D array, got shape "
+                         f"{get_aval(condition).shape}.")
+    if axis is None:
+        a, axis = lax.reshape(a, (get_aval(a).size,)), 0
+    axis = canonical_axis(axis, get_aval(a).ndim)
+    n = min(get_aval(condition).shape[0], get_aval(a).shape[axis])
+    (where,) = nonzero(condition[:n], size=size, fill_value=get_aval(a).shape[axis])
+    return indexing.take(a, where, axis, mode="fill", fill_value=fill_value)
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:

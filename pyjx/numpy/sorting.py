@@ -10,7 +10,8 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.numpy import ufuncs
-from pyjx.numpy.axes import canonical_axis, numpy_function
+from pyjx.numpy.axes import canonical_axis
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved
 from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes, promote_dtypes_complex
 

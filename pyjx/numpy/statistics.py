@@ -11,8 +11,9 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import canonical_axes, numpy_function
+from pyjx.numpy.axes import canonical_axes
 from pyjx.numpy.contractions import matmul
+from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import at_least_2d, permuted
 from pyjx.numpy.promotion import (
     convert,

@@ -27,6 +27,7 @@ from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, select_n_p
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
 from pyjx.numpy.dispatch import array_function
+from pyjx.numpy.examples import with_example
 from pyjx.numpy.promotion import (
     as_operand,
     check_arraylike,
@@ -86,7 +87,7 @@ def filled_like(x: Any, value: Any, dtype: Any = None) -> Any:
 
 def _named(body: _Body, name: str, doc: str) -> Any:
     body.__name__ = body.__qualname__ = name
-    body.__doc__ = doc
+    body.__doc__ = with_example(name, doc)
     return array_function(body)
 
 
@@ -590,6 +591,7 @@ bitwise_right_shift = right_shift
 
 
 def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
+    """Elements of x or y, as the condition says."""
     check_arraylike("where", condition, x, y)
     condition = as_bool(as_operand(condition))
     if not (isinstance(x, Tracer) and isinstance(y, Tracer) and x.aval is y.aval):
@@ -605,7 +607,8 @@ def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
     return select_n_p.bind(condition, y, x)
 
 
-_where = _named(_where_body, "where", "Elements of x or y, as the condition says.")
+_where_body.__name__ = _where_body.__qualname__ = "where"
+_where = array_function(_where_body)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,

@@ -14,7 +14,7 @@ from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.lax.common import broadcast_shapes, broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.distributions import arrays
-from pyjx.random.gamma import check_method
+from pyjx.random.gammas import check_method
 from pyjx.random.samplers import (
     as_array,
     constant,
@@ -178,7 +178,9 @@ def _approximate_poisson(key: Any, lam: Any, dtype: Any) -> Any:
 
 @on_key("shape", "dtype", "method")
 def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
-    (lam,) = arrays(dtypes.to_inexact_dtype(get_aval(lam).dtype), shape, lam)
+    kind = np.dtype(np.float32) if method == "exact" else dtypes.to_inexact_dtype(
+        get_aval(lam).dtype)
+    (lam,) = arrays(kind, shape, lam)
     sample = _exact_poisson if method == "exact" else _approximate_poisson
     return sample(key, lam if get_aval(lam).shape else lax.broadcast(lam, ()), dtype)
 
@@ -198,6 +200,7 @@ def poisson(key: Any, lam: Any, shape: Sequence[int] | None = None, dtype: Any =
       ValueError: the dtype is not an integer dtype, there is no such method, or `lam` does not
         broadcast to `shape`.
 
+    >>> import pyjx as jax
     >>> poisson(jax.random.key(0), 3., (4,)).shape
     (4,)
     """
@@ -351,6 +354,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Sequence[int] | None = None, dtype
     Raises:
       ValueError: the dtype is not a float dtype, or the parameters do not broadcast to `shape`.
 
+    >>> import pyjx as jax
     >>> x = binomial(jax.random.key(0), 10, 0.3, (50,))
     >>> bool((x >= 0).all() and (x <= 10).all())
     True
@@ -376,16 +380,14 @@ def _multinomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], dtype: Any
     parts = lax.transpose(lax.div(p, left), (last, *range(last)))
     one, zero = constant(1, kind), constant(0, kind)
 
-    def step(remaining: Any, inputs: Any) -> Any:
-        k, part = inputs
-        count = _binomial_floats(k, remaining, lax.clamp(zero, part, one))
-        return lax.sub(remaining, count), count
-
-    keys = lax.stack(split_traced(key, shape[-1])) if shape[-1] else None
-    if keys is None:
+    if not shape[-1]:
         return lax.full(shape, 0, dtype)
-    _, counts = lax.scan(step, n, (keys, parts), unroll=unroll)
-    return lax.convert_element_type(lax.transpose(counts, (*range(1, last + 1), 0)), dtype)
+    remaining, counts = n, []
+    for i, k in enumerate(split_traced(key, shape[-1])):
+        part = lax.index_in_dim(parts, i, keepdims=False)
+        counts.append(_binomial_floats(k, remaining, lax.clamp(zero, part, one)))
+        remaining = lax.sub(remaining, counts[-1])
+    return lax.convert_element_type(lax.stack(counts, last), dtype)
 
 
 def multinomial(key: Any, n: Any, p: Any, *, shape: Sequence[int] | None = None, dtype: Any = None,
@@ -396,13 +398,15 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Sequence[int] | None = None,
       key: a key.
       n: number of trials.
       p: (..., outcomes), the probabilities.
-      shape: of the result, by default that to which `p` and `n[..., None]` broadcast.
+      shape: leading axes of the result, by default those to which `n` and the leading axes of `p`
+        broadcast.
       dtype: of the result, by default the float dtype of the parameters.
       unroll: how many outcomes one iteration of the loop handles.
 
     Raises:
       ValueError: the parameters do not broadcast to `shape`.
 
+    >>> import pyjx as jax
     >>> x = multinomial(jax.random.key(0), 9, jax.numpy.array([0.2, 0.3, 0.5]))
     >>> float(x.sum())
     9.0
@@ -414,11 +418,12 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Sequence[int] | None = None,
     outcomes = get_aval(p).shape
     if not outcomes:
         raise ValueError("multinomial requires p.ndim >= 1, got p.ndim == 0")
-    full = broadcast_shapes((*get_aval(n).shape, 1), outcomes)
+    lead = broadcast_shapes(get_aval(n).shape, outcomes[:-1])
     if shape is not None:
         wanted = canonical_shape(shape)
-        full = broadcast_shapes(full, wanted)
-        if full != wanted:
-            raise ValueError(f"multinomial: n and p must broadcast to shape; got shapes "
-                             f"{get_aval(n).shape} and {outcomes} for {wanted}")
+        if broadcast_shapes(lead, wanted) != wanted:
+            raise ValueError("multinomial: n and the leading axes of p must broadcast to shape; "
+                             f"got shapes {get_aval(n).shape} and {outcomes} for {wanted}")
+        lead = wanted
+    full = (*lead, outcomes[-1])
     return _multinomial(wrapped, n, p, shape=full, dtype=dtype, kind=kind, unroll=unroll)

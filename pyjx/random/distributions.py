@@ -63,6 +63,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Sequence[int] | None = None, dt
       sigma: standard deviation of the logarithm; it broadcasts to `shape`.
       shape: of the result, by default that of `sigma`.
 
+    >>> import pyjx as jax
     >>> lognormal(jax.random.key(0), 0.5, (3,)).shape
     (3,)
     """
@@ -87,6 +88,7 @@ def maxwell(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shard
             ) -> Any:
     """The length of a vector of three normal numbers: density ~ x^2 exp(-x^2 / 2) for x >= 0.
 
+    >>> import pyjx as jax
     >>> maxwell(jax.random.key(0), (3,)).shape
     (3,)
     """
@@ -112,6 +114,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Sequence[int] = 
       loc, scale: parameters.
       shape: leading axes of the result; those of the parameters follow.
 
+    >>> import pyjx as jax
     >>> double_sided_maxwell(jax.random.key(0), 0., 1., (3,)).shape
     (3,)
     """
@@ -144,6 +147,7 @@ def wald(key: Any, mean: Any, shape: Sequence[int] | None = None, dtype: Any = N
     By Michael, Schucany and Haas, "Generating random variates using transformations with multiple
     roots" (1976).
 
+    >>> import pyjx as jax
     >>> wald(jax.random.key(0), 2., (3,)).shape
     (3,)
     """
@@ -166,6 +170,7 @@ def pareto(key: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = No
            out_sharding: Any = None) -> Any:
     """Pareto random numbers: density b / x^(b + 1) for x >= 1.
 
+    >>> import pyjx as jax
     >>> bool((pareto(jax.random.key(0), 2., (30,)) >= 1).all())
     True
     """
@@ -186,6 +191,7 @@ def rayleigh(key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: An
              out_sharding: Any = None) -> Any:
     """Rayleigh random numbers: density ~ x exp(-x^2 / (2 scale^2)) for x >= 0.
 
+    >>> import pyjx as jax
     >>> rayleigh(jax.random.key(0), 2., (3,)).shape
     (3,)
     """
@@ -208,6 +214,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Sequence[int] =
                 dtype: Any = None) -> Any:
     """Weibull random numbers: scale x^(1 / concentration) with x from `exponential`.
 
+    >>> import pyjx as jax
     >>> weibull_min(jax.random.key(0), 1., 2., (3,)).shape
     (3,)
     """
@@ -234,6 +241,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Sequence[int] 
                dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Random numbers in [left, right] with a density that rises linearly to `mode` and falls.
 
+    >>> import pyjx as jax
     >>> x = triangular(jax.random.key(0), 0., 1., 4., (30,))
     >>> bool((x >= 0).all() and (x <= 4).all())
     True
@@ -262,6 +270,7 @@ def geometric(key: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any =
     Raises:
       ValueError: the dtype is not an integer dtype, or `p` does not broadcast to `shape`.
 
+    >>> import pyjx as jax
     >>> bool((geometric(jax.random.key(0), 0.3, (30,)) >= 1).all())
     True
     """
@@ -332,6 +341,7 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Sequence[int] | No
     Raises:
       ValueError: shapes do not fit, or there is no such method.
 
+    >>> import pyjx as jax
     >>> multivariate_normal(jax.random.key(0), jax.numpy.zeros(2), jax.numpy.eye(2), (3,)).shape
     (3, 2)
     """
@@ -391,6 +401,7 @@ def orthogonal(key: Any, n: int, shape: Sequence[int] = (), dtype: Any = None,
     Raises:
       ValueError: the dtype is neither float nor complex.
 
+    >>> import pyjx as jax
     >>> q = orthogonal(jax.random.key(0), 3)
     >>> bool(abs(q @ q.T - jax.numpy.eye(3)).max() < 1e-5)
     True

@@ -156,6 +156,7 @@ def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any 
     Raises:
       ValueError: the dtype is not a float dtype, or `key` is an array of several keys.
 
+    >>> import pyjx as jax
     >>> x = uniform(jax.random.key(0), (3,), minval=1., maxval=2.)
     >>> bool((x >= 1).all() and (x < 2).all())
     True
@@ -199,6 +200,7 @@ def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
     Raises:
       ValueError: the dtype is neither float nor complex, or `key` is an array of several keys.
 
+    >>> import pyjx as jax
     >>> normal(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
@@ -285,6 +287,7 @@ def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any
       TypeError: the dtype is not an integer dtype.
       ValueError: the bounds do not broadcast to `shape`, or `key` is an array of several keys.
 
+    >>> import pyjx as jax
     >>> x = randint(jax.random.key(0), (100,), 0, 6)
     >>> int(x.min()), int(x.max())
     (0, 5)
@@ -318,6 +321,7 @@ def exponential(key: Any, shape: Sequence[int] = (), dtype: Any = None, *,
                 out_sharding: Any = None) -> Any:
     """Exponential random numbers with rate 1: density exp(-x) for x >= 0.
 
+    >>> import pyjx as jax
     >>> exponential(jax.random.key(0), (3,)).shape
     (3,)
     """
@@ -360,6 +364,7 @@ def gumbel(key: Any, shape: Sequence[int] = (), dtype: Any = None, mode: str | N
     Args:
       mode: "low", or "high" for more precise tails.
 
+    >>> import pyjx as jax
     >>> gumbel(jax.random.key(0), (3,)).shape
     (3,)
     """
@@ -381,6 +386,7 @@ def laplace(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shard
             ) -> Any:
     """Laplace random numbers: density exp(-|x|) / 2.
 
+    >>> import pyjx as jax
     >>> laplace(jax.random.key(0), (3,)).shape
     (3,)
     """
@@ -399,6 +405,7 @@ def logistic(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shar
              ) -> Any:
     """Logistic random numbers: distribution function 1 / (1 + exp(-x)).
 
+    >>> import pyjx as jax
     >>> logistic(jax.random.key(0), (3,)).shape
     (3,)
     """
@@ -417,6 +424,7 @@ def cauchy(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
            ) -> Any:
     """Cauchy random numbers: density 1 / (pi (1 + x^2)).
 
+    >>> import pyjx as jax
     >>> cauchy(jax.random.key(0), (3,)).shape
     (3,)
     """
@@ -445,6 +453,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Sequence[int] | No
       lower, upper: bounds, which broadcast to `shape`.
       shape: of the result, by default that of the bounds.
 
+    >>> import pyjx as jax
     >>> x = truncated_normal(jax.random.key(0), -1., 2., (100,))
     >>> bool((x > -1).all() and (x < 2).all())
     True
@@ -485,6 +494,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Sequence[int] | None = None, mode: 
       TypeError: `p` is not of a float dtype.
       ValueError: another mode, or `p` does not broadcast to `shape`.
 
+    >>> import pyjx as jax
     >>> bernoulli(jax.random.key(0), 0.5, (3,)).dtype
     dtype('bool')
     """
@@ -510,6 +520,7 @@ def rademacher(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sh
                ) -> Any:
     """-1 or 1 with equal probability.
 
+    >>> import pyjx as jax
     >>> rademacher(jax.random.key(0), (3,)).shape
     (3,)
     """

@@ -88,6 +88,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
       TypeError: `x` is a scalar but no integer.
       ValueError: the axis is out of range, or `key` is an array of several keys.
 
+    >>> import pyjx as jax
     >>> sorted(permutation(jax.random.key(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """
@@ -164,6 +165,7 @@ def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p:
     Raises:
       ValueError: `a` is empty, `p` does not fit, or there are too few elements.
 
+    >>> import pyjx as jax
     >>> choice(jax.random.key(0), 5, (3,), replace=False).shape
     (3,)
     """
@@ -243,6 +245,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Sequence[int] | No
     Raises:
       ValueError: the shapes do not fit, or there are too few categories.
 
+    >>> import pyjx as jax
     >>> categorical(jax.random.key(0), jax.numpy.zeros((4, 3))).shape
     (4,)
     """

@@ -27,7 +27,7 @@ from pyjx.transforms.physicalize import physicalize
 ArrayImpl = jaxlib_api.ArrayImpl
 avals_module.aval_makers.setdefault(ArrayImpl, lambda x: x.aval)
 registry = jaxlib_api.pytree.default_registry()
-_shared_cache = jaxlib_api.pjit_cache(8192)
+shared_cache = jaxlib_api.pjit_cache(8192)
 
 
 class Executable:
@@ -279,7 +279,7 @@ def flat_pjit(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr], k
         return miss(*args)[0]
 
     return jaxlib_api.make_pjit(  # type: ignore[no-any-return]
-        name, uncompiled, miss, [], [], key, registry, shard_argument, _shared_cache
+        name, uncompiled, miss, [], [], key, registry, shard_argument, shared_cache
     )
 
 
@@ -346,4 +346,4 @@ set_eager(apply_primitive)
 def clear_caches() -> None:
     """Forget the compiled programs of eager operations."""
     _eager.clear()
-    _shared_cache.clear()
+    shared_cache.clear()

@@ -15,6 +15,7 @@ from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.runtime import dispatch, signature
 from pyjx.runtime.dispatch import ArrayImpl, registry
 from pyjx.transforms.calls import hoisted, inline_call, jit_p
+from pyjx.transforms.vmap import axis_sizes
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -125,7 +126,8 @@ class JitSpec:
             avals = tuple([get_aval(x) for x in leaves])
         except (TypeError, ValueError):
             signature.raise_bad_argument(self.fun, in_tree, leaves, static)
-        key = (in_tree, avals, static, configuration.trace_context())
+        key = (in_tree, avals, static, configuration.trace_context(),
+               axis_sizes() if state.axis_frames else ())
         try:
             traced = self.traces.get(key)
         except TypeError:
@@ -355,7 +357,7 @@ def jit(  # type: ignore[misc]
         device = _one_device((in_shardings, out_shardings)) or device
     options = tuple(sorted((compiler_options or {}).items()))
     spec = JitSpec(fun, *static, *donated, keep_unused, inline, options, device)
-    return _finish(spec, spec.miss, fun)
+    return pjit_callable(spec, spec.miss, fun)
 
 
 def _one_device(shardings: Any) -> Any:
@@ -398,13 +400,13 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
             return fun(*args, **kwargs), None, False
         return full_miss(*args, **kwargs)
 
-    return _finish(spec, miss, fun)
+    return pjit_callable(spec, miss, fun)
 
 
-def _finish(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., Any]) -> Any:
+def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., Any]) -> Any:
     fn = jaxlib_api.make_pjit(
         spec.name, fun, miss, spec.static_argnums, spec.static_argnames, spec.key,
-        registry, dispatch.shard_argument, dispatch._shared_cache,
+        registry, dispatch.shard_argument, dispatch.shared_cache,
     )
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         value = getattr(fun, attribute, None)
@@ -457,6 +459,3 @@ def clear_caches() -> None:
         for traces in options.values():
             traces.clear()
     dispatch.clear_caches()
-
-
-_argument_sets = signature.argument_sets

@@ -134,7 +134,12 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
 
 def jacobian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
              holomorphic: bool = False, allow_int: bool = False) -> Callable[..., Any]:
-    """Another name for `jacrev`."""
+    """Another name for `jacrev`.
+
+    >>> import pyjx as jax
+    >>> jax.jacobian(lambda x: x * x)(jax.numpy.array([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 

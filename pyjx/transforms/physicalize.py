@@ -17,7 +17,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
 from pyjx.transforms.structural import moveaxis
 
-_rules: dict[str, Callable[..., Any]] = {}
+PHYSICAL_RULES: dict[str, Callable[..., Any]] = {}
 
 
 def physical_rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -28,7 +28,7 @@ def physical_rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., A
     """
     def declare(rule: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
-            _rules[name] = rule
+            PHYSICAL_RULES[name] = rule
         return rule
 
     return declare
@@ -112,7 +112,7 @@ def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
     in_keys = [_is_key(a) for a in avals]
     if not any(in_keys) and not any(_is_key(v.aval) for v in eqn.outvars):
         return _results(eqn, primitive.bind(*operands, **params))
-    rule = _rules.get(primitive.name)
+    rule = PHYSICAL_RULES.get(primitive.name)
     if rule is not None:
         return _results(eqn, rule(avals, *operands, **params))
     if primitive.decomposition is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked, state
@@ -143,15 +144,39 @@ def batch_flat(
 ) -> tuple[list[Any], list[int | None]]:
     """Batched outputs of a function on flat values, and where their batch axes are."""
     trace = BatchTrace(axis_name, axis_size, spmd_axis_name)
-    frames = state.axis_frames
-    with new_level(trace):
-        state.axis_frames = frames if axis_name is None else (*frames, (axis_name, trace))
-        try:
-            outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
-            pairs = [trace.split(x) for x in outs]
-        finally:
-            state.axis_frames = frames
+    with new_level(trace), named_axis(axis_name, trace):
+        outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
+        pairs = [trace.split(x) for x in outs]
     return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+class named_axis:
+    """A context in which `name` (if it is not None) is the axis of `trace`.
+
+    Names and sizes of axes are in the keys of all caches of traces and programs.
+    """
+
+    __slots__ = ("_flag", "_frames", "_name", "_trace")
+
+    def __init__(self, name: Any, trace: BatchTrace) -> None:
+        self._name = name
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        if self._name is not None:
+            self._frames = state.axis_frames
+            state.axis_frames = (*self._frames, (self._name, self._trace))
+            self._flag = configuration.trace_state.swap_local(axis_sizes())
+
+    def __exit__(self, *exc: object) -> None:
+        if self._name is not None:
+            state.axis_frames = self._frames
+            configuration.trace_state.set_local(self._flag)
+
+
+def axis_sizes() -> tuple[tuple[Any, int], ...]:
+    """Names and sizes of the named axes around here, the outermost first."""
+    return tuple([(name, trace.axis_size) for name, trace in state.axis_frames])
 
 
 def match_axis(x: Any, dim: int | None, destination: int | None, size: int) -> Any:

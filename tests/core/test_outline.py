@@ -101,7 +101,7 @@ def test_nested_repeats(x):
         return jnp.sum(x)
 
     text = lowered(deep, x, weights(5))
-    private, calls = functions(text)
+    _, calls = functions(text)
     assert calls < 15, "the inner layers are called within the function of the outer block"
     same_with_and_without(deep, x, weights(5))
 

@@ -698,3 +698,61 @@ CALLS["rng_uniform"] = [
     bad(0j, 1j, (2,), says="complex"), *[bad(0.0, 1.0, s, says="shape") for s in NOT_INTS],
     bad(0.0, 1.0, (-1,), says="shape"),
 ]
+
+# -- control flow ----------------------------------------------------------------------------------
+
+
+def _same(*args: Any) -> Any:
+    return args[0]
+
+
+def _positive(x: Any) -> Any:
+    return lax.gt(x, 0.0)
+
+
+_CONTROL_FLOW = {
+    "while_loop": [
+        bad(None, _same, 1.0, says="cond_fun"), bad(_positive, 3, 1.0, says="body_fun"),
+        bad(lambda x: x, _same, 1.0, says="cond_fun"), bad(lambda x: "a", _same, 1.0),
+        bad(lambda x: (True, True), _same, 1.0, says="cond_fun"),
+        bad(lambda x: lax.gt(x, F32), _same, F32, says="cond_fun"),
+        bad(_positive, lambda x: (x, x), 1.0, says="body_fun"),
+        bad(_positive, lambda x: ONE, 1.0, says="body_fun"),
+        bad(_positive, lambda x: F32, 1.0, says="body_fun"), bad(_positive, lambda x: "a", 1.0),
+        *[bad(lambda x: True, _same, x) for x in OBJECTS if x is not None and type(x) is not dict],
+    ],
+    "fori_loop": [
+        bad(0, 3, None, 1.0), bad(0.5, 3, _same, 1.0), bad(0, "x", _same, 1.0),
+        bad(I32, 3, _same, 1.0), bad(0, 3, lambda i, x: (x, x), 1.0),
+        bad(0, 3, lambda i, x: F32, 1.0), bad(0, 3, lambda i, x: x, "a"),
+    ],
+    "scan": [
+        bad(None, 1.0, F32), bad(lambda c, x: c, 1.0, F32), bad(lambda c, x: (F32, x), 1.0, F32),
+        bad(lambda c, x: ((c, c), x), 1.0, F32), bad(lambda c, x: (c, x), 1.0, (F32, F4)),
+        bad(lambda c, x: (c, x), 1.0, F32, 4, says="length"),
+        bad(lambda c, x: (c, x), 1.0, None, says="length"), bad(lambda c, x: (c, x), 1.0, SCALAR),
+        bad(lambda c, x: (c, x), 1.0, F32, unroll=-1, says="unroll"),
+        bad(lambda c, x: (c, x), 1.0, F32, length="x", says="length"),
+        bad(lambda c, x: (c, x), "a", F32), bad(lambda c, x: (c, x), 1.0, "a"),
+        bad(lambda c, x: (c, "a"), 1.0, F32),
+    ],
+    "cond": [
+        bad(F32, _same, _same, 1.0), bad("a", _same, _same, 1.0), bad(None, _same, _same, 1.0),
+        bad(True, None, _same, 1.0), bad(True, _same, 3, 1.0), bad(1j, _same, _same, 1.0),
+        bad(True, _same, lambda x: (x, x), 1.0), bad(True, _same, lambda x: F32, 1.0),
+        bad(True, _same, lambda x: ONE, 1.0), bad(True, _same, _same, "a"),
+    ],
+    "switch": [
+        bad(0.5, [_same, _same], 1.0), bad(I32, [_same, _same], 1.0), bad("a", [_same], 1.0),
+        bad(0, [], 1.0), bad(0, [_same, None], 1.0), bad(0, 3, 1.0),
+        bad(0, [_same, lambda x: (x, x)], 1.0), bad(0, [_same, lambda x: F32], 1.0),
+        bad(0, [_same, _same], "a"),
+    ],
+    "map": [bad(None, F32), bad(_same, "a"), bad(_same, SCALAR), bad(_same, (F32, F4)),
+            bad(_same, F32, batch_size="x")],
+    "associative_scan": [
+        bad(None, F32), bad(lax.add, (F32, F4)), bad(lax.add, F32, axis=1),
+        bad(lax.add, F32, axis="x"), bad(lax.add, "a"), bad(lax.add, SCALAR),
+    ],
+}
+CALLS.update({name: calls for name, calls in _CONTROL_FLOW.items() if name in dir(lax)})

@@ -194,7 +194,7 @@ def test_mulhi_of_64_bits(dtype: Any) -> None:
 def test_tolerance() -> None:
     assert lax.Tolerance(rtol=1e-3) == lax.Tolerance(0.0, 1e-3)
     assert hash(lax.Tolerance()) == hash(lax.Tolerance())
-    with pytest.raises(ValueError, match="Tolerances must be non-negative."):
+    with pytest.raises(ValueError, match="Tolerances must be non-negative"):
         lax.Tolerance(-1.0)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx import lax, random
 from pyjx.core.primitive import find_primitive
+from pyjx.random import random_gamma_p
 from tests.op_table import Sample
 
 _U32 = np.uint32
@@ -82,6 +83,10 @@ SAMPLES = [
            lambda d: _bits(d, 10).reshape(5, 2), diff=False),
     Sample("random_bits", _on_key(lambda k: random.bits(k, (5,), "uint8")), (_KEY,),
            lambda d: _bits(d, 5).astype(np.uint8), diff=False, id="random_bits-uint8"),
+    Sample("random_gamma", _on_key(lambda k, a: random_gamma_p.bind(
+        k, a, log_space=False)), (_KEY, np.array([0.3, 1.0, 5.0], np.float32)), diff=False),
+    Sample("random_gamma", _on_key(lambda k, a: random_gamma_p.bind(
+        k, a, log_space=True)), (_KEY, np.float32(0.3)), diff=False, id="random_gamma-log"),
     # These bits depend on the platform, so only their bounds are checked here.
     Sample("rng_bit_generator",
            lambda k: lax.bitwise_or(lax.rng_bit_generator(k, (3,))[1], _U32(2**32 - 1)),

@@ -25,7 +25,8 @@ def test_make_jaxpr_of_arguments_of_all_kinds(x):
 def test_make_jaxpr_with_static_and_keyword_arguments(x):
     expected = "{ lambda ; a:f32[3]. let b:f32[3] = mul a 3.0:f32[] in (b,) }"
     for numbers in (1, -1, (1,)):
-        assert str(jax.make_jaxpr(lambda a, n: a * int(n), static_argnums=numbers)(x, 3)) == expected
+        f = jax.make_jaxpr(lambda a, n: a * int(n), static_argnums=numbers)
+        assert str(f(x, 3)) == expected
     assert "mul" in str(jax.make_jaxpr(lambda a, n: a * n)(x, n=3))
 
 

@@ -1,4 +1,4 @@
-"""The whole path on a GPU or TPU, where there is one: `pytest tests/runtime/test_accelerator.py`."""
+"""The whole path on a GPU or TPU, where there is one."""
 
 import numpy as np
 import pytest

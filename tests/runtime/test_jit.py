@@ -467,11 +467,13 @@ def test_functions_are_collected(x):
     class Big:
         pass
 
-    big = Big()
-    f = jax.jit(lambda a: (big, a + x)[1])
-    f(x), f(np.ones(3)), jax.make_jaxpr(f)(x), f.lower(x).compile()(x)
-    reference = weakref.ref(big)
-    del big, f
+    def use():
+        big = Big()
+        f = jax.jit(lambda a: (big, a + x)[1])
+        f(x), f(np.ones(3)), jax.make_jaxpr(f)(x), f.lower(x).compile()(x)
+        return weakref.ref(big)
+
+    reference = use()
     gc.collect()
     assert reference() is None
 
@@ -543,7 +545,7 @@ def test_threads(x):
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert results == {i: (True,) * 4 for i in range(8)}
+    assert results == dict.fromkeys(range(8), (True,) * 4)
 
 
 # -- options ---------------------------------------------------------------------------------------

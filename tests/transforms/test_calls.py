@@ -151,8 +151,8 @@ def test_derived_jaxprs_are_kept():
     jaxpr = g.trace(v, w).jaxpr
     first = calls.batch_jaxpr(jaxpr, (0, None), 4)
     assert calls.batch_jaxpr(jaxpr, (0, None), 4) is first
-    assert calls.jvp_jaxpr(jaxpr, (True, False)) is calls.jvp_jaxpr(jaxpr, (True, False))
-    assert calls.linearize_jaxpr(jaxpr, (True, False)) is calls.linearize_jaxpr(jaxpr, (True, False))
+    for derive in (calls.jvp_jaxpr, calls.linearize_jaxpr):
+        assert derive(jaxpr, (True, False)) is derive(jaxpr, (True, False))
 
 
 def test_effects_go_through():
@@ -180,6 +180,7 @@ def test_integer_arguments():
 def test_functions_without_arguments_or_results():
     nothing = jax.jit(lambda: None)
     ones = jax.jit(lambda: jnp.ones(3))
-    same(jax.jvp(lambda a: (nothing(), ones() * a)[1], (2.0,), (1.0,)), (np.full(3, 2.0), np.ones(3)))
+    same(jax.jvp(lambda a: (nothing(), ones() * a)[1], (2.0,), (1.0,)),
+         (np.full(3, 2.0), np.ones(3)))
     same(jax.vmap(lambda a: ones() * a)(v), np.outer(v, np.ones(3)))
     same(jax.grad(lambda a: jax.jit(lambda: a * 2)())(1.0), 2.0)

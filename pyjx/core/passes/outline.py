@@ -27,8 +27,8 @@ from pyjx.core.primitive import Primitive
 
 # Blocks of fewer equations stay where they are: calling them costs more than compiling them.
 MIN_BLOCK = 20
-# Operations that keep a block where it is. XLA chooses the memory layouts of convolutions by looking
-# at the whole computation; at the border of a called one it copies (ResNet-50's step on CPU: 14 %
+# Operations that keep a block where it is. XLA chooses the memory layouts of convolutions with the
+# whole computation in view; at the border of a called one it copies (ResNet-50's step on CPU: 14 %
 # slower, and 1.5 times the compile time).
 KEEPS_INLINE = frozenset({"conv_general_dilated"})
 # What a function must save, as a part of all equations: less is not worth the calls.

@@ -209,6 +209,7 @@ def gamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = Non
       ValueError: the dtype is not a float dtype, there is no such method, or `a` does not
         broadcast to `shape`.
 
+    >>> import pyjx as jax
     >>> gamma(jax.random.key(0), 2., (3,)).shape
     (3,)
     """
@@ -219,6 +220,7 @@ def loggamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = 
              method: str = "exact", out_sharding: Any = None) -> Any:
     """The logarithms of gamma random numbers, which are finite for small `a` too.
 
+    >>> import pyjx as jax
     >>> loggamma(jax.random.key(0), 0.01, (3,)).shape
     (3,)
     """
@@ -239,6 +241,7 @@ def beta(key: Any, a: Any, b: Any, shape: Sequence[int] | None = None, dtype: An
          method: str = "exact", out_sharding: Any = None) -> Any:
     """Beta random numbers: density ~ x^(a - 1) (1 - x)^(b - 1) on [0, 1].
 
+    >>> import pyjx as jax
     >>> beta(jax.random.key(0), 2., 3., (3,)).shape
     (3,)
     """
@@ -265,6 +268,7 @@ def chisquare(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any 
               method: str = "exact", out_sharding: Any = None) -> Any:
     """Chi-square random numbers: density ~ x^(df / 2 - 1) exp(-x / 2) for x >= 0.
 
+    >>> import pyjx as jax
     >>> chisquare(jax.random.key(0), 3., (3,)).shape
     (3,)
     """
@@ -288,6 +292,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtyp
       out_sharding: Any = None) -> Any:
     """F random numbers: quotients of two chi-square numbers, each divided by its parameter.
 
+    >>> import pyjx as jax
     >>> f(jax.random.key(0), 2., 3., (3,)).shape
     (3,)
     """
@@ -310,6 +315,7 @@ def t(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, 
       out_sharding: Any = None) -> Any:
     """Student's t random numbers: density ~ (1 + x^2 / df)^(-(df + 1) / 2).
 
+    >>> import pyjx as jax
     >>> t(jax.random.key(0), 3., (3,)).shape
     (3,)
     """
@@ -344,6 +350,7 @@ def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: A
     Raises:
       ValueError: `alpha` is a scalar, or its leading axes do not broadcast to `shape`.
 
+    >>> import pyjx as jax
     >>> dirichlet(jax.random.key(0), jax.numpy.ones(4), (3,)).shape
     (3, 4)
     """
@@ -382,6 +389,7 @@ def generalized_normal(key: Any, p: Any, shape: Sequence[int] = (), dtype: Any =
                        out_sharding: Any = None) -> Any:
     """Random numbers with density ~ exp(-|x|^p); `p` is a scalar.
 
+    >>> import pyjx as jax
     >>> generalized_normal(jax.random.key(0), 1.5, (3,)).shape
     (3,)
     """
@@ -417,6 +425,7 @@ def ball(key: Any, d: int, p: Any = 2, shape: Sequence[int] = (), dtype: Any = N
     By Barthe, Guedon, Mendelson and Naor, "A probabilistic approach to the geometry of the
     l_p^n-ball" (2005).
 
+    >>> import pyjx as jax
     >>> ball(jax.random.key(0), 3, shape=(5,)).shape
     (5, 3)
     """

@@ -1,0 +1,185 @@
+"""Distributions with parameters: their distribution functions, derivatives, and bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import pyjx as jax
+from pyjx import numpy as jnp
+from pyjx import random
+
+KEY = random.key(42)
+N = (8000,)
+
+CONTINUOUS = {
+    "gamma": (lambda: random.gamma(KEY, 2.5, N), stats.gamma(2.5)),
+    "gamma-small": (lambda: random.gamma(KEY, 0.3, N), stats.gamma(0.3)),
+    "gamma-approximate": (lambda: random.gamma(KEY, 0.7, N, method="approximate"),
+                          stats.gamma(0.7)),
+    "loggamma": (lambda: jnp.exp(random.loggamma(KEY, 1.5, N)), stats.gamma(1.5)),
+    "beta": (lambda: random.beta(KEY, 2.0, 0.5, N), stats.beta(2, 0.5)),
+    "chisquare": (lambda: random.chisquare(KEY, 3.0, N), stats.chi2(3)),
+    "f": (lambda: random.f(KEY, 3.0, 7.0, N), stats.f(3, 7)),
+    "t": (lambda: random.t(KEY, 3.0, N), stats.t(3)),
+    "generalized_normal": (lambda: random.generalized_normal(KEY, 1.5, N), stats.gennorm(1.5)),
+    "lognormal": (lambda: random.lognormal(KEY, 0.5, N), stats.lognorm(0.5)),
+    "maxwell": (lambda: random.maxwell(KEY, N), stats.maxwell()),
+    "pareto": (lambda: random.pareto(KEY, 2.0, N), stats.pareto(2)),
+    "rayleigh": (lambda: random.rayleigh(KEY, 2.0, N), stats.rayleigh(scale=2)),
+    "triangular": (lambda: random.triangular(KEY, -1.0, 0.5, 4.0, N),
+                   stats.triang(0.3, -1, 5)),
+    "wald": (lambda: random.wald(KEY, 2.0, N), stats.invgauss(2)),
+    "weibull_min": (lambda: random.weibull_min(KEY, 2.0, 1.5, N), stats.weibull_min(1.5, scale=2)),
+}
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous(name: str) -> None:
+    sample, want = CONTINUOUS[name]
+    assert stats.kstest(np.asarray(sample(), np.float64), want.cdf).pvalue > 1e-3
+
+
+DISCRETE = {
+    "poisson": (lambda: random.poisson(KEY, 3.0, N), stats.poisson(3)),
+    "poisson-large": (lambda: random.poisson(KEY, 40.0, N), stats.poisson(40)),
+    "poisson-approximate": (lambda: random.poisson(KEY, 9.0, N, method="approximate"),
+                            stats.poisson(9)),
+    "binomial": (lambda: random.binomial(KEY, 12, 0.3, N), stats.binom(12, 0.3)),
+    "binomial-large": (lambda: random.binomial(KEY, 200, 0.7, N), stats.binom(200, 0.7)),
+    "geometric": (lambda: random.geometric(KEY, 0.3, N), stats.geom(0.3)),
+}
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete(name: str) -> None:
+    sample, want = DISCRETE[name]
+    x = np.asarray(sample(), np.int64)
+    low, high = int(want.ppf(0.01)), int(want.ppf(0.99))
+    values = np.arange(low, high + 1)
+    observed = np.array([*[(x == v).sum() for v in values], (x < low).sum(), (x > high).sum()])
+    expected = len(x) * np.array([*want.pmf(values), want.cdf(low - 1), want.sf(high)])
+    kept = expected > 1
+    rest = observed[kept] * expected[kept].sum() / observed[kept].sum()
+    assert stats.chisquare(rest, expected[kept]).pvalue > 1e-3
+
+
+# What JAX gives for the key of the seed 11.
+@pytest.mark.parametrize("sample, want", [
+    (lambda k: random.lognormal(k, jnp.array([0.5, 1.0, 2.5])), [0.6679195, 0.12488528, 4.53903]),
+    (lambda k: random.pareto(k, jnp.array([0.5, 1.0, 2.5])), [1.6014262, 1.0191044, 1.6819551]),
+    (lambda k: random.rayleigh(k, jnp.array([0.5, 1.0, 2.5])), [0.8836523, 2.820199, 1.9944466]),
+])
+def test_figures(sample: Any, want: Any) -> None:
+    np.testing.assert_allclose(sample(random.key(11)), want, rtol=1e-5)
+
+
+def test_same_for_any_form_of_call() -> None:
+    a = jnp.array([0.5, 2.0, 30.0])
+    eager = random.gamma(KEY, a)
+    np.testing.assert_array_equal(jax.jit(random.gamma)(KEY, a), eager)
+    keys = random.split(KEY, 3)
+    batched = jax.vmap(lambda k: random.poisson(k, a))(keys)
+    for i in range(3):
+        np.testing.assert_array_equal(batched[i], random.poisson(keys[i], a))
+
+
+def test_gamma_derivative() -> None:
+    """d x / d a keeps the value of the distribution function at x."""
+    for a in (0.4, 2.0, 9.0):
+        x = float(random.gamma(KEY, a))
+        slope = jax.grad(lambda v: random.gamma(KEY, v))(a)
+        h = 1e-4
+        rise = (stats.gamma(a + h).cdf(x) - stats.gamma(a - h).cdf(x)) / (2 * h)
+        np.testing.assert_allclose(slope, -rise / stats.gamma(a).pdf(x), rtol=1e-3)
+        log_slope = jax.grad(lambda v: random.loggamma(KEY, v))(a)
+        log_x = float(random.loggamma(KEY, a))
+        rise = (stats.gamma(a + h).cdf(np.exp(log_x)) - stats.gamma(a - h).cdf(np.exp(log_x)))
+        want = -rise / (2 * h) / stats.gamma(a).pdf(np.exp(log_x)) / np.exp(log_x)
+        np.testing.assert_allclose(log_slope, want, rtol=1e-3)
+
+
+def test_dirichlet() -> None:
+    alpha = np.array([0.5, 1.0, 4.0])
+    x = np.asarray(random.dirichlet(KEY, jnp.array(alpha), (4000,)))
+    np.testing.assert_allclose(x.sum(-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(x.mean(0), alpha / alpha.sum(), atol=0.02)
+    assert random.dirichlet(KEY, jnp.ones((2, 3))).shape == (2, 3)
+
+
+def test_ball() -> None:
+    for p in (1, 1.5, 2):
+        x = np.asarray(random.ball(KEY, 2, p, (4000,)))
+        radius = (np.abs(x) ** p).sum(-1) ** (1 / p)
+        assert radius.max() <= 1
+        assert stats.kstest(radius**2, stats.uniform.cdf).pvalue > 1e-3
+
+
+def test_double_sided_maxwell() -> None:
+    x = np.asarray(random.double_sided_maxwell(KEY, 1.0, 2.0, N))
+    assert stats.kstest(np.abs(x - 1) / 2, stats.maxwell.cdf).pvalue > 1e-3
+    assert abs((x > 1).mean() - 0.5) < 0.03
+
+
+def test_binomial_at_the_limits() -> None:
+    nan, inf = np.nan, np.inf
+    np.testing.assert_array_equal(random.binomial(KEY, 5.0, jnp.array([0.0, 1.0])), [0, 5])
+    np.testing.assert_array_equal(
+        random.binomial(KEY, jnp.array([nan, -1.0, inf, 0.0]), 0.3), [nan, nan, inf, 0])
+
+
+def test_multinomial() -> None:
+    p = np.array([0.2, 0.3, 0.0, 0.5])
+    x = np.asarray(random.multinomial(KEY, 50, jnp.array(p), shape=(2000,)))
+    assert x.shape == (2000, 4)
+    np.testing.assert_array_equal(x.sum(-1), 50)
+    np.testing.assert_allclose(x.mean(0), 50 * p, atol=0.5)
+    assert random.multinomial(KEY, 9, jnp.array(p), dtype=int).dtype == np.int32
+
+
+@pytest.mark.parametrize("method", ["cholesky", "eigh", "svd"])
+def test_multivariate_normal(method: str) -> None:
+    mean, cov = np.array([1.0, -2.0]), np.array([[2.0, 1.0], [1.0, 3.0]])
+    x = np.asarray(random.multivariate_normal(KEY, mean, cov, N, np.float32, method))
+    np.testing.assert_allclose(x.mean(0), mean, atol=0.1)
+    np.testing.assert_allclose(np.cov(x.T), cov, atol=0.2)
+    batch = random.multivariate_normal(KEY, np.zeros((3, 1, 2)), np.stack([cov] * 4), method=method)
+    assert batch.shape == (3, 4, 2)
+
+
+@pytest.mark.parametrize("n, m", [(3, 3), (3, 2), (2, 3)])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_orthogonal(n: int, m: int, dtype: str) -> None:
+    q = np.asarray(random.orthogonal(KEY, n, (4,), dtype, m))
+    assert (q.shape, q.dtype) == ((4, n, m), np.dtype(dtype))
+    small = q if n >= m else q.swapaxes(1, 2)
+    gram = small.conj().swapaxes(1, 2) @ small
+    np.testing.assert_allclose(gram, np.broadcast_to(np.eye(min(n, m)), gram.shape), atol=1e-5)
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: random.gamma(KEY, 2, dtype=int), ValueError, "`gamma` must be a float dtype"),
+    (lambda: random.gamma(KEY, 2.0, method="z"), ValueError, "method argument to `gamma` must be"),
+    (lambda: random.gamma(KEY, jnp.ones(3), (2,)), ValueError, "Incompatible shapes"),
+    (lambda: random.gamma(KEY, jnp.ones(3), (1,)), ValueError, "must equal the shape argument"),
+    (lambda: random.beta(KEY, jnp.ones(2), jnp.ones(3)), ValueError, "Incompatible shapes"),
+    (lambda: random.dirichlet(KEY, 1.0), ValueError, "requires alpha.ndim >= 1"),
+    (lambda: random.geometric(KEY, 0.5, dtype=float), ValueError, "must be an int dtype"),
+    (lambda: random.poisson(KEY, 0.5, dtype=float), ValueError, "must be an int dtype"),
+    (lambda: random.lognormal(KEY, jnp.ones(2), dtype="float16"), jax.dtypes.TypePromotionError,
+     "cannot safely cast argument of type float32 to float16"),
+    (lambda: random.multivariate_normal(KEY, 0.0, 1.0), ValueError, "requires mean.ndim >= 1"),
+    (lambda: random.multivariate_normal(KEY, jnp.zeros(2), 1.0), ValueError, "cov.ndim >= 2"),
+    (lambda: random.multivariate_normal(KEY, jnp.zeros(2), jnp.eye(3)), ValueError,
+     r"cov.shape == \(..., n, n\) for n=2"),
+    (lambda: random.multivariate_normal(KEY, jnp.zeros(2), jnp.eye(2), method="x"), ValueError,
+     "method must be one of"),
+    (lambda: random.ball(KEY, 3.0), TypeError, "cannot be interpreted as an integer"),
+    (lambda: random.generalized_normal(KEY, jnp.ones(2), (2,)), ValueError, "a scalar p"),
+])
+def test_bad_input(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
