@@ -14,37 +14,35 @@ from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.nary import operand
 from pyjx.transforms.rules import define, jvp_zero
-from pyjx.transforms.structural import moveaxis
+from pyjx.transforms.structural import broadcast_in_dim, moveaxis
 
 _UINT32 = np.dtype(np.uint32)
 
-# -- threefry2x32 ----------------------------------------------------------------------------------
+# -- block ciphers of counters ---------------------------------------------------------------------
 
 
-def _threefry_shape(*avals: ShapedArray) -> list[ShapedArray]:
-    if len(avals) != 4 or any(a.dtype != _UINT32 for a in avals):
-        got = ", ".join([str(a) for a in avals])
-        raise TypeError(f"Arguments to threefry2x32 must have uint32 type, got ({got})")
-    shapes = {a.shape for a in avals if a.shape}
-    if len(shapes) > 1:
-        got = ", ".join([str(a.shape) for a in avals])
-        raise TypeError(f"threefry2x32 got incompatible shapes for broadcasting: {got}.")
-    out = ShapedArray(shapes.pop() if shapes else (), _UINT32)
-    return [out, out]
+def cipher(name: str, operands: int, results: int, decomposition: Any = None) -> Primitive:
+    """A primitive that maps uint32 arrays of one shape, or scalars beside them, elementwise: words
+    of a key, then words of a counter, to words of the same number."""
+    def shape_rule(*avals: ShapedArray) -> list[ShapedArray]:
+        if len(avals) != operands or any(a.dtype != _UINT32 for a in avals):
+            got = ", ".join([str(a) for a in avals])
+            raise TypeError(f"Arguments to {name} must have uint32 type, got ({got})")
+        shapes = {a.shape for a in avals if a.shape}
+        if len(shapes) > 1:
+            got = ", ".join([str(a.shape) for a in avals])
+            raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.")
+        return [ShapedArray(shapes.pop() if shapes else (), _UINT32)] * results
 
+    def batch(xs: Any, dims: Any) -> Any:
+        pairs = list(zip(xs, dims, strict=True))
+        size = next(get_aval(x).shape[d] for x, d in pairs if d is not None)
+        shape = max([_example_shape(x, d) for x, d in pairs], key=len)
+        return primitive.bind(*[_spread(x, d, size, shape) for x, d in pairs]), [0] * results
 
-threefry2x32_p = register(
-    Primitive("threefry2x32", shape_rule=_threefry_shape, multiple_results=True)
-)
-
-
-def _threefry_batch(operands: Any, dims: Any) -> Any:
-    rank = max([get_aval(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True)])
-    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
-    shape = next((s for s in (_example_shape(x, d) for x, d in zip(operands, dims, strict=True))
-                  if len(s) == rank), ())
-    aligned = [_spread(x, d, size, shape) for x, d in zip(operands, dims, strict=True)]
-    return threefry2x32_p.bind(*aligned), [0, 0]
+    primitive = register(Primitive(name, shape_rule=shape_rule, batch=batch, multiple_results=True,
+                                   decomposition=decomposition))
+    return define(primitive, jvp=jvp_zero(primitive))
 
 
 def _example_shape(x: Any, d: int | None) -> tuple[int, ...]:
@@ -54,8 +52,6 @@ def _example_shape(x: Any, d: int | None) -> tuple[int, ...]:
 
 def _spread(x: Any, d: int | None, size: int, shape: tuple[int, ...]) -> Any:
     """`x` for each of `size` examples of the given shape, batch axis first."""
-    from pyjx.transforms.structural import broadcast_in_dim
-
     if d is None:
         if not get_aval(x).shape:
             return x
@@ -64,7 +60,7 @@ def _spread(x: Any, d: int | None, size: int, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim(x, (size, *shape), range(get_aval(x).ndim))
 
 
-define(threefry2x32_p, batch=_threefry_batch, jvp=jvp_zero(threefry2x32_p))
+threefry2x32_p = cipher("threefry2x32", 4, 2)
 
 
 # -- rng_bit_generator -----------------------------------------------------------------------------

@@ -80,6 +80,8 @@ def implementation(name: str) -> PRNGImpl:
     Raises:
       ValueError: there is none.
     """
+    if name not in implementations:  # the others are not needed at import
+        from pyjx.random import ciphers  # noqa: F401
     try:
         return implementations[name]
     except KeyError:
@@ -104,7 +106,7 @@ def over_batch(ndim: int, fun: Callable[..., Any], *args: Any) -> Any:
 # -- threefry2x32 ----------------------------------------------------------------------------------
 
 
-def _word(key: Any, i: int) -> Any:
+def word(key: Any, i: int) -> Any:
     """Element i of a key, as a scalar."""
     return lax.reshape(lax.slice(key, (i,), (i + 1,)), ())
 
@@ -116,10 +118,10 @@ def _pair(x: Any, y: Any) -> Any:
 
 
 def _threefry(key: Any, x0: Any, x1: Any) -> list[Any]:
-    return threefry2x32_p.bind(_word(key, 0), _word(key, 1), x0, x1)  # type: ignore[no-any-return]
+    return threefry2x32_p.bind(word(key, 0), word(key, 1), x0, x1)  # type: ignore[no-any-return]
 
 
-def _uint32(x: Any) -> Any:
+def to_uint32(x: Any) -> Any:
     return lax.convert_element_type(x, _UINT32)
 
 
@@ -127,10 +129,10 @@ def threefry_seed(seed: Any) -> Any:
     """The 64 bits of a seed, the higher half first."""
     if get_aval(seed).dtype.itemsize == 8:
         shift = np.asarray(32, get_aval(seed).dtype)[()]
-        high = _uint32(lax.shift_right_logical(seed, shift))
+        high = to_uint32(lax.shift_right_logical(seed, shift))
     else:
         high = np.uint32(0)
-    return _pair(lax.broadcast(high, ()) if isinstance(high, np.generic) else high, _uint32(seed))
+    return _pair(lax.broadcast(high, ()) if isinstance(high, np.generic) else high, to_uint32(seed))
 
 
 def threefry_fold_in(key: Any, data: Any) -> Any:
@@ -150,7 +152,7 @@ def counters(shape: Sequence[int]) -> tuple[Any, Any]:
         more = lax.add(lax.mulhi(position, lax.full_like(position, stride % 2**32)),
                        lax.mul(position, np.uint32(stride // 2**32)))
         low = lax.add(low, more_low)
-        carry = _uint32(lax.lt(low, more_low))
+        carry = to_uint32(lax.lt(low, more_low))
         high = lax.add(lax.add(high, more), carry)
     return high, low
 
@@ -177,7 +179,7 @@ def _unsigned(bit_width: int) -> np.dtype[Any]:
     return np.dtype(f"uint{bit_width}")
 
 
-def _wide(high: Any, low: Any) -> Any:
+def wide(high: Any, low: Any) -> Any:
     """64-bit integers from their halves."""
     uint64 = np.dtype(np.uint64)
     high, low = [lax.convert_element_type_p.bind(x, new_dtype=uint64, weak_type=False,
@@ -189,7 +191,7 @@ def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> An
     if configuration.threefry_partitionable.value:
         high, low = _threefry(key, *counters(shape))
         if bit_width == 64:
-            return _wide(high, low)
+            return wide(high, low)
         bits = lax.bitwise_xor(high, low)
         return bits if bit_width == 32 else lax.convert_element_type(bits, _unsigned(bit_width))
     return _bits_in_sequence(key, bit_width, shape)
@@ -202,7 +204,7 @@ def _bits_in_sequence(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     bits = _hash_long(key, words)
     if bit_width == 64:
         high, low = lax.slice(bits, (0,), (size,)), lax.slice(bits, (size,), (2 * size,))
-        bits = _wide(high, low)
+        bits = wide(high, low)
     elif bit_width < 32:
         parts = 32 // bit_width
         pieces = [lax.shift_right_logical(bits, np.uint32(bit_width * i)) for i in range(parts)]

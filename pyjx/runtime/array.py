@@ -36,7 +36,8 @@ def _make_array_class() -> Any:
 
     class ArrayMeta(type):
         def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, (ArrayImpl, Tracer))
+            return (isinstance(instance, (ArrayImpl, Tracer))
+                    or type.__instancecheck__(cls, instance))  # a subclass, such as of keys
 
     return ArrayMeta("Array", (), {"__module__": "pyjx", "__slots__": ()})
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx import lax, random
 from pyjx.core.primitive import find_primitive
-from pyjx.random import random_gamma_p
+from pyjx.random import ciphers, random_gamma_p
 from tests.op_table import Sample
 
 _U32 = np.uint32
@@ -56,6 +56,11 @@ def _threefry(*args: Any) -> Any:
     return tuple(find_primitive("threefry2x32").bind(*args))
 
 
+def _cipher(name: str, operands: int, want: tuple[int, ...]) -> Sample:
+    return Sample(name, lambda *xs: tuple(find_primitive(name).bind(*xs)), (_U32(0),) * operands,
+                  lambda *_: tuple([_U32(w) for w in want]), diff=False, id=f"{name}-known")
+
+
 SAMPLES = [
     Sample("threefry2x32", _threefry, (_KEY[0], _KEY[1], _U32(0x243F6A88), _U32(0x85A308D3)),
            lambda *_: (_U32(0xC4923A9C), _U32(0x483DF7A0)), diff=False, id="threefry2x32-known"),
@@ -65,6 +70,15 @@ SAMPLES = [
            diff=False, id="threefry2x32-keys"),
     Sample("threefry2x32", _threefry, (_KEY[0], _KEY[1], _words(0), _words(0)), threefry,
            diff=False, id="threefry2x32-empty"),
+    # The known answers of the ciphers' authors, for zeros.
+    _cipher("philox2x32", 3, (0xFF1DAE59, 0x6CD10DF2)),
+    _cipher("philox4x32", 6, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+    _cipher("threefry4x32", 8, (0x9C6CA96A, 0xE17EAE66, 0xFC10ECD4, 0x5256A7D8)),
+    Sample("philox4x32", lambda *xs: tuple(ciphers.philox4x32_p.bind(*xs)),
+           (_words(3), _words(3), _words(3), _words(3), _words(3), _U32(5)), diff=False,
+           id="philox4x32-arrays"),
+    Sample("threefry4x32", lambda *xs: tuple(ciphers.threefry4x32_p.bind(*xs)),
+           (*_words(4), *_words(3, 2), _U32(5)), diff=False, id="threefry4x32-arrays"),
     Sample("random_seed", lambda s: random.key_data(random.key(s)), (np.int32(-5),),
            lambda s: np.array([0, 2**32 - 5], _U32), diff=False),
     Sample("random_wrap", lambda d: random.key_data(random.wrap_key_data(d)), (_words(3, 2),),

@@ -140,6 +140,23 @@ def test_generators_of_xla(impl: str) -> None:
     assert jax.vmap(lambda q: random.uniform(q, (3,)))(random.split(k, 2)).shape == (2, 3)
 
 
+@pytest.mark.parametrize("impl, words, bits", [
+    ("philox2x32", [0x82C00340], [0x53157AE9, 0x2D9F6FFA]),
+    ("philox4x32", [0x6B62C75A, 0x173E265E], [0x59344115, 0x3EFBA955]),
+    ("threefry4x32", [0xF9DEA2D6, 0xEF172DC7, 0xDCE2C754, 0x988BE96A], [0x366DC8B4, 0x60DA518F]),
+])
+def test_other_ciphers(impl: str, words: list[int], bits: list[int]) -> None:
+    k = random.key(7, impl=impl)
+    assert random.key_data(k).tolist() == words
+    assert random.bits(k, (2,)).tolist() == bits
+    keys = random.split(k, 3)
+    assert bool(random.fold_in(k, 2) == keys[2])
+    batched = jax.vmap(lambda q: random.bits(q, (4,)))(keys)
+    np.testing.assert_array_equal(batched[1], random.bits(keys[1], (4,)))
+    x = np.asarray(random.uniform(k, (4000,)))
+    assert abs(x.mean() - 0.5) < 0.02
+
+
 def test_default_generator() -> None:
     with jax.default_prng_impl("rbg"):
         assert random.PRNGKey(0).shape == (4,)
