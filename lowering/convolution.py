@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +29,14 @@ def _convolution(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
     out = eqn.outvars[0].aval
     if dtypes.issubdtype(x.dtype, np.complexfloating) and b.module.platform != "tpu":
         return _complex(b, eqn, lhs, rhs)
-    return _real(b, eqn, lhs, rhs, x, y, out)
+    return _real(b, eqn.params, lhs, rhs, x, y, out)
 
 
-def _real(b: Block, eqn: JaxprEqn, lhs: str, rhs: str, x: ShapedArray, y: ShapedArray,
+def _real(b: Block, p: dict[str, Any], lhs: str, rhs: str, x: ShapedArray, y: ShapedArray,
           out: ShapedArray) -> str:
-    p = eqn.params
     dn = p["dimension_numbers"]
+    if not p["window_strides"] and max(p["feature_group_count"], p["batch_group_count"]) > 1:
+        return _with_space(b, p, lhs, rhs, x, y, out)
     if not all(y.shape[axis] for axis in dn.rhs_spec[2:]):  # StableHLO has no empty windows
         return b.constant(0, out)
     precision = precision_config(p["precision"])[1:-1].split(", ")
@@ -55,6 +57,22 @@ def _real(b: Block, eqn: JaxprEqn, lhs: str, rhs: str, x: ShapedArray, y: Shaped
     )
 
 
+def _with_space(b: Block, p: dict[str, Any], lhs: str, rhs: str, x: ShapedArray, y: ShapedArray,
+                out: ShapedArray) -> str:
+    """With one spatial axis, of size 1: without any, XLA 0.7 ignores the groups."""
+    wide_x, wide_y, wide_out = [a.update(shape=(*a.shape, 1)) for a in (x, y, out)]
+    lhs, rhs = [b.line(f"stablehlo.reshape {name} : ({tensor_type(a)}) -> {tensor_type(wide)}")
+                for name, a, wide in ((lhs, x, wide_x), (rhs, y, wide_y))]
+    numbers = p["dimension_numbers"]
+    spatial = {
+        **p, "window_strides": (1,), "padding": ((0, 0),), "lhs_dilation": (1,),
+        "rhs_dilation": (1,),
+        "dimension_numbers": type(numbers)(*[(*spec, 2) for spec in numbers]),
+    }
+    result = _real(b, spatial, lhs, rhs, wide_x, wide_y, wide_out)
+    return b.line(f"stablehlo.reshape {result} : ({tensor_type(wide_out)}) -> {tensor_type(out)}")
+
+
 def _complex(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
     """(a + ib)(c + id) by three real convolutions: with k = (a + b) c the real part is
     k - b (c + d) and the imaginary one k + a (d - c)."""
@@ -72,7 +90,7 @@ def _complex(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
     out_real = out.update(dtype=np.float32 if out.dtype == np.complex64 else np.float64)
 
     def conv(p: str, q: str) -> str:
-        return _real(b, eqn, p, q, x_real, y_real, out_real)
+        return _real(b, eqn.params, p, q, x_real, y_real, out_real)
 
     k = conv(b.binary("stablehlo.add", x_re, x_im, x_real), y_re)
     re = conv(x_im, b.binary("stablehlo.add", y_re, y_im, y_real))

@@ -189,15 +189,16 @@ def _at_once(fun: Callable[..., Any], *static: Any) -> Callable[..., Any]:
 
 def _of_one_dtype(name: str, shape: tuple[int, ...], starts: Any) -> Any:
     """The starts with Python integers of the dtype that the others have."""
+    label = name + " (start_indices)"
     if not isinstance(starts, (tuple, list)):
-        starts = _operand(f"{name} (start_indices)", starts)
+        starts = _operand(label, starts)
         got = get_aval(starts).shape
         if len(got) != 1:
             raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {got}")
         _check_count(name, got[0], shape)
         return starts
     _check_count(name, len(starts), shape)
-    starts = [_operand(f"{name} (start_indices)", s, i) for i, s in enumerate(starts)]
+    starts = [_operand(label, s, i) for i, s in enumerate(starts)]
     for s in starts:
         if type(s) is not int:
             dtype = get_aval(s).dtype

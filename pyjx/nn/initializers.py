@@ -18,9 +18,9 @@ from pyjx import random
 from pyjx.core import dtypes
 
 __all__ = [
-    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal",
+    "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal",
     "he_uniform", "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal",
-    "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "xavier_normal",
+    "ones", "truncated_normal", "uniform", "variance_scaling", "xavier_normal",
     "xavier_uniform", "zeros",
 ]
 
@@ -267,53 +267,3 @@ he_uniform = kaiming_uniform = _scaling(
     "he_uniform", "Uniform, variance 2 / fan_in.", 2.0, "fan_in", "uniform")
 he_normal = kaiming_normal = _scaling(
     "he_normal", "Truncated normal, variance 2 / fan_in.", 2.0, "fan_in", "truncated_normal")
-
-
-# -- orthogonal ------------------------------------------------------------------------------------
-
-
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer that draws matrices with orthonormal rows or columns, times `scale`.
-
-    Axes other than `column_axis` count together as the rows.
-
-    >>> import pyjx as jax
-    >>> jax.nn.initializers.orthogonal()(jax.random.key(0), (3, 2)).shape
-    (3, 2)
-    """
-    default = dtype
-
-    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        if len(shape) < 2:
-            raise ValueError("orthogonal initializer requires at least a 2D shape")
-        columns = shape[column_axis]
-        rows = math.prod(shape) // columns
-        matrix = random.orthogonal(key, rows, (), _dtype(dtype, default), columns)
-        others = [n for i, n in enumerate(shape) if i != column_axis % len(shape)]
-        return _scaled(jnp.moveaxis(matrix.reshape(*others, columns), -1, column_axis), scale)
-
-    return init
-
-
-def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer of convolution kernels that are orthogonal at the center and zero elsewhere.
-
-    The last two axes are inputs and outputs (Xiao et al. 2018, arXiv:1806.05393).
-
-    >>> import pyjx as jax
-    >>> jax.nn.initializers.delta_orthogonal()(jax.random.key(0), (3, 2, 2)).shape
-    (3, 2, 2)
-    """
-    default = dtype
-
-    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        if len(shape) not in (3, 4, 5):
-            raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape.")
-        if shape[-1] < shape[-2]:
-            raise ValueError("`fan_in` must be less or equal than `fan_out`. ")
-        chosen = _dtype(dtype, default)
-        square = orthogonal(scale, column_axis, chosen)(key, (shape[-1], shape[-1]))
-        center = tuple([(n - 1) // 2 for n in shape[:-2]])
-        return jnp.zeros(tuple(shape), chosen).at[center].set(square[:shape[-2]])
-
-    return init

@@ -325,7 +325,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     from pyjx import vmap
 
     shape = canonical_shape(shape)
-    fun = partial(function, **kwargs)
+    fun: Callable[..., Any] = partial(function, **kwargs)
     for axis in reversed(range(len(shape))):
         fun = vmap(fun, in_axes=tuple([0 if i == axis else None for i in range(len(shape))]))
     return fun(*[arange(n, dtype=dtype) for n in shape])

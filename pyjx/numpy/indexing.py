@@ -200,7 +200,7 @@ def write(method: str, x: Any, y: Any, pattern: tuple[Entry, ...], values: Any,
         update_window_dims=plan.offset_dims, inserted_window_dims=plan.collapsed,
         scatter_dims_to_operand_dims=plan.indexed,
     )
-    flags = {"indices_are_sorted": options.indices_are_sorted or plan.single,
+    flags: dict[str, Any] = {"indices_are_sorted": options.indices_are_sorted or plan.single,
              "unique_indices": options.unique_indices or plan.single, "mode": mode}
     if 0 in plan.shape:
         return x

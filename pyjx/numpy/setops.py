@@ -22,8 +22,9 @@ from pyjx.numpy.manipulation import moved
 from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
 
 __all__ = [
-    "argwhere", "compress", "flatnonzero", "intersect1d", "isin", "nonzero", "setdiff1d", "setxor1d",
-    "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "argwhere", "compress", "flatnonzero", "intersect1d", "isin", "nonzero", "setdiff1d",
+    "setxor1d", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values",
 ]
 
 

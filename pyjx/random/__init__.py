@@ -21,7 +21,7 @@ FAMILIES: dict[str, str] = {
         "truncated_normal uniform"
     ),
     "pyjx.random.distributions": (
-        "double_sided_maxwell geometric lognormal maxwell multivariate_normal orthogonal pareto "
+        "double_sided_maxwell geometric lognormal maxwell pareto "
         "rayleigh triangular wald weibull_min"
     ),
     "pyjx.random.counts": "binomial multinomial poisson",

@@ -18,8 +18,6 @@ from pyjx.random.distributions import double_sided_maxwell as double_sided_maxwe
 from pyjx.random.distributions import geometric as geometric
 from pyjx.random.distributions import lognormal as lognormal
 from pyjx.random.distributions import maxwell as maxwell
-from pyjx.random.distributions import multivariate_normal as multivariate_normal
-from pyjx.random.distributions import orthogonal as orthogonal
 from pyjx.random.distributions import pareto as pareto
 from pyjx.random.distributions import rayleigh as rayleigh
 from pyjx.random.distributions import triangular as triangular

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +23,6 @@ from pyjx.random.samplers import (
     result_shape,
     unit_floats,
 )
-from pyjx.transforms.structural import moveaxis
 
 
 def arrays(dtype: Any, shape: tuple[int, ...], *params: Any) -> list[Any]:
@@ -281,140 +278,3 @@ def geometric(key: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any =
                          f"{dtypes.name(dtype)}")
     shape = result_shape("geometric", shape, p)
     return placed(_geometric(wrapped, p, shape=shape, dtype=dtype), out_sharding)
-
-
-# -- vectors and matrices --------------------------------------------------------------------------
-
-
-def _symmetric(x: Any) -> Any:
-    n = get_aval(x).ndim
-    flipped = lax.transpose(x, (*range(n - 2), n - 1, n - 2))
-    return lax.div(lax.add(x, flipped), constant(2, get_aval(x).dtype))
-
-
-def _factor(cov: Any, method: str) -> Any:
-    """A matrix A with A A^T = cov."""
-    from pyjx.lax import linalg
-
-    if method == "cholesky":
-        return linalg.cholesky(cov)
-    if method == "eigh":
-        vectors, values = linalg.eigh(_symmetric(cov), symmetrize_input=False)
-    else:
-        vectors, values, _ = linalg.svd(cov)
-    root = lax.sqrt(lax.broadcast_in_dim(
-        values, get_aval(vectors).shape,
-        (*range(get_aval(values).ndim - 1), get_aval(values).ndim)))
-    return lax.mul(vectors, root)
-
-
-@on_key("shape", "dtype", "method")
-def _multivariate_normal(key: Any, mean: Any, cov: Any, *, shape: tuple[int, ...], dtype: Any,
-                         method: str) -> Any:
-    n = get_aval(mean).shape[-1]
-    factor = _factor(as_array(cov, dtype), method)
-    x = normal_floats(key, (*shape, n), dtype)
-    batch = get_aval(factor).ndim - 2
-    if batch:
-        factor = broadcast_to(factor, (*shape, n, n))
-        axes = tuple(range(len(shape)))
-        x = lax.dot_general(factor, x, (((len(shape) + 1,), (len(shape),)), (axes, axes)))
-    else:
-        x = lax.dot_general(x, factor, (((len(shape),), (1,)), ((), ())))
-    return lax.add(broadcast_to(as_array(mean, dtype), (*shape, n)), x)
-
-
-def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Sequence[int] | None = None,
-                        dtype: Any = None, method: str = "cholesky", *, out_sharding: Any = None
-                        ) -> Any:
-    """Vectors of normal numbers with the given means and covariances.
-
-    Args:
-      key: a key.
-      mean: (..., n).
-      cov: (..., n, n), symmetric and positive (semi)definite.
-      shape: leading axes of the result, by default those to which `mean` and `cov` broadcast.
-      dtype: a float dtype, by default that of the parameters.
-      method: how the root of `cov` is found: "cholesky", or "eigh" or "svd", which are slower but
-        take matrices that are not of full rank.
-
-    Raises:
-      ValueError: shapes do not fit, or there is no such method.
-
-    >>> import pyjx as jax
-    >>> multivariate_normal(jax.random.key(0), jax.numpy.zeros(2), jax.numpy.eye(2), (3,)).shape
-    (3, 2)
-    """
-    wrapped, _ = check_key("multivariate_normal", key)
-    if method not in ("svd", "eigh", "cholesky"):
-        raise ValueError("method must be one of {'svd', 'eigh', 'cholesky'}")
-    dtype = param_dtype(dtype, "multivariate_normal", mean, cov, safe=False)
-    m, c = get_aval(mean).shape, get_aval(cov).shape
-    if len(m) < 1:
-        raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0")
-    if len(c) < 2:
-        raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {len(c)}")
-    n = m[-1]
-    if c[-2:] != (n, n):
-        raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, but "
-                         f"got cov.shape == {c}.")
-    full = broadcast_shapes(m[:-1], c[:-2])
-    if shape is not None:
-        full = canonical_shape(shape)
-        if broadcast_shapes(full, m[:-1], c[:-2]) != full:
-            raise ValueError("multivariate_normal: mean and cov must broadcast to shape; got "
-                             f"shapes {m} and {c} for {full}")
-    out = _multivariate_normal(wrapped, mean, cov, shape=full, dtype=dtype, method=method)
-    return placed(out, out_sharding)
-
-
-@on_key("shape", "dtype")
-def _orthogonal(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    from pyjx.lax import linalg
-
-    *batch, n, m = shape
-    tall = n >= m
-    q, r = linalg.qr(normal_floats(key, shape if tall else (*batch, m, n), dtype),
-                     full_matrices=False)
-    k = min(n, m)
-    rank = len(batch)
-    rows, columns = [lax.broadcasted_iota(np.int32, (*batch, k, k), rank + i) for i in range(2)]
-    diagonal = lax.reduce_sum(lax.select(lax.eq(rows, columns), r, lax.full_like(r, 0)), (rank,))
-    sign = lax.div(diagonal, lax.convert_element_type(lax.abs(diagonal), dtype)) \
-        if dtypes.issubdtype(dtype, np.complexfloating) else lax.sign(diagonal)
-    wide = lax.broadcast_in_dim(sign, get_aval(q).shape, (*range(rank), rank + 1))
-    q = lax.mul(q, wide)
-    return q if tall else moveaxis(q, rank, rank + 1)
-
-
-def orthogonal(key: Any, n: int, shape: Sequence[int] = (), dtype: Any = None,
-               m: int | None = None, *, out_sharding: Any = None) -> Any:
-    """Orthogonal matrices, uniformly distributed; unitary ones for a complex dtype.
-
-    Args:
-      key: a key.
-      n: number of rows.
-      shape: leading axes of the result.
-      dtype: a float or complex dtype.
-      m: number of columns, by default n. The smaller side's vectors are orthonormal.
-
-    Raises:
-      ValueError: the dtype is neither float nor complex.
-
-    >>> import pyjx as jax
-    >>> q = orthogonal(jax.random.key(0), 3)
-    >>> bool(abs(q @ q.T - jax.numpy.eye(3)).max() < 1e-5)
-    True
-    """
-    wrapped, _ = check_key("orthogonal", key)
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype,
-                                                     "orthogonal")
-    if not dtypes.issubdtype(dtype, np.inexact):
-        raise ValueError("dtype argument to `orthogonal` must be a float or complex dtype, got "
-                         f"{dtypes.name(dtype)}")
-    n = operator.index(n)
-    m = n if m is None else operator.index(m)
-    full = (*canonical_shape(shape), n, m)
-    if math.prod(full) == 0:
-        return lax.full(full, 0, dtype)
-    return placed(_orthogonal(wrapped, shape=full, dtype=dtype), out_sharding)

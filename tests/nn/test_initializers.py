@@ -42,25 +42,12 @@ def test_simple_ones():
     assert initializers.normal(dtype=jnp.bfloat16)(key, (2,)).dtype == jnp.bfloat16
 
 
-def test_orthogonal():
-    for shape in ((4, 3), (3, 4), (2, 3, 4)):
-        q = np.asarray(initializers.orthogonal(2.0)(key, shape)).reshape(-1, shape[-1]) / 2
-        gram = q.T @ q if q.shape[0] >= q.shape[1] else q @ q.T
-        np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-5)
-    kernel = np.asarray(initializers.delta_orthogonal()(key, (3, 2, 4)))
-    assert not kernel[[0, 2]].any()
-    np.testing.assert_allclose(kernel[1] @ kernel[1].T, np.eye(2), atol=1e-5)
-
-
 @pytest.mark.parametrize("call, message", [
     (lambda: initializers.lecun_normal()(key, (3,)), "Can't compute input and output sizes"),
     (lambda: initializers.variance_scaling(1.0, "no", "normal")(key, (2, 3)),
      "invalid mode for variance scaling initializer: no"),
     (lambda: initializers.variance_scaling(1.0, "fan_in", "no")(key, (2, 3)),
      "invalid distribution for variance scaling initializer: no"),
-    (lambda: initializers.orthogonal()(key, (3,)), "requires at least a 2D shape"),
-    (lambda: initializers.delta_orthogonal()(key, (3, 3)), "requires a 3D, 4D or 5D shape"),
-    (lambda: initializers.delta_orthogonal()(key, (3, 5, 3)), "`fan_in` must be less or equal"),
 ])
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
