@@ -226,6 +226,7 @@ def moveaxis(x: Any, source: int, destination: int) -> Any:
 
 def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...],
                      broadcast_dimensions: tuple[int, ...], sharding: Any = None) -> ShapedArray:
+    shape = as_sizes("broadcast_in_dim", "shape", shape)
     if len(broadcast_dimensions) != x.ndim:
         raise TypeError(
             "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; "
@@ -298,7 +299,8 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     >>> jax.lax.broadcast_in_dim(jax.numpy.arange(2), (2, 3), (0,)).tolist()
     [[0, 0, 0], [1, 1, 1]]
     """
-    shape = as_sizes("broadcast_in_dim", "shape", shape)
+    if type(shape) is not tuple:  # the shape rule, whose answers are kept, checks what is in it
+        shape = as_sizes("broadcast_in_dim", "shape", shape)
     dims = as_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     aval = _checked_aval("broadcast_in_dim", operand)
     same = aval.shape == shape and dims == tuple(range(len(shape)))

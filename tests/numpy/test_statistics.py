@@ -105,7 +105,7 @@ def test_counts():
     np.testing.assert_array_equal(jax.jit(lambda x: jnp.bincount(x, length=3))(dup), [0, 3, 1])
     for got, expected in zip(jnp.histogram2d(x.ravel(), y.ravel(), 3),
                              np.histogram2d(x.ravel(), y.ravel(), 3), strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=2e-7)  # edges near 0 are differences
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=2e-7)
     with pytest.raises(TypeError, match="x argument to bincount must have an integer type"):
         jnp.bincount(w)
 
