@@ -345,16 +345,26 @@ literal_types = frozenset(aval_makers) - {np.ndarray}
 
 
 @contextmanager
-def recording(trace: JaxprTrace) -> Iterator[None]:
-    """Make `trace` the thread's dynamic trace, so that operations on plain values are recorded.
+def collector_paused() -> Iterator[None]:
+    """Let Python's cyclic garbage collector wait.
 
-    Python's cyclic garbage collector waits meanwhile: it would walk the growing program again and
-    again, which makes tracing slower the longer the program is.
+    It would walk a growing program again and again, which makes work on long ones slower and
+    slower.
     """
-    saved = state.dynamic
     collecting = gc.isenabled()
     gc.disable()
-    with new_level(trace):
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+@contextmanager
+def recording(trace: JaxprTrace) -> Iterator[None]:
+    """Make `trace` the thread's dynamic trace, so that operations on plain values are recorded."""
+    saved = state.dynamic
+    with collector_paused(), new_level(trace):
         state.dynamic = trace
         # C++ keeps what it knows of a call by this flag too; not the trace, which would live on.
         flag = configuration.trace_state.swap_local(True)
@@ -363,8 +373,6 @@ def recording(trace: JaxprTrace) -> Iterator[None]:
         finally:
             state.dynamic = saved
             configuration.trace_state.set_local(flag)
-            if collecting:
-                gc.enable()
 
 
 @contextmanager

@@ -39,7 +39,8 @@ def _make_array_class() -> Any:
             return (isinstance(instance, (ArrayImpl, Tracer))
                     or type.__instancecheck__(cls, instance))  # a subclass, such as of keys
 
-    return ArrayMeta("Array", (), {"__module__": "pyjx", "__slots__": ()})
+    doc = "The type of arrays, for isinstance checks and annotations; tracers are instances too."
+    return ArrayMeta("Array", (), {"__module__": "pyjx", "__slots__": (), "__doc__": doc})
 
 
 # The type of arrays, for isinstance checks and annotations; tracers are instances of it too.

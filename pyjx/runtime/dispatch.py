@@ -16,7 +16,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_effec
 from pyjx.core.passes import prepare
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import no_source_info
-from pyjx.core.trace import eval_jaxpr, set_eager
+from pyjx.core.trace import collector_paused, eval_jaxpr, set_eager
 from pyjx.runtime import array as _array  # noqa: F401  (makes the C++ array class pyjx's)
 from pyjx.runtime import backends
 from pyjx.runtime import compile as compiler
@@ -168,6 +168,15 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
                  keep_unused: bool = False, platform: str = "cpu",
                  locations: bool = False) -> tuple[Any, list[bool]]:
     """The module of a jaxpr, and which of its arguments the module takes."""
+    with collector_paused():
+        module, kept = _lower_closed(closed, name, donated, keep_unused, platform, locations)
+    if module.unused_donations and not locations:
+        _warn_of_unused(module.unused_donations)
+    return module, kept
+
+
+def _lower_closed(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool,
+                  platform: str, locations: bool) -> tuple[Any, list[bool]]:
     mode = configuration.outline.value
     outline = mode == "on" or (mode == "auto" and platform == "cpu")
     prepared = prepare(physicalize(closed), outline=outline)
@@ -184,8 +193,6 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     frames = configuration.traceback_in_locations_limit.value if locations else 0
     module = lowering.module.lower(prepared, name, platform=platform, donated=donated,
                                    locations=frames)
-    if module.unused_donations and not locations:
-        _warn_of_unused(module.unused_donations)
     return module, kept
 
 
