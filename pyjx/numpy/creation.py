@@ -53,6 +53,9 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
     >>> jax.numpy.array([1, 2.5])
     Array([1. , 2.5], dtype=float32)
     """
+    if (type(object) is np.ndarray and dtype is None and order == "K" and not ndmin
+            and device is None and out_sharding is None and object.dtype in _never_narrowed):
+        return array_from_numpy(object, ShapedArray(object.shape, object.dtype))
     if order not in ("K", "A", "C", "F", None):
         raise ValueError(f"array: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
     if dtype is not None:
@@ -61,6 +64,10 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
     if ndmin and out.ndim < ndmin:
         out = ops.expand_dims(out, range(ndmin - out.ndim))
     return _placed(out, device, out_sharding)
+
+
+# Dtypes that NumPy arrays keep whether or not 64-bit types are on.
+_never_narrowed = dtypes.all_dtypes - {np.dtype(t) for t in ("i8", "u8", "f8", "c16")}
 
 
 def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,

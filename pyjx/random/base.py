@@ -307,6 +307,9 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     >>> split(key(42), 3).shape
     (3,)
     """
+    if (type(key) is PRNGKeyArray and not key.aval.shape and type(num) is int and num >= 0
+            and is_eager(key._base_array)):  # the usual call, without the checks of others
+        return PRNGKeyArray(key._impl, _split(key, shape=(num,)))
     wrapped, raw = check_key("split", key)
     shape = canonical_shape(num) if isinstance(num, (tuple, list)) else (operator.index(num),)
     if any(n < 0 for n in shape):
