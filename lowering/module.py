@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -193,24 +191,6 @@ def constant_operand(b: Block, value: Any, aval: ShapedArray) -> str:
     return b.dense(np.asarray(value).astype(aval.dtype, copy=False))
 
 
-_families_loaded = False
-
-
-def _load_families() -> None:
-    global _families_loaded
-    if not _families_loaded:
-        for family in FAMILIES:
-            if importlib.util.find_spec(f"lowering.{family}"):
-                importlib.import_module(f"lowering.{family}")
-        _families_loaded = True
-
-
-FAMILIES: tuple[str, ...] = (
-    "elementwise", "special", "shapes", "indexing", "reductions", "cumulative", "windows",
-    "contractions", "convolution", "sorting", "calls", "random_bits",
-)
-
-
 def lower(
     closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
     donated: Sequence[bool] = (), locations: int = 0,
@@ -224,7 +204,8 @@ def lower(
       donated: for each argument, whether its memory may be reused for a result.
       locations: how many of the user's stack frames each operation's location has; 0 for none.
     """
-    _load_families()
+    from lowering import families  # noqa: F401  (imports this module)
+
     places = Locations(name, locations) if locations else None
     module = Module(platform, places)
     jaxpr = closed.jaxpr

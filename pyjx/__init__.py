@@ -15,6 +15,8 @@ by jaxlib. Names load their module when they are first used.
 
 from __future__ import annotations
 
+import importlib
+
 from pyjx.configuration import config as config
 from pyjx.lazy import attach
 
@@ -64,3 +66,11 @@ __getattr__, __dir__ = attach(__name__, FAMILIES, SUBMODULES)
 from pyjx.numpy import array_methods as _array_methods  # noqa: E402
 
 _array_methods.install()
+
+# What nearly every program uses, so that its first trace does not wait for modules to load.
+for _name in (
+    "pyjx.lax.indexing", "pyjx.nn.activations", "pyjx.nn.normalization",
+    "pyjx.numpy.contractions", "pyjx.numpy.statistics", "pyjx.runtime.stages",
+    "pyjx.transforms.batching", "pyjx.transforms.custom_rules", "pyjx.transforms.reverse",
+):
+    importlib.import_module(_name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -186,11 +187,9 @@ CALLS = {
 
 
 def _load_all() -> dict[str, Any]:
-    from lowering import module
-
     for name in dir(lax):
         getattr(lax, name)
-    module._load_families()
+    importlib.import_module("lowering.families")
     return all_primitives()
 
 

@@ -1,0 +1,21 @@
+"""The rules of all families: they are registered when this module is imported."""
+
+from lowering import (
+    calls,
+    contractions,
+    convolution,
+    cumulative,
+    elementwise,
+    indexing,
+    random_bits,
+    reductions,
+    shapes,
+    sorting,
+    special,
+    windows,
+)
+
+__all__ = [
+    "calls", "contractions", "convolution", "cumulative", "elementwise", "indexing",
+    "random_bits", "reductions", "shapes", "sorting", "special", "windows",
+]
