@@ -289,6 +289,18 @@ def clone(key: Any) -> Any:
 # -- deriving keys and bits ------------------------------------------------------------------------
 
 
+# The C++ callable on a key's data, by generator and number of keys.
+_splits: dict[Any, Callable[[Any], Any]] = {}
+
+
+def _split_data(impl: PRNGImpl, num: int) -> Callable[[Any], Any]:
+    def split_data(data: Any) -> Any:
+        keys = random_split_p.bind(random_wrap_p.bind(data, impl=impl), shape=(num,))
+        return random_unwrap_p.bind(keys)
+
+    return op_jit(split_data)
+
+
 @on_key("shape")
 def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
     return random_split_p.bind(key, shape=shape)
@@ -309,7 +321,10 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     """
     if (type(key) is PRNGKeyArray and not key.aval.shape and type(num) is int and num >= 0
             and is_eager(key._base_array)):  # the usual call, without the checks of others
-        return PRNGKeyArray(key._impl, _split(key, shape=(num,)))
+        known = _splits.get((key._impl, num))
+        if known is None:
+            known = _splits[key._impl, num] = _split_data(key._impl, num)
+        return PRNGKeyArray(key._impl, known(key._base_array))
     wrapped, raw = check_key("split", key)
     shape = canonical_shape(num) if isinstance(num, (tuple, list)) else (operator.index(num),)
     if any(n < 0 for n in shape):
