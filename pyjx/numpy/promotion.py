@@ -232,6 +232,8 @@ def _literal_beside(x: Any, a: Any) -> Any:
         return x
     if kind is int and dtypes.python_scalar_dtype(float) is dtype:
         return float(x)
+    if dtype == np.float64 and not configuration.enable_x64.value:
+        return None  # made while 64-bit types were on: it is narrowed
     if (kind is float or kind is int) and dtype in dtypes.floating_dtypes and not a.weak_type:
         return dtype.type(x)
     return None

@@ -262,3 +262,11 @@ def test_vmap_and_grad_agree_with_loops():
     got = jax.vmap(lambda a, b: jnp.where(b > 2, a * b, jnp.hypot(a, b)))(x, y)
     expected = np.where(y > 2, x[:, None] * y, np.hypot(x[:, None], y))
     check(got, expected)
+
+
+@pytest.mark.parametrize("scalar", [2, 2.0])
+def test_an_array_that_was_made_under_x64_is_narrowed(scalar):
+    with jax.enable_x64(True):
+        x = jnp.ones(3)
+    with pytest.warns(UserWarning, match="float64 .*is not available"):
+        assert jax.jit(lambda x: x * scalar)(x).dtype == np.float32
