@@ -37,15 +37,15 @@ FAMILIES = {
     "pyjx.core.dtypes": "float0",
     "pyjx.core.source_info": "named_scope",
     "pyjx.core.trace": "ensure_compile_time_eval",
-    "pyjx.transforms.reverse": "grad value_and_grad vjp linearize linear_transpose",
-    "pyjx.transforms.forward": "jvp",
+    "pyjx.transforms.grad": "grad value_and_grad vjp linearize linear_transpose",
+    "pyjx.transforms.jvp": "jvp",
     "pyjx.transforms.jacobians": "jacfwd jacrev jacobian hessian",
-    "pyjx.transforms.batching": "vmap",
+    "pyjx.transforms.vmap": "vmap",
     "pyjx.transforms.custom_rules": "custom_jvp custom_vjp custom_gradient closure_convert",
     "pyjx.runtime.jit": "jit clear_caches",
     "pyjx.runtime.abstract": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
     "pyjx.runtime.array": "Array",
-    "pyjx.runtime.fwd_and_bwd": "fwd_and_bwd",
+    "pyjx.transforms.fwd_and_bwd": "fwd_and_bwd",
     "pyjx.runtime.backends":
         "Device default_backend device_count devices host_count=process_count "
         "host_id=process_index host_ids=process_indices local_device_count local_devices "
@@ -71,6 +71,6 @@ _array_methods.install()
 for _name in (
     "pyjx.lax.indexing", "pyjx.nn.activations", "pyjx.nn.normalization",
     "pyjx.numpy.contractions", "pyjx.numpy.statistics", "pyjx.runtime.stages",
-    "pyjx.transforms.batching", "pyjx.transforms.custom_rules", "pyjx.transforms.reverse",
+    "pyjx.transforms.vmap", "pyjx.transforms.custom_rules", "pyjx.transforms.grad",
 ):
     importlib.import_module(_name)

@@ -69,26 +69,26 @@ from pyjx.runtime.device_put import copy_to_host_async as copy_to_host_async
 from pyjx.runtime.device_put import device_get as device_get
 from pyjx.runtime.device_put import device_put as device_put
 from pyjx.runtime.device_put import live_arrays as live_arrays
-from pyjx.runtime.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from pyjx.runtime.jit import jit as jit
 from pyjx.runtime.jit import clear_caches as clear_caches
 from pyjx.runtime.sharding import NamedSharding as NamedSharding
 from pyjx.runtime.sharding import P as P
-from pyjx.transforms.batching import vmap as vmap
 from pyjx.transforms.custom_rules import custom_jvp as custom_jvp
 from pyjx.transforms.custom_rules import custom_vjp as custom_vjp
 from pyjx.transforms.custom_rules import custom_gradient as custom_gradient
 from pyjx.transforms.custom_rules import closure_convert as closure_convert
-from pyjx.transforms.forward import jvp as jvp
+from pyjx.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
+from pyjx.transforms.grad import grad as grad
+from pyjx.transforms.grad import value_and_grad as value_and_grad
+from pyjx.transforms.grad import vjp as vjp
+from pyjx.transforms.grad import linearize as linearize
+from pyjx.transforms.grad import linear_transpose as linear_transpose
 from pyjx.transforms.jacobians import jacfwd as jacfwd
 from pyjx.transforms.jacobians import jacrev as jacrev
 from pyjx.transforms.jacobians import jacobian as jacobian
 from pyjx.transforms.jacobians import hessian as hessian
-from pyjx.transforms.reverse import grad as grad
-from pyjx.transforms.reverse import value_and_grad as value_and_grad
-from pyjx.transforms.reverse import vjp as vjp
-from pyjx.transforms.reverse import linearize as linearize
-from pyjx.transforms.reverse import linear_transpose as linear_transpose
+from pyjx.transforms.jvp import jvp as jvp
+from pyjx.transforms.vmap import vmap as vmap
 
 __version__: str
 __version_info__: tuple[int, int, int]

@@ -13,7 +13,7 @@ from lowering.builder import RULES
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.primitive import all_primitives
-from pyjx.transforms.physicalize import PHYSICAL_RULES
+from pyjx.engine.physical import PHYSICAL_RULES
 from tests.op_table import Sample, all_samples
 
 SAMPLES = all_samples()

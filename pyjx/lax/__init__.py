@@ -13,7 +13,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.common": "broadcast_shapes",
     "pyjx.core.dtypes": "dtype",
     "pyjx.runtime.device_put": "device_put_p",
-    "pyjx.transforms.structural": (
+    "pyjx.engine.axes": (
         "broadcast_in_dim broadcast_in_dim_p reduce_sum_p transpose transpose_p"
     ),
     "pyjx.lax.elementwise": (

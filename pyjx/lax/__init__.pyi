@@ -1,6 +1,11 @@
 # Written by `python -m pyjx.lazy` from the table in pyjx.lax/__init__.py.
 
 from pyjx.core.dtypes import dtype as dtype
+from pyjx.engine.axes import broadcast_in_dim as broadcast_in_dim
+from pyjx.engine.axes import broadcast_in_dim_p as broadcast_in_dim_p
+from pyjx.engine.axes import reduce_sum_p as reduce_sum_p
+from pyjx.engine.axes import transpose as transpose
+from pyjx.engine.axes import transpose_p as transpose_p
 from pyjx.lax.bitwise import and_p as and_p
 from pyjx.lax.bitwise import bitwise_and as bitwise_and
 from pyjx.lax.bitwise import bitwise_not as bitwise_not
@@ -320,8 +325,3 @@ from pyjx.lax.windows import select_and_gather_add_p as select_and_gather_add_p
 from pyjx.lax.windows import select_and_scatter_add_p as select_and_scatter_add_p
 from pyjx.lax.windows import select_and_scatter_p as select_and_scatter_p
 from pyjx.runtime.device_put import device_put_p as device_put_p
-from pyjx.transforms.structural import broadcast_in_dim as broadcast_in_dim
-from pyjx.transforms.structural import broadcast_in_dim_p as broadcast_in_dim_p
-from pyjx.transforms.structural import reduce_sum_p as reduce_sum_p
-from pyjx.transforms.structural import transpose as transpose
-from pyjx.transforms.structural import transpose_p as transpose_p

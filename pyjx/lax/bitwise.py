@@ -6,9 +6,9 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.engine.rules import define, jvp_zero
 from pyjx.lax.elementwise import add, mul
 from pyjx.lax.nary import INTEGER, INTEGER_OR_BOOL, elementwise, like, operand, operands
-from pyjx.transforms.rules import define, jvp_zero
 
 and_p = elementwise("and", INTEGER_OR_BOOL, INTEGER_OR_BOOL)
 or_p = elementwise("or", INTEGER_OR_BOOL, INTEGER_OR_BOOL)

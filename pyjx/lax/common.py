@@ -8,7 +8,8 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.transforms.structural import broadcast_in_dim, is_scalar_constant
+from pyjx.core.scalars import is_scalar_constant
+from pyjx.engine.axes import broadcast_in_dim
 
 
 def check_same_dtypes(name: str, *avals: ShapedArray) -> None:

@@ -9,26 +9,19 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
-from pyjx.lax.common import all_weak, broadcast_to, check_same_dtypes
-from pyjx.lax.elementwise import mul
-from pyjx.lax.nary import ANY, FLOATING, ORDERED, elementwise, operand, operands
-from pyjx.transforms.rules import (
+from pyjx.core.scalars import is_scalar_constant
+from pyjx.engine.axes import at_front, broadcast_in_dim
+from pyjx.engine.rules import (
     define,
     elementwise_batch,
     jvp_by_operand,
     jvp_by_result,
     jvp_zero,
 )
-from pyjx.transforms.structural import (
-    Zero,
-    at_front,
-    broadcast_in_dim,
-    full_aval,
-    instantiate,
-    is_scalar_constant,
-    is_undefined_primal,
-    zeros_like,
-)
+from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
+from pyjx.lax.common import all_weak, broadcast_to, check_same_dtypes
+from pyjx.lax.elementwise import mul
+from pyjx.lax.nary import ANY, FLOATING, ORDERED, elementwise, operand, operands
 
 # -- comparisons -----------------------------------------------------------------------------------
 

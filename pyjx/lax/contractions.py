@@ -13,9 +13,10 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints
 from pyjx.core.primitive import Primitive, register
+from pyjx.engine.axes import transpose
+from pyjx.engine.rules import define, jvp_by_operand
+from pyjx.engine.tangents import is_undefined_primal
 from pyjx.lax.nary import operand as _operand
-from pyjx.transforms.rules import define, jvp_by_operand
-from pyjx.transforms.structural import is_undefined_primal, transpose
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]

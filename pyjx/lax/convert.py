@@ -11,7 +11,11 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
+from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.rules import define, elementwise_batch, jvp_linear, jvp_zero
+from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
 from pyjx.lax.nary import (
     ANY,
     COMPLEX,
@@ -25,14 +29,6 @@ from pyjx.lax.nary import (
     real_dtype,
     transpose_nary,
     transpose_unary,
-)
-from pyjx.transforms.rules import define, elementwise_batch, jvp_linear, jvp_zero
-from pyjx.transforms.structural import (
-    Zero,
-    broadcast_in_dim,
-    instantiate,
-    is_scalar_constant,
-    is_undefined_primal,
 )
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 

@@ -19,6 +19,9 @@ import numpy as np
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.primitive import Primitive, register
+from pyjx.engine.axes import moveaxis, transpose
+from pyjx.engine.rules import define, jvp_by_operand
+from pyjx.engine.tangents import is_undefined_primal
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.contractions import (
     canonicalize_precision,
@@ -43,8 +46,6 @@ from pyjx.lax.convolution_shapes import (
     transpose_pads,
 )
 from pyjx.lax.nary import operand as _operand
-from pyjx.transforms.rules import define, jvp_by_operand
-from pyjx.transforms.structural import is_undefined_primal, moveaxis, transpose
 
 # -- the primitive ---------------------------------------------------------------------------------
 

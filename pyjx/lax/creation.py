@@ -12,8 +12,8 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.integers import as_int, as_shape
 from pyjx.core.primitive import Primitive, register
-from pyjx.transforms.rules import Rule, define, jvp_zero
-from pyjx.transforms.structural import broadcast_in_dim
+from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.rules import Rule, define, jvp_zero
 
 
 def _iota_shape(*, dtype: Any, shape: tuple[int, ...], dimension: int, sharding: Any = None

@@ -22,16 +22,11 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
 from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import scalar_constant
+from pyjx.engine.axes import at_front
+from pyjx.engine.rules import define, jvp_linear
+from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
 from pyjx.lax.nary import operand as _operand
-from pyjx.transforms.rules import define, jvp_linear
-from pyjx.transforms.structural import (
-    Zero,
-    add_tangents,
-    at_front,
-    instantiate,
-    is_undefined_primal,
-    scalar_constant,
-)
 
 __all__ = [
     "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod",

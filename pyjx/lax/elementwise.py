@@ -11,6 +11,16 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.engine.rules import (
+    define,
+    elementwise_batch,
+    jvp_by_operand,
+    jvp_by_result,
+    jvp_linear,
+    jvp_zero,
+)
+from pyjx.engine.tangents import UndefinedPrimal, Zero, full_aval, instantiate, zeros_like
 from pyjx.lax.common import all_weak, broadcast_operands, nary_shape
 from pyjx.lax.nary import (
     FLOATING,
@@ -25,23 +35,6 @@ from pyjx.lax.nary import (
     real_dtype,
     transpose_nary,
     transpose_unary,
-)
-from pyjx.transforms.rules import (
-    define,
-    elementwise_batch,
-    jvp_by_operand,
-    jvp_by_result,
-    jvp_linear,
-    jvp_zero,
-)
-from pyjx.transforms.structural import (
-    UndefinedPrimal,
-    Zero,
-    full_aval,
-    instantiate,
-    is_scalar_constant,
-    scalar_constant,
-    zeros_like,
 )
 
 # -- sums and products -----------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.engine.tangents import full_aval
 from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.compare import clamp, eq, ge, gt, le, lt, ne, select
 from pyjx.lax.convert import cast
@@ -23,7 +24,6 @@ from pyjx.lax.iterate import iterate
 from pyjx.lax.nary import like
 from pyjx.lax.reductions import reduce_or
 from pyjx.lax.transcendental import exp, log, log1p, sqrt
-from pyjx.transforms.structural import full_aval
 
 MAX_ITERATIONS = 10_000
 LARGE = 1e5  # from here on the gamma functions take their asymptotic form

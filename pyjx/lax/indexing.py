@@ -17,8 +17,9 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.primitive import Primitive, register
+from pyjx.engine.axes import moveaxis
+from pyjx.engine.tangents import Zero, full_aval
 from pyjx.lax.nary import operand as _operand
-from pyjx.transforms.structural import Zero, full_aval, moveaxis
 
 Axes = tuple[int, ...]
 

@@ -10,10 +10,11 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import Tracer
+from pyjx.engine.rules import elementwise_batch
+from pyjx.engine.tangents import Zero, is_undefined_primal
 from pyjx.lax.common import all_weak, broadcast_operands, check_same_dtypes, nary_shape
-from pyjx.transforms.rules import elementwise_batch
-from pyjx.transforms.structural import Zero, is_undefined_primal, scalar_of
 
 # Which dtypes an operand may have, in the words of the error message.
 REAL_OR_COMPLEX = "integer, floating, complexfloating"

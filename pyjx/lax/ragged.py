@@ -14,6 +14,9 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
+from pyjx.engine.axes import at_front, moveaxis
+from pyjx.engine.rules import define, jvp_by_operand
+from pyjx.engine.tangents import is_undefined_primal
 from pyjx.lax.contractions import (
     axis_tuple,
     axis_tuples,
@@ -25,8 +28,6 @@ from pyjx.lax.contractions import (
     product_dtype,
 )
 from pyjx.lax.nary import operand
-from pyjx.transforms.rules import define, jvp_by_operand
-from pyjx.transforms.structural import at_front, is_undefined_primal, moveaxis
 
 
 class RaggedDotDimensionNumbers(NamedTuple):
@@ -176,7 +177,7 @@ def _by_masking(lhs: Any, rhs: Any, group_sizes: Any, *, ragged_dot_dimension_nu
 
 
 def _ragged_transpose(ct: Any, lhs: Any, rhs: Any, group_sizes: Any, **params: Any) -> Any:
-    from pyjx.transforms.reverse import linear_transpose
+    from pyjx.transforms.grad import linear_transpose
 
     if is_undefined_primal(lhs):
         pull = linear_transpose(lambda x: _by_masking(x, rhs, group_sizes, **params), lhs.aval)

@@ -12,9 +12,9 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
+from pyjx.engine.axes import broadcast_in_dim, moveaxis
+from pyjx.engine.rules import define, jvp_zero
 from pyjx.lax.nary import operand
-from pyjx.transforms.rules import define, jvp_zero
-from pyjx.transforms.structural import broadcast_in_dim, moveaxis
 
 _UINT32 = np.dtype(np.uint32)
 

@@ -15,20 +15,20 @@ from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eval_jaxpr, is_concrete, trace_to_jaxpr
-from pyjx.lax.common import as_dtype
-from pyjx.lax.nary import operand as _operand
-from pyjx.transforms.jvp import jvp_flat
-from pyjx.transforms.rules import define, jvp_by_result, jvp_zero, unbatched_dims
-from pyjx.transforms.structural import (
+from pyjx.engine.axes import (
     at_front,
     broadcast_in_dim,
-    full_aval,
     reduce_sum,
     reduce_sum_p,
     reduced_shape,
     reduction_batch,
 )
-from pyjx.transforms.vmap import batch_flat
+from pyjx.engine.batching import batch_flat
+from pyjx.engine.forward import jvp_flat
+from pyjx.engine.rules import define, jvp_by_result, jvp_zero, unbatched_dims
+from pyjx.engine.tangents import full_aval
+from pyjx.lax.common import as_dtype
+from pyjx.lax.nary import operand as _operand
 
 __all__ = [
     "argmax", "argmax_p", "argmin", "argmin_p", "reduce", "reduce_and", "reduce_and_p",

@@ -17,7 +17,13 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, eval_jaxpr, trace_to_jaxpr
+from pyjx.engine.axes import at_front, broadcast_in_dim
+from pyjx.engine.batching import batch_flat
+from pyjx.engine.forward import jvp_flat
+from pyjx.engine.rules import define
+from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.indexing import (
     Axes,
@@ -36,19 +42,6 @@ from pyjx.lax.indexing import (
 )
 from pyjx.lax.nary import operand as _operand
 from pyjx.lax.shapes import batch_size, reshape
-from pyjx.transforms.jvp import jvp_flat
-from pyjx.transforms.rules import define
-from pyjx.transforms.structural import (
-    Zero,
-    at_front,
-    broadcast_in_dim,
-    full_aval,
-    instantiate,
-    is_undefined_primal,
-    scalar_constant,
-    zeros_like,
-)
-from pyjx.transforms.vmap import batch_flat
 
 
 class ScatterDimensionNumbers(NamedTuple):

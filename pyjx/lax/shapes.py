@@ -14,20 +14,11 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis, reduce_sum, transpose
+from pyjx.engine.rules import Rule, define, jvp_linear, jvp_zero, unbatched_dims
+from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
 from pyjx.lax.nary import operand as _operand
-from pyjx.transforms.rules import Rule, define, jvp_linear, jvp_zero, unbatched_dims
-from pyjx.transforms.structural import (
-    Zero,
-    at_front,
-    broadcast_in_dim,
-    instantiate,
-    is_scalar_constant,
-    is_undefined_primal,
-    moveaxis,
-    reduce_sum,
-    scalar_constant,
-    transpose,
-)
 
 
 def is_array(x: Any) -> bool:

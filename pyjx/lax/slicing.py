@@ -12,7 +12,11 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import eager_trace, state
+from pyjx.engine.axes import at_front, broadcast_in_dim
+from pyjx.engine.rules import define
+from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather, gather_p
 from pyjx.lax.nary import operand as _operand
@@ -24,17 +28,6 @@ from pyjx.lax.shapes import (
     linear_primitive,
     pad,
     squeeze,
-)
-from pyjx.transforms.rules import define
-from pyjx.transforms.structural import (
-    Zero,
-    at_front,
-    broadcast_in_dim,
-    full_aval,
-    instantiate,
-    is_undefined_primal,
-    scalar_constant,
-    zeros_like,
 )
 
 # -- slice -----------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.primitive import Primitive, register
+from pyjx.engine.axes import broadcast_axis, moveaxis
+from pyjx.engine.rules import define
+from pyjx.engine.tangents import Zero
 from pyjx.lax.nary import operand as _operand
-from pyjx.transforms.rules import define
-from pyjx.transforms.structural import Zero, broadcast_axis, moveaxis
 
 __all__ = [
     "approx_max_k", "approx_min_k", "approx_top_k_p", "sort", "sort_key_val", "sort_p", "top_k",

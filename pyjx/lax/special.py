@@ -11,14 +11,14 @@ from typing import Any, NoReturn
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.engine.rules import define, jvp_by_operand, jvp_by_result
+from pyjx.engine.tangents import full_aval
 from pyjx.lax import incomplete
 from pyjx.lax.common import broadcast_operands, check_same_dtypes
 from pyjx.lax.compare import gt, le, select
 from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sign, square, sub
 from pyjx.lax.nary import FLOATING, elementwise, like, operand, operands
 from pyjx.lax.transcendental import _accurate, exp, log, log1p, rsqrt
-from pyjx.transforms.rules import define, jvp_by_operand, jvp_by_result
-from pyjx.transforms.structural import full_aval
 
 
 def _no_derivative(message: str) -> Callable[..., NoReturn]:

@@ -12,6 +12,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
+from pyjx.engine.rules import define, jvp_by_operand, jvp_by_result
 from pyjx.lax.elementwise import (
     abs,
     add,
@@ -24,7 +25,6 @@ from pyjx.lax.elementwise import (
     sub,
 )
 from pyjx.lax.nary import FLOATING, INEXACT, elementwise, like, operand, operands
-from pyjx.transforms.rules import define, jvp_by_operand, jvp_by_result
 
 
 class AccuracyMode(enum.Enum):

@@ -15,15 +15,16 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eval_jaxpr, jaxpr_as_fun, state, trace_to_jaxpr
+from pyjx.engine.axes import at_front, broadcast_in_dim
+from pyjx.engine.batching import batch_flat, match_axis
+from pyjx.engine.calls import hoisted
+from pyjx.engine.forward import jvp_flat
+from pyjx.engine.linearize import LinearTracer
+from pyjx.engine.tangents import Zero, instantiate
 from pyjx.lax.compare import select
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.nary import operand
 from pyjx.lax.reductions import reduce_or
-from pyjx.transforms.calls import hoisted
-from pyjx.transforms.jvp import jvp_flat
-from pyjx.transforms.linearize import LinearTracer
-from pyjx.transforms.structural import Zero, at_front, broadcast_in_dim, instantiate
-from pyjx.transforms.vmap import batch_flat, match_axis
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 

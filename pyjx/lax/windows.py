@@ -15,19 +15,16 @@ from pyjx.core.bounds import greatest, least
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import scalar_constant
+from pyjx.engine.axes import at_front
+from pyjx.engine.batching import batch_flat
+from pyjx.engine.forward import jvp_flat
+from pyjx.engine.rules import define, jvp_by_operand, jvp_linear
+from pyjx.engine.tangents import full_aval, is_undefined_primal
 from pyjx.lax.common import as_dtype
 from pyjx.lax.convolution_shapes import named_pads, padding_pairs
 from pyjx.lax.nary import operand as _operand
 from pyjx.lax.reductions import known_value, pointwise, trace_reducer
-from pyjx.transforms.jvp import jvp_flat
-from pyjx.transforms.rules import define, jvp_by_operand, jvp_linear
-from pyjx.transforms.structural import (
-    at_front,
-    full_aval,
-    is_undefined_primal,
-    scalar_constant,
-)
-from pyjx.transforms.vmap import batch_flat
 
 __all__ = [
     "reduce_window", "reduce_window_max_p", "reduce_window_min_p",

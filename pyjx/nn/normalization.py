@@ -11,6 +11,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
+from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import creation, reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes, canonical_axis
@@ -24,7 +25,6 @@ from pyjx.numpy.promotion import (
     stretch,
 )
 from pyjx.numpy.reductions import check_where, count_of, is_wide, masked
-from pyjx.transforms.structural import broadcast_in_dim_p, reduce_sum_p
 
 __all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]
 

@@ -16,13 +16,13 @@ from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import aval_makers
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.engine.axes import transpose
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import is_arraylike
 from pyjx.runtime.array import Array, ArrayImpl
 from pyjx.runtime.jit import op_jit
-from pyjx.transforms.structural import transpose
 
 _Body = Callable[..., Any]
 

@@ -14,12 +14,12 @@ from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
+from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
 from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import check_arraylike, convert, literal, operands, promote_args
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import array_from_numpy, default_placement, device_put
-from pyjx.transforms.structural import broadcast_in_dim, broadcast_in_dim_p
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 _registry = jaxlib_api.pytree.default_registry()
@@ -636,7 +636,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
 
 
 def _moved(x: Any, axis: int) -> Any:
-    from pyjx.transforms.structural import moveaxis
+    from pyjx.engine.axes import moveaxis
 
     rank = get_aval(x).ndim
     if not -rank <= axis < rank:

@@ -11,11 +11,12 @@ from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.trace import concrete_or_error, eager_trace, state
+from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.tangents import full_aval
 from pyjx.numpy.creation import arange, array, asarray, linspace
 from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_dtypes
 from pyjx.runtime.device_put import device_put
-from pyjx.transforms.structural import broadcast_in_dim, full_aval
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 
@@ -226,8 +227,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     >>> jax.numpy.diagonal(jax.numpy.arange(4).reshape(2, 2)).tolist()
     [0, 3]
     """
+    from pyjx.engine.axes import transpose
     from pyjx.numpy.indexing import canonical_axis, getitem
-    from pyjx.transforms.structural import transpose
 
     (x,) = operands("diagonal", a)
     rank = get_aval(x).ndim

@@ -18,6 +18,7 @@ from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.patterns import (
@@ -39,7 +40,6 @@ from pyjx.numpy.patterns import (
 from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.jit import op_jit
-from pyjx.transforms.structural import broadcast_in_dim
 
 
 class Options(NamedTuple):

@@ -12,11 +12,11 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, is_concrete
+from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
 from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.numpy.axes import all_axes, as_tuple, canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import operands, stretch
-from pyjx.transforms.structural import broadcast_in_dim_p, transpose_p
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",

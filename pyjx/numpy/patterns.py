@@ -14,9 +14,9 @@ from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.promotion import as_operand, convert, is_arraylike
-from pyjx.transforms.structural import broadcast_in_dim
 
 
 class Slice(NamedTuple):

@@ -14,9 +14,10 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import aval_makers, get_aval
+from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
+from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.lax.common import broadcast_shapes
-from pyjx.transforms.structural import broadcast_in_dim_p, is_scalar_constant
 
 _python_scalars = frozenset((bool, int, float, complex))
 

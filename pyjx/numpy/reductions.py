@@ -15,11 +15,11 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.trace import Tracer
+from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, literal, operands, stretch
-from pyjx.transforms.structural import broadcast_in_dim_p, reduce_sum_p
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",

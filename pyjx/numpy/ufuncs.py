@@ -14,7 +14,9 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.engine.tangents import full_aval
 from pyjx.lax.bitwise import (
     and_p,
     or_p,
@@ -46,7 +48,6 @@ from pyjx.numpy.promotion import (
     promote_two_inexact,
     stretch,
 )
-from pyjx.transforms.structural import full_aval, is_scalar_constant
 
 _bool = dtypes.bool_dtype
 _Body = Callable[..., Any]

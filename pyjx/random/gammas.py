@@ -17,6 +17,10 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import is_scalar_constant
+from pyjx.engine.batching import batch_flat
+from pyjx.engine.rules import define
+from pyjx.engine.tangents import Zero
 from pyjx.lax.common import broadcast_shapes
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.distributions import arrays, exponential_floats, signs
@@ -31,9 +35,6 @@ from pyjx.random.samplers import (
     result_shape,
     unit_floats,
 )
-from pyjx.transforms.rules import define
-from pyjx.transforms.structural import Zero, is_scalar_constant
-from pyjx.transforms.vmap import batch_flat
 
 # -- the primitive ---------------------------------------------------------------------------------
 

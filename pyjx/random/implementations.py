@@ -15,8 +15,8 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core.avals import get_aval
+from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.lax.random_bits import rng_bit_generator_p, threefry2x32_p
-from pyjx.transforms.vmap import batch_flat, match_axis
 
 _UINT32 = np.dtype(np.uint32)
 

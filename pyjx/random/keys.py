@@ -1,7 +1,7 @@
 """Key arrays: their dtype, the array class, and the primitives on them.
 
 A key array of shape s is an array of `key<tag>[s]`; behind it is an array uint32[s + key_shape],
-which the compiled program sees (`pyjx.transforms.physicalize`).
+which the compiled program sees (`pyjx.engine.physical`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.engine.axes import broadcast_axis, moveaxis
+from pyjx.engine.physical import physical_rule
+from pyjx.engine.rules import define, jvp_zero
 from pyjx.random.implementations import PRNGImpl, over_batch
 from pyjx.runtime.array import Array, ArrayImpl
 from pyjx.runtime.device_put import array_from_host, device_put, put_handlers
-from pyjx.transforms.physicalize import physical_rule
-from pyjx.transforms.rules import define, jvp_zero
-from pyjx.transforms.structural import broadcast_axis, moveaxis
 
 _UINT32 = np.dtype(np.uint32)
 

@@ -14,10 +14,10 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.scalars import is_scalar_constant
 from pyjx.lax.common import broadcast_shapes, broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.keys import random_bits_p
-from pyjx.transforms.structural import is_scalar_constant
 
 _UINTS = {n: np.dtype(f"uint{n}") for n in (8, 16, 32, 64)}
 

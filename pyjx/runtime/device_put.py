@@ -337,7 +337,7 @@ def _device_put_transpose(cts: Any, *operands: Any, devices: Any, srcs: Any, cop
 
 def _put_nonzero(xs: Any, **params: Any) -> list[Any]:
     """Move the tangents that are not symbolic zeros; each parameter is a tuple, one an operand."""
-    from pyjx.transforms.structural import Zero
+    from pyjx.engine.tangents import Zero
 
     live = [i for i, x in enumerate(xs) if type(x) is not Zero]
     out = list(xs)

@@ -17,12 +17,12 @@ from pyjx.core.passes import prepare
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import collector_paused, eval_jaxpr, set_eager
+from pyjx.engine.calls import jit_p
+from pyjx.engine.physical import physicalize
 from pyjx.runtime import array as _array  # noqa: F401  (makes the C++ array class pyjx's)
 from pyjx.runtime import backends
 from pyjx.runtime import compile as compiler
 from pyjx.runtime.sharding import single_device_sharding
-from pyjx.transforms.calls import jit_p
-from pyjx.transforms.physicalize import physicalize
 
 ArrayImpl = jaxlib_api.ArrayImpl
 avals_module.aval_makers.setdefault(ArrayImpl, lambda x: x.aval)

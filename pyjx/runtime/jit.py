@@ -12,10 +12,10 @@ from pyjx.core import source_info
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
+from pyjx.engine.batching import axis_sizes
+from pyjx.engine.calls import hoisted, inline_call, jit_p
 from pyjx.runtime import dispatch, signature
 from pyjx.runtime.dispatch import ArrayImpl, registry
-from pyjx.transforms.calls import hoisted, inline_call, jit_p
-from pyjx.transforms.vmap import axis_sizes
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)

@@ -139,7 +139,7 @@ class Traced(_Stage):
 
     def physicalize(self, ctx: Any = None) -> Traced:
         """The traced function with key arrays as the integer arrays that they are."""
-        from pyjx.transforms.physicalize import physicalize
+        from pyjx.engine.physical import physicalize
 
         t = self._traced
         return Traced(self._spec, TracedCall(

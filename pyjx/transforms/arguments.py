@@ -6,11 +6,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.jaxpr import Literal
-from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types, state
+from pyjx.core.avals import is_valid_value
 from pyjx.jaxlib_api import pytree
-from pyjx.transforms.structural import Zero, broadcast_in_dim_p, full_aval
 
 registry = pytree.default_registry()
 flatten = registry.flatten
@@ -131,16 +128,3 @@ def split_aux(result: Any) -> tuple[Any, Any]:
             f"{type(result)} with value {result!r}"
         )
     return result[0], result[1]
-
-
-def materialized(x: Any) -> Any:
-    """A tangent or cotangent that is given to the user: an array, or a tracer of one."""
-    if type(x) is Zero:
-        x = full_aval(x.aval, 0)
-    if type(x) not in literal_types:
-        return x
-    trace = state.dynamic
-    if isinstance(trace, JaxprTrace):
-        return JaxprTracer(trace, Literal(x, get_aval(x)), None)  # type: ignore[arg-type]
-    return broadcast_in_dim_p.bind(x, shape=(), broadcast_dimensions=(), sharding=None)
-

@@ -9,9 +9,9 @@ from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
+from pyjx.engine.forward import jvp_flat
+from pyjx.engine.tangents import Zero, instantiate
 from pyjx.transforms.arguments import check_values, flatten
-from pyjx.transforms.jvp import jvp_flat
-from pyjx.transforms.structural import Zero, instantiate
 
 
 def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,

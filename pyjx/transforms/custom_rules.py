@@ -8,8 +8,7 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
-from pyjx.transforms.arguments import check_values, flatten, name_of, source_of
-from pyjx.transforms.custom_call import (
+from pyjx.engine.custom_derivative_calls import (
     CustomVJPException,
     SymbolicZero,
     custom_jvp_call_p,
@@ -18,7 +17,8 @@ from pyjx.transforms.custom_call import (
     tangent_result,
     zero_tangent,
 )
-from pyjx.transforms.structural import Zero
+from pyjx.engine.tangents import Zero
+from pyjx.transforms.arguments import check_values, flatten, name_of, source_of
 from pyjx.tree_util import register_pytree_node
 
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")

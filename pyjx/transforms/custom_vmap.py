@@ -17,11 +17,11 @@ from pyjx.core.trace import (
     state,
     trace_to_jaxpr,
 )
+from pyjx.engine.batching import match_axis
+from pyjx.engine.calls import backward_jaxpr, call
+from pyjx.engine.forward import jvp_flat
+from pyjx.engine.linearize import LinearTrace, split_rules
 from pyjx.transforms.arguments import check_values, flatten, name_of
-from pyjx.transforms.calls import backward_jaxpr, call
-from pyjx.transforms.jvp import jvp_flat
-from pyjx.transforms.linearize import LinearTrace, split_rules
-from pyjx.transforms.vmap import match_axis
 
 
 class custom_vmap:

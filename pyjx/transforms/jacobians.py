@@ -10,6 +10,8 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, state
+from pyjx.engine.axes import broadcast_in_dim_p
+from pyjx.engine.tangents import full_aval
 from pyjx.transforms.arguments import (
     at_argnums,
     canonical_argnums,
@@ -19,10 +21,9 @@ from pyjx.transforms.arguments import (
     require_argnums,
     wraps,
 )
-from pyjx.transforms.batching import vmap
-from pyjx.transforms.forward import jvp
-from pyjx.transforms.reverse import check_output_dtype, raise_not_inexact, vjp
-from pyjx.transforms.structural import broadcast_in_dim_p, full_aval
+from pyjx.transforms.grad import check_output_dtype, raise_not_inexact, vjp
+from pyjx.transforms.jvp import jvp
+from pyjx.transforms.vmap import vmap
 
 _DOC = (
     "Jacobian of {{fun}} with respect to positional argument(s) {argnums}. Takes the same "

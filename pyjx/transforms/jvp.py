@@ -1,129 +1,95 @@
-"""Forward mode: pushes tangents along with primals."""
+"""Forward mode for users: `jvp`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.core import source_info
+from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, eager_trace, raise_leaked, state
-from pyjx.transforms.structural import Zero, zero_tangent
+from pyjx.engine.forward import jvp_flat
+from pyjx.engine.tangents import Zero, materialized
+from pyjx.transforms.arguments import check_callable, check_values, flatten, split_aux
 
 
-class JVPTracer(Tracer):
-    """A primal with its tangent."""
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
+        has_aux: bool = False) -> Any:
+    """The outputs of a function and its derivative along a direction, in one pass.
 
-    __slots__ = ("primal", "tangent")
+    For f at x it gives f(x) and J(x) v, where J is the Jacobian of f: the Jacobian-vector product.
 
-    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
-        self._trace = trace
-        self.aval = get_aval(primal)
-        self.primal = primal
-        self.tangent = tangent
+    Args:
+      fun: takes positional arguments; arguments and results are pytrees of arrays.
+      primals: tuple or list of the arguments x.
+      tangents: the direction v, of the same structure, shapes and dtypes as `primals`; for an
+        integer or boolean primal an array of dtype `float0`.
+      has_aux: `fun` returns a pair, whose second element is passed on undifferentiated.
 
-    def to_concrete_value(self) -> Any:
-        primal = self.primal
-        return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
+    Returns:
+      `(outputs, output tangents)`, and the auxiliary data as third element with `has_aux`.
 
-    def __repr__(self) -> str:
-        if self._trace.linear is None:
-            return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
-        tangent = get_aval(self.tangent).str_short(short_dtypes=True)
-        return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
+    Raises:
+      TypeError: structures or dtypes of primals and tangents do not match.
+      ValueError: their shapes do not match.
 
-    def _origin_msg(self) -> str:
-        return self.primal._origin_msg() if isinstance(self.primal, Tracer) else ""
-
-
-class JVPTrace(Trace):
-    """Runs operations on primals and pushes tangents along.
-
-    With a `linear` trace the tangents are its variables, and primitives that have a `linearize`
-    rule record in it.
+    >>> import pyjx as jax
+    >>> y, dy = jax.jvp(lambda x: x * x, (3.0,), (1.0,))
+    >>> float(y), float(dy)
+    (9.0, 6.0)
     """
+    check_callable(fun)
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}."
+        )
+    leaves, in_tree = flatten(primals)
+    given, tangent_tree = flatten(tangents)
+    if in_tree != tangent_tree:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
+            f"have tree structure {in_tree} whereas tangents have tree structure {tangent_tree}."
+        )
+    check_values(leaves)
+    check_values(given)
+    flat_tangents = [_checked(p, t) for p, t in zip(leaves, given, strict=True)]
+    out_tree: Any = None
+    aux_tree: Any = None
+    aux: list[Any] = []
 
-    __slots__ = ("linear",)
+    def flat(*xs: Any) -> list[Any]:
+        nonlocal out_tree, aux_tree
+        result = fun(*in_tree.unflatten(xs))
+        if has_aux:
+            result, extra = split_aux(result)
+            aux[:], aux_tree = flatten(extra)
+        outs, out_tree = flatten(result)
+        check_values(outs)
+        return outs  # type: ignore[no-any-return]
 
-    def __init__(self, linear: Any = None) -> None:
-        self.linear = linear
-
-    def __repr__(self) -> str:
-        return "JVPTrace" if self.linear is None else "LinearizeTrace"
-
-    def split(self, x: Any) -> tuple[Any, Any]:
-        """Primal and tangent of any value; one of an outer trace is constant here."""
-        if type(x) is JVPTracer and x._trace is self:
-            return x.primal, x.tangent
-        if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
-            raise_leaked(x)
-        return x, zero_tangent(get_aval(x))
-
-    def join(self, primal: Any, tangent: Any) -> Any:
-        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
-
-    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
-                ) -> Any:
-        if not self.alive:
-            self.check_alive(operands)
-        primals = []
-        tangents = []
-        for x in operands:
-            if type(x) is JVPTracer and x._trace is self:
-                primals.append(x.primal)
-                tangents.append(x.tangent)
-            else:
-                primal, tangent = self.split(x)
-                primals.append(primal)
-                tangents.append(tangent)
-        if self.linear is not None and primitive.linearize is not None:
-            out, tangent_out = primitive.linearize(self.linear, primals, tangents, **params)
-            if not primitive.multiple_results:
-                return self.join(out, tangent_out)
-            return [self.join(p, t) for p, t in zip(out, tangent_out, strict=True)]
-        rule = primitive.jvp
-        if rule is None:
-            if primitive.decomposition is not None:
-                return primitive.decomposition(*operands, **params)
-            raise NotImplementedError(f"Differentiation rule for '{primitive}' not implemented")
-        if primitive.multiple_results:
-            out, tangent_out = rule(primals, tangents, **params)
-            return [self.join(p, t) for p, t in zip(out, tangent_out, strict=True)]
-        if state.dynamic is eager_trace:
-            out, tangent_out = rule(primals, tangents, **params)
-        else:  # what the rule records has one source: the operation that the user wrote
-            here = source_info.thread_state
-            saved = here.source
-            if saved is None:
-                here.source = source_info.current()
-            try:
-                out, tangent_out = rule(primals, tangents, **params)
-            finally:
-                here.source = saved
-        return out if type(tangent_out) is Zero else JVPTracer(self, out, tangent_out)
+    outs, out_tangents = jvp_flat(flat, leaves, flat_tangents, aux)
+    pair = (
+        out_tree.unflatten(outs),
+        out_tree.unflatten([materialized(t) for t in out_tangents]),
+    )
+    return (*pair, aux_tree.unflatten(aux)) if has_aux else pair
 
 
-def jvp_flat(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any],
-    aux: list[Any] | None = None,
-) -> tuple[list[Any], list[Any]]:
-    """Outputs and tangents (symbolic zeros where they are zero) of a function on flat values.
-
-    `aux` is a list that `fun` fills with more results, which lose their tangents and may be
-    anything.
-    """
-    trace = JVPTrace()
-    saved = state.level
-    trace.level = state.level = saved + 1
-    trace.alive = True
-    try:
-        outs = fun(*[p if type(t) is Zero else JVPTracer(trace, p, t)
-                     for p, t in zip(primals, tangents, strict=True)])
-        pairs = [trace.split(x) for x in outs]
-        if aux:
-            aux[:] = [trace.split(x)[0] if isinstance(x, Tracer) else x for x in aux]
-    finally:
-        state.level = saved
-        trace.alive = False
-    return [p for p, _ in pairs], [t for _, t in pairs]
+def _checked(primal: Any, tangent: Any) -> Any:
+    """The tangent, if it is one of `primal`."""
+    aval = get_aval(primal)
+    expected = aval.to_tangent_aval()
+    found = tangent if getattr(tangent, "dtype", None) == dtypes.float0 else get_aval(tangent)
+    if found.dtype != expected.dtype:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
+            "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
+            f"{aval.dtype} and so expected tangent dtype {expected.dtype}, but got tangent dtype "
+            f"{found.dtype} instead."
+        )
+    if found.shape != aval.shape:
+        raise ValueError(
+            "jvp called with different primal and tangent shapes; Got primal shape "
+            f"{aval.shape} and tangent shape as {found.shape}"
+        )
+    return Zero(expected) if expected.dtype == dtypes.float0 else tangent

@@ -12,9 +12,9 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.transforms.arguments import check_values, flatten, materialized
-from pyjx.transforms.linearize import Hole, LinearProgram, LinearVar
-from pyjx.transforms.structural import Zero
+from pyjx.engine.linearize import Hole, LinearProgram, LinearVar
+from pyjx.engine.tangents import Zero, materialized
+from pyjx.transforms.arguments import check_values, flatten
 from pyjx.tree_util import flatten_one_level_with_keys, keystr, register_pytree_node
 
 

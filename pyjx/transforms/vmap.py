@@ -1,186 +1,288 @@
-"""Batching: one example's program becomes the whole batch's."""
+"""Batching for users: `vmap`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
 
-from pyjx import configuration
-from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked, state
-from pyjx.transforms.structural import broadcast_axis, moveaxis
+import numpy as np
 
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.trace import Tracer
+from pyjx.engine.batching import batch_flat, match_axis
+from pyjx.transforms.arguments import check_callable, flatten, wraps
 
-class BatchTracer(Tracer):
-    """One example of `val`, whose examples lie along axis `batch_dim`."""
-
-    __slots__ = ("batch_dim", "val")
-
-    def __init__(self, trace: BatchTrace, val: Any, batch_dim: int) -> None:
-        aval = get_aval(val)
-        self._trace = trace
-        example = _examples.get((aval, batch_dim))
-        self.aval = _example(aval, batch_dim) if example is None else example
-        self.val = val
-        self.batch_dim = batch_dim
-
-    def __repr__(self) -> str:
-        batched = get_aval(self.val).str_short()
-        return f"VmapTracer(aval={self.aval.str_short()}, batched={batched})"
-
-    def _origin_msg(self) -> str:
-        return self.val._origin_msg() if isinstance(self.val, Tracer) else ""
+_DOC = ("Vectorized version of {fun}. Takes similar arguments as {fun} but with additional array "
+        "axes over which {fun} is mapped.")
 
 
-_examples: dict[tuple[ShapedArray, int], ShapedArray] = {}
+def vmap(
+    fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+    axis_size: int | None = None, spmd_axis_name: Any = None, sum_match: bool = False,
+) -> Callable[..., Any]:
+    """A function that maps `fun` over axes of its arguments, as one vectorized computation.
 
+    Args:
+      fun: a function of one example; arguments and results are pytrees of arrays.
+      in_axes: which axis of each argument to map over: an int (negative ones count from the end),
+        None for an argument that is the same for all examples, or a tuple with one entry for each
+        positional argument. An entry may be a tree that is a prefix of the argument. Keyword
+        arguments are mapped over their first axis.
+      out_axes: where the mapped axis is in the results: an int, None for a result that does not
+        depend on the mapped arguments, or a tree that is a prefix of the result.
+      axis_name: a name for the axis, which collective operations in `fun` may use.
+      axis_size: the length of the axis; needed where no argument is mapped.
+      spmd_axis_name: the mesh axis or axes to shard the mapped axis over.
 
-def _example(aval: ShapedArray, dim: int) -> ShapedArray:
-    """The aval of one example of a batch whose examples lie along axis `dim`."""
-    example = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
-    _examples[aval, dim] = example
-    return example
+    Returns:
+      The mapped function.
 
+    Raises:
+      TypeError: `fun` is not callable or the axes are not ints, None or containers of them.
+      ValueError: axes do not fit the arguments, or have different lengths.
 
-class BatchTrace(Trace):
-    __slots__ = ("axis_name", "axis_size", "spmd_axis_name", "tag")
-
-    def __init__(self, axis_name: Any, axis_size: int, spmd_axis_name: Any = None) -> None:
-        self.axis_name = axis_name
-        self.axis_size = axis_size
-        self.spmd_axis_name = spmd_axis_name
-        self.tag: Any = self  # traces of one tag batch over one axis
-
-    def __repr__(self) -> str:
-        return "BatchTrace"
-
-    def split(self, x: Any) -> tuple[Any, int | None]:
-        if type(x) is BatchTracer and x._trace.tag is self.tag:
-            return x.val, x.batch_dim
-        if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
-            raise_leaked(x)
-        return x, None
-
-    def join(self, val: Any, dim: int | None) -> Any:
-        return val if dim is None else BatchTracer(self, val, dim)
-
-    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
-                ) -> Any:
-        if not self.alive:
-            self.check_alive(operands)
-        vals = []
-        dims: list[int | None] = []
-        for x in operands:
-            if type(x) is BatchTracer and x._trace is self:
-                vals.append(x.val)
-                dims.append(x.batch_dim)
-            else:
-                val, dim = self.split(x)
-                vals.append(val)
-                dims.append(dim)
-        rule = primitive.batch
-        if rule is None:
-            if primitive.decomposition is not None:
-                return primitive.decomposition(*operands, **params)
-            raise NotImplementedError(f"Batching rule for '{primitive}' not implemented")
-        state.batch_trace = self
-        out, dim_out = rule(vals, dims, **params)
-        if primitive.multiple_results:
-            return [self.join(v, d) for v, d in zip(out, dim_out, strict=True)]
-        return out if dim_out is None else BatchTracer(self, out, dim_out)
-
-
-class SameAxisTrace(BatchTrace):
-    """Batches over the axis of another trace, whose tracers it takes for its own.
-
-    A function that the user gave as part of a rule is batched later than the code around it. It
-    may close over tracers of that code, on which the operations must come here too: this trace is
-    the thread's dynamic one while the function runs.
+    >>> import pyjx as jax
+    >>> import numpy as np
+    >>> jax.vmap(lambda a, b: a * b, in_axes=(0, None))(np.arange(3.0), 2.0).tolist()
+    [0.0, 2.0, 4.0]
     """
+    check_callable(fun)
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if in_axes is not None and type(in_axes) not in (int, tuple) and not isinstance(in_axes, tuple):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got {in_axes}."
+        )
+    _check_axes("in_axes", in_axes)
+    _check_axes("out_axes", out_axes)
+    prefixes: dict[Any, list[int | None]] = {}
 
-    __slots__ = ("outside",)
-
-    def __init__(self, like: BatchTrace) -> None:
-        BatchTrace.__init__(self, like.axis_name, like.axis_size, like.spmd_axis_name)
-        self.tag = like.tag
-        self.outside = state.dynamic
-
-    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
-                ) -> Any:
-        state.dynamic = self.outside
+    def vmap_f(*args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = flatten((args, kwargs))
         try:
-            pairs = [self.split(x) for x in operands]
-            if all(d is None for _, d in pairs):
-                return primitive.bind(*[x for x, _ in pairs], **params)
-            return BatchTrace.process(self, primitive, operands, params)
-        finally:
-            state.dynamic = self
+            in_dims = prefixes[in_tree]
+        except KeyError:
+            in_dims = prefixes[in_tree] = _in_dims(in_axes, args, kwargs, in_tree)
+        size, dims = _axis_size(fun, leaves, in_dims, in_tree, args, kwargs, axis_size)
+        out_tree = None
+
+        def flat(*xs: Any) -> list[Any]:
+            nonlocal out_tree
+            args, kwargs = in_tree.unflatten(xs)
+            outs, out_tree = flatten(fun(*args, **kwargs))
+            return outs  # type: ignore[no-any-return]
+
+        outs, out_dims = batch_flat(flat, leaves, dims, size, axis_name, spmd_axis_name)
+        assert out_tree is not None
+        wanted = _out_dims(out_axes, out_tree, len(outs))
+        return out_tree.unflatten([
+            x if d == w and d is not None else _placed(x, d, w, size)
+            for x, d, w in zip(outs, out_dims, wanted, strict=True)
+        ])
+
+    return wraps(fun, vmap_f, _DOC)
 
 
-def batch_again(
-    fun: Callable[..., Sequence[Any]], args: Sequence[Any], in_dims: Sequence[int | None],
-    like: BatchTrace,
-) -> tuple[list[Any], list[int | None]]:
-    """As `batch_flat`, over the axis of the trace `like`."""
-    trace = SameAxisTrace(like)
-    with new_level(trace):
-        state.dynamic = trace
-        try:
-            outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
-        finally:
-            state.dynamic = trace.outside
-        pairs = [trace.split(x) for x in outs]
-    return [v for v, _ in pairs], [d for _, d in pairs]
+def _check_axes(name: str, axes: Any) -> None:
+    if type(axes) is int:
+        return
+    for axis in flatten(axes)[0]:
+        if type(axis) is not int:
+            raise TypeError(
+                f"vmap {name} must be an int, None, or (nested) container with those types as "
+                f"leaves, but got {axes}."
+            )
 
 
-def batch_flat(
-    fun: Callable[..., Sequence[Any]],
-    args: Sequence[Any],
-    in_dims: Sequence[int | None],
-    axis_size: int,
-    axis_name: Any = None,
-    spmd_axis_name: Any = None,
-) -> tuple[list[Any], list[int | None]]:
-    """Batched outputs of a function on flat values, and where their batch axes are."""
-    trace = BatchTrace(axis_name, axis_size, spmd_axis_name)
-    with new_level(trace), named_axis(axis_name, trace):
-        outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
-        pairs = [trace.split(x) for x in outs]
-    return [v for v, _ in pairs], [d for _, d in pairs]
+def _is_none(x: Any) -> bool:
+    return x is None
 
 
-class named_axis:
-    """A context in which `name` (if it is not None) is the axis of `trace`.
-
-    Names and sizes of axes are in the keys of all caches of traces and programs.
-    """
-
-    __slots__ = ("_flag", "_frames", "_name", "_trace")
-
-    def __init__(self, name: Any, trace: BatchTrace) -> None:
-        self._name = name
-        self._trace = trace
-
-    def __enter__(self) -> None:
-        if self._name is not None:
-            self._frames = state.axis_frames
-            state.axis_frames = (*self._frames, (self._name, self._trace))
-            self._flag = configuration.trace_state.swap_local(axis_sizes())
-
-    def __exit__(self, *exc: object) -> None:
-        if self._name is not None:
-            state.axis_frames = self._frames
-            configuration.trace_state.set_local(self._flag)
+def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], in_tree: Any
+             ) -> list[int | None]:
+    """One axis for each leaf of `(args, kwargs)`."""
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got len(in_axes)={len(in_axes)}, "
+            f"len(args)={len(args)}.{_kwargs_hint(kwargs)}"
+        )
+    n_args = in_tree.children()[0].num_leaves
+    n_kwargs = in_tree.num_leaves - n_args
+    if not isinstance(in_axes, tuple):
+        return [in_axes] * n_args + [0] * n_kwargs
+    return _prefix("vmap in_axes", in_axes, args) + [0] * n_kwargs
 
 
-def axis_sizes() -> tuple[tuple[Any, int], ...]:
-    """Names and sizes of the named axes around here, the outermost first."""
-    return tuple([(name, trace.axis_size) for name, trace in state.axis_frames])
+def _kwargs_hint(kwargs: dict[str, Any]) -> str:
+    if not kwargs:
+        return ""
+    return (
+        f" Note that the function was called with keyword arguments {sorted(kwargs)}, which the "
+        "entries of a tuple in_axes never correspond to: keyword arguments are always mapped "
+        "along their leading axis (axis 0). If that is the intended mapping, make in_axes "
+        "correspond to the positional arguments only; otherwise pass the arguments positionally, "
+        "or bind unmapped keyword arguments with functools.partial before applying vmap."
+    )
 
 
-def match_axis(x: Any, dim: int | None, destination: int | None, size: int) -> Any:
-    """A batched output with its batch axis where the caller wants it."""
-    if dim is None:
-        return x if destination is None else broadcast_axis(x, size, destination)
-    return moveaxis(x, dim, destination)  # type: ignore[arg-type]
+def _prefix(name: str, axes: Any, tree: Any) -> list[int | None]:
+    """The entries of `axes` for the leaves of `tree`, of which `axes` is a prefix."""
+    values, treedef = flatten(axes, _is_none)
+    try:
+        subtrees = treedef.flatten_up_to(tree)
+    except ValueError:
+        from pyjx.tree_util import prefix_errors
+
+        errors = prefix_errors(axes, tree, is_leaf=_is_none)
+        details = "\n".join([str(e(f"{name}")) for e in errors])
+        raise ValueError(
+            f"{name} specification must be a tree prefix of the corresponding value; \n"
+            f"  Mismatch details ({len(errors)} found):\n  {details}"
+        ) from None
+    result: list[int | None] = []
+    for value, subtree in zip(values, subtrees, strict=True):
+        result += [value] * flatten(subtree)[1].num_leaves
+    return result
+
+
+def _axis_size(
+    fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[int | None], in_tree: Any,
+    args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None,
+) -> tuple[int, list[int | None]]:
+    """The length of the mapped axes, and their positions counted from the front."""
+    size = axis_size
+    dims: list[int | None] = []
+    consistent = True
+    for x, d in zip(leaves, in_dims, strict=True):
+        if d is None:
+            dims.append(None)
+            continue
+        shape = _shape(x)
+        ndim = len(shape)
+        if not -ndim <= d < ndim:
+            _raise_rank(d, shape)
+        if d < 0:
+            d += ndim
+        dims.append(d)
+        n = shape[d]
+        if size is None:
+            size = n
+        elif size != n:
+            consistent = False
+    if not consistent:
+        _raise_sizes(fun, leaves, in_dims, args, kwargs, axis_size)
+    if size is None:
+        if leaves:
+            raise ValueError("vmap must have at least one non-None value in in_axes or axis_size "
+                             "must be specified")
+        raise ValueError(
+            "vmap wrapped function must be passed at least one argument containing an array or "
+            f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}"
+        )
+    return size, dims
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    try:
+        return get_aval(x).shape
+    except TypeError:
+        raise TypeError(
+            f"Argument {x!r} of type {type(x)} is not a valid JAX type"
+        ) from None
+
+
+def _out_dims(out_axes: Any, out_tree: Any, n: int) -> list[int | None]:
+    if type(out_axes) is int or out_axes is None:
+        return [out_axes] * n
+    return _prefix("vmap out_axes", out_axes, out_tree.unflatten([_Leaf()] * n))
+
+
+class _Leaf:
+    """Stands for an array in messages about the structure of the output."""
+
+
+def _placed(x: Any, dim: int | None, wanted: int | None, size: int) -> Any:
+    """A batched output with its batch axis where `out_axes` says."""
+    if not isinstance(x, Tracer) and not is_valid_value(x):
+        raise TypeError(f"Output from batched function {x!r} with type {type(x)} is not a valid "
+                        "JAX type")
+    if wanted is None:
+        if dim is not None:
+            raise ValueError(f"at vmap out_axes, got axis spec None but output was batched on "
+                             f"axis {dim}")
+        return x
+    if getattr(x, "dtype", None) == dtypes.float0:  # tangents of integers
+        at = wanted if wanted >= 0 else wanted + x.ndim + 1
+        return np.zeros((*x.shape[:at], size, *x.shape[at:]), dtypes.float0)
+    ndim = len(get_aval(x).shape) + (dim is None)
+    if not -ndim <= wanted < ndim:
+        raise ValueError(f"axis {wanted} is out of bounds for array of dimension {ndim}")
+    return match_axis(x, dim, wanted + ndim if wanted < 0 else wanted, size)
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def _raise_rank(axis: int, shape: tuple[int, ...]) -> NoReturn:
+    needed = axis + 1 if axis >= 0 else -axis
+    raise ValueError(
+        f"vmap was requested to map its argument along axis {axis}, which implies that its rank "
+        f"should be at least {needed}, but is only {len(shape)} (its shape is {shape})"
+    )
+
+
+def _raise_sizes(
+    fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[int | None],
+    args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None,
+) -> NoReturn:
+    """Say which arguments have which length: first the most frequent one."""
+    places: dict[int, list[str]] = {}
+    names = _leaf_names(fun, args, kwargs)
+    for name, x, d in zip(names, leaves, in_dims, strict=True):
+        if d is not None:
+            aval = get_aval(x)
+            places.setdefault(aval.shape[d], []).append(
+                f"axis {d} of {name} of type {aval.str_short()}"
+            )
+    lines = []
+    if axis_size is not None:
+        lines.append(f"the `axis_size` argument was {axis_size}")
+    order = sorted(places.items(), key=lambda item: -len(item[1]))
+    for i, (size, where) in enumerate(order):
+        if len(where) == 1:
+            lines.append(f"one axis had size {size}: {where[0]}")
+        else:
+            how_many = "most" if i == 0 else "some"
+            lines.append(f"{how_many} axes ({len(where)} of them) had size {size}, "
+                         f"e.g. {where[0]}")
+    bullets = ";\n".join([f"  * {line}" for line in lines])
+    raise ValueError(f"vmap got inconsistent sizes for array axes to be mapped:\n{bullets}")
+
+
+def _leaf_names(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[str]:
+    """For each leaf the argument that it is in, with the path to it."""
+    from pyjx.tree_util import keystr, tree_flatten_with_path
+
+    parameters = _positional_names(fun, len(args))
+    for path, _ in tree_flatten_with_path((args, kwargs))[0]:
+        if path[0].idx == 0:
+            yield f"argument {parameters[path[1].idx]}{keystr(path[2:])}"
+        else:
+            yield f"kwargs{keystr(path[1:])}"
+
+
+def _positional_names(fun: Any, n: int) -> list[str]:
+    import inspect
+
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return [f"args[{i}]" for i in range(n)]
+    names = [p.name for p in parameters
+             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variadic = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+    rest = [f"{variadic[0] if variadic else 'args'}[{i}]" for i in range(max(0, n - len(names)))]
+    return (names + rest)[:n]

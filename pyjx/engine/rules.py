@@ -7,13 +7,9 @@ from typing import Any
 
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.transforms.structural import (
-    Zero,
-    add_tangents,
-    broadcast_axis,
-    is_scalar_constant,
-    moveaxis,
-)
+from pyjx.core.scalars import is_scalar_constant
+from pyjx.engine.axes import broadcast_axis, moveaxis
+from pyjx.engine.tangents import Zero, add_tangents
 
 Rule = Callable[..., Any]
 

@@ -22,8 +22,9 @@ from pyjx.core.trace import (
     state,
     trace_to_jaxpr,
 )
-from pyjx.transforms.jvp import jvp_flat
-from pyjx.transforms.linearize import (
+from pyjx.engine.batching import batch_flat, match_axis
+from pyjx.engine.forward import jvp_flat
+from pyjx.engine.linearize import (
     LinearEqn,
     LinearTrace,
     LinearTracer,
@@ -32,8 +33,7 @@ from pyjx.transforms.linearize import (
     linearize_flat,
     split_rules,
 )
-from pyjx.transforms.structural import UndefinedPrimal, Zero
-from pyjx.transforms.vmap import batch_flat, match_axis
+from pyjx.engine.tangents import UndefinedPrimal, Zero
 
 
 def _call_shape(*avals: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:

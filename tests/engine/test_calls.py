@@ -9,7 +9,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.core.check import check_jaxpr
 from pyjx.core.primitive import Primitive
-from pyjx.transforms import calls
+from pyjx.engine import calls
 
 v = np.linspace(0.2, 1.0, 4).astype(np.float32)
 w = np.linspace(-1.0, 2.0, 4).astype(np.float32)

@@ -16,13 +16,8 @@ from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import Trace, Tracer, eager_trace, raise_leaked, state
-from pyjx.transforms.jvp import JVPTrace, JVPTracer
-from pyjx.transforms.structural import (
-    UndefinedPrimal,
-    Zero,
-    add_tangents,
-    instantiate,
-)
+from pyjx.engine.forward import JVPTrace, JVPTracer
+from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 
 # For primitives that hold jaxprs: `(trace, operands, params) -> outs`, which evaluates the results
 # that depend on no tangent and records the others.

@@ -15,7 +15,7 @@ from pyjx.core import dtypes, source_info
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
-from pyjx.transforms.structural import moveaxis
+from pyjx.engine.axes import moveaxis
 
 PHYSICAL_RULES: dict[str, Callable[..., Any]] = {}
 

@@ -7,7 +7,10 @@ from typing import Any, NoReturn
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import new_level
+from pyjx.engine.linearize import LinearProgram, LinearTrace, linearize_flat
+from pyjx.engine.tangents import Zero, materialized
 from pyjx.transforms.arguments import (
     Argnums,
     at_argnums,
@@ -15,14 +18,11 @@ from pyjx.transforms.arguments import (
     check_callable,
     check_values,
     flatten,
-    materialized,
     require_argnums,
     source_of,
     split_aux,
     wraps,
 )
-from pyjx.transforms.linearize import LinearProgram, LinearTrace, linearize_flat
-from pyjx.transforms.structural import Zero, scalar_of
 from pyjx.transforms.vjp_object import VJP, LinearizedFunction
 
 # -- gradients -------------------------------------------------------------------------------------

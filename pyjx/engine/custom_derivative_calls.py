@@ -30,12 +30,12 @@ from pyjx.core.trace import (
     state,
     trace_to_jaxpr,
 )
-from pyjx.transforms.arguments import materialized
-from pyjx.transforms.calls import backward_jaxpr, batch_jaxpr, call, hoisted
-from pyjx.transforms.jvp import JVPTrace, JVPTracer
-from pyjx.transforms.linearize import LinearTrace, split_rules
-from pyjx.transforms.structural import Zero, reduce_sum
-from pyjx.transforms.vmap import BatchTrace, batch_again, match_axis
+from pyjx.engine.axes import reduce_sum
+from pyjx.engine.batching import BatchTrace, batch_again, match_axis
+from pyjx.engine.calls import backward_jaxpr, batch_jaxpr, call, hoisted
+from pyjx.engine.forward import JVPTrace, JVPTracer
+from pyjx.engine.linearize import LinearTrace, split_rules
+from pyjx.engine.tangents import Zero, materialized
 
 
 class SymbolicZero:

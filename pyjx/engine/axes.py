@@ -1,7 +1,7 @@
-"""The operations that the transformation engines themselves need: transpose, broadcast, sum, add.
+"""The operations on axes that the engines themselves need: transpose, broadcast, sum.
 
-They stand here, and not in `pyjx.lax`, because batching moves and makes axes, forward mode adds
-tangents and reverse mode adds cotangents and undoes broadcasts. `pyjx.lax` exports them to users.
+They stand here, and not in `pyjx.lax`, because batching moves and makes axes and reverse mode
+undoes broadcasts. `pyjx.lax` exports them to users.
 """
 
 from __future__ import annotations
@@ -16,135 +16,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import literal_types
-
-
-class Zero:
-    """A tangent or cotangent that is known to be zero. One instance an aval."""
-
-    __slots__ = ("aval",)
-
-    aval: Any
-
-    def __new__(cls, aval: Any) -> Zero:
-        self = _zeros.get(aval)
-        if self is None:
-            self = _zeros[aval] = object.__new__(cls)
-            self.aval = aval
-        return self
-
-    @staticmethod
-    def of_primal(x: Any) -> Zero:
-        """The zero tangent at `x`."""
-        return zero_tangent(get_aval(x))
-
-    def __repr__(self) -> str:
-        return f"Zero({self.aval})"
-
-
-_zeros: dict[Any, Zero] = {}
-
-
-_zero_tangents: dict[Any, Zero] = {}
-
-
-def zero_tangent(aval: Any) -> Zero:
-    """The zero tangent at a value of the given aval."""
-    zero = _zero_tangents.get(aval)
-    if zero is None:
-        zero = _zero_tangents[aval] = Zero(aval.to_tangent_aval())
-    return zero
-
-
-class UndefinedPrimal:
-    """A linear operand, for transpose rules: a variable of a linear program."""
-
-    __slots__ = ("aval",)
-
-    def __init__(self, aval: Any) -> None:
-        self.aval = aval
-
-    def __repr__(self) -> str:
-        return f"UndefinedPrimal({self.aval})"
-
-
-def is_undefined_primal(x: Any) -> bool:
-    return type(x) is UndefinedPrimal
-
-
-def is_scalar_constant(x: Any) -> bool:
-    """Whether `x` becomes a literal, which elementwise operations take beside any shape."""
-    return type(x) in literal_types
-
-
-def scalar_constant(value: Any, dtype: Any) -> Any:
-    """A NumPy scalar, which jaxprs show inline."""
-    return np.asarray(value, dtype)[()]
-
-
-_python_types = {"f": float, "c": complex, "i": int}
-
-
-def scalar_of(aval: ShapedArray, value: Any) -> Any:
-    """One element of an aval: a Python scalar where the aval is weakly typed, or a NumPy one."""
-    if aval.weak_type:
-        python_type = _python_types.get(aval.dtype.kind)
-        if python_type is not None and dtypes.python_scalar_dtype(python_type) == aval.dtype:
-            return python_type(value)
-    return scalar_constant(value, aval.dtype)
-
-
-def full_aval(aval: ShapedArray, value: Any) -> Any:
-    """An array of the given aval, filled with one value."""
-    if aval.dtype == dtypes.float0:
-        return np.zeros(aval.shape, dtypes.float0)
-    scalar = scalar_of(aval, value)
-    return broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
-
-
-def instantiate(x: Any) -> Any:
-    """`x`, with a symbolic zero made an array."""
-    return full_aval(x.aval, 0) if type(x) is Zero else x
-
-
-def zeros_like(x: Any) -> Any:
-    return full_aval(get_aval(x), 0)
-
-
-# -- add_any: the sum of two tangents or cotangents ------------------------------------------------
-
-
-def _add_any_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
-    if x.shape != y.shape or x.dtype != y.dtype:
-        raise TypeError(f"add_any: expected equal shapes and dtypes, got {x} and {y}")
-    return x if not x.weak_type else y
-
-
-def _add_any_jvp(primals: Any, tangents: Any) -> Any:
-    return add_any_p.bind(*primals), add_tangents(*tangents)
-
-
-def _add_any_batch(operands: Any, dims: Any) -> Any:
-    (x, y), (dx, dy) = operands, dims
-    size = get_aval(x).shape[dx] if dx is not None else get_aval(y).shape[dy]
-    return add_any_p.bind(at_front(x, dx, size), at_front(y, dy, size)), 0
-
-
-add_any_p = register(Primitive(
-    "add_any", shape_rule=_add_any_shape, jvp=_add_any_jvp, batch=_add_any_batch,
-    transpose=lambda ct, x, y: (ct, ct), linear=True,
-))
-
-
-def add_tangents(x: Any, y: Any) -> Any:
-    """x + y, where either may be a symbolic zero."""
-    if type(x) is Zero:
-        return y
-    if type(y) is Zero:
-        return x
-    if get_aval(x).dtype == dtypes.float0:
-        return x
-    return add_any_p.bind(x, y)
+from pyjx.core.scalars import is_scalar_constant
 
 
 def _checked_aval(name: str, x: Any) -> Any:
@@ -156,9 +28,6 @@ def _checked_aval(name: str, x: Any) -> Any:
             f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
             f"type {type(x)}. {error}"
         ) from None
-
-
-# -- transpose -------------------------------------------------------------------------------------
 
 
 def _transpose_shape(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
@@ -219,9 +88,6 @@ def moveaxis(x: Any, source: int, destination: int) -> Any:
     order = [i for i in range(get_aval(x).ndim) if i != source]
     order.insert(destination, source)
     return transpose_p.bind(x, permutation=tuple(order))
-
-
-# -- broadcast_in_dim ------------------------------------------------------------------------------
 
 
 def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...],
@@ -326,9 +192,6 @@ def at_front(x: Any, dim: int | None, size: int) -> Any:
     return broadcast_axis(x, size, 0) if dim is None else moveaxis(x, dim, 0)
 
 
-# -- reduce_sum ------------------------------------------------------------------------------------
-
-
 def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape without `axes`, which must be distinct and in range."""
     if len(set(axes)) != len(axes):
@@ -371,6 +234,8 @@ reduce_sum_p: Primitive = register(Primitive(
         reduce_sum_p.bind(*primals, **params), reduce_sum_p.bind(*tangents, **params),
     ),
 ))
+
+
 reduce_sum_p.batch = reduction_batch(reduce_sum_p)
 
 

@@ -1,0 +1,1 @@
+"""The engines of the transformations: interpreters, and programs derived from jaxprs."""

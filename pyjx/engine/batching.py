@@ -1,0 +1,186 @@
+"""Batching: one example's program becomes the whole batch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx import configuration
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive
+from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked, state
+from pyjx.engine.axes import broadcast_axis, moveaxis
+
+
+class BatchTracer(Tracer):
+    """One example of `val`, whose examples lie along axis `batch_dim`."""
+
+    __slots__ = ("batch_dim", "val")
+
+    def __init__(self, trace: BatchTrace, val: Any, batch_dim: int) -> None:
+        aval = get_aval(val)
+        self._trace = trace
+        example = _examples.get((aval, batch_dim))
+        self.aval = _example(aval, batch_dim) if example is None else example
+        self.val = val
+        self.batch_dim = batch_dim
+
+    def __repr__(self) -> str:
+        batched = get_aval(self.val).str_short()
+        return f"VmapTracer(aval={self.aval.str_short()}, batched={batched})"
+
+    def _origin_msg(self) -> str:
+        return self.val._origin_msg() if isinstance(self.val, Tracer) else ""
+
+
+_examples: dict[tuple[ShapedArray, int], ShapedArray] = {}
+
+
+def _example(aval: ShapedArray, dim: int) -> ShapedArray:
+    """The aval of one example of a batch whose examples lie along axis `dim`."""
+    example = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+    _examples[aval, dim] = example
+    return example
+
+
+class BatchTrace(Trace):
+    __slots__ = ("axis_name", "axis_size", "spmd_axis_name", "tag")
+
+    def __init__(self, axis_name: Any, axis_size: int, spmd_axis_name: Any = None) -> None:
+        self.axis_name = axis_name
+        self.axis_size = axis_size
+        self.spmd_axis_name = spmd_axis_name
+        self.tag: Any = self  # traces of one tag batch over one axis
+
+    def __repr__(self) -> str:
+        return "BatchTrace"
+
+    def split(self, x: Any) -> tuple[Any, int | None]:
+        if type(x) is BatchTracer and x._trace.tag is self.tag:
+            return x.val, x.batch_dim
+        if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
+            raise_leaked(x)
+        return x, None
+
+    def join(self, val: Any, dim: int | None) -> Any:
+        return val if dim is None else BatchTracer(self, val, dim)
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        if not self.alive:
+            self.check_alive(operands)
+        vals = []
+        dims: list[int | None] = []
+        for x in operands:
+            if type(x) is BatchTracer and x._trace is self:
+                vals.append(x.val)
+                dims.append(x.batch_dim)
+            else:
+                val, dim = self.split(x)
+                vals.append(val)
+                dims.append(dim)
+        rule = primitive.batch
+        if rule is None:
+            if primitive.decomposition is not None:
+                return primitive.decomposition(*operands, **params)
+            raise NotImplementedError(f"Batching rule for '{primitive}' not implemented")
+        state.batch_trace = self
+        out, dim_out = rule(vals, dims, **params)
+        if primitive.multiple_results:
+            return [self.join(v, d) for v, d in zip(out, dim_out, strict=True)]
+        return out if dim_out is None else BatchTracer(self, out, dim_out)
+
+
+class SameAxisTrace(BatchTrace):
+    """Batches over the axis of another trace, whose tracers it takes for its own.
+
+    A function that the user gave as part of a rule is batched later than the code around it. It
+    may close over tracers of that code, on which the operations must come here too: this trace is
+    the thread's dynamic one while the function runs.
+    """
+
+    __slots__ = ("outside",)
+
+    def __init__(self, like: BatchTrace) -> None:
+        BatchTrace.__init__(self, like.axis_name, like.axis_size, like.spmd_axis_name)
+        self.tag = like.tag
+        self.outside = state.dynamic
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        state.dynamic = self.outside
+        try:
+            pairs = [self.split(x) for x in operands]
+            if all(d is None for _, d in pairs):
+                return primitive.bind(*[x for x, _ in pairs], **params)
+            return BatchTrace.process(self, primitive, operands, params)
+        finally:
+            state.dynamic = self
+
+
+def batch_again(
+    fun: Callable[..., Sequence[Any]], args: Sequence[Any], in_dims: Sequence[int | None],
+    like: BatchTrace,
+) -> tuple[list[Any], list[int | None]]:
+    """As `batch_flat`, over the axis of the trace `like`."""
+    trace = SameAxisTrace(like)
+    with new_level(trace):
+        state.dynamic = trace
+        try:
+            outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
+        finally:
+            state.dynamic = trace.outside
+        pairs = [trace.split(x) for x in outs]
+    return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+def batch_flat(
+    fun: Callable[..., Sequence[Any]],
+    args: Sequence[Any],
+    in_dims: Sequence[int | None],
+    axis_size: int,
+    axis_name: Any = None,
+    spmd_axis_name: Any = None,
+) -> tuple[list[Any], list[int | None]]:
+    """Batched outputs of a function on flat values, and where their batch axes are."""
+    trace = BatchTrace(axis_name, axis_size, spmd_axis_name)
+    with new_level(trace), named_axis(axis_name, trace):
+        outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
+        pairs = [trace.split(x) for x in outs]
+    return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+class named_axis:
+    """A context in which `name` (if it is not None) is the axis of `trace`.
+
+    Names and sizes of axes are in the keys of all caches of traces and programs.
+    """
+
+    __slots__ = ("_flag", "_frames", "_name", "_trace")
+
+    def __init__(self, name: Any, trace: BatchTrace) -> None:
+        self._name = name
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        if self._name is not None:
+            self._frames = state.axis_frames
+            state.axis_frames = (*self._frames, (self._name, self._trace))
+            self._flag = configuration.trace_state.swap_local(axis_sizes())
+
+    def __exit__(self, *exc: object) -> None:
+        if self._name is not None:
+            state.axis_frames = self._frames
+            configuration.trace_state.set_local(self._flag)
+
+
+def axis_sizes() -> tuple[tuple[Any, int], ...]:
+    """Names and sizes of the named axes around here, the outermost first."""
+    return tuple([(name, trace.axis_size) for name, trace in state.axis_frames])
+
+
+def match_axis(x: Any, dim: int | None, destination: int | None, size: int) -> Any:
+    """A batched output with its batch axis where the caller wants it."""
+    if dim is None:
+        return x if destination is None else broadcast_axis(x, size, destination)
+    return moveaxis(x, dim, destination)  # type: ignore[arg-type]

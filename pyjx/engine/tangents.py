@@ -1,0 +1,130 @@
+"""Tangents and cotangents as the engines hold them: symbolic zeros, linear variables, sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.jaxpr import Literal
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import scalar_of
+from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types, state
+from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
+
+
+class Zero:
+    """A tangent or cotangent that is known to be zero. One instance an aval."""
+
+    __slots__ = ("aval",)
+
+    aval: Any
+
+    def __new__(cls, aval: Any) -> Zero:
+        self = _zeros.get(aval)
+        if self is None:
+            self = _zeros[aval] = object.__new__(cls)
+            self.aval = aval
+        return self
+
+    @staticmethod
+    def of_primal(x: Any) -> Zero:
+        """The zero tangent at `x`."""
+        return zero_tangent(get_aval(x))
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+_zeros: dict[Any, Zero] = {}
+
+
+_zero_tangents: dict[Any, Zero] = {}
+
+
+def zero_tangent(aval: Any) -> Zero:
+    """The zero tangent at a value of the given aval."""
+    zero = _zero_tangents.get(aval)
+    if zero is None:
+        zero = _zero_tangents[aval] = Zero(aval.to_tangent_aval())
+    return zero
+
+
+class UndefinedPrimal:
+    """A linear operand, for transpose rules: a variable of a linear program."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"UndefinedPrimal({self.aval})"
+
+
+def is_undefined_primal(x: Any) -> bool:
+    return type(x) is UndefinedPrimal
+
+
+def full_aval(aval: ShapedArray, value: Any) -> Any:
+    """An array of the given aval, filled with one value."""
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    scalar = scalar_of(aval, value)
+    return broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
+
+
+def instantiate(x: Any) -> Any:
+    """`x`, with a symbolic zero made an array."""
+    return full_aval(x.aval, 0) if type(x) is Zero else x
+
+
+def zeros_like(x: Any) -> Any:
+    return full_aval(get_aval(x), 0)
+
+
+def _add_any_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+    if x.shape != y.shape or x.dtype != y.dtype:
+        raise TypeError(f"add_any: expected equal shapes and dtypes, got {x} and {y}")
+    return x if not x.weak_type else y
+
+
+def _add_any_jvp(primals: Any, tangents: Any) -> Any:
+    return add_any_p.bind(*primals), add_tangents(*tangents)
+
+
+def _add_any_batch(operands: Any, dims: Any) -> Any:
+    (x, y), (dx, dy) = operands, dims
+    size = get_aval(x).shape[dx] if dx is not None else get_aval(y).shape[dy]
+    return add_any_p.bind(at_front(x, dx, size), at_front(y, dy, size)), 0
+
+
+add_any_p = register(Primitive(
+    "add_any", shape_rule=_add_any_shape, jvp=_add_any_jvp, batch=_add_any_batch,
+    transpose=lambda ct, x, y: (ct, ct), linear=True,
+))
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """x + y, where either may be a symbolic zero."""
+    if type(x) is Zero:
+        return y
+    if type(y) is Zero:
+        return x
+    if get_aval(x).dtype == dtypes.float0:
+        return x
+    return add_any_p.bind(x, y)
+
+
+def materialized(x: Any) -> Any:
+    """A tangent or cotangent that is given to the user: an array, or a tracer of one."""
+    if type(x) is Zero:
+        x = full_aval(x.aval, 0)
+    if type(x) not in literal_types:
+        return x
+    trace = state.dynamic
+    if isinstance(trace, JaxprTrace):
+        return JaxprTracer(trace, Literal(x, get_aval(x)), None)  # type: ignore[arg-type]
+    return broadcast_in_dim_p.bind(x, shape=(), broadcast_dimensions=(), sharding=None)
