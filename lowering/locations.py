@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyjx.core import source_info
+from pyjx.core import frames
 from pyjx.core.jaxpr import JaxprEqn
 
 # A line that ends so is the head of a region, and its operation ends further down.
@@ -31,15 +31,15 @@ class Locations:
         if alias is None:
             stack = str(info.name_stack)
             name = "/".join([p for p in (self.prefix, stack, eqn.primitive.name) if p])
-            frames = [
+            positions = [
                 self._alias(f'loc({_quoted(f.function_name)}({_quoted(f.file_name)}:'
                             f"{f.start_line}:{f.start_column + 1}))")
-                for f in source_info.user_frames(info.traceback, self.limit)
+                for f in frames.user_frames(info.traceback, self.limit)
             ]
             place = ""
-            if frames:
-                place = frames[-1]
-                for frame in reversed(frames[:-1]):
+            if positions:
+                place = positions[-1]
+                for frame in reversed(positions[:-1]):
                     place = self._alias(f"loc(callsite({frame} at {place}))")
             alias = self._alias(f"loc({_quoted(name)}({place}))" if place else
                                 f"loc({_quoted(name)})")

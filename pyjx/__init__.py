@@ -35,7 +35,7 @@ FAMILIES = {
         "threefry_partitionable transfer_guard transfer_guard_device_to_device "
         "transfer_guard_device_to_host transfer_guard_host_to_device",
     "pyjx.core.dtypes": "float0",
-    "pyjx.core.source_info": "named_scope",
+    "pyjx.core.name_stack": "named_scope",
     "pyjx.core.trace": "ensure_compile_time_eval",
     "pyjx.transforms.grad": "grad value_and_grad vjp linearize linear_transpose",
     "pyjx.transforms.jvp": "jvp",

@@ -45,7 +45,7 @@ from pyjx.configuration import transfer_guard_device_to_device as transfer_guard
 from pyjx.configuration import transfer_guard_device_to_host as transfer_guard_device_to_host
 from pyjx.configuration import transfer_guard_host_to_device as transfer_guard_host_to_device
 from pyjx.core.dtypes import float0 as float0
-from pyjx.core.source_info import named_scope as named_scope
+from pyjx.core.name_stack import named_scope as named_scope
 from pyjx.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
 from pyjx.runtime.abstract import ShapeDtypeStruct as ShapeDtypeStruct
 from pyjx.runtime.abstract import eval_shape as eval_shape

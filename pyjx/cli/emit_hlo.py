@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyjx as jax
-from pyjx.core import dtypes, source_info
+from pyjx.core import dtypes, frames
 
 _SPEC = re.compile(r"^(?P<dtype>[A-Za-z]\w*)(?:\[(?P<shape>[\d,\s]*)\])?$")
 STAGES = ("jaxpr", "stablehlo", "hlo", "hlo-opt", "cost")
@@ -172,7 +172,7 @@ def _place_of(error: Exception) -> str:
     place, tb = "", error.__traceback__
     while tb is not None:
         file = tb.tb_frame.f_code.co_filename
-        if file != __file__ and not source_info.is_internal(file) and os.path.isfile(file):
+        if file != __file__ and not frames.is_internal(file) and os.path.isfile(file):
             place = f"\n  at {file}:{tb.tb_lineno}"
         tb = tb.tb_next
     return place

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyjx.core import source_info
+from pyjx.core import name_stack, source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from pyjx.core.passes.dce import dce_jaxpr
@@ -306,7 +306,7 @@ def transpose_jaxpr(
                 for a, lin in zip(in_avals, linear, strict=True)
             ]
             cts = _with_zeros(list(values), ct_nonzero, out_avals)
-            with source_info.reset_name_stack():
+            with name_stack.reset_name_stack():
                 outs = backward_jaxpr(closed.jaxpr, closed.consts, operands, cts)
             outs = [o for o in outs if o is not None]
             nonzero[:] = [type(o) is not Zero for o in outs]

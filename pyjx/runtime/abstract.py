@@ -11,7 +11,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.source_info import api_boundary
+from pyjx.core.tracebacks import api_boundary
 from pyjx.runtime.jit import JitSpec
 from pyjx.runtime.signature import argument_sets, check_jittable, static_positions
 from pyjx.tree_util import tree_map, tree_unflatten

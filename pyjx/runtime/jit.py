@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from pyjx import configuration, jaxlib_api
-from pyjx.core import source_info
+from pyjx.core import name_stack, tracebacks
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
@@ -155,7 +155,7 @@ class JitSpec:
             return outs
 
         debug = _debug_info(self.fun, self.name, in_tree, static, lambda: out_tree)
-        with source_info.reset_name_stack():
+        with name_stack.reset_name_stack():
             closed = trace_to_jaxpr(flat, avals, debug)
         donated = self.donated_leaves(in_tree, static)
         return TracedCall(closed, in_tree, out_tree, self.name, donated, static)
@@ -197,13 +197,13 @@ class JitSpec:
             )
         return traced.out_tree.unflatten(outs)
 
-    @source_info.mark_boundary
+    @tracebacks.mark_boundary
     def miss(self, *args: Any, **kwargs: Any) -> Any:
         """A call whose signature C++ does not know: (outputs, fast path, drop the entry)."""
         try:
             return self._miss(args, kwargs)
         except Exception as error:
-            source_info.leave_boundary(error)
+            tracebacks.leave_boundary(error)
             raise
 
     def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -434,7 +434,7 @@ def _stage(what: str) -> Callable[..., Any]:
 
     method.__name__ = what
     method.__doc__ = getattr(Wrapped, what).__doc__
-    return source_info.api_boundary(method)
+    return tracebacks.api_boundary(method)
 
 
 def _clear_cache(self: Any) -> None:

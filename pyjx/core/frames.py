@@ -1,0 +1,95 @@
+"""The user's frames in jaxlib's tracebacks: those of files that are not the library's own.
+
+A jaxlib traceback holds code objects and instruction offsets and keeps no frame alive; lines and
+columns are looked up when someone asks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from types import CodeType
+from typing import NamedTuple
+
+from pyjx.jaxlib_api import Traceback
+
+_addr2location = Traceback.code_addr2location
+
+
+class Frame(NamedTuple):
+    """A position in the user's program. Lines count from 1 and columns from 0."""
+
+    file_name: str
+    function_name: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.file_name}:{self.start_line}:{self.start_column} ({self.function_name})"
+
+
+_package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_stdlib = os.path.dirname(os.__file__)
+_excluded: list[str] = [
+    _package + os.sep,
+    os.path.join(os.path.dirname(_package), "lowering") + os.sep,
+    os.path.join(_stdlib, "contextlib.py"),  # frames of decorators and context managers
+]
+_is_internal_file: dict[str, bool] = {}
+
+
+def register_exclusion(path: str) -> None:
+    """Treats frames of the file `path`, or of files below the folder `path`, as internal.
+
+    For libraries built on top, so that locations and tracebacks name the line of their user.
+    """
+    if os.path.isdir(path):
+        path = os.path.join(path, "")
+    _excluded.append(path)
+    _is_internal_file.clear()
+
+
+def is_internal(file_name: str) -> bool:
+    """Whether frames of this file are left out of what users see."""
+    internal = _is_internal_file.get(file_name)
+    if internal is None:
+        internal = any(
+            file_name.startswith(path) if path.endswith(os.sep) else file_name == path
+            for path in _excluded
+        )
+        _is_internal_file[file_name] = internal
+    return internal
+
+
+def _user_code(traceback: Traceback | None) -> Iterator[tuple[CodeType, int]]:
+    if traceback is not None:
+        codes, offsets = traceback.raw_frames()
+        for code, offset in zip(codes, offsets, strict=True):
+            if not is_internal(code.co_filename):
+                yield code, offset
+
+
+def _frame(code: CodeType, offset: int) -> Frame:
+    line, column, end_line, end_column = _addr2location(code, offset)
+    if column < 0:  # python -X no_debug_ranges
+        end_line, column, end_column = line, 0, 0
+    return Frame(code.co_filename, code.co_qualname, line, column, end_line, end_column)
+
+
+def user_frames(traceback: Traceback | None, limit: int | None = None) -> list[Frame]:
+    """The user's frames of a jaxlib traceback, innermost first, at most `limit` of them."""
+    frames: list[Frame] = []
+    for code, offset in _user_code(traceback):
+        if limit is not None and len(frames) >= limit:
+            break
+        frames.append(_frame(code, offset))
+    return frames
+
+
+def user_frame(traceback: Traceback | None) -> Frame | None:
+    """The innermost frame of a jaxlib traceback that is the user's; None if there is none."""
+    for code, offset in _user_code(traceback):
+        return _frame(code, offset)
+    return None

@@ -1,0 +1,185 @@
+"""Name stacks: the scopes and transformations inside which an operation is made.
+
+Every thread has one. It names operations in jaxprs, in lowered programs and in profiles.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Scope(str):
+    """An entry of a name stack: the name of a part of the program."""
+
+    __slots__ = ()
+
+
+class Transform(str):
+    """An entry of a name stack: a transformation, which encloses the entry after it."""
+
+    __slots__ = ()
+
+
+class NameStack:
+    """An immutable stack of scopes and transformations, outermost first.
+
+    >>> print(NameStack().extend("outer").transform("jvp").extend("inner").extend("mlp"))
+    outer/jvp(inner)/mlp
+    """
+
+    __slots__ = ("_text", "entry", "parent")
+
+    def __init__(self, parent: NameStack | None = None, entry: str | None = None) -> None:
+        self.parent = parent
+        self.entry = entry
+        self._text: str | None = None
+
+    def extend(self, name: str) -> NameStack:
+        """The stack with a scope called `name` at its end."""
+        return NameStack(self, Scope(name))
+
+    def transform(self, name: str) -> NameStack:
+        """The stack with the transformation `name` at its end; it encloses what follows."""
+        return NameStack(self, Transform(name))
+
+    @property
+    def stack(self) -> tuple[str, ...]:
+        entries: list[str] = []
+        node: NameStack | None = self
+        while node is not None and node.entry is not None:
+            entries.append(node.entry)
+            node = node.parent
+        return tuple(reversed(entries))
+
+    def __add__(self, other: NameStack) -> NameStack:
+        if other.entry is None:
+            return self
+        if self.entry is None:
+            return other
+        return _from_entries(self, other.stack)
+
+    def __str__(self) -> str:
+        if self._text is None:
+            parts: list[str] = []  # innermost first
+            for entry in reversed(self.stack):
+                if isinstance(entry, Transform):
+                    parts.append(f"{entry}({parts.pop() if parts else ''})")
+                else:
+                    parts.append(entry)
+            self._text = "/".join(reversed(parts))
+        return self._text
+
+    def __len__(self) -> int:
+        return len(self.stack)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, NameStack) and _typed(self) == _typed(other)
+
+    def __hash__(self) -> int:
+        return hash(self.stack)
+
+    def __repr__(self) -> str:
+        entries = ", ".join(f"{type(e).__name__}({str(e)!r})" for e in self.stack)
+        return f"NameStack({entries})"
+
+
+def _typed(stack: NameStack) -> list[tuple[type, str]]:
+    return [(type(entry), entry) for entry in stack.stack]
+
+
+def _from_entries(base: NameStack, entries: tuple[str, ...]) -> NameStack:
+    for entry in entries:
+        base = NameStack(base, entry)
+    return base
+
+
+empty_name_stack = NameStack()
+
+
+class _ThreadState(threading.local):
+    name_stack: NameStack = empty_name_stack
+
+
+thread_state = _ThreadState()
+
+
+def current_name_stack() -> NameStack:
+    """The calling thread's name stack."""
+    return thread_state.name_stack
+
+
+class set_name_stack:
+    """A context in which the calling thread's name stack is the given one."""
+
+    __slots__ = ("_previous", "_stack")
+
+    def __init__(self, stack: NameStack) -> None:
+        self._stack = stack
+
+    def __enter__(self) -> NameStack:
+        self._previous = thread_state.name_stack
+        thread_state.name_stack = self._stack
+        return self._stack
+
+    def __exit__(self, *exc: object) -> None:
+        thread_state.name_stack = self._previous
+
+
+def reset_name_stack() -> set_name_stack:
+    """A context with an empty name stack: that of a jaxpr that is traced on its own."""
+    return set_name_stack(empty_name_stack)
+
+
+class extend_name_stack:
+    """A context, or a decorator, whose operations are named `name/...`. It may be reused."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> NameStack:
+        stack = thread_state.name_stack = thread_state.name_stack.extend(self._name)
+        return stack
+
+    def __exit__(self, *exc: object) -> None:
+        # the parent, not a saved stack: one object may be entered twice, or by two threads
+        thread_state.name_stack = thread_state.name_stack.parent or empty_name_stack
+
+    def __call__(self, fun: _F) -> _F:
+        @wraps(fun)
+        def scoped(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return fun(*args, **kwargs)
+
+        return scoped  # type: ignore[return-value]
+
+
+def named_scope(name: str) -> extend_name_stack:
+    """Names the operations made inside: a context manager and a decorator.
+
+    The name appears in jaxprs, in the lowered program and in profiles.
+
+    Args:
+      name: any string; `/` separates levels.
+
+    Raises:
+      TypeError: `name` is not a string.
+
+    >>> with named_scope("layer_1"):
+    ...     print(current_name_stack())
+    layer_1
+    """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"named_scope name argument must be a string, got {name!r} of type "
+            f"{type(name).__name__}."
+        )
+    return extend_name_stack(name)

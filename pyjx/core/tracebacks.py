@@ -1,0 +1,118 @@
+"""Exceptions that leave the library show the user's frames only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import wraps
+from types import CodeType, TracebackType
+from typing import Any, TypeVar
+
+from pyjx import configuration
+from pyjx.core.frames import is_internal
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class UnfilteredStackTrace(Exception):
+    """Carries the whole traceback of an exception whose own traceback was filtered."""
+
+
+_REMOVED_NOTE = (
+    "Frames inside the library are not shown; JAX_TRACEBACK_FILTERING=off brings them back."
+)
+
+
+def api_boundary(fun: _F) -> _F:
+    """Decorates an entry of the public API: exceptions that leave it show the user's frames only.
+
+    What exactly happens to the other frames is up to the flag `jax_traceback_filtering`. Of nested
+    entries only the outermost one acts. A call that succeeds pays for one more Python call.
+    """
+
+    @wraps(fun)
+    def boundary(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fun(*args, **kwargs)
+        except Exception as e:
+            leave_boundary(e)
+            raise  # a bare raise adds no frame of its own
+
+    _boundary_codes.add(boundary.__code__)  # type: ignore[attr-defined]
+    return boundary  # type: ignore[return-value]
+
+
+_boundary_codes: set[CodeType] = set()
+
+
+def mark_boundary(fun: _F) -> _F:
+    """For a function that itself calls `leave_boundary` in an `except` clause: as `api_boundary`,
+    without the Python call."""
+    _boundary_codes.add(fun.__code__)  # type: ignore[attr-defined]
+    return fun
+
+
+def leave_boundary(exc: Exception) -> None:
+    """Filter the traceback of `exc` unless the caller was itself called from within a boundary."""
+    frame = sys._getframe(1).f_back
+    while frame is not None:
+        if frame.f_code in _boundary_codes:
+            return
+        frame = frame.f_back
+    filter_exception(exc)
+
+
+def filter_exception(exc: BaseException) -> None:
+    """Takes internal frames out of the traceback of `exc`, as `jax_traceback_filtering` says.
+
+    To be called in an `except` clause that ends with a bare `raise`.
+    """
+    mode = _filtering_mode()
+    if mode == "off":
+        return
+    if mode == "tracebackhide":
+        _hide_internal_frames(exc.__traceback__)
+        return
+    whole = exc.__traceback__
+    filtered, removed = _without_internal_frames(whole)
+    if not removed:
+        return
+    if mode == "remove_frames":
+        cause = UnfilteredStackTrace(f"{type(exc).__name__}: {exc}").with_traceback(whole)
+        cause.__cause__, cause.__context__ = exc.__cause__, exc.__context__
+        cause.__suppress_context__ = exc.__suppress_context__
+        exc.__cause__ = cause
+    elif _REMOVED_NOTE not in getattr(exc, "__notes__", ()):
+        exc.add_note(_REMOVED_NOTE)
+    exc.__traceback__ = filtered
+
+
+def _filtering_mode() -> str:
+    mode: str = configuration.traceback_filtering.value
+    if mode != "auto":
+        return mode
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and ipython.get_ipython() is not None:
+        return "tracebackhide"  # notebooks fold hidden frames and let the user unfold them
+    return "quiet_remove_frames"
+
+
+def _frames_of(tb: TracebackType | None) -> Iterator[TracebackType]:
+    while tb is not None:
+        yield tb
+        tb = tb.tb_next
+
+
+def _hide_internal_frames(tb: TracebackType | None) -> None:
+    for item in _frames_of(tb):
+        if is_internal(item.tb_frame.f_code.co_filename):
+            item.tb_frame.f_locals["__tracebackhide__"] = True
+
+
+def _without_internal_frames(tb: TracebackType | None) -> tuple[TracebackType | None, bool]:
+    items = list(_frames_of(tb))
+    kept = [t for t in items if not is_internal(t.tb_frame.f_code.co_filename)]
+    result: TracebackType | None = None
+    for item in reversed(kept):
+        result = TracebackType(result, item.tb_frame, item.tb_lasti, item.tb_lineno)
+    return result, len(kept) < len(items)
