@@ -616,8 +616,9 @@ class Config:
             if isinstance(state.kind, tuple):
                 absl.flags.DEFINE_enum(name, state.value, state.kind, state.help)
             else:
-                define = {bool: absl.flags.DEFINE_bool, int: absl.flags.DEFINE_integer,
-                          float: absl.flags.DEFINE_float}.get(state.kind, absl.flags.DEFINE_string)
+                define: Any = {bool: absl.flags.DEFINE_bool, int: absl.flags.DEFINE_integer,
+                               float: absl.flags.DEFINE_float,
+                               }.get(state.kind, absl.flags.DEFINE_string)
                 define(name, state.value, state.help)
         absl.app.call_after_init(lambda: self.complete_absl_config(absl.flags))
 

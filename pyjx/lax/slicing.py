@@ -29,6 +29,7 @@ from pyjx.lax.shapes import (
     pad,
     squeeze,
 )
+from pyjx.runtime.operations import op_jit
 
 # -- slice -----------------------------------------------------------------------------------------
 
@@ -174,8 +175,6 @@ def _at_once(fun: Callable[..., Any], *static: Any) -> Callable[..., Any]:
     key = (fun, *static)
     program = _programs.get(key)
     if program is None:
-        from pyjx.runtime.jit import op_jit
-
         program = _programs[key] = op_jit(lambda *args: fun(*args, *static))
     return program
 

@@ -18,11 +18,10 @@ from pyjx.core.avals import aval_makers
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
 from pyjx.numpy import creation, indexing, ufuncs
-from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import is_arraylike
 from pyjx.runtime.array import Array, ArrayImpl
-from pyjx.runtime.jit import op_jit
+from pyjx.runtime.operations import op_jit
 
 _Body = Callable[..., Any]
 
@@ -93,7 +92,7 @@ def _install_operators() -> None:
         bodies.append(_body(f"__{name}__", function, False))
     for body in bodies:
         setattr(Tracer, body.__name__, body)
-        setattr(ArrayImpl, body.__name__, array_function(body))
+        setattr(ArrayImpl, body.__name__, op_jit(body))
     # An exponent that is a Python int is part of the program, so these are no C++ callables.
     for body in (_body("__pow__", ufuncs.power, False), _body("__rpow__", ufuncs.power, True)):
         setattr(Tracer, body.__name__, body)

@@ -15,11 +15,11 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
-from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import check_arraylike, convert, literal, operands, promote_args
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import array_from_numpy, default_placement, device_put
+from pyjx.runtime.operations import op_jit
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 _registry = jaxlib_api.pytree.default_registry()
@@ -605,7 +605,7 @@ def _traced_range(low: int, high: int, by: int, dtype: Any) -> Any:
     return ops.add(out, np.asarray(low, dtype)[()]) if low else out
 
 
-@array_function(static_argnames=("num", "endpoint", "dtype", "axis"))
+@op_jit(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     """start * (1 - t) + stop * t for t = i / n, where n is num - 1 with the end point."""
     from pyjx.numpy.ufuncs import constant_like, spread_all

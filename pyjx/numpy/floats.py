@@ -9,7 +9,6 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import (
     convert,
     operands,
@@ -29,11 +28,12 @@ from pyjx.numpy.ufuncs import (
     is_integer,
     spread_all,
 )
+from pyjx.runtime.operations import op_jit
 
 # -- two arguments ---------------------------------------------------------------------------------
 
 
-@array_function
+@op_jit
 def arctan2(x1: Any, x2: Any, /) -> Any:
     """The angle of the point (x2, x1), in radians from -pi to pi, elementwise.
 
@@ -58,7 +58,7 @@ def _log_of_sum(x: Any, y: Any, exponential: Any, scale: float) -> Any:
     return ops.add(top, rest if scale == 1 else ops.mul(rest, constant_like(rest, scale)))
 
 
-@array_function
+@op_jit
 def logaddexp(x1: Any, x2: Any, /) -> Any:
     """log(exp(x1) + exp(x2)), elementwise, without overflow.
 
@@ -87,7 +87,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
     return ops.complex(ops.real(out), ops.sub(angle, ops.mul(turns, turn)))
 
 
-@array_function
+@op_jit
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """log2(2**x1 + 2**x2), elementwise, without overflow.
 
@@ -102,7 +102,7 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
     return _log_of_sum(x, y, ops.exp2, 1 / np.log(2.0))
 
 
-@array_function
+@op_jit
 def hypot(x1: Any, x2: Any, /) -> Any:
     """sqrt(x1**2 + x2**2), elementwise, without overflow: m * sqrt(1 + (n / m)**2), m >= n.
 
@@ -129,7 +129,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     return ops.select(infinite, filled_like(out, np.inf), out)
 
 
-@array_function
+@op_jit
 def heaviside(x1: Any, x2: Any, /) -> Any:
     """0 where x1 < 0, 1 where x1 > 0, x2 where x1 == 0, elementwise.
 
@@ -160,7 +160,7 @@ def _signbit(x: Any) -> Any:
     return ops.lt(bits, constant_like(bits, 0))
 
 
-@array_function
+@op_jit
 def signbit(x: Any, /) -> Any:
     """Where the sign of x is negative; also of -0.0.
 
@@ -174,7 +174,7 @@ def signbit(x: Any, /) -> Any:
     return _signbit(x)
 
 
-@array_function
+@op_jit
 def copysign(x1: Any, x2: Any, /) -> Any:
     """|x1| with the sign of x2, elementwise.
 
@@ -189,7 +189,7 @@ def copysign(x1: Any, x2: Any, /) -> Any:
     return ops.select(_signbit(y), ops.neg(x), x)
 
 
-@array_function
+@op_jit
 def nextafter(x: Any, y: Any, /) -> Any:
     """The next number after x in the direction of y, elementwise.
 
@@ -200,7 +200,7 @@ def nextafter(x: Any, y: Any, /) -> Any:
     return ops.nextafter(*spread_all("nextafter", *promote_args_inexact("nextafter", x, y)))
 
 
-@array_function
+@op_jit
 def spacing(x: Any, /) -> Any:
     """The distance from x to the next number farther from 0; negative for negative x.
 
@@ -243,7 +243,7 @@ def _scaled(x: Any, k: Any) -> Any:
     return x
 
 
-@array_function
+@op_jit
 def frexp(x: Any, /) -> Any:
     """Mantissa m and exponent e of floats: x == m * 2**e with 0.5 <= |m| < 1; (x, 0) for 0.
 
@@ -272,7 +272,7 @@ def frexp(x: Any, /) -> Any:
     return ops.select(special, x, mantissa), exponent
 
 
-@array_function
+@op_jit
 def ldexp(x1: Any, x2: Any, /) -> Any:
     """x1 * 2**x2, elementwise, for integers x2.
 
@@ -291,7 +291,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     return _scaled(x, k)
 
 
-@array_function
+@op_jit
 def modf(x: Any, /, out: None = None) -> Any:
     """The fractional and the whole part of x, both with the sign of x.
 
@@ -314,7 +314,7 @@ def modf(x: Any, /, out: None = None) -> Any:
 # -- special formulas ------------------------------------------------------------------------------
 
 
-@array_function
+@op_jit
 def sinc(x: Any, /) -> Any:
     """sin(pi x) / (pi x), elementwise, and 1 at 0.
 
@@ -335,7 +335,7 @@ def sinc(x: Any, /) -> Any:
     return ops.select(near, series, ops.div(ops.sin(safe), safe))
 
 
-@array_function
+@op_jit
 def i0(x: Any) -> Any:
     """The modified Bessel function of the first kind of order 0, elementwise.
 
@@ -350,7 +350,7 @@ def i0(x: Any) -> Any:
     return ops.mul(ops.exp(size), ops.bessel_i0e(x))
 
 
-@array_function(static_argnames=("copy",))
+@op_jit(static_argnames=("copy",))
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
                neginf: Any = None) -> Any:
     """x with nan and infinities replaced by numbers.
@@ -388,7 +388,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
 # -- closeness and equality ------------------------------------------------------------------------
 
 
-@array_function(static_argnames=("equal_nan",))
+@op_jit(static_argnames=("equal_nan",))
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """Where |a - b| <= atol + rtol * |b|; infinities are close if they are equal.
 
@@ -424,7 +424,7 @@ def _all(x: Any) -> Any:
     return ops.reduce_and(x, tuple(range(get_aval(x).ndim)))
 
 
-@array_function(static_argnames=("equal_nan",))
+@op_jit(static_argnames=("equal_nan",))
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """Whether all elements of a and b are close, as an array; see `isclose`.
 
@@ -435,7 +435,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
     return _all(isclose(a, b, rtol, atol, equal_nan))
 
 
-@array_function(static_argnames=("equal_nan",))
+@op_jit(static_argnames=("equal_nan",))
 def _array_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
     x, y = promote_args("array_equal", a1, a2)
     out = ops.eq(x, y)
@@ -525,7 +525,7 @@ def _magnitudes(name: str, x1: Any, x2: Any) -> list[Any]:
     return [ops.abs(x), ops.abs(y)]
 
 
-@array_function
+@op_jit
 def gcd(x1: Any, x2: Any) -> Any:
     """The greatest common divisor of integers, elementwise.
 
@@ -539,7 +539,7 @@ def gcd(x1: Any, x2: Any) -> Any:
     return _gcd(*_magnitudes("gcd", x1, x2))
 
 
-@array_function
+@op_jit
 def lcm(x1: Any, x2: Any) -> Any:
     """The least common multiple of integers, elementwise.
 

@@ -14,9 +14,9 @@ from pyjx.core.trace import concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.tangents import full_aval
 from pyjx.numpy.creation import arange, array, asarray, linspace
-from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_dtypes
 from pyjx.runtime.device_put import device_put
+from pyjx.runtime.operations import op_jit
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 
@@ -91,7 +91,7 @@ def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:
     return ops.select(lower, m, zeros) if keep_lower else ops.select(lower, zeros, m)
 
 
-@array_function(static_argnames=("k",))
+@op_jit(static_argnames=("k",))
 def tril(m: Any, k: int = 0) -> Any:
     """The matrices (last two axes) with zeros above diagonal `k`.
 
@@ -105,7 +105,7 @@ def tril(m: Any, k: int = 0) -> Any:
     return _triangle("tril", m, k, True)
 
 
-@array_function(static_argnames=("k",))
+@op_jit(static_argnames=("k",))
 def triu(m: Any, k: int = 0) -> Any:
     """The matrices (last two axes) with zeros below diagonal `k`.
 
@@ -216,7 +216,7 @@ def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None
     return jnp.nonzero(mask_func(jnp.ones((n, n)), k), size=size)  # type: ignore[no-any-return]
 
 
-@array_function(static_argnames=("offset", "axis1", "axis2"))
+@op_jit(static_argnames=("offset", "axis1", "axis2"))
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The elements on a diagonal of two axes, along a new last axis.
 
@@ -245,7 +245,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return getitem(asarray(x), (Ellipsis, rows, columns))
 
 
-@array_function(static_argnames=("k",))
+@op_jit(static_argnames=("k",))
 def _diag_matrix(v: Any, k: int) -> Any:
     n = get_aval(v).shape[0]
     size = n + abs(k)

@@ -20,7 +20,6 @@ from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.patterns import (
     ARRAY,
     BOOL,
@@ -39,7 +38,7 @@ from pyjx.numpy.patterns import (
 )
 from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
-from pyjx.runtime.jit import op_jit
+from pyjx.runtime.operations import op_jit
 
 
 class Options(NamedTuple):
@@ -449,7 +448,7 @@ for _name, _method, _what in (
 # -- take ------------------------------------------------------------------------------------------
 
 
-@array_function(static_argnames=("axis", "out", "mode", "unique_indices", "indices_are_sorted",
+@op_jit(static_argnames=("axis", "out", "mode", "unique_indices", "indices_are_sorted",
                                  "fill_value"))
 def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
          unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None
@@ -545,7 +544,7 @@ def _aligned_index(x: Any, i: Any, axis: int) -> tuple[Any, ...]:
     return tuple(index)
 
 
-@array_function(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
+@op_jit(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None,
                     fill_value: Any = None, *, wrap_negative_indices: bool = True) -> Any:
     """Elements of `arr` along an axis, at indices that each row has its own of.

@@ -298,7 +298,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     if sorter is not None:
         from pyjx.numpy import indexing
 
-        a = indexing.take(a, *operands("searchsorted", sorter), axis=0)
+        (sorter,) = operands("searchsorted", sorter)
+        a = indexing.take(a, sorter, axis=0)
     dtype = dtypes.default_int_dtype()
     if not get_aval(a).size:
         return lax.full(get_aval(v).shape, 0, dtype)

@@ -28,7 +28,6 @@ from pyjx.lax.bitwise import (
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, select_n_p
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
-from pyjx.numpy.dispatch import array_function
 from pyjx.numpy.examples import with_example
 from pyjx.numpy.promotion import (
     as_operand,
@@ -48,6 +47,7 @@ from pyjx.numpy.promotion import (
     promote_two_inexact,
     stretch,
 )
+from pyjx.runtime.operations import op_jit
 
 _bool = dtypes.bool_dtype
 _Body = Callable[..., Any]
@@ -89,7 +89,7 @@ def filled_like(x: Any, value: Any, dtype: Any = None) -> Any:
 def _named(body: _Body, name: str, doc: str) -> Any:
     body.__name__ = body.__qualname__ = name
     body.__doc__ = with_example(name, doc)
-    return array_function(body)
+    return op_jit(body)
 
 
 # -- one primitive each ----------------------------------------------------------------------------
@@ -218,7 +218,7 @@ bitwise_count = _function("bitwise_count", _bitwise_count,
 # -- arithmetic ------------------------------------------------------------------------------------
 
 
-@array_function
+@op_jit
 def add(x: Any, y: Any, /) -> Any:
     """x + y, elementwise; `or` for booleans.
 
@@ -230,7 +230,7 @@ def add(x: Any, y: Any, /) -> Any:
     return (or_p if dtype_of(x) is _bool else add_p).bind(x, y)
 
 
-@array_function
+@op_jit
 def subtract(x: Any, y: Any, /) -> Any:
     """x - y, elementwise.
 
@@ -242,7 +242,7 @@ def subtract(x: Any, y: Any, /) -> Any:
     return sub_p.bind(x, y)
 
 
-@array_function
+@op_jit
 def multiply(x: Any, y: Any, /) -> Any:
     """x * y, elementwise; `and` for booleans.
 
@@ -254,7 +254,7 @@ def multiply(x: Any, y: Any, /) -> Any:
     return (and_p if dtype_of(x) is _bool else mul_p).bind(x, y)
 
 
-@array_function
+@op_jit
 def true_divide(x: Any, y: Any, /) -> Any:
     """x / y, elementwise. Integers become floats.
 
@@ -266,7 +266,7 @@ def true_divide(x: Any, y: Any, /) -> Any:
     return div_p.bind(x, y)
 
 
-@array_function
+@op_jit
 def divide(x: Any, y: Any, /) -> Any:
     """x / y, elementwise. Integers become floats.
 
@@ -333,7 +333,7 @@ def _check_not_complex(name: str, x: Any) -> None:
         raise TypeError(f"{name} does not support complex-valued inputs")
 
 
-@array_function
+@op_jit
 def floor_divide(x1: Any, x2: Any, /) -> Any:
     """The quotient rounded down, elementwise.
 
@@ -346,7 +346,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     return _floor_divide(x, y)
 
 
-@array_function
+@op_jit
 def remainder(x1: Any, x2: Any, /) -> Any:
     """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise.
 
@@ -359,7 +359,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     return _remainder(x, y)
 
 
-@array_function
+@op_jit
 def mod(x1: Any, x2: Any, /) -> Any:
     """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise.
 
@@ -370,7 +370,7 @@ def mod(x1: Any, x2: Any, /) -> Any:
     return remainder(x1, x2)
 
 
-@array_function
+@op_jit
 def divmod(x1: Any, x2: Any, /) -> Any:
     """The pair `(floor_divide(x1, x2), remainder(x1, x2))`.
 
@@ -383,7 +383,7 @@ def divmod(x1: Any, x2: Any, /) -> Any:
     return _floor_divide(x, y), _remainder(x, y)
 
 
-@array_function
+@op_jit
 def fmod(x1: Any, x2: Any, /) -> Any:
     """The remainder of division rounded towards zero, which has the sign of x1, elementwise.
 
@@ -398,14 +398,14 @@ def fmod(x1: Any, x2: Any, /) -> Any:
 # -- powers ----------------------------------------------------------------------------------------
 
 
-@array_function(static_argnames=("exponent",))
+@op_jit(static_argnames=("exponent",))
 def _integer_power(x: Any, exponent: int) -> Any:
     (x,) = operands("power", x)
     x, _ = promote_dtypes(x, exponent)
     return as_array(x) if exponent == 1 else ops.integer_pow(x, exponent)
 
 
-@array_function
+@op_jit
 def _power(x1: Any, x2: Any) -> Any:
     x, y = promote_args("power", x1, x2)
     if dtype_of(x) is _bool:
@@ -461,7 +461,7 @@ def power(x1: Any, x2: Any, /) -> Any:
 pow = power
 
 
-@array_function
+@op_jit
 def float_power(x: Any, y: Any, /) -> Any:
     """x to the power of y, elementwise. Integers become floats.
 
@@ -509,7 +509,7 @@ maximum = _comparison("maximum", max_p, "The larger of x and y, elementwise; nan
 minimum = _comparison("minimum", min_p, "The smaller of x and y, elementwise; nan if any is.")
 
 
-@array_function
+@op_jit
 def fmax(x1: Any, x2: Any) -> Any:
     """The larger of x1 and x2, elementwise; the other one where one is nan.
 
@@ -521,7 +521,7 @@ def fmax(x1: Any, x2: Any) -> Any:
     return ops.select(ops.bitwise_or(_order(gt_p, x, y), ops.ne(y, y)), x, y)
 
 
-@array_function
+@op_jit
 def fmin(x1: Any, x2: Any) -> Any:
     """The smaller of x1 and x2, elementwise; the other one where one is nan.
 
@@ -609,7 +609,7 @@ def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
 
 
 _where_body.__name__ = _where_body.__qualname__ = "where"
-_where = array_function(_where_body)
+_where = op_jit(_where_body)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
@@ -641,7 +641,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     return _where(condition, x, y)
 
 
-@array_function
+@op_jit
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     """The values brought between `min` and `max`; None sets no bound.
 
@@ -670,7 +670,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
 # -- rounding --------------------------------------------------------------------------------------
 
 
-@array_function
+@op_jit
 def rint(x: Any, /) -> Any:
     """x rounded to whole numbers, halves to even ones. Integers become floats.
 
@@ -701,7 +701,7 @@ def _round_integers(x: Any, step: int) -> Any:
     return ops.mul(ops.add(quotient, convert(up, dtype_of(x))), unit)
 
 
-@array_function(static_argnames=("decimals", "out"))
+@op_jit(static_argnames=("decimals", "out"))
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """Values rounded to a number of decimals, halves to even digits.
 
@@ -745,7 +745,7 @@ imag = _function("imag", lambda x: ops.imag(x) if is_complex(x) else _zeros_of(x
                  "The imaginary part, elementwise.")
 
 
-@array_function(static_argnames=("deg",))
+@op_jit(static_argnames=("deg",))
 def angle(z: Any, deg: bool = False) -> Any:
     """The argument of complex numbers, in radians or degrees.
 

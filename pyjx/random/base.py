@@ -31,7 +31,7 @@ from pyjx.random.keys import (
     random_wrap_p,
 )
 from pyjx.runtime.device_put import array_from_numpy
-from pyjx.runtime.jit import op_jit
+from pyjx.runtime.operations import op_jit
 
 _UINT32 = np.dtype(np.uint32)
 

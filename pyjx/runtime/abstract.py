@@ -13,6 +13,7 @@ from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_val
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.runtime.jit import JitSpec
+from pyjx.runtime.sharding import P, Sharding
 from pyjx.runtime.signature import argument_sets, check_jittable, static_positions
 from pyjx.tree_util import tree_map, tree_unflatten
 
@@ -30,7 +31,7 @@ class ShapeDtypeStruct:
                  vma: Any = None, is_ref: bool = False, manual_axis_type: Any = None) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        if sharding is not None and not isinstance(sharding, _placements()):
+        if sharding is not None and not isinstance(sharding, (Sharding, P)):
             raise ValueError(
                 "sharding should be an instance of `jax.sharding.Sharding`, "
                 "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
@@ -87,13 +88,6 @@ class ShapeDtypeStruct:
         if self.sharding is not None:
             text += f", sharding={self.sharding}"
         return text + (", weak_type=True)" if self.weak_type else ")")
-
-
-def _placements() -> tuple[type, ...]:
-    from pyjx import jaxlib_api
-    from pyjx.runtime.sharding import P
-
-    return jaxlib_api.Sharding, P
 
 
 class _Described:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import jaxlib_api
-from pyjx.core import avals
+from pyjx.core import avals, dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import Tracer
 from pyjx.runtime import sharding as shardings  # noqa: F401  (gives the shardings their methods)
@@ -545,9 +545,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any,
         parts = [part.astype(dtype, copy=False) for part in parts]
     if not parts:
         raise ValueError("make_array_from_callback: the sharding has no addressable device.")
-    from pyjx.core.dtypes import canonicalize_dtype
-
-    aval = ShapedArray(tuple(shape), canonicalize_dtype(parts[0].dtype))
+    aval = ShapedArray(tuple(shape), dtypes.canonicalize_dtype(parts[0].dtype))
     parts = [part.astype(aval.dtype, copy=False) for part in parts]
     return jaxlib_api.batched_device_put(aval, sharding, parts, list(local))
 

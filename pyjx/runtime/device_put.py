@@ -13,6 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
+from pyjx.engine.tangents import Zero
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl, value
 from pyjx.runtime.sharding import (
@@ -337,8 +338,6 @@ def _device_put_transpose(cts: Any, *operands: Any, devices: Any, srcs: Any, cop
 
 def _put_nonzero(xs: Any, **params: Any) -> list[Any]:
     """Move the tangents that are not symbolic zeros; each parameter is a tuple, one an operand."""
-    from pyjx.engine.tangents import Zero
-
     live = [i for i, x in enumerate(xs) if type(x) is not Zero]
     out = list(xs)
     if live:

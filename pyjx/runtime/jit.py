@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from pyjx import configuration, jaxlib_api
+from pyjx import configuration
 from pyjx.core import name_stack, tracebacks
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.engine.batching import axis_sizes
 from pyjx.engine.calls import hoisted, inline_call, jit_p
-from pyjx.runtime import dispatch, signature
-from pyjx.runtime.dispatch import ArrayImpl, registry
+from pyjx.runtime import backends, dispatch, eager, signature
+from pyjx.runtime.dispatch import Miss, registry
+from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -23,6 +24,9 @@ R = TypeVar("R", covariant=True)
 
 class Wrapped(Protocol, Generic[P, R]):
     """A jitted function."""
+
+    @property
+    def __wrapped__(self) -> Callable[P, R]: ...
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
@@ -198,37 +202,26 @@ class JitSpec:
         return traced.out_tree.unflatten(outs)
 
     @tracebacks.mark_boundary
-    def miss(self, *args: Any, **kwargs: Any) -> Any:
-        """A call whose signature C++ does not know: (outputs, fast path, drop the entry)."""
+    def miss(self, *args: Any, **kwargs: Any) -> Miss:
+        """A call whose signature C++ does not know."""
         try:
             return self._miss(args, kwargs)
         except Exception as error:
             tracebacks.leave_boundary(error)
             raise
 
-    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Miss:
         traced, leaves = self.trace(args, kwargs)
         if state.dynamic is not eager_trace or _any_tracer(leaves, traced.closed.consts):
             return self.bind(traced, leaves), None, False
-        device, committed = dispatch.device_of((*leaves, *traced.closed.consts))
-        if self.device is not None:
-            device, committed = self.device, True
-        executable = dispatch.compile_closed(
-            traced.closed, self.name, donated=traced.donated, keep_unused=self.keep_unused,
-            compiler_options=self.compiler_options, device=device,
-        )
         try:
-            outs = executable.call(leaves, committed)
+            return dispatch.compile_and_run(
+                traced.closed, self.name, leaves, traced.out_tree, device=self.device,
+                label=self.name if self.inline else f"jit({self.name})", donated=traced.donated,
+                keep_unused=self.keep_unused, compiler_options=self.compiler_options,
+            )
         except OverflowError as error:
             signature.raise_overflow(self.fun, traced.in_tree, leaves, traced.static, error)
-        out = traced.out_tree.unflatten(outs)
-        if dispatch.checks_results():
-            dispatch.check_results(traced.closed, self.name if self.inline else f"jit({self.name})",
-                                   leaves, outs)
-            return out, None, False
-        if any(type(x) is not ArrayImpl for x in outs):
-            return out, None, False
-        return out, executable.fast_path(traced.out_tree, committed), False
 
 
 def _any_tracer(*groups: Iterable[Any]) -> bool:
@@ -281,8 +274,6 @@ def _debug_info(fun: Any, name: str, in_tree: Any, static: Any, out_tree: Callab
         return signature.leaf_names(parameters, in_tree, static)
 
     def result_paths() -> tuple[str, ...] | None:
-        from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
-
         tree = out_tree()
         if tree is None:
             return None
@@ -350,8 +341,6 @@ def jit(  # type: ignore[misc]
     donated = signature.argument_sets(fun, donate_argnums, donate_argnames, "donate")
     signature.check_disjoint(static, donated)
     if backend is not None and device is None:
-        from pyjx.runtime import backends
-
         device = backends.local_devices(backend=backend)[0]
     if in_shardings is not None or out_shardings is not None:
         device = _one_device((in_shardings, out_shardings)) or device
@@ -376,38 +365,10 @@ def _one_device(shardings: Any) -> Any:
     return next(iter(devices), None)
 
 
-@overload
-def op_jit(fun: Callable[P, R], *, static_argnums: Any = None, static_argnames: Any = ()
-           ) -> Callable[P, R]: ...
-
-
-@overload
-def op_jit(fun: None = None, *, static_argnums: Any = None, static_argnames: Any = ()
-           ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-
-
-def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any = ()) -> Any:
-    """`jit` for the library's own functions: one compiled call on concrete arguments, and plain
-    Python, operation by operation, where something is being traced."""
-    if fun is None:
-        return partial(op_jit, static_argnums=static_argnums, static_argnames=static_argnames)
-    numbers, names = signature.argument_sets(fun, static_argnums, static_argnames)
-    spec = JitSpec(fun, numbers, names, (), (), False, True, (), None)
-    full_miss = spec.miss
-
-    def miss(*args: Any, **kwargs: Any) -> Any:
-        if state.dynamic is not eager_trace or _any_tracer(args, kwargs.values()):
-            return fun(*args, **kwargs), None, False
-        return full_miss(*args, **kwargs)
-
-    return pjit_callable(spec, miss, fun)
-
-
 def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., Any]) -> Any:
-    fn = jaxlib_api.make_pjit(
-        spec.name, fun, miss, spec.static_argnums, spec.static_argnames, spec.key,
-        registry, dispatch.shard_argument, dispatch.shared_cache,
-    )
+    """The C++ callable of a function, with the function's name and documentation."""
+    fn = dispatch.compiled_callable(spec.name, fun, miss, spec.key, spec.static_argnums,
+                                    spec.static_argnames)
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         value = getattr(fun, attribute, None)
         if value is not None:
@@ -417,36 +378,12 @@ def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., An
     return fn
 
 
-def _spec_of(fn: Any) -> JitSpec:
+def spec_of(fn: Any) -> JitSpec:
+    """The function and the options that the C++ callable `fn` was made of."""
     spec = getattr(fn, "_jit_spec", None)
     if spec is None:  # C++ copies a jitted function without its attributes
         spec = fn._jit_spec = fn.__getstate__()["cache_miss"].__self__
     return spec  # type: ignore[no-any-return]
-
-
-def _stage(what: str) -> Callable[..., Any]:
-    """A method of jitted functions, which `stages` has as a function of their spec."""
-
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        from pyjx.runtime import stages
-
-        return getattr(stages, what)(_spec_of(self), args, kwargs)
-
-    method.__name__ = what
-    method.__doc__ = getattr(Wrapped, what).__doc__
-    return tracebacks.api_boundary(method)
-
-
-def _clear_cache(self: Any) -> None:
-    """Forget the traces and programs of this function."""
-    _spec_of(self).traces.clear()
-    self._clear_cache()
-
-
-jaxlib_api.PjitFunction.trace = _stage("trace")
-jaxlib_api.PjitFunction.lower = _stage("lower")
-jaxlib_api.PjitFunction.eval_shape = _stage("eval_shape")
-jaxlib_api.PjitFunction.clear_cache = _clear_cache
 
 
 def clear_caches() -> None:
@@ -458,4 +395,5 @@ def clear_caches() -> None:
     for options in list(_traces.values()):
         for traces in options.values():
             traces.clear()
+    eager.clear_caches()
     dispatch.clear_caches()

@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
+import numpy as np
+
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 
 _VARIADIC, _VARIADIC_KEYWORDS, _GENERATOR = 0x04, 0x08, 0x20  # flags of code objects
 
@@ -180,8 +183,6 @@ _UNKNOWN = Parameters((), (), "args", None)
 
 def leaf_names(parameters: Parameters | None, in_tree: Any, static: Any) -> tuple[str, ...]:
     """A name such as `params['w'][0]` for each leaf of a function's arguments."""
-    from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
-
     parameters = parameters or _UNKNOWN
     args, kwargs = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
     missing = object()
@@ -239,8 +240,6 @@ def raise_unhashable(name: str, static: Any) -> NoReturn:
 
 def raise_bad_output(source: str, tree: Any, outs: Sequence[Any]) -> NoReturn:
     """Say which result is no array."""
-    from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
-
     i = next(i for i, x in enumerate(outs) if not is_valid_value(x))
     paths = tree_flatten_with_path(tree_unflatten(tree, list(range(len(outs)))))[0]
     path = keystr(paths[i][0])
@@ -253,8 +252,6 @@ def raise_bad_output(source: str, tree: Any, outs: Sequence[Any]) -> NoReturn:
 def raise_overflow(fun: Any, in_tree: Any, leaves: Sequence[Any], static: Any,
                    error: OverflowError) -> NoReturn:
     """Say which integer does not fit the dtype of its argument."""
-    import numpy as np
-
     for i, x in enumerate(leaves):
         if isinstance(x, int):
             try:

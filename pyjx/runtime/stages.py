@@ -8,9 +8,13 @@ from typing import Any, NoReturn
 from pyjx import jaxlib_api
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eval_jaxpr
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.physical import physicalize
 from pyjx.runtime import abstract, backends, dispatch
-from pyjx.runtime.dispatch import ArrayImpl
-from pyjx.runtime.jit import JitSpec, TracedCall
+from pyjx.runtime.dispatch import Miss
+from pyjx.runtime.executable import device_of
+from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, spec_of
+from pyjx.runtime.programs import compile_closed, lower_closed
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 
@@ -130,8 +134,6 @@ class Traced(_Stage):
 
     def with_consts_as_arg(self) -> tuple[list[Any], Traced]:
         """The captured values, and the traced function that takes them as its first argument."""
-        from pyjx.runtime.jit import jit
-
         consts, fun = self.closure_convert()
         args, kwargs = tree_unflatten(self.in_tree, self._traced.closed.in_avals)
         avals = list(map(get_aval, consts))
@@ -139,8 +141,6 @@ class Traced(_Stage):
 
     def physicalize(self, ctx: Any = None) -> Traced:
         """The traced function with key arrays as the integer arrays that they are."""
-        from pyjx.engine.physical import physicalize
-
         t = self._traced
         return Traced(self._spec, TracedCall(
             physicalize(t.closed), t.in_tree, t.out_tree, t.name, t.donated, t.static))
@@ -171,7 +171,7 @@ class Lowered(_Stage):
                 "not known yet. Pass them as arguments."
             )
         self._platform = platform or (spec.device or backends.default_device()).platform
-        self._lowered, self._kept = dispatch.lower_closed(
+        self._lowered, self._kept = lower_closed(
             traced.closed, spec.name, donated=traced.donated, keep_unused=spec.keep_unused,
             platform=self._platform,
         )
@@ -179,7 +179,7 @@ class Lowered(_Stage):
     def _text(self, debug_info: bool) -> str:
         if not debug_info:
             return self._lowered.text  # type: ignore[no-any-return]
-        return dispatch.lower_closed(
+        return lower_closed(
             self._traced.closed, self._spec.name, donated=self._traced.donated,
             keep_unused=self._spec.keep_unused, platform=self._platform, locations=True,
         )[0].text  # type: ignore[no-any-return]
@@ -213,7 +213,7 @@ class Lowered(_Stage):
         spec = self._spec
         options = tuple(sorted({**dict(spec.compiler_options), **(compiler_options or {})}.items()))
         device = spec.device if device_assignment is None else device_assignment[0]
-        executable = dispatch.compile_closed(
+        executable = compile_closed(
             self._traced.closed, spec.name, donated=self._traced.donated,
             keep_unused=spec.keep_unused, compiler_options=options, device=device,
             lowered=(self._lowered, self._kept) if self._is_for(device) else None,
@@ -246,10 +246,8 @@ class Compiled(_Stage):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = self._call
         if call is None:
-            call = self._call = jaxlib_api.make_pjit(
-                self._spec.name, self._uncompiled, self._miss, [], [], ("compiled",),
-                dispatch.registry, dispatch.shard_argument,
-            )
+            call = self._call = dispatch.compiled_callable(
+                self._spec.name, self._uncompiled, self._miss, ("compiled",))
         return call(*args, **kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -258,17 +256,15 @@ class Compiled(_Stage):
     def _uncompiled(self, *args: Any, **kwargs: Any) -> Any:  # under disable_jit
         return self._miss(*args, **kwargs)[0]
 
-    def _miss(self, *args: Any, **kwargs: Any) -> Any:
+    def _miss(self, *args: Any, **kwargs: Any) -> Miss:
         """A call that C++ has not seen the like of: checked here."""
         leaves = self._leaves(args, kwargs)
-        _, committed = dispatch.device_of(leaves)
-        executable = self._executable
-        outs = executable.call(leaves, committed)
-        out = tree_unflatten(self.out_tree, outs)
-        n_given = len(tree_flatten((args, kwargs))[0])
-        if n_given != len(leaves) or any(type(x) is not ArrayImpl for x in outs):
-            return out, None, False
-        return out, executable.fast_path(self.out_tree, committed), False
+        _, committed = device_of(leaves)
+        out, fast_path, drop = dispatch.run(
+            self._executable, self._traced.closed, f"jit({self._spec.name})", leaves,
+            self.out_tree, committed)
+        n_given = len(tree_flatten((args, kwargs))[0])  # static arguments may be among them
+        return out, fast_path if n_given == len(leaves) else None, drop
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The dynamic leaves; static arguments may be given or left out."""
@@ -371,3 +367,26 @@ def lower(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lower
 
 def eval_shape(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return trace(spec, args, kwargs).out_info
+
+
+def _method(stage: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of jitted functions for a function of their spec."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return stage(spec_of(self), args, kwargs)
+
+    method.__name__ = stage.__name__
+    method.__doc__ = getattr(Wrapped, stage.__name__).__doc__
+    return api_boundary(method)
+
+
+def _clear_cache(self: Any) -> None:
+    """Forget the traces and programs of this function."""
+    spec_of(self).traces.clear()
+    self._clear_cache()
+
+
+jaxlib_api.PjitFunction.trace = _method(trace)
+jaxlib_api.PjitFunction.lower = _method(lower)
+jaxlib_api.PjitFunction.eval_shape = _method(eval_shape)
+jaxlib_api.PjitFunction.clear_cache = _clear_cache

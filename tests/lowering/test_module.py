@@ -13,7 +13,7 @@ from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.runtime.dispatch import lower_closed
+from pyjx.runtime.programs import lower_closed
 
 v = np.arange(4, dtype=np.float32)
 

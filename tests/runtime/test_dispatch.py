@@ -9,7 +9,7 @@ from pyjx import configuration
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.runtime import dispatch
+from pyjx.runtime import eager, programs
 
 
 def test_eager_operation_runs_at_once():
@@ -49,20 +49,20 @@ def test_unhashable_parameter():
 
 
 def test_number_of_eager_programs_is_bounded(monkeypatch):
-    monkeypatch.setattr(dispatch, "EAGER_CAPACITY", len(dispatch._eager) + 3)
+    monkeypatch.setattr(eager, "EAGER_CAPACITY", len(eager._eager) + 3)
     x = jnp.ones(())
     for n in range(2, 12):
         assert float(jax.lax.integer_pow(x, n)) == 1
         jax.lax.integer_pow_p.bind(x, y=n)
-    assert len(dispatch._eager) <= dispatch.EAGER_CAPACITY
+    assert len(eager._eager) <= eager.EAGER_CAPACITY
 
 
 def test_executables_are_kept_with_their_jaxpr():
     closed = trace_to_jaxpr(lambda a: [a * 2], [ShapedArray((3,), np.float32)])
-    first = dispatch.compile_closed(closed, "f")
-    assert dispatch.compile_closed(closed, "f") is first
+    first = programs.compile_closed(closed, "f")
+    assert programs.compile_closed(closed, "f") is first
     with configuration.outline("off"):
-        assert dispatch.compile_closed(closed, "f") is not first
+        assert programs.compile_closed(closed, "f") is not first
     (out,) = first.call([np.ones(3, np.float32)])
     assert out.tolist() == [2, 2, 2]
 
@@ -71,7 +71,7 @@ def test_unused_constants_and_arguments_are_left_out():
     big = np.ones(100, np.float32)
     closed = trace_to_jaxpr(lambda a, b: [(a * big, b * 2)[1]],
                             [ShapedArray((100,), np.float32), ShapedArray((), np.float32)])
-    lowered, kept = dispatch.lower_closed(closed, "f")
+    lowered, kept = programs.lower_closed(closed, "f")
     assert kept == [False, True]
     assert lowered.const_args == []
 

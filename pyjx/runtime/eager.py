@@ -1,0 +1,101 @@
+"""Single operations on concrete values: each a small program behind a C++ callable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyjx.core.avals import get_aval
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, no_effects
+from pyjx.core.primitive import Primitive
+from pyjx.core.source_info import no_source_info
+from pyjx.core.trace import set_eager
+from pyjx.engine.calls import jit_p
+from pyjx.runtime import dispatch
+from pyjx.runtime.dispatch import Miss, registry
+
+_LEAF = registry.flatten(0)[1]
+
+
+def flat_callable(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr], key: Any,
+                  single: bool, **options: Any) -> Callable[..., Any]:
+    """A C++ callable over flat array arguments.
+
+    `closed_for` gives the jaxpr for the avals of a call; `single` says that its one result is
+    returned bare. `options` go to `compile_closed`.
+    """
+
+    def miss(*args: Any) -> Miss:
+        closed = closed_for(tuple([get_aval(x) for x in args]))
+        out_tree = _LEAF if single else registry.flatten(closed.jaxpr.outvars)[1]
+        return dispatch.compile_and_run(closed, name, args, out_tree, **options)
+
+    def uncompiled(*args: Any) -> Any:  # what C++ calls under disable_jit
+        return miss(*args)[0]
+
+    return dispatch.compiled_callable(name, uncompiled, miss, key)  # type: ignore[no-any-return]
+
+
+EAGER_CAPACITY = 8192  # pairs of a primitive and its parameters
+_eager: dict[Any, Callable[..., Any]] = {}
+
+
+def apply_primitive(primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                    ) -> Any:
+    """Run one operation on concrete values."""
+    if primitive.impl is not None:
+        return primitive.impl(*operands, **params)
+    key = (primitive, *params.items()) if params else primitive
+    try:
+        fn = _eager[key]
+    except KeyError:
+        if len(_eager) >= EAGER_CAPACITY:
+            del _eager[next(iter(_eager))]
+        fn = _eager[key] = _eager_function(primitive, params)
+    except TypeError:  # an unhashable parameter
+        fn = _eager_function(primitive, params)
+    return fn(*operands)
+
+
+def _eager_function(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    closed: dict[Any, ClosedJaxpr] = {}
+
+    def closed_for(avals: tuple[Any, ...]) -> ClosedJaxpr:
+        if avals not in closed:
+            closed[avals] = single_eqn_jaxpr(primitive, avals, params)
+        return closed[avals]
+
+    return flat_callable(primitive.name, closed_for, (primitive.name,),
+                         not primitive.multiple_results)
+
+
+def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]
+                     ) -> ClosedJaxpr:
+    """The program of one operation."""
+    out = primitive.out_avals(avals, params)
+    outvars = [Var(a) for a in (out if primitive.multiple_results else [out])]
+    invars = [Var(a) for a in avals]
+    eqn = JaxprEqn(primitive, invars, outvars, params, no_effects, no_source_info)
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]), [])
+
+
+def _run_jit(*args: Any, jaxpr: ClosedJaxpr, name: str, donated_invars: Any, keep_unused: bool,
+             inline: bool, compiler_options_kvs: Any) -> Any:
+    """Eager `jit_p`: through a C++ callable kept with the jaxpr."""
+    key = ("pjit", name, donated_invars, keep_unused, compiler_options_kvs)
+    fn = jaxpr.memo.get(key)
+    if fn is None:
+        fn = jaxpr.memo[key] = flat_callable(
+            name, lambda avals: jaxpr, key, False, donated=donated_invars,
+            keep_unused=keep_unused, compiler_options=compiler_options_kvs,
+        )
+    return fn(*args)
+
+
+jit_p.impl = _run_jit
+set_eager(apply_primitive)
+
+
+def clear_caches() -> None:
+    """Forget the compiled programs of single operations."""
+    _eager.clear()

@@ -1,0 +1,70 @@
+"""How the library's own functions are called.
+
+A function is plain Python that binds primitives. On concrete arguments it is one compiled program
+behind a C++ callable; where something is traced the Python itself runs, so jaxprs stay flat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ParamSpec, TypeVar, overload
+
+from pyjx.core.avals import aval_makers
+from pyjx.core.trace import eager_trace, state
+from pyjx.runtime.dispatch import Miss
+from pyjx.runtime.jit import JitSpec, Wrapped, pjit_callable
+from pyjx.runtime.signature import argument_sets
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+@overload
+def op_jit(fun: Callable[P, R], *, static_argnums: Any = None, static_argnames: Any = (),
+           lists: bool = False) -> Wrapped[P, R]: ...
+
+
+@overload
+def op_jit(fun: None = None, *, static_argnums: Any = None, static_argnames: Any = (),
+           lists: bool = False) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
+
+
+def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any = (),
+           lists: bool = False) -> Any:
+    """The C++ callable of a function of arrays and scalars and, with `lists`, of lists of them.
+
+    Arguments of any other type (tracers, objects with `__jax_array__`) go to the Python function
+    as they are, which converts or refuses them.
+    """
+    if fun is None:
+        return partial(op_jit, static_argnums=static_argnums, static_argnames=static_argnames,
+                       lists=lists)
+    positions, names = argument_sets(fun, static_argnums, static_argnames)
+    spec = JitSpec(fun, positions, names, (), (), False, True, (), None)
+    compiled_miss = spec.miss
+    known = _is_array_or_list if lists else _is_array
+
+    def miss(*args: Any, **kwargs: Any) -> Miss:
+        if state.dynamic is not eager_trace:
+            return fun(*args, **kwargs), None, False
+        for i, x in enumerate(args):
+            if i not in positions and not known(x):
+                return fun(*args, **kwargs), None, False
+        for key, x in kwargs.items():
+            if key not in names and not known(x):
+                return fun(*args, **kwargs), None, False
+        return compiled_miss(*args, **kwargs)
+
+    return pjit_callable(spec, miss, fun)
+
+
+def _is_array(x: Any) -> bool:
+    return type(x) in aval_makers
+
+
+def _is_array_or_list(x: Any) -> bool:
+    kind = type(x)
+    if kind is list or kind is tuple:
+        return all(map(_is_array_or_list, x))
+    return kind in aval_makers or x is None

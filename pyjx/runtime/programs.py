@@ -1,0 +1,89 @@
+"""From a closed jaxpr to its executable: lowered, compiled and kept with the jaxpr."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import lowering.module
+from pyjx import configuration
+from pyjx.core.jaxpr import ClosedJaxpr, Literal
+from pyjx.core.passes import prepare
+from pyjx.core.trace import collector_paused
+from pyjx.engine.physical import physicalize
+from pyjx.runtime import backends
+from pyjx.runtime import compile as compiler
+from pyjx.runtime.executable import Executable
+
+
+def compile_closed(
+    closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (), keep_unused: bool = False,
+    compiler_options: Any = (), device: Any = None, lowered: tuple[Any, list[bool]] | None = None,
+) -> Executable:
+    """The executable of a jaxpr for a device; kept with the jaxpr.
+
+    `lowered` is what `lower_closed` gave for the same program, if it is at hand.
+    """
+    device = backends.default_device() if device is None else device
+    key = ("executable", name, tuple(donated), keep_unused, compiler_options, device,
+           configuration.outline.value)
+    found = closed.memo.get(key)
+    if found is None:
+        module, kept = lowered or lower_closed(
+            closed, name, donated=donated, keep_unused=keep_unused, platform=device.platform)
+        if configuration.log_compiles.value:
+            _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
+        loaded = compiler.compile(module.text, devices=(device,),
+                                  compiler_options=dict(compiler_options) or None)
+        found = Executable(loaded, closed, kept, module.const_args, device)
+        closed.memo[key] = found
+    return found  # type: ignore[no-any-return]
+
+
+def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
+                 keep_unused: bool = False, platform: str = "cpu",
+                 locations: bool = False) -> tuple[Any, list[bool]]:
+    """The module of a jaxpr, and which of its arguments the module takes."""
+    with collector_paused():
+        module, kept = _lower_closed(closed, name, donated, keep_unused, platform, locations)
+    if module.unused_donations and not locations:
+        _warn_of_unused(module.unused_donations)
+    return module, kept
+
+
+def _lower_closed(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool,
+                  platform: str, locations: bool) -> tuple[Any, list[bool]]:
+    mode = configuration.outline.value
+    outline = mode == "on" or (mode == "auto" and platform == "cpu")
+    prepared = prepare(physicalize(closed), outline=outline)
+    jaxpr = prepared.jaxpr
+    kept = [True] * len(jaxpr.invars)
+    if not keep_unused:
+        used = {v for e in jaxpr.eqns for v in e.invars if type(v) is not Literal}
+        used.update(v for v in jaxpr.outvars if type(v) is not Literal)
+        kept = [v in used for v in jaxpr.invars]
+    if not all(kept):
+        invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
+        prepared = prepared.replace(jaxpr=jaxpr.replace(invars=invars))
+        donated = [d for d, k in zip(donated, kept, strict=False) if k]
+    frames = configuration.traceback_in_locations_limit.value if locations else 0
+    module = lowering.module.lower(prepared, name, platform=platform, donated=donated,
+                                   locations=frames)
+    return module, kept
+
+
+def _warn_of_unused(avals: Sequence[Any]) -> None:
+    import warnings
+
+    shapes = ", ".join([a.str_short() for a in avals])
+    warnings.warn(
+        f"Some donated buffers were not usable: {shapes}.\nThe memory of a donated argument is "
+        "for a result of the same shape and dtype, or at least of the same number of elements.",
+        stacklevel=2,
+    )
+
+
+def _log(message: str) -> None:
+    import logging
+
+    logging.getLogger(__name__).warning(message)
