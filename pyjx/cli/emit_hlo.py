@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import json
 import os
 import re
+import stat
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -129,7 +132,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="of the gradient with respect to the first argument")
     parser.add_argument("--vmap", action="store_true",
                         help="of the function mapped over the first axis of its arguments")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there, not to the terminal")
+    parser.add_argument("-o", "--output", metavar="FILE",
+                        help="write there, not to the terminal (which is `-`)")
     return parser
 
 
@@ -154,17 +158,59 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def write(text: str, path: str | None) -> None:
-    """Write to the file `path`, as a whole or not at all, or to the terminal."""
-    if path is None:
+    """Write to the file `path`, or to the terminal where that is None or `-`.
+
+    A regular file, or the one that a link leads to, is replaced as a whole or not at all and keeps
+    its mode. Devices and pipes are written to.
+    """
+    found = None
+    if path is not None and path != "-":
         try:
-            sys.stdout.write(text)
-        except BrokenPipeError:  # `emit-hlo ... | head`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return
-    temporary = f"{path}.tmp{os.getpid()}"
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(temporary, path)
+            descriptor = os.open(path, os.O_WRONLY)  # neither makes nor empties it
+        except FileNotFoundError:
+            return _replace(path, text, None)
+        with open(descriptor, "wb") as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                file.write(text.encode())
+                return None
+        # It may be where the output goes anyway, as /dev/stdout in `emit-hlo ... > file`.
+        if not os.path.samestat(found, os.fstat(1)):
+            return _replace(path, text, found)
+    return _write_to_terminal(text)
+
+
+def _write_to_terminal(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        # What is left in the buffer must not fail once more at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # `emit-hlo ... | head`
+            raise
+
+
+def _replace(path: str, text: str, found: os.stat_result | None) -> None:
+    """Put a file where `path` leads, with the owner and mode of the one that was `found` there."""
+    target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".emit-hlo-{os.getpid()}-{time.time_ns()}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(text.encode())
+            made = os.fstat(file.fileno())
+        if found is not None:
+            if (made.st_uid, made.st_gid) != (found.st_uid, found.st_gid):
+                with contextlib.suppress(PermissionError):
+                    os.chown(temporary, found.st_uid, found.st_gid)
+            os.chmod(temporary, stat.S_IMODE(found.st_mode))
+        os.replace(temporary, target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno is not None:  # the user knows this name only
+            raise OSError(error.errno, error.strerror, path) from None
+        raise
 
 
 def _place_of(error: Exception) -> str:
