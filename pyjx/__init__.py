@@ -37,11 +37,17 @@ FAMILIES = {
     "pyjx.core.dtypes": "float0",
     "pyjx.core.name_stack": "named_scope",
     "pyjx.core.trace": "ensure_compile_time_eval",
-    "pyjx.transforms.grad": "grad value_and_grad vjp linearize linear_transpose",
+    "pyjx.transforms.grad": "grad value_and_grad",
+    "pyjx.transforms.linear_transpose": "linear_transpose",
+    "pyjx.transforms.linearize": "linearize",
+    "pyjx.transforms.vjp": "vjp",
     "pyjx.transforms.jvp": "jvp",
     "pyjx.transforms.jacobians": "jacfwd jacrev jacobian hessian",
     "pyjx.transforms.vmap": "vmap",
-    "pyjx.transforms.custom_rules": "custom_jvp custom_vjp custom_gradient closure_convert",
+    "pyjx.transforms.closure_convert": "closure_convert",
+    "pyjx.transforms.custom_gradient": "custom_gradient",
+    "pyjx.transforms.custom_jvp": "custom_jvp",
+    "pyjx.transforms.custom_vjp": "custom_vjp",
     "pyjx.runtime.jit": "jit clear_caches",
     "pyjx.runtime.abstract": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
     "pyjx.runtime.array": "Array",
@@ -71,6 +77,7 @@ _array_methods.install()
 for _name in (
     "pyjx.lax.indexing", "pyjx.nn.activations", "pyjx.nn.normalization",
     "pyjx.numpy.contractions", "pyjx.numpy.statistics", "pyjx.runtime.stages",
-    "pyjx.transforms.vmap", "pyjx.transforms.custom_rules", "pyjx.transforms.grad",
+    "pyjx.transforms.custom_vjp", "pyjx.transforms.grad", "pyjx.transforms.vjp",
+    "pyjx.transforms.vmap",
 ):
     importlib.import_module(_name)

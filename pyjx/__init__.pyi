@@ -73,21 +73,21 @@ from pyjx.runtime.jit import jit as jit
 from pyjx.runtime.jit import clear_caches as clear_caches
 from pyjx.runtime.sharding import NamedSharding as NamedSharding
 from pyjx.runtime.sharding import P as P
-from pyjx.transforms.custom_rules import custom_jvp as custom_jvp
-from pyjx.transforms.custom_rules import custom_vjp as custom_vjp
-from pyjx.transforms.custom_rules import custom_gradient as custom_gradient
-from pyjx.transforms.custom_rules import closure_convert as closure_convert
+from pyjx.transforms.closure_convert import closure_convert as closure_convert
+from pyjx.transforms.custom_gradient import custom_gradient as custom_gradient
+from pyjx.transforms.custom_jvp import custom_jvp as custom_jvp
+from pyjx.transforms.custom_vjp import custom_vjp as custom_vjp
 from pyjx.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from pyjx.transforms.grad import grad as grad
 from pyjx.transforms.grad import value_and_grad as value_and_grad
-from pyjx.transforms.grad import vjp as vjp
-from pyjx.transforms.grad import linearize as linearize
-from pyjx.transforms.grad import linear_transpose as linear_transpose
 from pyjx.transforms.jacobians import jacfwd as jacfwd
 from pyjx.transforms.jacobians import jacrev as jacrev
 from pyjx.transforms.jacobians import jacobian as jacobian
 from pyjx.transforms.jacobians import hessian as hessian
 from pyjx.transforms.jvp import jvp as jvp
+from pyjx.transforms.linear_transpose import linear_transpose as linear_transpose
+from pyjx.transforms.linearize import linearize as linearize
+from pyjx.transforms.vjp import vjp as vjp
 from pyjx.transforms.vmap import vmap as vmap
 
 __version__: str

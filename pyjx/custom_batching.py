@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pyjx import lax, tree_util
 from pyjx.transforms.custom_vmap import custom_vmap as custom_vmap
 
 
@@ -20,8 +21,6 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
 
     @function.def_vmap
     def rule(axis_size: int, in_batched: Any, *args: Any) -> Any:
-        from pyjx import lax, tree_util
-
         leaves, treedef = tree_util.tree_flatten(args)
         batched = tree_util.tree_leaves(in_batched)
 

@@ -142,6 +142,7 @@ class DebugInfo:
     """Where a jaxpr came from: for error messages and names in the lowered program.
 
     `arg_names` and `result_paths` may be given as functions, which are called when somebody asks.
+    Paths of results may be set when the function has been traced.
     """
 
     __slots__ = ("_arg_names", "_result_paths", "func_src_info", "traced_for")
@@ -171,6 +172,10 @@ class DebugInfo:
         if callable(self._result_paths):
             self._result_paths = self._result_paths()
         return self._result_paths
+
+    @result_paths.setter
+    def result_paths(self, paths: Callable[[], tuple[str, ...] | None]) -> None:
+        self._result_paths = paths
 
     @property
     def func_name(self) -> str:

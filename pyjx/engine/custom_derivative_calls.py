@@ -280,7 +280,7 @@ class _BatchedJvp:
         out_nonzero: list[bool] = []
 
         def zero(primal: Any, t: Any) -> Any:
-            return zero_tangent(primal, symbolic=type(t) is SymbolicZero)
+            return zero_from_primal(primal, type(t) is SymbolicZero)
 
         def fun(*args: Any) -> list[Any]:
             primals_in = args[:len(primals)]
@@ -497,7 +497,7 @@ custom_vjp_call_p.jvp = _custom_vjp_jvp
 custom_vjp_call_p.batch = _custom_vjp_batch
 
 
-def zero_tangent(value: Any, symbolic: bool = False) -> Any:
-    """The zero tangent at `value`: an array, or with `symbolic` a `SymbolicZero`."""
-    aval = get_aval(value).to_tangent_aval()
-    return SymbolicZero(aval) if symbolic else materialized(Zero(aval))
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent at `val`: an array, or a `SymbolicZero` with `symbolic_zeros`."""
+    aval = get_aval(val).to_tangent_aval()
+    return SymbolicZero(aval) if symbolic_zeros else materialized(Zero(aval))

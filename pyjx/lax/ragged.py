@@ -177,7 +177,7 @@ def _by_masking(lhs: Any, rhs: Any, group_sizes: Any, *, ragged_dot_dimension_nu
 
 
 def _ragged_transpose(ct: Any, lhs: Any, rhs: Any, group_sizes: Any, **params: Any) -> Any:
-    from pyjx.transforms.grad import linear_transpose
+    from pyjx.transforms.linear_transpose import linear_transpose
 
     if is_undefined_primal(lhs):
         pull = linear_transpose(lambda x: _by_masking(x, rhs, group_sizes, **params), lhs.aval)

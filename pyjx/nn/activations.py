@@ -15,7 +15,7 @@ from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.floats import logaddexp
 from pyjx.numpy.promotion import literal, operands, promote_inexact
-from pyjx.transforms.custom_rules import custom_jvp
+from pyjx.transforms.custom_jvp import custom_jvp
 
 __all__ = [
     "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",

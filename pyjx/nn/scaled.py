@@ -22,7 +22,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.joining import repeated
 from pyjx.numpy.manipulation import permuted
 from pyjx.numpy.promotion import convert, operands, stretch
-from pyjx.transforms.custom_rules import custom_vjp
+from pyjx.transforms.custom_vjp import custom_vjp
 
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 

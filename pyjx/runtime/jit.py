@@ -14,9 +14,10 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.engine.batching import axis_sizes
 from pyjx.engine.calls import hoisted, inline_call, jit_p
+from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.runtime import backends, dispatch, eager, signature
 from pyjx.runtime.dispatch import Miss, registry
-from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
+from pyjx.tree_util import keystr, tree_flatten_with_path
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -83,7 +84,7 @@ class JitSpec:
                  donate_argnames: tuple[str, ...], keep_unused: bool, inline: bool,
                  compiler_options: tuple[tuple[str, Any], ...], device: Any) -> None:
         self.fun = fun
-        self.name = getattr(fun, "__name__", None) or _name_of(fun)
+        self.name = name_of(fun)
         self.static_argnums = static_argnums
         self.static_argnames = static_argnames
         self.donate_argnums = donate_argnums
@@ -141,26 +142,15 @@ class JitSpec:
         return traced, leaves
 
     def _trace(self, in_tree: Any, avals: tuple[Any, ...], static: Any) -> TracedCall:
-        out_tree = None
         if configuration.no_tracing.value:
             raise RuntimeError(
                 f"re-tracing function {self.name} for `jit`, but 'no_tracing' is set")
-
-        def flat(*leaves: Any) -> list[Any]:
-            nonlocal out_tree
-            args, kwargs = in_tree.unflatten(leaves)
-            if static:
-                args = signature.with_static(args, static[0])
-                kwargs = {**kwargs, **{k: v for k, v, _ in static[1]}}
-            outs, out_tree = registry.flatten(self.fun(*args, **kwargs))
-            for x in outs:
-                if not is_valid_value(x):
-                    signature.raise_bad_output(func_source(self.fun, self.name), out_tree, outs)
-            return outs
-
-        debug = _debug_info(self.fun, self.name, in_tree, static, lambda: out_tree)
+        flat = _JittedFun(self, in_tree, static)
+        debug = _debug_info(self.fun, in_tree, static)
         with name_stack.reset_name_stack():
             closed = trace_to_jaxpr(flat, avals, debug)
+        out_tree = flat.out_tree
+        debug.result_paths = partial(_result_paths, out_tree)
         donated = self.donated_leaves(in_tree, static)
         return TracedCall(closed, in_tree, out_tree, self.name, donated, static)
 
@@ -224,6 +214,29 @@ class JitSpec:
             signature.raise_overflow(self.fun, traced.in_tree, leaves, traced.static, error)
 
 
+class _JittedFun(FlatFun):
+    """The function on the leaves of its dynamic arguments, for given static ones."""
+
+    __slots__ = ("_spec",)
+
+    def __init__(self, spec: JitSpec, in_tree: Any, static: Any) -> None:
+        fun = spec.fun
+
+        def dynamic(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if static:
+                args = signature.with_static(args, static[0])
+                kwargs = {**kwargs, **{k: v for k, v, _ in static[1]}}
+            return fun(*args, **kwargs)
+
+        super().__init__(dynamic, in_tree)
+        self._spec = spec
+
+    def check(self, outs: list[Any]) -> None:
+        for x in outs:
+            if not is_valid_value(x):
+                signature.raise_bad_output(source_of(self._spec.fun), self.out_tree, outs)
+
+
 def _any_tracer(*groups: Iterable[Any]) -> bool:
     for group in groups:
         for x in group:
@@ -239,12 +252,6 @@ def _traces_of(fun: Callable[..., Any], key: Any) -> dict[Any, TracedCall]:
         return {}
 
 
-def _name_of(fun: Any) -> str:
-    while isinstance(fun, partial):
-        fun = fun.func
-    return getattr(fun, "__name__", type(fun).__name__)
-
-
 def _weak_reference(x: Any) -> Any:
     try:
         return weakref.ref(x)
@@ -252,17 +259,8 @@ def _weak_reference(x: Any) -> Any:
         return None
 
 
-def func_source(fun: Any, name: str) -> str:
-    """`name at file:line`, for messages."""
-    while isinstance(fun, partial):
-        fun = fun.func
-    code = getattr(getattr(fun, "__wrapped__", fun), "__code__", None)
-    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
-
-
-def _debug_info(fun: Any, name: str, in_tree: Any, static: Any, out_tree: Callable[[], Any]
-                ) -> DebugInfo:
-    """Names of arguments and results are found when they are asked for."""
+def _debug_info(fun: Any, in_tree: Any, static: Any) -> DebugInfo:
+    """The names of arguments are found when they are asked for."""
     # Not the function itself: traces are kept with it, and are to go with it.
     code = signature.plain_code(fun)
     reference = None if code is not None else _weak_reference(fun)
@@ -273,14 +271,12 @@ def _debug_info(fun: Any, name: str, in_tree: Any, static: Any, out_tree: Callab
             signature.parameters_of(target) if target is not None else None
         return signature.leaf_names(parameters, in_tree, static)
 
-    def result_paths() -> tuple[str, ...] | None:
-        tree = out_tree()
-        if tree is None:
-            return None
-        leaves = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]
-        return tuple([f"result{keystr(path)}" for path, _ in leaves])
+    return DebugInfo("jit", source_of(fun), arg_names)
 
-    return DebugInfo("jit", func_source(fun, name), arg_names, result_paths)
+
+def _result_paths(tree: Any) -> tuple[str, ...]:
+    leaves = tree_flatten_with_path(tree.unflatten(range(tree.num_leaves)))[0]
+    return tuple([f"result{keystr(path)}" for path, _ in leaves])
 
 
 # -- the decorators --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the transformations of functions share: their arguments, names and checks."""
+"""What the transformations of functions share: names, and positions of arguments."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.core.avals import is_valid_value
-from pyjx.jaxlib_api import pytree
-
-registry = pytree.default_registry()
-flatten = registry.flatten
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.engine.functions import flatten, name_of
 
 Argnums = int | tuple[int, ...]
 
@@ -18,22 +16,6 @@ Argnums = int | tuple[int, ...]
 def check_callable(fun: Any) -> None:
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
-
-
-def name_of(fun: Any) -> str:
-    """The name of a function, of what a partial wraps, or of an object's class."""
-    name = getattr(fun, "__name__", None)
-    if name is None:
-        inner = getattr(fun, "func", None)
-        name = type(fun).__name__ if inner is None else name_of(inner)
-    return str(name)
-
-
-def source_of(fun: Any) -> str:
-    """`name at file:line`, for messages."""
-    code = getattr(getattr(fun, "__wrapped__", fun), "__code__", None)
-    name = name_of(fun)
-    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
 
 
 def wraps(fun: Any, wrapper: Callable[..., Any], doc: str = "{fun}") -> Callable[..., Any]:
@@ -110,21 +92,33 @@ def at_argnums(
     return of_some, tuple([args[i] for i in positions])
 
 
-# -- values ----------------------------------------------------------------------------------------
+# -- which inputs are differentiated ---------------------------------------------------------------
 
 
-def check_values(values: Sequence[Any], end: str = "") -> None:
-    """Raise TypeError unless each of `values` can be traced."""
-    for x in values:
-        if not is_valid_value(x):
-            raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type{end}")
+def is_inexact(x: Any) -> bool:
+    """Whether a value has a derivative."""
+    dtype = get_aval(x).dtype
+    return dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes
 
 
-def split_aux(result: Any) -> tuple[Any, Any]:
-    """Output and auxiliary data of a function with `has_aux`."""
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise TypeError(
-            "expected function with aux output to return a two-element tuple, but got type "
-            f"{type(result)} with value {result!r}"
-        )
-    return result[0], result[1]
+def prefix_of_bools(name: str, prefix: Any, primals: Any) -> list[bool]:
+    """One bool for each leaf of `primals`. Containers of `prefix` count by their length only."""
+    if isinstance(prefix, bool):
+        return [prefix] * flatten(primals)[1].num_leaves
+    children = flatten(primals, lambda x: x is not primals)[0]
+    entries = list(prefix.values()) if isinstance(prefix, dict) else list(prefix)
+    if len(entries) != len(children):
+        raise ValueError(f"vjp: {name} must be a tree prefix of the primals, got {len(entries)} "
+                         f"entries where the primals have {len(children)}")
+    return [flag for entry, child in zip(entries, children, strict=True)
+            for flag in prefix_of_bools(name, entry, child)]
+
+
+def wanted_inputs(leaves: Sequence[Any], primals: Any, in_nzs: Any) -> list[bool] | None:
+    """Which leaves are differentiated: those of inexact dtypes where `in_nzs` says so. None: all.
+    """
+    wanted = [is_inexact(x) for x in leaves]
+    if in_nzs is not None:
+        flags = prefix_of_bools("in_nzs", in_nzs, primals)
+        wanted = [w and f for w, f in zip(wanted, flags, strict=True)]
+    return None if all(wanted) else wanted

@@ -10,8 +10,8 @@ from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
 from pyjx.engine.forward import jvp_flat
+from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.tangents import Zero, instantiate
-from pyjx.transforms.arguments import check_values, flatten
 
 
 def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,
@@ -32,38 +32,27 @@ def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], resi
     >>> float(f(3.0)), float(jax.linear_transpose(f, 1.0)(3.0)[0])
     (1.5, 1.5)
     """
-    residuals, residual_tree = flatten(residual_args)
+    operands, in_tree = flatten((residual_args, linear_args))
     linear, linear_tree = flatten(linear_args)
-    check_values([*residuals, *linear])
-    n = len(residuals)
-    out_tree: Any = None
-
-    def forward(*args: Any) -> list[Any]:
-        nonlocal out_tree
-        result = fun(residual_tree.unflatten(args[:n]), linear_tree.unflatten(args[n:]))
-        outs, out_tree = flatten(result)
-        return outs  # type: ignore[no-any-return]
-
-    def backward(*args: Any) -> list[Any]:
-        result = fun_transpose(residual_tree.unflatten(args[:n]), out_tree.unflatten(args[n:]))
-        cts, tree = flatten(result)
-        if tree != linear_tree:
-            raise TypeError(
-                "linear_call: transpose function's output structure must match that of linear "
-                f"inputs, got output structure {tree} and input structure {linear_tree}."
-            )
-        return cts  # type: ignore[no-any-return]
-
-    residual_avals = [get_aval(x) for x in residuals]
-    callee = trace_to_jaxpr(forward, [*residual_avals, *[get_aval(x) for x in linear]])
+    check_values(operands)
+    n = len(operands) - len(linear)
+    flat = FlatFun(fun, in_tree)
+    avals = [get_aval(x) for x in operands]
+    callee = trace_to_jaxpr(flat, avals)
+    backward = FlatFun(fun_transpose, flatten((residual_args, flat.unflatten(callee.out_avals)))[1])
     transposed = trace_to_jaxpr(
-        backward, [*residual_avals, *[a.to_tangent_aval() for a in callee.out_avals]])
+        backward, [*avals[:n], *[a.to_tangent_aval() for a in callee.out_avals]])
+    if backward.out_tree != linear_tree:
+        raise TypeError(
+            "linear_call: transpose function's output structure must match that of linear inputs, "
+            f"got output structure {backward.out_tree} and input structure {linear_tree}."
+        )
     outs = linear_call_p.bind(
-        *callee.consts, *transposed.consts, *residuals, *linear, callee=callee.jaxpr,
+        *callee.consts, *transposed.consts, *operands, callee=callee.jaxpr,
         transpose=transposed.jaxpr, num_consts=(len(callee.consts), len(transposed.consts)),
         num_res=n,
     )
-    return out_tree.unflatten(outs)
+    return flat.unflatten(outs)
 
 
 # Operands: what `callee` closes over, what `transpose` closes over, residuals, linear arguments.

@@ -20,8 +20,8 @@ from pyjx.core.trace import (
 from pyjx.engine.batching import match_axis
 from pyjx.engine.calls import backward_jaxpr, call
 from pyjx.engine.forward import jvp_flat
+from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
 from pyjx.engine.linearize import LinearTrace, split_rules
-from pyjx.transforms.arguments import check_values, flatten, name_of
 
 
 class custom_vmap:
@@ -81,47 +81,32 @@ class custom_vmap:
         check_values(leaves)
         if state.dynamic.level == 0 and not any(isinstance(x, Tracer) for x in leaves):
             return self.fun(*args)
-        flat = _Flat(self, in_tree)
-        outs = custom_vmap_call_p.bind(*leaves, call=flat, rule=_Rule(flat), in_tree=in_tree,
+        flat = FlatFun(self.fun, in_tree)
+        rule = _Rule(self.vmap_rule, flat)
+        outs = custom_vmap_call_p.bind(*leaves, call=flat, rule=rule, in_tree=in_tree,
                                        out_tree=None)
-        return flat.out_tree.unflatten(outs)
-
-
-class _Flat:
-    """The function on leaves."""
-
-    __slots__ = ("in_tree", "out_tree", "owner")
-
-    def __init__(self, owner: custom_vmap, in_tree: Any) -> None:
-        self.owner = owner
-        self.in_tree = in_tree
-        self.out_tree: Any = None
-
-    def __call__(self, *leaves: Any) -> list[Any]:
-        outs, self.out_tree = flatten(self.owner.fun(*self.in_tree.unflatten(leaves)))
-        check_values(outs)
-        return outs  # type: ignore[no-any-return]
+        return flat.unflatten(outs)
 
 
 class _Rule:
     """The rule on leaves: `(size, batched, *leaves) -> (outs, which are batched)`."""
 
-    __slots__ = ("flat",)
+    __slots__ = ("flat", "rule")
 
-    def __init__(self, flat: _Flat) -> None:
+    def __init__(self, rule: Callable[..., Any], flat: FlatFun) -> None:
+        self.rule = rule
         self.flat = flat
 
     @property
     def __name__(self) -> str:
-        return name_of(self.flat.owner.vmap_rule)
+        return name_of(self.rule)
 
     def __call__(self, size: int, batched: Sequence[bool], *leaves: Any
                  ) -> tuple[list[Any], list[bool]]:
         flat = self.flat
-        rule: Any = flat.owner.vmap_rule
         unflatten = flat.in_tree.unflatten
         in_batched = list(unflatten(batched))
-        result, out_batched = rule(size, in_batched, *unflatten(leaves))
+        result, out_batched = self.rule(size, in_batched, *unflatten(leaves))
         outs, tree = flatten(result)
         flags, flags_tree = flatten(out_batched)
         if tree != flags_tree:
@@ -156,7 +141,7 @@ class _VmapCall(Primitive):
                 return fun(*operands)
             if isinstance(top, JaxprTrace):
                 closed = trace_to_jaxpr(fun, [get_aval(x) for x in operands],
-                                        DebugInfo("custom_vmap", fun.owner.__name__))
+                                        DebugInfo("custom_vmap", fun.__name__))
                 if not closed.consts:
                     params = {**params, "call": closed, "out_tree": fun.out_tree}
                     return top.process(self, operands, params)

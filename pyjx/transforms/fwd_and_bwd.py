@@ -7,7 +7,7 @@ from typing import Any
 
 from pyjx.runtime.jit import jit
 from pyjx.transforms.arguments import at_argnums, canonical_argnums, check_callable, require_argnums
-from pyjx.transforms.grad import vjp
+from pyjx.transforms.vjp import vjp
 
 
 def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False,

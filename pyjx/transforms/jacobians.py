@@ -11,18 +11,18 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim_p
+from pyjx.engine.functions import check_values, flatten
 from pyjx.engine.tangents import full_aval
 from pyjx.transforms.arguments import (
     at_argnums,
     canonical_argnums,
     check_callable,
-    check_values,
-    flatten,
     require_argnums,
     wraps,
 )
-from pyjx.transforms.grad import check_output_dtype, raise_not_inexact, vjp
+from pyjx.transforms.grad import check_output_dtype, raise_not_inexact
 from pyjx.transforms.jvp import jvp
+from pyjx.transforms.vjp import vjp
 from pyjx.transforms.vmap import vmap
 
 _DOC = (

@@ -8,8 +8,9 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.engine.forward import jvp_flat
+from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.tangents import Zero, materialized
-from pyjx.transforms.arguments import check_callable, check_values, flatten, split_aux
+from pyjx.transforms.arguments import check_callable
 
 
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
@@ -53,26 +54,13 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     check_values(leaves)
     check_values(given)
     flat_tangents = [_checked(p, t) for p, t in zip(leaves, given, strict=True)]
-    out_tree: Any = None
-    aux_tree: Any = None
-    aux: list[Any] = []
-
-    def flat(*xs: Any) -> list[Any]:
-        nonlocal out_tree, aux_tree
-        result = fun(*in_tree.unflatten(xs))
-        if has_aux:
-            result, extra = split_aux(result)
-            aux[:], aux_tree = flatten(extra)
-        outs, out_tree = flatten(result)
-        check_values(outs)
-        return outs  # type: ignore[no-any-return]
-
-    outs, out_tangents = jvp_flat(flat, leaves, flat_tangents, aux)
-    pair = (
-        out_tree.unflatten(outs),
-        out_tree.unflatten([materialized(t) for t in out_tangents]),
-    )
-    return (*pair, aux_tree.unflatten(aux)) if has_aux else pair
+    flat = FlatFun(fun, in_tree, has_aux)
+    outs, out_tangents = jvp_flat(flat, leaves, flat_tangents, flat.aux)
+    derivative = flat.out_tree.unflatten([materialized(t) for t in out_tangents])
+    if has_aux:
+        out, aux = flat.unflatten(outs)
+        return out, derivative, aux
+    return flat.unflatten(outs), derivative
 
 
 def _checked(primal: Any, tangent: Any) -> Any:

@@ -11,7 +11,8 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.trace import Tracer
 from pyjx.engine.batching import batch_flat, match_axis
-from pyjx.transforms.arguments import check_callable, flatten, wraps
+from pyjx.engine.functions import FlatFun, flatten
+from pyjx.transforms.arguments import check_callable, wraps
 
 _DOC = ("Vectorized version of {fun}. Takes similar arguments as {fun} but with additional array "
         "axes over which {fun} is mapped.")
@@ -66,18 +67,10 @@ def vmap(
         except KeyError:
             in_dims = prefixes[in_tree] = _in_dims(in_axes, args, kwargs, in_tree)
         size, dims = _axis_size(fun, leaves, in_dims, in_tree, args, kwargs, axis_size)
-        out_tree = None
-
-        def flat(*xs: Any) -> list[Any]:
-            nonlocal out_tree
-            args, kwargs = in_tree.unflatten(xs)
-            outs, out_tree = flatten(fun(*args, **kwargs))
-            return outs  # type: ignore[no-any-return]
-
+        flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), in_tree)
         outs, out_dims = batch_flat(flat, leaves, dims, size, axis_name, spmd_axis_name)
-        assert out_tree is not None
-        wanted = _out_dims(out_axes, out_tree, len(outs))
-        return out_tree.unflatten([
+        wanted = _out_dims(out_axes, flat.out_tree, len(outs))
+        return flat.unflatten([
             x if d == w and d is not None else _placed(x, d, w, size)
             for x, d, w in zip(outs, out_dims, wanted, strict=True)
         ])
@@ -200,15 +193,22 @@ def _out_dims(out_axes: Any, out_tree: Any, n: int) -> list[int | None]:
     return _prefix("vmap out_axes", out_axes, out_tree.unflatten([_Leaf()] * n))
 
 
+class _MappedFun(FlatFun):
+    __slots__ = ()
+
+    def check(self, outs: list[Any]) -> None:
+        for x in outs:
+            if not isinstance(x, Tracer) and not is_valid_value(x):
+                raise TypeError(f"Output from batched function {x!r} with type {type(x)} is not a "
+                                "valid JAX type")
+
+
 class _Leaf:
     """Stands for an array in messages about the structure of the output."""
 
 
 def _placed(x: Any, dim: int | None, wanted: int | None, size: int) -> Any:
     """A batched output with its batch axis where `out_axes` says."""
-    if not isinstance(x, Tracer) and not is_valid_value(x):
-        raise TypeError(f"Output from batched function {x!r} with type {type(x)} is not a valid "
-                        "JAX type")
     if wanted is None:
         if dim is not None:
             raise ValueError(f"at vmap out_axes, got axis spec None but output was batched on "

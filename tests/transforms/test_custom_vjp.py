@@ -3,7 +3,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx.transforms.custom_rules import CustomVJPException
+from pyjx.engine.custom_derivative_calls import CustomVJPException
 
 V = np.float32([0.5, 1.0, 2.0])
 

@@ -1,9 +1,4 @@
-"""The functions that `vjp` and `linearize` return, as pytrees.
-
-Their leaves are the residuals: the values that the linear program keeps from the forward pass.
-What remains, the program with holes for them, is compared by structure, so that a jitted function
-that takes such a function as argument is traced once for all functions of the same form.
-"""
+"""Reverse mode for users: `vjp`, and the function that it returns."""
 
 from __future__ import annotations
 
@@ -12,10 +7,59 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.engine.linearize import Hole, LinearProgram, LinearVar
+from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
+from pyjx.engine.linearize import LinearProgram, LinearVar, linearize_flat
 from pyjx.engine.tangents import Zero, materialized
-from pyjx.transforms.arguments import check_values, flatten
+from pyjx.transforms.arguments import check_callable, prefix_of_bools, wanted_inputs
+from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import flatten_one_level_with_keys, keystr, register_pytree_node
+
+
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
+        reduce_axes: Sequence[Any] = (), saveable_args: Any = True, in_nzs: Any = None) -> Any:
+    """The outputs of a function, and the function that pulls cotangents back through it.
+
+    For f at x the second result maps a cotangent v of f(x) to the tuple of cotangents of the
+    arguments, J(x)^T v: the vector-Jacobian product.
+
+    Args:
+      fun: takes positional arguments; arguments and results are pytrees of arrays.
+      *primals: the arguments.
+      has_aux: `fun` returns a pair, whose second element is passed on undifferentiated.
+      saveable_args: a tree of bools, a prefix of `primals`. Arguments where it is False and that
+        the derivative needs are left out of the function returned; its `args_res` then has
+        `NotSaveable()` in their place, to be replaced before the call.
+      in_nzs: a tree of bools, a prefix of `primals`: the arguments to differentiate by, None for
+        all. The cotangents of the others are zero.
+
+    Returns:
+      `(outputs, function)`, and the auxiliary data as third element with `has_aux`. The function
+      is a pytree whose leaves are the values it keeps, so it may be passed to and returned from
+      transformed functions. It takes one argument, a cotangent of the structure of the outputs.
+
+    Raises:
+      TypeError: `fun` is not callable, or an argument or result is not an array.
+
+    >>> import pyjx as jax
+    >>> y, pull_back = jax.vjp(lambda a, b: a * b, 2.0, 3.0)
+    >>> [float(ct) for ct in pull_back(1.0)]
+    [3.0, 2.0]
+    """
+    if reduce_axes:
+        raise NotImplementedError("reduce_axes argument to vjp is deprecated")
+    check_callable(fun)
+    leaves, in_tree = flatten(primals)
+    check_values(leaves, ".")
+    flat = FlatFun(fun, in_tree, has_aux)
+    outs, program = linearize_flat(flat, leaves, wanted_inputs(leaves, primals, in_nzs), flat.aux)
+    pull_back = VJP(program, in_tree, flat.out_tree, [get_aval(x) for x in leaves],
+                    [get_aval(x) for x in outs], leaves, fun)
+    if saveable_args is not True:
+        pull_back.forget(prefix_of_bools("saveable_args", saveable_args, primals))
+    if has_aux:
+        out, aux = flat.unflatten(outs)
+        return out, pull_back, aux
+    return flat.unflatten(outs), pull_back
 
 
 class NotNeeded:
@@ -36,62 +80,6 @@ class NotSaveable:
         return "NotSaveable()"
 
 
-class _Form:
-    """A linear program without its residuals, and the trees and avals of its ends.
-
-    Equality is that of structure: the same operations, wired in the same way.
-    """
-
-    __slots__ = ("_key", "in_avals", "in_tree", "name", "out_avals", "out_tree", "program")
-
-    def __init__(self, program: LinearProgram, in_tree: Any, out_tree: Any,
-                 in_avals: Sequence[Any], out_avals: Sequence[Any], name: str) -> None:
-        self.program = program
-        self.in_tree = in_tree
-        self.out_tree = out_tree
-        self.in_avals = in_avals
-        self.out_avals = out_avals
-        self.name = name
-        self._key: Any = None
-
-    @property
-    def key(self) -> Any:
-        if self._key is None:
-            self._key = (self.in_tree, self.out_tree, tuple(self.in_avals),
-                         tuple(self.out_avals), *_program_key(self.program))
-        return self._key
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (type(other) is _Form and self.key == other.key)
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-
-def _program_key(program: LinearProgram) -> tuple[Any, ...]:
-    numbers: dict[LinearVar, int] = {}
-
-    def number(x: Any) -> Any:
-        if type(x) is LinearVar:
-            return numbers.setdefault(x, len(numbers))
-        if type(x) is Hole:
-            return "hole", x.index
-        return x if x is None or type(x) is Zero else id(x)
-
-    ins = tuple([number(v) for v in program.invars])
-    eqns = []
-    for eqn in program.eqns:
-        primitive, operands, results, params, _ = eqn
-        try:
-            key = tuple(params.items())
-            hash(key)
-        except TypeError:
-            key = (id(eqn),)  # type: ignore[assignment]
-        eqns.append((primitive, tuple([number(x) for x in operands]), key,
-                     tuple([(number(v), v.aval) for v in results])))
-    return ins, tuple(eqns), tuple([number(x) for x in program.outs])
-
-
 class VJP:
     """The function that pulls a cotangent of the outputs back to cotangents of the arguments.
 
@@ -107,12 +95,12 @@ class VJP:
 
     def __init__(self, program: LinearProgram, in_tree: Any, out_tree: Any,
                  in_avals: Sequence[Any], out_avals: Sequence[Any], args: Sequence[Any],
-                 name: Callable[[Any], str], fun: Any) -> None:
+                 fun: Callable[..., Any]) -> None:
         self._program: LinearProgram | None = program
         self.in_tree = in_tree
         self.out_tree = out_tree
-        self._state = in_avals, out_avals, args, name, fun
-        self._form: _Form | None = None
+        self._state = in_avals, out_avals, args, fun
+        self._form: LinearForm | None = None
         self._args: list[Any] = []
         self._opaque: list[Any] = []
 
@@ -149,15 +137,15 @@ class VJP:
         form = self._form
         if form is not None:
             return lambda: form.name, form.in_avals, form.out_avals
-        in_avals, out_avals, _, name, fun = self._state
-        return lambda: name(fun), in_avals, out_avals
+        in_avals, out_avals, _, fun = self._state
+        return lambda: source_of(fun), in_avals, out_avals
 
-    def _split(self) -> _Form:
+    def _split(self) -> LinearForm:
         """Take the residuals out of the program."""
         if self._form is None:
             assert self._program is not None
             program = self._program.pruned()
-            in_avals, out_avals, args, name, fun = self._state
+            in_avals, out_avals, args, fun = self._state
             residuals = program.residuals()
             ids = {id(r) for r in residuals}
             arg_ids = {id(x) for x in args}
@@ -165,8 +153,8 @@ class VJP:
             self._opaque = [r for r in residuals if id(r) not in arg_ids]
             # An argument given twice fills its holes from its last place.
             order = [*self._args, *self._opaque]
-            self._form = _Form(program.abstracted(order), self.in_tree, self.out_tree, in_avals,
-                               out_avals, name(fun))
+            self._form = LinearForm(program.abstracted(order), self.in_tree, self.out_tree,
+                                    in_avals, out_avals, source_of(fun))
             self._program = None
         return self._form
 
@@ -222,7 +210,7 @@ def _flatten_vjp(f: VJP) -> tuple[Any, Any]:
     return (f._args, f._opaque), form
 
 
-def _unflatten_vjp(form: _Form, children: Any) -> VJP:
+def _unflatten_vjp(form: LinearForm, children: Any) -> VJP:
     f = object.__new__(VJP)
     f._program = None
     f.in_tree = form.in_tree
@@ -232,49 +220,7 @@ def _unflatten_vjp(form: _Form, children: Any) -> VJP:
     return f
 
 
-class LinearizedFunction:
-    """The derivative of a function at a point: maps tangents of the arguments to output tangents.
-    """
-
-    __slots__ = ("_form", "_residuals")
-
-    def __init__(self, program: LinearProgram, in_tree: Any, out_tree: Any,
-                 in_avals: Sequence[Any]) -> None:
-        self._residuals = program.residuals()
-        self._form = _Form(program.abstracted(self._residuals), in_tree, out_tree, in_avals, (), "")
-
-    def __call__(self, *tangents: Any) -> Any:
-        form = self._form
-        leaves, tree = flatten(tangents)
-        if tree != form.in_tree:
-            raise TypeError(f"expected {form.in_tree}, got {tree}")
-        check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
-        for x, aval in zip(leaves, form.in_avals, strict=True):
-            expected = aval.to_tangent_aval()
-            found = x if getattr(x, "dtype", None) == dtypes.float0 else get_aval(x)
-            if found.shape != expected.shape or found.dtype != expected.dtype:
-                raise ValueError(
-                    "linearized function called on tangent values inconsistent with the original "
-                    f"primal values:\nGot tangent aval {get_aval(x).str_short()} for primal aval "
-                    f"{aval.str_short()} but expected {expected.str_short()}."
-                )
-        outs = form.program.filled(self._residuals).forward(leaves)
-        return form.out_tree.unflatten(map(materialized, outs))
-
-    def __repr__(self) -> str:
-        return f"LinearizedFunction({self._form.in_tree} -> {self._form.out_tree})"
-
-
-def _unflatten_linearized(form: _Form, residuals: Any) -> LinearizedFunction:
-    f = object.__new__(LinearizedFunction)
-    f._form = form
-    (f._residuals,) = residuals
-    return f
-
-
 register_pytree_node(VJP, _flatten_vjp, _unflatten_vjp)
-register_pytree_node(LinearizedFunction, lambda f: ((f._residuals,), f._form),
-                     _unflatten_linearized)
 register_pytree_node(NotNeeded, lambda x: ((), None), lambda aux, children: NotNeeded())
 register_pytree_node(NotSaveable, lambda x: ((), None), lambda aux, children: NotSaveable())
 

@@ -1,0 +1,89 @@
+"""Functions as users give them: their names, and how they become functions of leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from pyjx.core.avals import is_valid_value
+from pyjx.jaxlib_api import pytree
+
+flatten = pytree.default_registry().flatten
+
+
+def name_of(fun: Any) -> str:
+    """The name of a function, of what a partial wraps, or of an object's class."""
+    while isinstance(fun, partial):
+        fun = fun.func
+    return str(getattr(fun, "__name__", None) or type(fun).__name__)
+
+
+def source_of(fun: Any) -> str:
+    """`name at file:line`, for messages."""
+    name = name_of(fun)
+    while isinstance(fun, partial):
+        fun = fun.func
+    code = getattr(getattr(fun, "__wrapped__", fun), "__code__", None)
+    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code else name
+
+
+def check_values(values: Sequence[Any], end: str = "") -> None:
+    """Raise TypeError unless each of `values` can be traced."""
+    for x in values:
+        if not is_valid_value(x):
+            raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type{end}")
+
+
+class FlatFun:
+    """A function of pytrees as a function of the leaves of its arguments.
+
+    Args:
+      fun: takes the arguments, whose structure (that of their tuple) is `in_tree`.
+      has_aux: `fun` returns a pair of its output and of data that is passed on as it is.
+
+    Attributes:
+      out_tree: the structure of the output of the latest call; None before the first.
+      aux, aux_tree: leaves and structure of the auxiliary data. Engines replace leaves that they
+        traced in place.
+    """
+
+    __slots__ = ("aux", "aux_tree", "fun", "has_aux", "in_tree", "out_tree")
+
+    def __init__(self, fun: Callable[..., Any], in_tree: Any, has_aux: bool = False) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+        self.has_aux = has_aux
+        self.out_tree: Any = None
+        self.aux: list[Any] = []
+        self.aux_tree: Any = None
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.fun)
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        result = self.fun(*self.in_tree.unflatten(leaves))
+        if self.has_aux:
+            result = self._without_aux(result)
+        outs, self.out_tree = flatten(result)
+        self.check(outs)
+        return outs  # type: ignore[no-any-return]
+
+    def check(self, outs: list[Any]) -> None:
+        """Raise TypeError unless the leaves of the output, whose tree is known, can be traced."""
+        check_values(outs)
+
+    def _without_aux(self, result: Any) -> Any:
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise TypeError(
+                "expected function with aux output to return a two-element tuple, but got type "
+                f"{type(result)} with value {result!r}"
+            )
+        self.aux[:], self.aux_tree = flatten(result[1])
+        return result[0]
+
+    def unflatten(self, outs: Sequence[Any]) -> Any:
+        """What the user gets for these leaves of the output, with the auxiliary data if any."""
+        out = self.out_tree.unflatten(outs)
+        return (out, self.aux_tree.unflatten(self.aux)) if self.has_aux else out

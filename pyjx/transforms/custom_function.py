@@ -1,0 +1,146 @@
+"""What functions with custom derivatives share: how their arguments are read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core.avals import get_aval
+from pyjx.engine.functions import FlatFun, check_values, name_of
+
+_COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
+
+
+class CustomFunction:
+    """What custom_jvp and custom_vjp share: the function and how its arguments are read."""
+
+    fun: Callable[..., Any]
+    nondiff_argnums: tuple[int, ...]
+    _kind: str
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
+                 nondiff_argnames: Sequence[str] = ()) -> None:
+        self.fun = fun
+        self.__wrapped__ = fun
+        for attribute in _COPIED:
+            value = getattr(fun, attribute, None)
+            if value is not None:
+                setattr(self, attribute, value)
+        if not hasattr(self, "__name__"):
+            self.__name__ = name_of(fun)
+        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
+        self.nondiff_argnums = tuple(numbers)
+        if nondiff_argnames:
+            names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
+            self.nondiff_argnums = _with_names(fun, self.nondiff_argnums, names)
+        self._signature: Any = None
+        code = getattr(fun, "__code__", None)
+        # The number of positional arguments, where reading them needs no more than to count.
+        self._plain = -1
+        if code is not None and not code.co_kwonlyargcount and not code.co_flags & 0x0C:
+            self._plain = code.co_argcount - hasattr(fun, "__self__")
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "fun":
+            raise AttributeError(name)
+        return getattr(self.fun, name)
+
+    def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, with default values for those that are not given."""
+        if not kwargs and len(args) == self._plain:
+            return args
+        if self._signature is None:
+            try:
+                self._signature = inspect.signature(self.fun)
+            except (TypeError, ValueError):
+                self._signature = False
+        if not self._signature:
+            return args
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as e:
+            raise TypeError(
+                f"The input arguments to the {self._kind}-decorated function {self.__name__} could "
+                f"not be resolved to positional-only arguments. Binding failed with the error:\n{e}"
+            ) from None
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(
+                f"The input arguments to the {self._kind}-decorated function {self.__name__} could "
+                "not be resolved to positional-only arguments. The following arguments are "
+                f"keyword-only: {sorted(bound.kwargs)}"
+            )
+        return bound.args  # type: ignore[no-any-return]
+
+    def split(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Differentiable arguments, and the others."""
+        if not self.nondiff_argnums:
+            return args, ()
+        numbers = {i if i >= 0 else i + len(args) for i in self.nondiff_argnums}
+        if numbers and not 0 <= min(numbers) <= max(numbers) < len(args):
+            raise ValueError(
+                f"{self._kind}: nondiff_argnums={self.nondiff_argnums} are out of range for "
+                f"{len(args)} arguments of {self.__name__}"
+            )
+        return (tuple([x for i, x in enumerate(args) if i not in numbers]),
+                tuple([args[i] for i in sorted(numbers)]))
+
+    def joined(self, dynamic: Sequence[Any], static: tuple[Any, ...]) -> list[Any]:
+        """The inverse of `split`."""
+        merged = list(dynamic)
+        if static:
+            n = len(dynamic) + len(static)
+            numbers = sorted([i if i >= 0 else i + n for i in self.nondiff_argnums])
+            for i, x in zip(numbers, static, strict=True):
+                merged.insert(i, x)
+        return merged
+
+
+def _with_names(fun: Any, numbers: tuple[int, ...], names: Sequence[str]) -> tuple[int, ...]:
+    parameters = list(inspect.signature(fun).parameters)
+    for name in names:
+        if name not in parameters:
+            raise ValueError(f"nondiff_argnames: {name_of(fun)} has no argument named {name!r}")
+    return tuple(sorted({*numbers, *[parameters.index(n) for n in names]}))
+
+
+class CustomFun(FlatFun):
+    """The function on the leaves of its differentiable arguments.
+
+    `out_tree` and `out_avals` are set by whichever of function and rule runs first.
+    """
+
+    __slots__ = ("out_avals", "owner", "static")
+
+    def __init__(self, owner: CustomFunction, in_tree: Any, static: tuple[Any, ...]) -> None:
+        fun: Callable[..., Any] = owner.fun
+        if static:
+            def fun(*dynamic: Any) -> Any:
+                return owner.fun(*owner.joined(dynamic, static))
+        super().__init__(fun, in_tree)
+        self.owner = owner
+        self.static = static
+        self.out_avals: list[Any] = []
+
+    @property
+    def __name__(self) -> str:
+        return self.owner.__name__
+
+    def check(self, outs: list[Any]) -> None:
+        check_values(outs)
+        self.out_avals = [get_aval(x) for x in outs]
+
+
+class _Text:
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def short_types(tree: Any, avals: Sequence[Any]) -> str:
+    return str(tree.unflatten([_Text(getattr(a, "str_short", lambda: "*")()) for a in avals]))

@@ -1,0 +1,215 @@
+"""Functions whose derivative is given by a forward rule: `custom_jvp`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.engine.custom_derivative_calls import (
+    SymbolicZero,
+    custom_jvp_call_p,
+    tangent_result,
+    zero_from_primal,
+)
+from pyjx.engine.functions import check_values, flatten, name_of
+from pyjx.engine.tangents import Zero
+from pyjx.transforms.custom_function import CustomFun, CustomFunction, short_types
+
+
+class custom_jvp(CustomFunction):
+    """A function whose derivative is given by a rule, for forward and reverse mode.
+
+    Args:
+      fun: the function; arguments and results are pytrees of arrays.
+      nondiff_argnums, nondiff_argnames: arguments that are not differentiated, such as functions
+        or options. The rule gets them first, in order of position.
+
+    >>> import pyjx as jax
+    >>> @jax.custom_jvp
+    ... def square(x):
+    ...     return x * x
+    >>> @square.defjvp
+    ... def square_jvp(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return square(x), 2 * x * t
+    >>> float(jax.grad(square)(3.0))
+    6.0
+    """
+
+    _kind = "custom_jvp"
+
+    jvp: Callable[..., Any] | None = None
+    symbolic_zeros: bool = False
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+        """Set the rule, `(primals, tangents) -> (outputs, output tangents)`; usable as decorator.
+
+        Args:
+          jvp: takes two tuples as long as the differentiable arguments, after the
+            non-differentiable arguments if there are any.
+          symbolic_zeros: tangents that are zero are given as `SymbolicZero` and not as arrays.
+        """
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Set one rule for each argument, `(tangent, output, *primals) -> output tangent`.
+
+        None stands for an argument that the output does not depend on.
+
+        Raises:
+          TypeError: there are non-differentiable arguments.
+
+        >>> import pyjx as jax
+        >>> @jax.custom_jvp
+        ... def product(x, y):
+        ...     return x * y
+        >>> product.defjvps(lambda t, out, x, y: t * y, lambda t, out, x, y: x * t)
+        >>> float(jax.grad(product)(3.0, 5.0))
+        5.0
+        """
+        if self.nondiff_argnums:
+            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+        def jvp(primals: Any, tangents: Any) -> Any:
+            out = self(*primals)
+            outs, tree = flatten(out)
+            total: list[Any] = [None] * len(outs)
+            for rule, t in zip(jvps, tangents, strict=False):
+                if rule is None or type(t) is SymbolicZero:
+                    continue
+                parts = flatten(rule(t, out, *primals))[0]
+                total = [p if s is None else s + p for s, p in zip(total, parts, strict=True)]
+            return out, tree.unflatten([
+                zero_from_primal(x) if t is None else t for x, t in zip(outs, total, strict=True)
+            ])
+
+        self.defjvp(jvp)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.jvp is None:
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {self.__name__} using defjvp."
+            )
+        args = self.positional(args, kwargs)
+        dynamic, static = self.split(args)
+        if static and any(isinstance(x, Tracer) for x in flatten(static)[0]):
+            static = tuple(map(_constant, static))
+        leaves, in_tree = flatten(dynamic)
+        if state.dynamic is eager_trace and not any(isinstance(x, Tracer) for x in leaves):
+            check_values(leaves)
+            return self.fun(*self.joined(dynamic, static))
+        check_values(leaves)
+        fun = CustomFun(self, in_tree, static)
+        outs = custom_jvp_call_p.bind(
+            *leaves, call_jaxpr=fun, jvp_jaxpr_fun=_FlatJvp(fun), num_consts=0,
+            symbolic_zeros=self.symbolic_zeros,
+        )
+        return fun.out_tree.unflatten(outs)
+
+
+class _FlatJvp:
+    """A custom_jvp function's rule on leaves."""
+
+    __slots__ = ("fun", "jvp")
+
+    def __init__(self, fun: CustomFun) -> None:
+        self.fun = fun
+        self.jvp: Any = fun.owner.jvp  # type: ignore[attr-defined]
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.jvp)
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        fun = self.fun
+        unflatten = fun.in_tree.unflatten
+        result = self.jvp(*fun.static, unflatten(primals), unflatten(tangents))
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise TypeError(
+                f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce a pair "
+                "(list or tuple of length two) representing primal and tangent outputs, but got "
+                f"{result}."
+            )
+        outs, tree = flatten(result[0])
+        out_tangents, tangent_tree = flatten(result[1])
+        if tree != tangent_tree:
+            raise TypeError(
+                f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce primal "
+                "and tangent outputs with equal container (pytree) structures, but got "
+                f"{tree} and {tangent_tree} respectively."
+            )
+        if fun.out_tree is None:
+            fun.out_tree = tree
+        elif fun.out_tree != tree:
+            self._raise_other_tree(tree, outs)
+        return outs, [self._checked(x, t) for x, t in zip(outs, out_tangents, strict=True)]
+
+    @staticmethod
+    def _checked(primal: Any, tangent: Any) -> Any:
+        check_values([primal])
+        aval = get_aval(primal)
+        expected = aval.to_tangent_aval()
+        tangent = tangent_result(tangent)
+        if type(tangent) is not Zero:
+            check_values([tangent])
+        found = tangent.aval if type(tangent) is Zero else get_aval(tangent)
+        if found.shape != expected.shape or found.dtype != expected.dtype:
+            raise TypeError(
+                "Custom JVP rule must produce primal and tangent outputs with corresponding "
+                f"shapes and dtypes. Expected {expected.str_short()} (tangent type of "
+                f"{aval.str_short()}) but got {found.str_short()}."
+            )
+        return tangent
+
+    def check(self, outs: Sequence[Any], expected: Sequence[Any]) -> None:
+        """Raise TypeError unless the rule's outputs are of the types of the function's."""
+        found = [get_aval(x) for x in outs]
+        if any(f.shape != e.shape or f.dtype != e.dtype
+               for f, e in zip(found, expected, strict=True)):
+            self._raise_output("and in particular with leaves of the same shape/dtype",
+                               "shapes/dtypes of", found, expected, self.fun.out_tree,
+                               "output shapes/dtypes of")
+
+    def _raise_other_tree(self, tree: Any, outs: Sequence[Any]) -> None:
+        expected = self.fun.out_avals or ["*"] * self.fun.out_tree.num_leaves
+        self._raise_output("and in particular of the same container/pytree structure",
+                           "container/pytree structure", [get_aval(x) for x in outs], expected,
+                           tree, "output container/pytree structure")
+
+    def _raise_output(self, what: str, rule_had: str, found: Sequence[Any],
+                      expected: Sequence[Any], tree: Any, fun_had: str) -> None:
+        name = self.fun.__name__
+        texts = [short_types(tree, found), short_types(self.fun.out_tree, expected)]
+        raise TypeError(
+            f"Custom JVP rule {self.__name__} for function {name} must produce a pair (list or "
+            "tuple of length two) where the first element represents the primal output (equal in "
+            f"value to the output of the custom_jvp-decorated function {name}, {what}), but "
+            f"instead the JVP rule output's first element had {rule_had}:\n    {texts[0]}\nwhile "
+            f"the custom_jvp-decorated function {name} had {fun_had}:\n    {texts[1]}"
+        )
+
+
+def _constant(tree: Any) -> Any:
+    """The tree with the derivatives of its leaves cut."""
+    leaves, treedef = flatten(tree)
+    return treedef.unflatten([_cut(x) if isinstance(x, Tracer) else x for x in leaves])
+
+
+def _identity(x: Any) -> list[Any]:
+    return [x]
+
+
+def _cut_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    return list(primals), [Zero.of_primal(x) for x in primals]
+
+
+def _cut(x: Any) -> Any:
+    return custom_jvp_call_p.bind(x, call_jaxpr=_identity, jvp_jaxpr_fun=_cut_jvp, num_consts=0,
+                                  symbolic_zeros=False)[0]
+
+
+_cut_jvp.check = lambda outs, expected: None  # type: ignore[attr-defined]

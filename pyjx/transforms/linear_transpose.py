@@ -1,0 +1,89 @@
+"""Transposition for users: `linear_transpose`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.trace import new_level
+from pyjx.engine.functions import FlatFun, check_values, flatten
+from pyjx.engine.linearize import LinearProgram, LinearTrace
+from pyjx.engine.tangents import materialized
+from pyjx.transforms.arguments import check_callable
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
+                     ) -> Callable[..., Any]:
+    """The transpose of a function that is known to be linear.
+
+    Args:
+      fun: a linear function; arguments and results are pytrees of arrays.
+      *primals: arrays, or anything with `shape` and `dtype`, such as `ShapeDtypeStruct`; only the
+        types matter.
+
+    Returns:
+      A function from a cotangent, of the structure and types of the output of `fun`, to the tuple
+      of cotangents of the arguments.
+
+    Raises:
+      TypeError: the dtypes are neither all inexact nor all integers, or the cotangent is not of
+        the type of the output.
+      NotImplementedError: `fun` uses an operation that is not linear in them.
+
+    >>> import pyjx as jax
+    >>> f_transposed = jax.linear_transpose(lambda x: 2.0 * x, 1.0)
+    >>> [float(ct) for ct in f_transposed(3.0)]
+    [6.0]
+    """
+    if reduce_axes:
+        raise NotImplementedError("reduce_axes argument to transpose is deprecated")
+    check_callable(fun)
+    leaves, in_tree = flatten(primals)
+    in_avals = [_aval_of_type(x) for x in leaves]
+    flat = FlatFun(fun, in_tree)
+    trace = LinearTrace()
+    with new_level(trace):
+        args = [trace.new_arg(a) for a in in_avals]
+        outs = flat(*args)
+        out_avals = [get_aval(x) for x in outs]
+        program = LinearProgram([a._var for a in args], trace.eqns, [trace.unwrap(x) for x in outs])
+    _check_linear_dtypes([a.dtype for a in in_avals], [a.dtype for a in out_avals])
+
+    def transposed(out_cotangent: Any) -> Any:
+        cotangents, tree = flatten(out_cotangent)
+        if tree != flat.out_tree:
+            raise TypeError("cotangent tree does not match function output, expected "
+                            f"{flat.out_tree} but got {tree}")
+        if not all(map(_same_type, map(get_aval, cotangents), out_avals)):
+            raise TypeError("cotangent type does not match function output, expected "
+                            f"{tuple(out_avals)} but got {cotangents}")
+        return in_tree.unflatten(map(materialized, program.backward(cotangents)))
+
+    return transposed
+
+
+def _same_type(a: Any, b: Any) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype
+
+
+def _aval_of_type(x: Any) -> ShapedArray:
+    """The aval of an array, or of what has only a shape and a dtype."""
+    try:
+        return get_aval(x)
+    except TypeError:
+        if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+            check_values([x])
+        return ShapedArray(x.shape, x.dtype, bool(getattr(x, "weak_type", False)))
+
+
+def _check_linear_dtypes(ins: list[Any], outs: list[Any]) -> None:
+    every = [*ins, *outs]
+    inexact = all(d in dtypes.floating_dtypes or d in dtypes.complex_dtypes or d == dtypes.float0
+                  for d in every)
+    if not inexact and not all(d in dtypes.integer_dtypes for d in every):
+        raise TypeError(
+            "linear_transpose only supports [float, complex, or float0] -> [float, complex, or "
+            f"float0], and integer -> integer functions, but got {ins} -> {outs}."
+        )

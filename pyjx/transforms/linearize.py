@@ -1,0 +1,99 @@
+"""Linearization for users: `linearize`, and the function that it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.engine.functions import FlatFun, check_values, flatten
+from pyjx.engine.linearize import LinearProgram, linearize_flat
+from pyjx.engine.tangents import materialized
+from pyjx.transforms.arguments import check_callable, wanted_inputs
+from pyjx.transforms.linear_form import LinearForm
+from pyjx.tree_util import register_pytree_node
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_nzs: Any = None
+              ) -> Any:
+    """The outputs of a function, and its derivative there as a linear function.
+
+    The second result computes the same as `jvp` at fixed primals, without computing the primal
+    part again.
+
+    Args:
+      fun: takes positional arguments; arguments and results are pytrees of arrays.
+      *primals: the point.
+      has_aux: `fun` returns a pair, whose second element is passed on undifferentiated.
+      in_nzs: a tree of bools, a prefix of `primals`: the arguments whose tangents are not zero;
+        None for all.
+
+    Returns:
+      `(outputs, f_jvp)`, and the auxiliary data as third element with `has_aux`. `f_jvp` takes
+      tangents of the structure, shapes and dtypes of `primals`; it is a pytree.
+
+    Raises:
+      TypeError: `fun` is not callable, or an argument or result is not an array.
+
+    >>> import pyjx as jax
+    >>> y, f_jvp = jax.linearize(lambda x: x * x, 3.0)
+    >>> float(y), float(f_jvp(1.0))
+    (9.0, 6.0)
+    """
+    check_callable(fun)
+    leaves, in_tree = flatten(primals)
+    check_values(leaves)
+    flat = FlatFun(fun, in_tree, has_aux)
+    outs, program = linearize_flat(flat, leaves, wanted_inputs(leaves, primals, in_nzs), flat.aux)
+    f_jvp = LinearizedFunction(program.pruned(), in_tree, flat.out_tree,
+                               [get_aval(x) for x in leaves])
+    if has_aux:
+        out, aux = flat.unflatten(outs)
+        return out, f_jvp, aux
+    return flat.unflatten(outs), f_jvp
+
+
+class LinearizedFunction:
+    """The derivative of a function at a point: maps tangents of the arguments to output tangents.
+    """
+
+    __slots__ = ("_form", "_residuals")
+
+    def __init__(self, program: LinearProgram, in_tree: Any, out_tree: Any,
+                 in_avals: Sequence[Any]) -> None:
+        self._residuals = program.residuals()
+        abstracted = program.abstracted(self._residuals)
+        self._form = LinearForm(abstracted, in_tree, out_tree, in_avals, (), "")
+
+    def __call__(self, *tangents: Any) -> Any:
+        form = self._form
+        leaves, tree = flatten(tangents)
+        if tree != form.in_tree:
+            raise TypeError(f"expected {form.in_tree}, got {tree}")
+        check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
+        for x, aval in zip(leaves, form.in_avals, strict=True):
+            expected = aval.to_tangent_aval()
+            found = x if getattr(x, "dtype", None) == dtypes.float0 else get_aval(x)
+            if found.shape != expected.shape or found.dtype != expected.dtype:
+                raise ValueError(
+                    "linearized function called on tangent values inconsistent with the original "
+                    f"primal values:\nGot tangent aval {get_aval(x).str_short()} for primal aval "
+                    f"{aval.str_short()} but expected {expected.str_short()}."
+                )
+        outs = form.program.filled(self._residuals).forward(leaves)
+        return form.out_tree.unflatten(map(materialized, outs))
+
+    def __repr__(self) -> str:
+        return f"LinearizedFunction({self._form.in_tree} -> {self._form.out_tree})"
+
+
+def _unflatten_linearized(form: LinearForm, residuals: Any) -> LinearizedFunction:
+    f = object.__new__(LinearizedFunction)
+    f._form = form
+    (f._residuals,) = residuals
+    return f
+
+
+register_pytree_node(LinearizedFunction, lambda f: ((f._residuals,), f._form),
+                     _unflatten_linearized)
