@@ -16,6 +16,10 @@ by jaxlib. Names load their module when they are first used.
 from __future__ import annotations
 
 import importlib
+import os
+import sys
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 
 from pyjx.configuration import config as config
 from pyjx.lazy import attach
@@ -67,6 +71,35 @@ SUBMODULES = (
 )
 
 __getattr__, __dir__ = attach(__name__, FAMILIES, SUBMODULES)
+
+
+def _load_lowering() -> None:
+    """Load the package `lowering` that lies beside this one.
+
+    By its name alone Python would take the first on `sys.path`, such as a file of the user's.
+    """
+    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lowering")
+    loaded = sys.modules.get("lowering")
+    if loaded is not None:
+        found = list(getattr(loaded, "__path__", ())) or [getattr(loaded, "__file__", None)]
+        if list(map(os.path.realpath, filter(None, found))) != [os.path.realpath(folder)]:
+            raise ImportError(f"pyjx has a package of the name `lowering` ({folder}), but another "
+                              f"module of that name was imported before, from {found[0]}. Rename "
+                              "it.", name="lowering", path=found[0])
+        return
+    spec = PathFinder.find_spec("lowering", [os.path.dirname(folder)])
+    if spec is None or spec.loader is None:
+        raise ImportError(f"pyjx is not complete: {folder} is missing. Install it anew.",
+                          name="lowering", path=folder)
+    sys.modules["lowering"] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(sys.modules["lowering"])
+    except BaseException:
+        del sys.modules["lowering"]
+        raise
+
+
+_load_lowering()
 
 # Arrays and tracers get their operators and methods.
 from pyjx.numpy import array_methods as _array_methods  # noqa: E402
