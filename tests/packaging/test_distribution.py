@@ -1,0 +1,119 @@
+"""What is installed and what is shipped: nothing is missing from wheel and sdist."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("lowering", "pyjx")
+SHIPPED = (*PACKAGES, ".ci", "benchmarks", "examples", "tests")
+AT_TOP = (".ruff.toml", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md",
+          "pyproject.toml", "setup.cfg", "tox.ini")
+
+setup_cfg = configparser.ConfigParser()
+setup_cfg.read(ROOT / "setup.cfg")
+
+
+def files_of(*folders: str) -> set[str]:
+    """The files in these folders, without what tools leave there."""
+    found = set()
+    for folder in folders:
+        for path in (ROOT / folder).rglob("*"):
+            inside = path.relative_to(ROOT / folder).parts
+            if path.is_file() and not any(p[0] == "." or p == "__pycache__" for p in inside):
+                found.add(path.relative_to(ROOT).as_posix())
+    return found
+
+
+def build(tmp_path: Path, *command: str) -> None:
+    """Run a command of setuptools on a copy of the tree."""
+    tree = tmp_path / "tree"
+    for name in files_of(*SHIPPED) | set(AT_TOP):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
+    done = subprocess.run([sys.executable, "-c", "import setuptools; setuptools.setup()", *command],
+                          cwd=tree, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_stubs_and_markers_are_package_data() -> None:
+    """Only recent versions of setuptools take them without being told."""
+    patterns = re.split(r"[,\s]+", setup_cfg["options.package_data"]["*"].strip())
+    data = [name for name in files_of(*PACKAGES) if not name.endswith(".py")]
+    assert any(name.endswith(".pyi") for name in data)
+    assert [n for n in data if not any(fnmatch(os.path.basename(n), p) for p in patterns)] == []
+
+
+def test_what_is_installed(tmp_path: Path) -> None:
+    pytest.importorskip("setuptools")
+    build(tmp_path, "-q", "build_py", "--build-lib", str(tmp_path / "lib"))
+    installed = {p.relative_to(tmp_path / "lib").as_posix()
+                 for p in (tmp_path / "lib").rglob("*") if p.is_file()}
+    assert installed == files_of(*PACKAGES)
+
+
+def test_what_is_shipped(tmp_path: Path) -> None:
+    """An unpacked sdist holds all that README's commands need."""
+    pytest.importorskip("setuptools")
+    build(tmp_path, "-q", "sdist", "--formats=gztar", "--dist-dir", str(tmp_path))
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        shipped = {m.name.partition("/")[2]: m for m in tar.getmembers() if m.isfile()}
+    assert sorted((files_of(*SHIPPED) | set(AT_TOP)) - set(shipped)) == []
+    assert shipped[".ci/run"].mode & 0o100
+    assert not [name for name in shipped if "__pycache__" in name]
+
+
+# -- the package lowering beside a module of the user's by that name -------------------------------
+
+
+def python(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a folder that has a file `lowering.py`."""
+    (tmp_path / "lowering.py").write_text(
+        "import pyjx\ndef double(x):\n    return 2 * x\n"
+        "if __name__ == '__main__':\n    print(pyjx.jit(double)(3))\n")
+    return subprocess.run([sys.executable, *arguments], cwd=tmp_path, text=True,
+                          capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+@pytest.mark.parametrize("arguments", [
+    ("-c", "import pyjx; print(pyjx.jit(lambda x: 2 * x)(3))"),
+    ("-c", "import pyjx.numpy as jnp; print(jnp.multiply(2, 3))"),
+    ("lowering.py",),
+    ("-m", "lowering"),
+])
+def test_a_file_of_that_name_is_passed_over(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = python(tmp_path, *arguments)
+    assert (done.stdout, done.stderr) == ("6\n", "")
+
+
+def test_emit_hlo_takes_such_a_file(tmp_path: Path) -> None:
+    done = python(tmp_path, "-m", "pyjx.cli.emit_hlo", "lowering.py:double", "f32[2]",
+                  "--emit", "jaxpr")
+    assert done.returncode == 0, done.stderr
+    assert "mul 2.0:f32[] a" in done.stdout
+
+
+def test_such_a_module_that_is_imported_already_is_named(tmp_path: Path) -> None:
+    done = python(tmp_path, "-c", "import lowering")
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: pyjx has a package of the name `lowering`")
+    assert str(tmp_path / "lowering.py") in last
+    assert last.endswith("Rename it.")
+
+
+def test_such_a_module_that_is_imported_later_is_told() -> None:
+    import lowering
+
+    with pytest.raises(AttributeError, match=r"pyjx's package .* a module of your own needs anoth"):
+        lowering.double  # noqa: B018
