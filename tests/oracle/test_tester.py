@@ -1,0 +1,83 @@
+"""The tester's own parts: programs print, comparison tells, shrinking keeps the difference."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracle import indexing, programs, pytrees
+from tests.oracle.arguments import arguments
+from tests.oracle.calls import wrapped
+from tests.oracle.comparison import compare, missing
+from tests.oracle.language import Assign, Data, Program, Text, call, form
+from tests.oracle.shrinking import shrunk
+from tests.oracle.values import Gen
+
+
+def value(x: Any, weak: bool = False) -> dict[str, Any]:
+    x = np.asarray(x)
+    return {"is": "value", "warnings": [], "value": {
+        "is": "array", "weak": weak, "dtype": str(x.dtype), "shape": list(x.shape),
+        "data": base64.b64encode(x.tobytes()).decode()}}
+
+
+def error(kind: type[Exception], message: str) -> dict[str, Any]:
+    return {"is": "error", "type": kind.__name__, "builtin": kind.__name__, "warnings": [],
+            "bases": [kind.__name__, "Exception"], "message": message}
+
+
+def cause(a: dict[str, Any], b: dict[str, Any]) -> str | None:
+    found = compare(a, b)
+    return found and found.cause
+
+
+@pytest.mark.parametrize("maker", [indexing.program, programs.program, pytrees.program])
+def test_generated_programs_compile_and_repeat(maker):
+    for number in range(60):
+        source = maker(Gen(f"a/{number}")).snippet()
+        compile(source, "snippet", "exec")
+        assert source == maker(Gen(f"a/{number}")).snippet()
+
+
+def test_arguments_follow_the_signature():
+    signature = [["a", "POSITIONAL_OR_KEYWORD", ""], ["axis", "POSITIONAL_OR_KEYWORD", "None"],
+                 ["where", "KEYWORD_ONLY", "None"]]
+    for number in range(50):
+        args, keywords = arguments(Gen(str(number)), "jnp.sum", signature)
+        assert 1 <= len(args) <= 2
+        assert {name for name, _ in keywords} <= {"axis", "where"}
+
+
+def test_calls_are_wrapped_in_transformations():
+    e = call("jnp.sin", Data("jnp", "float32", (2,), (1.0, 2.0)))
+    sources = {wrapped(Gen(str(i)), "calls", e, "jnp.sin").source() for i in range(80)}
+    assert any("jax.vmap" in s for s in sources)
+    assert any("jax.grad" in s for s in sources)
+
+
+def test_comparison_names_the_cause():
+    x = np.array([1.0, 2.0], np.float32)
+    assert cause(value(x), value(x)) is None
+    assert cause(value(x), value(x.astype(np.float16))) == "dtype"
+    assert cause(value(x), value(x[None])) == "shape"
+    assert cause(value(x, weak=True), value(x)) == "weak"
+    assert cause(value(x + 1), value(x)) == "value"
+    assert cause(value(np.nextafter(x, x + 1)), value(x)) == "rounding"
+    assert cause(value(-0.0 * x), value(0.0 * x)) == "sign of zero"
+    assert cause(error(TypeError, "a"), value(x)) == "raises"
+    assert cause(value(x), error(TypeError, "a")) == "accepts"
+    assert cause(error(ValueError, "a"), error(TypeError, "a")) == "error"
+    assert cause(error(TypeError, "a"), error(TypeError, "b")) is None
+    assert cause({"is": "crash", "message": "SIGSEGV"}, value(x)) == "crash"
+    assert missing(error(AttributeError, "module 'pyjx.lax' has no attribute 'scan'"))
+
+
+def test_shrinking_keeps_the_difference():
+    x = Data("np", "float16", (2, 3), tuple(range(6)))
+    e = form("jnp.sin({} + {})", x, call("jnp.cos", x, out=None))
+    program = Program("calls", (Assign("y", Text("3")), Assign("result", e)))
+    small = shrunk(program, lambda ps: ["jnp.cos" in p.source() for p in ps])
+    assert small.source() == "result = jnp.cos()"
