@@ -11,11 +11,6 @@ from lowering.types import tensor_types
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 
 
-@rule("iterate")
-def _iterate(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
-    return _loop(b, eqn.params["cond"], (), eqn.params["body"], (), operands, in_avals(eqn))
-
-
 @rule("while")
 def _while(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]

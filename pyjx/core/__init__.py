@@ -8,8 +8,9 @@ from pyjx.lazy import attach
 FAMILIES: dict[str, str] = {
     "pyjx.core.avals": "AbstractToken AbstractValue ShapedArray abstract_token get_aval",
     "pyjx.core.check": "JaxprTypeError check_jaxpr",
+    "pyjx.core.effects": "Effect Effects NamedAxisEffect no_effects",
     "pyjx.core.jaxpr": (
-        "Atom ClosedJaxpr DebugInfo DropVar Effects Jaxpr JaxprEqn Literal Var no_effects"
+        "Atom ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal Var"
     ),
     "pyjx.core.primitive": "Primitive",
     "pyjx.core.trace": (

@@ -152,6 +152,11 @@ class ShapedArray(AbstractValue):
 
     to_cotangent_aval = to_tangent_aval
 
+    def same_type(self, other: Any) -> bool:
+        """Whether the two are equal but for the weak type, which is a hint."""
+        return self is other or (
+            type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype)
+
     def str_short(self, short_dtypes: bool = False) -> str:
         """`float32[2,3]`, or `f32[2,3]` with `short_dtypes`."""
         name = dtypes.short_dtype_name(self.dtype) if short_dtypes else dtypes.name(self.dtype)

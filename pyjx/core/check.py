@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 
 
@@ -62,24 +63,13 @@ def _check_eqn(jaxpr: Jaxpr, eqn: JaxprEqn, bound: set[Var]) -> None:
         )
     for sub in subjaxprs(eqn):
         check_jaxpr(sub)
-    if eqn.primitive.name == "jit":
-        _check_call(eqn, where)
-
-
-def _check_call(eqn: JaxprEqn, where: str) -> None:
-    called = eqn.params["jaxpr"].jaxpr
-    if len(called.invars) != len(eqn.invars):
-        raise JaxprTypeError(
-            f"The called jaxpr takes {len(called.invars)} arguments, {len(eqn.invars)} are given "
-            f"{where}."
-        )
-    for inner, outer in zip(called.invars, eqn.invars, strict=True):
-        if not _same_type(inner.aval, outer.aval):
-            raise JaxprTypeError(f"Argument of type {outer.aval}, expected {inner.aval}, {where}.")
+    if eqn.primitive.check is not None:
+        try:
+            eqn.primitive.check(eqn)
+        except TypeError as error:
+            raise JaxprTypeError(f"{error} {where}.") from None
 
 
 def _same_type(a: Any, b: Any) -> bool:
-    """Equal shape and dtype; a weak type is a hint and may differ."""
-    if a is b:
-        return True
-    return getattr(a, "shape", 0) == getattr(b, "shape", 1) and a.dtype == b.dtype
+    """Equal but for the weak type, which is a hint."""
+    return a is b or (isinstance(a, ShapedArray) and a.same_type(b))

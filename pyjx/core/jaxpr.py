@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyjx.core.avals import AbstractValue, ShapedArray, get_aval
+from pyjx.core.avals import get_aval
+from pyjx.core.effects import Effects, no_effects
 from pyjx.core.source_info import SourceInfo
 
 if TYPE_CHECKING:
     from pyjx.core.primitive import Primitive
-
-Effects = frozenset[Any]
-no_effects: Effects = frozenset()
-
 
 class Var:
     """A variable. Identity is its name; the printer gives letters."""
@@ -273,7 +270,7 @@ class Jaxpr:
 class ClosedJaxpr:
     """A jaxpr with the values of its constants. Hashed and compared by identity."""
 
-    __slots__ = ("__weakref__", "_cache", "consts", "jaxpr")
+    __slots__ = ("__weakref__", "consts", "derived", "jaxpr")
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
         if len(consts) != len(jaxpr.constvars):
@@ -282,7 +279,7 @@ class ClosedJaxpr:
             )
         self.jaxpr = jaxpr
         self.consts = list(consts)
-        self._cache: dict[Any, Any] | None = None
+        self.derived: dict[Any, Any] | None = None  # of core.derived
 
     @property
     def in_avals(self) -> list[Any]:
@@ -332,13 +329,6 @@ class ClosedJaxpr:
     def is_high(self) -> bool:
         return self.jaxpr.is_high
 
-    @property
-    def memo(self) -> dict[Any, Any]:
-        """Results that transformations derived from this jaxpr; they live as long as it does."""
-        if self._cache is None:
-            self._cache = {}
-        return self._cache
-
     def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None,
                 **fields: Any) -> ClosedJaxpr:
         """A copy with some fields, of it or of its jaxpr, replaced."""
@@ -380,21 +370,7 @@ def _jaxprs_of(value: Any) -> Iterator[Jaxpr]:
             yield from _jaxprs_of(item)
 
 
-def join_effects(eqns: Sequence[JaxprEqn]) -> Effects:
-    """The union of the effects of `eqns`."""
-    effects: Effects = no_effects
-    for eqn in eqns:
-        if eqn.effects:
-            effects = effects | eqn.effects
-    return effects
-
-
 def count_eqns(jaxpr: Jaxpr) -> int:
     """The number of equations, those of nested jaxprs included."""
     return sum(1 + sum(map(count_eqns, subjaxprs(e))) for e in jaxpr.eqns)
 
-
-__all__ = [
-    "AbstractValue", "Atom", "ClosedJaxpr", "DebugInfo", "DropVar", "Effects", "Jaxpr", "JaxprEqn",
-    "Literal", "ShapedArray", "Var", "count_eqns", "join_effects", "no_effects", "subjaxprs",
-]

@@ -1,8 +1,4 @@
-"""Primitives: the vocabulary of jaxprs, each with its rules.
-
-The kinds of rules are a closed set, the keyword arguments of `Primitive`, so a misspelt one fails
-where it is written.
-"""
+"""Primitives: the vocabulary of jaxprs, each with its rules."""
 
 from __future__ import annotations
 
@@ -10,64 +6,107 @@ from collections.abc import Callable
 from typing import Any
 
 from pyjx.core.avals import AbstractValue
-from pyjx.core.jaxpr import Effects, no_effects
+from pyjx.core.effects import Effects, no_effects
+from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.trace import Tracer, state
 
 Rule = Callable[..., Any]
+
+# All kinds of rules there are. `Primitive` documents them.
+RULE_KINDS = (
+    "batch", "batch_axis", "check", "dce", "decomposition", "effects", "impl", "jvp", "linearize",
+    "physical", "printed", "record", "shape_rule", "split", "transpose",
+)
 
 
 class Primitive:
     """An operation of the IR.
 
+    Its rules are given as keyword arguments here or, where a rule needs the primitive itself, to
+    `define`; each kind once. `operands` are values, `primals`, `tangents`, `cts` and `dims` lists
+    with an entry for each operand or result; tangents and cotangents may be symbolic zeros.
+
     Args:
       name: what jaxprs print, and the key of the lowering rule.
-      shape_rule: `(*avals, **params) -> aval`, or a sequence of avals with `multiple_results`.
-      jvp: `(primals, tangents, **params) -> (primal_out, tangent_out)`.
-      transpose: `(ct, *operands, **params) -> cotangents`, where the linear operands are
-        `UndefinedPrimal`.
-      batch: `(operands, dims, **params) -> (out, out_dim)`.
-      linearize: `(trace, primals, tangents, **params) -> (outs, tangents_out)`, for primitives that
-        hold jaxprs: runs the nonlinear part at once and records the linear part in `trace`.
-      decomposition: the primitive as a Python function of other primitives; the lowering uses it
-        where it has no rule of its own.
-      effects: `params -> effects` for primitives with side effects.
+      multiple_results: results are a sequence; else there is one result.
       linear: whether it is linear in the operands that its transpose rule accepts.
       cached: whether results of `shape_rule` are kept by avals and parameters.
+      shape_rule: `(*avals, **params) -> aval`, or a sequence of avals with `multiple_results`.
+      impl: `(*operands, **params) -> result`, for concrete operands, in place of compiling it.
+      decomposition: the primitive as a Python function of other primitives; used wherever a rule
+        is missing.
+      effects: `params -> effects`.
+      jvp: `(primals, tangents, **params) -> (result, tangent)`.
+      linearize: `(trace, primals, tangents, **params) -> (results, tangents)`: runs the nonlinear
+        part at once and records the linear part in `trace`.
+      split: `(trace, operands, params) -> results`, for linear operands among others: computes the
+        results that depend on no tangent and records the others in `trace`.
+      transpose: `(ct, *operands, **params) -> cotangents`, where the linear operands are
+        `UndefinedPrimal`.
+      batch: `(operands, dims, **params) -> (result, dim)`.
+      batch_axis: `(axis, operands, dims, **params) -> (result, dim)`, for primitives that need to
+        know the axis: those that hold jaxprs or read named axes.
+      physical: `(avals, *operands, **params) -> result` on the data of extended dtypes; `avals` are
+        the types before.
+      dce: `(eqn, used) -> eqn` with only the results that are used, of what holds jaxprs.
+      check: `(eqn) -> None`; raises TypeError where an equation is wrong in a way that the shape
+        rule does not see.
+      printed: `params -> [(name, value)]`, the parameters that jaxprs show.
+      record: `(trace, operands, params) -> results`, in place of adding an equation to the program
+        that is being recorded; None where the equation is to be added all the same.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_out_avals", "batch", "cached", "decomposition",
-                 "effects", "impl", "jvp", "linear", "linearize", "multiple_results", "name",
-                 "shape_rule", "transpose")
+    __slots__ = ("__weakref__", "_out_avals", "cached", "linear", "multiple_results", "name",
+                 *RULE_KINDS)
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        shape_rule: Rule | None = None,
-        jvp: Rule | None = None,
-        transpose: Rule | None = None,
-        batch: Rule | None = None,
-        linearize: Rule | None = None,
-        decomposition: Rule | None = None,
-        effects: Callable[[dict[str, Any]], Effects] | None = None,
-        impl: Rule | None = None,
-        multiple_results: bool = False,
-        linear: bool = False,
-        cached: bool = True,
-    ) -> None:
+    batch: Rule | None
+    batch_axis: Rule | None
+    check: Rule | None
+    dce: Rule | None
+    decomposition: Rule | None
+    effects: Callable[[dict[str, Any]], Effects] | None
+    impl: Rule | None
+    jvp: Rule | None
+    linearize: Rule | None
+    physical: Rule | None
+    printed: Callable[[dict[str, Any]], list[tuple[str, Any]]] | None
+    record: Rule | None
+    shape_rule: Rule | None
+    split: Rule | None
+    transpose: Rule | None
+
+    def __init__(self, name: str, *, multiple_results: bool = False, linear: bool = False,
+                 cached: bool = True, **rules: Rule | None) -> None:
         self.name = name
-        self.shape_rule = shape_rule
-        self.jvp = jvp
-        self.transpose = transpose
-        self.batch = batch
-        self.linearize = linearize
-        self.decomposition = decomposition
-        self.effects = effects
-        self.impl = impl
         self.multiple_results = multiple_results
         self.linear = linear
         self.cached = cached
         self._out_avals: dict[Any, Any] = {}
+        for kind in RULE_KINDS:
+            setattr(self, kind, None)
+        self.define(**rules)
+
+    def define(self, **rules: Rule | None) -> Primitive:
+        """Give the primitive rules that it has not yet; it is returned.
+
+        Raises:
+          TypeError: there is no such kind of rule, the primitive has one, or it is no function.
+        """
+        for kind, rule in rules.items():
+            if kind not in RULE_KINDS:
+                raise TypeError(
+                    f"Primitive '{self.name}': there is no kind of rule named {kind!r}. The kinds "
+                    f"are {', '.join(RULE_KINDS)}."
+                )
+            if rule is None:
+                continue
+            if not callable(rule):
+                raise TypeError(f"Primitive '{self.name}': the rule {kind!r} must be callable, got "
+                                f"{rule!r}.")
+            if getattr(self, kind) is not None:
+                raise TypeError(f"Primitive '{self.name}' has a rule {kind!r} already.")
+            setattr(self, kind, rule)
+        return self
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """Apply the primitive, under whichever interpreter the operands or the thread call for."""
@@ -79,6 +118,8 @@ class Primitive:
                 if trace.level > level:
                     top = trace
                     level = trace.level
+        if self.effects is not None and state.axis_frames:
+            top = trace_of_axes(top, self.effects(params))
         return top.process(self, operands, params)
 
     def out_avals(self, in_avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
@@ -87,12 +128,15 @@ class Primitive:
             return self._shape_rule_result(in_avals, params)
         key = (in_avals, *params.items()) if params else in_avals
         try:
-            return self._out_avals[key]
-        except KeyError:
-            out = self._out_avals[key] = self._shape_rule_result(in_avals, params)
-            return out
+            out = self._out_avals.get(key)
         except TypeError:  # an unhashable parameter
             return self._shape_rule_result(in_avals, params)
+        if out is None:
+            out = self._shape_rule_result(in_avals, params)
+            if len(self._out_avals) >= OUT_AVALS_CAPACITY:
+                self._out_avals.clear()
+            self._out_avals[key] = out
+        return out
 
     def _shape_rule_result(self, in_avals: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if self.shape_rule is None:
@@ -103,7 +147,10 @@ class Primitive:
         out = self.shape_rule(*in_avals, **params)
         return list(out) if self.multiple_results else out
 
-    # How primitives of other libraries are given their rules.
+    def effects_of(self, params: dict[str, Any]) -> Effects:
+        return no_effects if self.effects is None else self.effects(params)
+
+    # How primitives of other libraries are given their rules, which they may give anew.
 
     def def_impl(self, impl: Rule) -> Rule:
         self.impl = impl
@@ -114,18 +161,14 @@ class Primitive:
         self._out_avals.clear()
         return rule
 
-    def clear_cache(self) -> None:
-        self._out_avals.clear()
-
-    def effects_of(self, params: dict[str, Any]) -> Effects:
-        return no_effects if self.effects is None else self.effects(params)
-
     def __repr__(self) -> str:
         return self.name
 
     def __reduce__(self) -> Any:
         return find_primitive, (self.name,)
 
+
+OUT_AVALS_CAPACITY = 8192  # answers of a shape rule that are kept
 
 _named: dict[str, Primitive] = {}
 

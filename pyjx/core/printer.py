@@ -19,14 +19,8 @@ from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var,
 
 WIDTH = 80
 
-# Parameters left out, always or where they are None: they say nothing more.
-_SILENT_OF: dict[str, frozenset[str]] = {
-    "broadcast_in_dim": frozenset({"shape", "sharding"}),
-    "convert_element_type": frozenset({"sharding"}),
-}
-_SILENT_NONE_OF: dict[str, frozenset[str]] = {
-    "dot_general": frozenset({"precision", "preferred_element_type", "out_sharding"}),
-}
+# Parameters that are left out where they are None: they say nothing more.
+_SILENT_NONE = frozenset({"accuracy", "out_dtype"})
 
 
 class _Names:
@@ -172,31 +166,11 @@ class _Printer:
 
     def _shown(self, eqn: JaxprEqn) -> list[tuple[str, Any]]:
         """The parameters that are printed."""
-        name = eqn.primitive.name
-        if name == "jit" and self.concise:
-            shown = [("name", eqn.params["name"])]
-            for key in ("compiler_options_kvs", "donated_invars", "inline", "jaxpr", "keep_unused"):
-                value = eqn.params[key]
-                if any(value) if isinstance(value, tuple) else value:
-                    shown.append((key, value))
-            return shown
-        if self.concise and "printed_params" in eqn.primitive.__dict__:
-            return eqn.primitive.printed_params(eqn.params)  # type: ignore[attr-defined]
-        shown = []
-        for key, value in sorted(eqn.params.items()):
-            if self.concise:
-                if key in ("accuracy", "out_dtype") and value is None:
-                    continue
-                if name == "broadcast_in_dim" and key == "broadcast_dimensions" and not value:
-                    continue
-                if key in _SILENT_OF.get(name, ()):
-                    continue
-                if value is None and key in _SILENT_NONE_OF.get(name, ()):
-                    continue
-                if key == "dimension_numbers" and name == "dot_general":
-                    value = tuple([tuple(map(list, pair)) for pair in value])
-            shown.append((key, value))
-        return shown
+        printed = eqn.primitive.printed
+        if self.concise and printed is not None:
+            return printed(eqn.params)
+        return [(key, value) for key, value in sorted(eqn.params.items())
+                if not (self.concise and value is None and key in _SILENT_NONE)]
 
     def _name_call(self, eqn: JaxprEqn) -> None:
         """Let the variables of a called jaxpr have the names of the operands and results."""

@@ -18,19 +18,11 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import source_info
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
-from pyjx.core.jaxpr import (
-    ClosedJaxpr,
-    DebugInfo,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Var,
-    join_effects,
-    no_debug_info,
-    no_effects,
-)
+from pyjx.core.effects import join_effects, no_effects
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 
 if TYPE_CHECKING:
+    from pyjx.core.named_axes import AxisFrame
     from pyjx.core.primitive import Primitive
 
 
@@ -81,8 +73,7 @@ class _State(threading.local):
     def __init__(self) -> None:
         self.dynamic: Trace = eager_trace
         self.level = 0  # of the highest active trace
-        self.axis_frames: tuple[Any, ...] = ()  # named axes: (name, trace), innermost last
-        self.batch_trace: Any = None  # whose batching rule is called; read it first in the rule
+        self.axis_frames: tuple[AxisFrame, ...] = ()  # the named axes, innermost last
 
 
 state = _State()
@@ -301,6 +292,10 @@ class JaxprTrace(Trace):
 
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:
+        if primitive.record is not None:
+            results = primitive.record(self, operands, params)
+            if results is not None:
+                return results
         invars: list[Any] = []
         avals: list[Any] = []
         for x in operands:

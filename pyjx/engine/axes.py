@@ -149,6 +149,8 @@ def _broadcast_batch(operands: Any, dims: Any, *, shape: tuple[int, ...],
 broadcast_in_dim_p = register(Primitive(
     "broadcast_in_dim", shape_rule=_broadcast_shape, jvp=_broadcast_jvp,
     transpose=_broadcast_transpose, batch=_broadcast_batch, linear=True,
+    printed=lambda params: [
+        (key, params[key]) for key in ("broadcast_dimensions",) if params[key]],
 ))
 
 
@@ -236,7 +238,7 @@ reduce_sum_p: Primitive = register(Primitive(
 ))
 
 
-reduce_sum_p.batch = reduction_batch(reduce_sum_p)
+reduce_sum_p.define(batch=reduction_batch(reduce_sum_p))
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:

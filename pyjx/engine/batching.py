@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked, state
 from pyjx.engine.axes import broadcast_axis, moveaxis
@@ -44,12 +44,12 @@ def _example(aval: ShapedArray, dim: int) -> ShapedArray:
 
 
 class BatchTrace(Trace):
-    __slots__ = ("axis_name", "axis_size", "spmd_axis_name", "tag")
+    """Runs operations on whole batches, whose examples lie along `axis`."""
 
-    def __init__(self, axis_name: Any, axis_size: int, spmd_axis_name: Any = None) -> None:
-        self.axis_name = axis_name
-        self.axis_size = axis_size
-        self.spmd_axis_name = spmd_axis_name
+    __slots__ = ("axis", "tag")
+
+    def __init__(self, axis: Axis) -> None:
+        self.axis = axis
         self.tag: Any = self  # traces of one tag batch over one axis
 
     def __repr__(self) -> str:
@@ -79,13 +79,14 @@ class BatchTrace(Trace):
                 val, dim = self.split(x)
                 vals.append(val)
                 dims.append(dim)
-        rule = primitive.batch
-        if rule is None:
-            if primitive.decomposition is not None:
-                return primitive.decomposition(*operands, **params)
+        if primitive.batch_axis is not None:
+            out, dim_out = primitive.batch_axis(self, vals, dims, **params)
+        elif primitive.batch is not None:
+            out, dim_out = primitive.batch(vals, dims, **params)
+        elif primitive.decomposition is not None:
+            return primitive.decomposition(*operands, **params)
+        else:
             raise NotImplementedError(f"Batching rule for '{primitive}' not implemented")
-        state.batch_trace = self
-        out, dim_out = rule(vals, dims, **params)
         if primitive.multiple_results:
             return [self.join(v, d) for v, d in zip(out, dim_out, strict=True)]
         return out if dim_out is None else BatchTracer(self, out, dim_out)
@@ -102,7 +103,7 @@ class SameAxisTrace(BatchTrace):
     __slots__ = ("outside",)
 
     def __init__(self, like: BatchTrace) -> None:
-        BatchTrace.__init__(self, like.axis_name, like.axis_size, like.spmd_axis_name)
+        BatchTrace.__init__(self, like.axis)
         self.tag = like.tag
         self.outside = state.dynamic
 
@@ -135,48 +136,21 @@ def batch_again(
 
 
 def batch_flat(
-    fun: Callable[..., Sequence[Any]],
-    args: Sequence[Any],
-    in_dims: Sequence[int | None],
-    axis_size: int,
-    axis_name: Any = None,
-    spmd_axis_name: Any = None,
+    fun: Callable[..., Sequence[Any]], args: Sequence[Any], in_dims: Sequence[int | None],
+    axis: Axis | int,
 ) -> tuple[list[Any], list[int | None]]:
-    """Batched outputs of a function on flat values, and where their batch axes are."""
-    trace = BatchTrace(axis_name, axis_size, spmd_axis_name)
-    with new_level(trace), named_axis(axis_name, trace):
+    """Batched outputs of a function on flat values, and where their batch axes are.
+
+    An int is the size of an axis without a name.
+    """
+    if type(axis) is int:
+        axis = Axis(None, axis)
+    assert isinstance(axis, Axis)
+    trace = BatchTrace(axis)
+    with new_level(trace), named_axis(axis, trace):
         outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
         pairs = [trace.split(x) for x in outs]
     return [v for v, _ in pairs], [d for _, d in pairs]
-
-
-class named_axis:
-    """A context in which `name` (if it is not None) is the axis of `trace`.
-
-    Names and sizes of axes are in the keys of all caches of traces and programs.
-    """
-
-    __slots__ = ("_flag", "_frames", "_name", "_trace")
-
-    def __init__(self, name: Any, trace: BatchTrace) -> None:
-        self._name = name
-        self._trace = trace
-
-    def __enter__(self) -> None:
-        if self._name is not None:
-            self._frames = state.axis_frames
-            state.axis_frames = (*self._frames, (self._name, self._trace))
-            self._flag = configuration.trace_state.swap_local(axis_sizes())
-
-    def __exit__(self, *exc: object) -> None:
-        if self._name is not None:
-            state.axis_frames = self._frames
-            configuration.trace_state.set_local(self._flag)
-
-
-def axis_sizes() -> tuple[tuple[Any, int], ...]:
-    """Names and sizes of the named axes around here, the outermost first."""
-    return tuple([(name, trace.axis_size) for name, trace in state.axis_frames])
 
 
 def match_axis(x: Any, dim: int | None, destination: int | None, size: int) -> Any:

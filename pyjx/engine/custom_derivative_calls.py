@@ -19,22 +19,15 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, no_effects
+from pyjx.core.effects import Effects, no_effects
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import (
-    EagerTrace,
-    JaxprTrace,
-    Tracer,
-    eager_trace,
-    jaxpr_as_fun,
-    state,
-    trace_to_jaxpr,
-)
+from pyjx.core.trace import eager_trace, jaxpr_as_fun, state, trace_to_jaxpr
 from pyjx.engine.axes import reduce_sum
 from pyjx.engine.batching import BatchTrace, batch_again, match_axis
-from pyjx.engine.calls import backward_jaxpr, batch_jaxpr, call, hoisted
-from pyjx.engine.forward import JVPTrace, JVPTracer
-from pyjx.engine.linearize import LinearTrace, split_rules
+from pyjx.engine.calls import call
+from pyjx.engine.forward import CustomVJPException
+from pyjx.engine.subjaxprs import backward_jaxpr, batch_jaxpr, consts_as_inputs
 from pyjx.engine.tangents import Zero, materialized
 
 
@@ -70,112 +63,63 @@ class SymbolicZero:
         return "SymbolicZero"
 
 
-class CustomVJPException(Exception):
-    """A custom_vjp function was differentiated by a value that it closes over."""
-
-
-class CustomCall(Primitive):
-    """A primitive whose `call_jaxpr` is a jaxpr, or (until it is recorded) a Python function."""
-
-    def bind(self, *operands: Any, **params: Any) -> Any:
-        top = state.dynamic
-        for x in operands:
-            if isinstance(x, Tracer) and x._trace.level > top.level:
-                top = x._trace
-        fun = params["call_jaxpr"]
-        if not isinstance(fun, ClosedJaxpr):
-            if isinstance(top, (EagerTrace, LinearTrace)):
-                return fun(*operands)
-            if isinstance(top, JaxprTrace):
-                return self.record(operands, params)
-        outs = top.process(self, operands, params)
-        if isinstance(top, JVPTrace):
-            for x in outs:
-                if type(x) is JVPTracer and x._trace is top:
-                    _check_below(top, x.primal, self)
-                    _check_below(top, x.tangent, self)
-        return outs
-
-    def record(self, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """An equation with the function as a jaxpr; what it closes over comes first as operands.
-        """
-        fun = params["call_jaxpr"]
-        debug = DebugInfo(self.name, _name(fun))
-        closed = trace_to_jaxpr(fun, [get_aval(x) for x in operands], debug)
-        consts = closed.consts
-        recorded = {
-            **params, "call_jaxpr": ClosedJaxpr(hoisted(closed), []) if consts else closed,
-            "num_consts": len(consts),
-        }
-        return self.bind(*consts, *operands, **recorded)
-
-
-def _check_below(trace: JVPTrace, x: Any, primitive: CustomCall) -> None:
-    """Raise if what a rule gave depends on a value under differentiation that it closes over."""
-    if type(x) is JVPTracer and x._trace.level >= trace.level:
-        kind = primitive.name.removesuffix("_call")
-        raise CustomVJPException(_closed_over_message(kind))
-
-
-def _closed_over_message(kind: str) -> str:
-    rules = "jvp rule" if kind == "custom_jvp" else "fwd and bwd rules"
-    rule = "custom JVP" if kind == "custom_jvp" else "custom VJP"
-    return (
-        f"Detected differentiation of a {kind} function with respect to a closed-over value. That "
-        f"isn't supported because the {rule} rule only specifies how to differentiate the {kind} "
-        "function with respect to explicit input parameters. Try passing the closed-over value "
-        f"into the {kind} function as an argument, and adapting the {kind} {rules}."
-    )
+def _record(primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """The function of a call as a jaxpr; what it closes over comes first as operands."""
+    fun = params["call_jaxpr"]
+    if isinstance(fun, ClosedJaxpr):
+        return None
+    debug = DebugInfo(primitive.name, _name(fun))
+    closed = trace_to_jaxpr(fun, [get_aval(x) for x in operands], debug)
+    consts = closed.consts
+    params = {**params, "call_jaxpr": consts_as_inputs(closed), "num_consts": len(consts)}
+    return primitive.bind(*consts, *operands, **params)
 
 
 def _name(fun: Any) -> str:
     return str(getattr(fun, "__name__", type(fun).__name__))
 
 
-def _shape(*avals: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    return call_jaxpr.out_avals
+def _run(*args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
+    """The function, where nothing is transformed."""
+    if isinstance(call_jaxpr, ClosedJaxpr):
+        return call(call_jaxpr, call_jaxpr.debug_info.func_name, *args)
+    return call_jaxpr(*args)  # type: ignore[no-any-return]
 
 
-def _effects(params: dict[str, Any]) -> Any:
+def _function(call_jaxpr: Any) -> Callable[..., list[Any]]:
+    return jaxpr_as_fun(call_jaxpr) if isinstance(call_jaxpr, ClosedJaxpr) else call_jaxpr
+
+
+def _effects(params: dict[str, Any]) -> Effects:
     fun = params["call_jaxpr"]
     return fun.effects if isinstance(fun, ClosedJaxpr) else no_effects
 
 
-def _run(*args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    return call(call_jaxpr, call_jaxpr.jaxpr.debug_info.func_name, *args)
-
-
-def _transpose(cts: Any, *operands: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    return backward_jaxpr(call_jaxpr.jaxpr, call_jaxpr.consts, operands, cts)
-
-
-def _custom_call(name: str) -> CustomCall:
-    primitive = CustomCall(name, shape_rule=_shape, effects=_effects, impl=_run, cached=False,
-                           transpose=_transpose, multiple_results=True)
-    register(primitive)
-    split_rules[primitive] = lambda trace, operands, params: jaxpr_as_fun(params["call_jaxpr"])(
-        *operands
-    )
-    return primitive
-
-
-custom_jvp_call_p = _custom_call("custom_jvp_call")
-custom_vjp_call_p = _custom_call("custom_vjp_call")
-
-
-def _printed(params: dict[str, Any], *rules: tuple[str, Any]) -> list[tuple[str, Any]]:
+def _printed(params: dict[str, Any], *rules: str) -> list[tuple[str, Any]]:
     """What jaxprs show of a call, by name."""
     called = params["call_jaxpr"]
-    shown = [("call_jaxpr", called), *rules, ("symbolic_zeros", params["symbolic_zeros"])]
+    shown = [("call_jaxpr", called), ("symbolic_zeros", params["symbolic_zeros"])]
+    shown += [(rule.partition("_")[0], params[rule]) for rule in rules]
     if params["num_consts"]:
         shown.append(("num_consts", params["num_consts"]))
     return [("name", called.jaxpr.debug_info.func_name), *sorted(shown, key=lambda item: item[0])]
 
 
-custom_jvp_call_p.printed_params = lambda params: _printed(  # type: ignore[attr-defined]
-    params, ("jvp", params["jvp_jaxpr_fun"]))
-custom_vjp_call_p.printed_params = lambda params: _printed(  # type: ignore[attr-defined]
-    params, ("fwd", params["fwd_jaxpr_thunk"]), ("bwd", params["bwd"]))
+def _custom_call(name: str, *rules: str) -> Primitive:
+    """A call whose `call_jaxpr` is a jaxpr, or (until it is recorded) a Python function."""
+    primitive = register(Primitive(name, multiple_results=True, cached=False))
+    return primitive.define(
+        shape_rule=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals, effects=_effects,
+        impl=_run, printed=lambda params: _printed(params, *rules),
+        record=lambda trace, operands, params: _record(primitive, operands, params),
+        split=lambda trace, operands, params: _function(params["call_jaxpr"])(*operands),
+        transpose=lambda cts, *operands, call_jaxpr, **_: backward_jaxpr(
+            call_jaxpr, operands, cts),
+    )
+
+
+custom_jvp_call_p = _custom_call("custom_jvp_call", "jvp_jaxpr_fun")
+custom_vjp_call_p = _custom_call("custom_vjp_call", "fwd_jaxpr_thunk", "bwd")
 
 
 def tangent_argument(t: Any, symbolic_zeros: bool) -> Any:
@@ -200,7 +144,7 @@ def _custom_jvp_jvp(
     symbolic_zeros: bool,
 ) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise CustomVJPException(_closed_over_message("custom_jvp"))
+        raise CustomVJPException(custom_jvp_call_p)
     given = [tangent_argument(t, symbolic_zeros) for t in tangents[num_consts:]]
     outs, out_tangents = jvp_jaxpr_fun(list(map(materialized, primals[num_consts:])), given)
     if isinstance(call_jaxpr, ClosedJaxpr):
@@ -223,7 +167,7 @@ class _Batching:
                  out_dims: list[int | None] | None = None) -> None:
         self.dims = dims
         self.like = like
-        self.size = like.axis_size
+        self.size = like.axis.size
         self.out_dims = out_dims
 
     def placed(self, outs: Sequence[Any], found: Sequence[int | None], all_batched: bool = False
@@ -319,25 +263,25 @@ def _common_dim(primal: int | None, tangent: int | None, nonzero: bool) -> int |
     return tangent if primal is None and nonzero else primal
 
 
-def _batched_call(dims: Sequence[int | None], fun: Any, num_consts: int
+def _batched_call(like: BatchTrace, dims: Sequence[int | None], fun: Any, num_consts: int
                   ) -> tuple[Any, list[int | None] | None, _Batching]:
     """The batched function of a call, its output axes if known, and what the rule needs."""
-    like = state.batch_trace
     if not isinstance(fun, ClosedJaxpr):
         batching = _Batching(tuple(dims), like)
         return _BatchedFun(fun, batching), None, batching
-    batched, out_dims = batch_jaxpr(fun, tuple(dims), like.axis_size, like.axis_name)
+    batched, out_dims = batch_jaxpr(fun, tuple(dims), like.axis)
     if None in out_dims:
         forced = tuple([0 if d is None else d for d in out_dims])
-        batched, out_dims = batch_jaxpr(fun, tuple(dims), like.axis_size, like.axis_name, forced)
-    return batched, out_dims, _Batching(tuple(dims[num_consts:]), like, out_dims)
+        batched, out_dims = batch_jaxpr(fun, tuple(dims), like.axis, forced)
+    places = list(out_dims)
+    return batched, places, _Batching(tuple(dims[num_consts:]), like, places)
 
 
 def _custom_jvp_batch(
-    operands: Any, dims: Any, *, call_jaxpr: Any, jvp_jaxpr_fun: Any, num_consts: int,
-    symbolic_zeros: bool,
+    trace: BatchTrace, operands: Any, dims: Any, *, call_jaxpr: Any, jvp_jaxpr_fun: Any,
+    num_consts: int, symbolic_zeros: bool,
 ) -> Any:
-    fun, out_dims, batching = _batched_call(dims, call_jaxpr, num_consts)
+    fun, out_dims, batching = _batched_call(trace, dims, call_jaxpr, num_consts)
     outs = custom_jvp_call_p.bind(
         *operands, call_jaxpr=fun, jvp_jaxpr_fun=_BatchedJvp(jvp_jaxpr_fun, batching),
         num_consts=num_consts, symbolic_zeros=symbolic_zeros,
@@ -345,8 +289,7 @@ def _custom_jvp_batch(
     return outs, batching.out_dims if out_dims is None else out_dims
 
 
-custom_jvp_call_p.jvp = _custom_jvp_jvp
-custom_jvp_call_p.batch = _custom_jvp_batch
+custom_jvp_call_p.define(jvp=_custom_jvp_jvp, batch_axis=_custom_jvp_batch)
 
 
 # -- custom_vjp: reverse mode ----------------------------------------------------------------------
@@ -374,11 +317,11 @@ def _lin_transpose(
 custom_lin_p = register(Primitive(
     "custom_lin", shape_rule=_lin_shape, transpose=_lin_transpose, impl=_raise_forward_mode,
     jvp=_raise_forward_mode, batch=_raise_forward_mode, multiple_results=True, cached=False,
+    printed=lambda params: [
+        ("bwd", params["bwd"]), ("in_zeros", list(params["in_zeros"])),
+        ("num_res", params["num_res"]), ("symbolic_zeros", params["symbolic_zeros"]),
+    ],
 ))
-custom_lin_p.printed_params = lambda params: [  # type: ignore[attr-defined]
-    ("bwd", params["bwd"]), ("in_zeros", list(params["in_zeros"])),
-    ("num_res", params["num_res"]), ("symbolic_zeros", params["symbolic_zeros"]),
-]
 
 
 def _custom_vjp_jvp(
@@ -386,7 +329,7 @@ def _custom_vjp_jvp(
     num_consts: int, out_trees: Any, symbolic_zeros: bool,
 ) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise CustomVJPException(_closed_over_message("custom_vjp"))
+        raise CustomVJPException(custom_vjp_call_p)
     tangents = tangents[num_consts:]
     nonzero = [type(t) is not Zero for t in tangents]
     outs, residuals, pull_back = fwd_jaxpr_thunk(
@@ -482,10 +425,10 @@ def _example_aval(aval: Any, dim: int | None) -> Any:
 
 
 def _custom_vjp_batch(
-    operands: Any, dims: Any, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any, bwd: Any, num_consts: int,
-    out_trees: Any, symbolic_zeros: bool,
+    trace: BatchTrace, operands: Any, dims: Any, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any,
+    bwd: Any, num_consts: int, out_trees: Any, symbolic_zeros: bool,
 ) -> Any:
-    fun, out_dims, batching = _batched_call(dims, call_jaxpr, num_consts)
+    fun, out_dims, batching = _batched_call(trace, dims, call_jaxpr, num_consts)
     outs = custom_vjp_call_p.bind(
         *operands, call_jaxpr=fun, fwd_jaxpr_thunk=_BatchedFwd(fwd_jaxpr_thunk, batching), bwd=bwd,
         num_consts=num_consts, out_trees=out_trees, symbolic_zeros=symbolic_zeros,
@@ -493,8 +436,7 @@ def _custom_vjp_batch(
     return outs, batching.out_dims if out_dims is None else out_dims
 
 
-custom_vjp_call_p.jvp = _custom_vjp_jvp
-custom_vjp_call_p.batch = _custom_vjp_batch
+custom_vjp_call_p.define(jvp=_custom_vjp_jvp, batch_axis=_custom_vjp_batch)
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:

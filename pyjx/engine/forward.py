@@ -37,6 +37,22 @@ class JVPTracer(Tracer):
         return self.primal._origin_msg() if isinstance(self.primal, Tracer) else ""
 
 
+class CustomVJPException(Exception):
+    """A function with a custom derivative was differentiated by a value that it closes over."""
+
+    def __init__(self, primitive: Primitive) -> None:
+        kind = primitive.name.removesuffix("_call")
+        rules = "jvp rule" if kind == "custom_jvp" else "fwd and bwd rules"
+        rule = "custom JVP" if kind == "custom_jvp" else "custom VJP"
+        super().__init__(
+            f"Detected differentiation of a {kind} function with respect to a closed-over value. "
+            f"That isn't supported because the {rule} rule only specifies how to differentiate the "
+            f"{kind} function with respect to explicit input parameters. Try passing the "
+            f"closed-over value into the {kind} function as an argument, and adapting the {kind} "
+            f"{rules}."
+        )
+
+
 class JVPTrace(Trace):
     """Runs operations on primals and pushes tangents along.
 
@@ -63,6 +79,14 @@ class JVPTrace(Trace):
     def join(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
+    def join_all(self, primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any]
+                 ) -> list[Any]:
+        """The results of a primitive with several; its rule may be one that the user gave."""
+        for x in (*primals, *tangents):
+            if type(x) is JVPTracer and x._trace.level >= self.level:
+                raise CustomVJPException(primitive)
+        return [self.join(p, t) for p, t in zip(primals, tangents, strict=True)]
+
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:
         if not self.alive:
@@ -81,7 +105,7 @@ class JVPTrace(Trace):
             out, tangent_out = primitive.linearize(self.linear, primals, tangents, **params)
             if not primitive.multiple_results:
                 return self.join(out, tangent_out)
-            return [self.join(p, t) for p, t in zip(out, tangent_out, strict=True)]
+            return self.join_all(primitive, out, tangent_out)
         rule = primitive.jvp
         if rule is None:
             if primitive.decomposition is not None:
@@ -89,7 +113,7 @@ class JVPTrace(Trace):
             raise NotImplementedError(f"Differentiation rule for '{primitive}' not implemented")
         if primitive.multiple_results:
             out, tangent_out = rule(primals, tangents, **params)
-            return [self.join(p, t) for p, t in zip(out, tangent_out, strict=True)]
+            return self.join_all(primitive, out, tangent_out)
         if state.dynamic is eager_trace:
             out, tangent_out = rule(primals, tangents, **params)
         else:  # what the rule records has one source: the operation that the user wrote

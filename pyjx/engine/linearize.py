@@ -19,11 +19,6 @@ from pyjx.core.trace import Trace, Tracer, eager_trace, raise_leaked, state
 from pyjx.engine.forward import JVPTrace, JVPTracer
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 
-# For primitives that hold jaxprs: `(trace, operands, params) -> outs`, which evaluates the results
-# that depend on no tangent and records the others.
-split_rules: dict[Primitive, Callable[..., Any]] = {}
-
-
 # The variables of linear programs are what transpose rules see in place of linear operands.
 LinearVar = UndefinedPrimal
 
@@ -61,10 +56,8 @@ class LinearTrace(Trace):
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
-        if primitive.multiple_results:
-            split = split_rules.get(primitive)
-            if split is not None:
-                return split(self, operands, params)
+        if primitive.split is not None:
+            return primitive.split(self, operands, params)
         return self.record(primitive, operands, params)
 
     def record(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:

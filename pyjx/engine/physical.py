@@ -7,31 +7,14 @@ batching rule says, so only the operations that look into keys have rules here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from pyjx import configuration
 from pyjx.core import dtypes, source_info
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
-
-PHYSICAL_RULES: dict[str, Callable[..., Any]] = {}
-
-
-def physical_rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare what the primitives with these names do with the data of keys.
-
-    A rule is `(avals, *operands, **params) -> result`: `avals` are the operands' avals before, and
-    `operands` their data.
-    """
-    def declare(rule: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            PHYSICAL_RULES[name] = rule
-        return rule
-
-    return declare
 
 
 def _is_key(aval: Any) -> bool:
@@ -53,10 +36,7 @@ def _nested(params: dict[str, Any]) -> bool:
 
 def _has_keys(program: ClosedJaxpr | Jaxpr) -> bool:
     if isinstance(program, ClosedJaxpr):
-        found = program.memo.get("has_keys")
-        if found is None:
-            found = program.memo["has_keys"] = _has_keys(program.jaxpr)
-        return bool(found)
+        return _closed_has_keys(program)
     return (
         any(_is_key(v.aval) for v in (*program.invars, *program.constvars))
         or any(any(_is_key(v.aval) for v in eqn.outvars) or _nested(eqn.params)
@@ -64,16 +44,17 @@ def _has_keys(program: ClosedJaxpr | Jaxpr) -> bool:
     )
 
 
+@derived_structure
+def _closed_has_keys(closed: ClosedJaxpr) -> bool:
+    return _has_keys(closed.jaxpr)
+
+
+@derived
 def physicalize(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The program with key arrays replaced by their data; the same one if it has none."""
     if not _has_keys(closed):
         return closed
-    key = ("physical", configuration.threefry_partitionable.value)
-    found: ClosedJaxpr | None = closed.memo.get(key)
-    if found is None:
-        consts = [getattr(c, "_base_array", c) for c in closed.consts]
-        found = closed.memo[key] = _rewrite(closed.jaxpr, consts)
-    return found
+    return _rewrite(closed.jaxpr, [getattr(c, "_base_array", c) for c in closed.consts])
 
 
 def _rewrite(jaxpr: Jaxpr, consts: list[Any]) -> ClosedJaxpr:
@@ -112,7 +93,7 @@ def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
     in_keys = [_is_key(a) for a in avals]
     if not any(in_keys) and not any(_is_key(v.aval) for v in eqn.outvars):
         return _results(eqn, primitive.bind(*operands, **params))
-    rule = PHYSICAL_RULES.get(primitive.name)
+    rule = primitive.physical
     if rule is not None:
         return _results(eqn, rule(avals, *operands, **params))
     if primitive.decomposition is not None:

@@ -107,9 +107,5 @@ def unbatched_dims(d: int, dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def define(primitive: Primitive, **rules: Rule) -> Primitive:
-    """Set rules that need the primitive itself. The kinds are those of `Primitive`."""
-    for kind, rule in rules.items():
-        if kind not in Primitive.__slots__:
-            raise TypeError(f"{primitive.name}: there is no kind of rule named {kind!r}")
-        setattr(primitive, kind, rule)
-    return primitive
+    """Give `primitive` rules that need the primitive itself."""
+    return primitive.define(**rules)

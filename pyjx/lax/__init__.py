@@ -9,7 +9,7 @@ from pyjx.lazy import attach
 
 # Public names by family.
 FAMILIES: dict[str, str] = {
-    "pyjx.lax.while_loop": "while_loop while_p",
+    "pyjx.lax.loops": "while_loop while_p",
     "pyjx.lax.common": "broadcast_shapes",
     "pyjx.core.dtypes": "dtype",
     "pyjx.runtime.device_put": "device_put_p",

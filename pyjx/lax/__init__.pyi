@@ -159,6 +159,8 @@ from pyjx.lax.joining import stack as stack
 from pyjx.lax.joining import stack_p as stack_p
 from pyjx.lax.joining import unstack as unstack
 from pyjx.lax.joining import unstack_p as unstack_p
+from pyjx.lax.loops import while_loop as while_loop
+from pyjx.lax.loops import while_p as while_p
 from pyjx.lax.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
 from pyjx.lax.ragged import ragged_dot as ragged_dot
 from pyjx.lax.ragged import ragged_dot_general as ragged_dot_general
@@ -313,8 +315,6 @@ from pyjx.lax.transcendental import tan as tan
 from pyjx.lax.transcendental import tan_p as tan_p
 from pyjx.lax.transcendental import tanh as tanh
 from pyjx.lax.transcendental import tanh_p as tanh_p
-from pyjx.lax.while_loop import while_loop as while_loop
-from pyjx.lax.while_loop import while_p as while_p
 from pyjx.lax.windows import reduce_window as reduce_window
 from pyjx.lax.windows import reduce_window_max_p as reduce_window_max_p
 from pyjx.lax.windows import reduce_window_min_p as reduce_window_min_p

@@ -368,7 +368,15 @@ def _dot_general_batch(operands: Any, dims: Any, *, dimension_numbers: Any, **pa
     return out, out_dim
 
 
-dot_general_p = register(Primitive("dot_general", shape_rule=_dot_general_shape))
+def _dot_general_printed(params: dict[str, Any]) -> list[tuple[str, Any]]:
+    numbers = tuple([tuple(map(list, pair)) for pair in params["dimension_numbers"]])
+    return [("dimension_numbers", numbers), *[
+        (key, params[key]) for key in ("out_sharding", "precision", "preferred_element_type")
+        if params[key] is not None]]
+
+
+dot_general_p = register(Primitive(
+    "dot_general", shape_rule=_dot_general_shape, printed=_dot_general_printed))
 define(
     dot_general_p,
     jvp=jvp_by_operand(

@@ -51,8 +51,9 @@ def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, **params: Any) 
 convert_element_type_p = register(Primitive(
     "convert_element_type", shape_rule=_convert_shape, jvp=_convert_jvp, linear=True,
     transpose=transpose_unary(lambda ct, x, **_: cast(ct, x.dtype, x.weak_type)),
+    printed=lambda params: [(key, params[key]) for key in ("new_dtype", "weak_type")],
 ))
-convert_element_type_p.batch = elementwise_batch(convert_element_type_p)
+convert_element_type_p.define(batch=elementwise_batch(convert_element_type_p))
 
 
 def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:

@@ -555,7 +555,7 @@ def _polynomial_jvp(primals: Any, tangents: Any, *, unroll: int | None = None) -
 
 polynomial_p = register(Primitive(
     "polynomial", shape_rule=_polynomial_shape, jvp=_polynomial_jvp, decomposition=_horner))
-polynomial_p.batch = elementwise_batch(polynomial_p)
+polynomial_p.define(batch=elementwise_batch(polynomial_p))
 
 
 def polynomial(x: Any, coeffs: Any, *, unroll: int | None = None) -> Any:

@@ -20,7 +20,7 @@ from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.compare import clamp, eq, ge, gt, le, lt, ne, select
 from pyjx.lax.convert import cast
 from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sign, sub
-from pyjx.lax.iterate import iterate
+from pyjx.lax.loops import while_loop
 from pyjx.lax.nary import like
 from pyjx.lax.reductions import reduce_or
 from pyjx.lax.transcendental import exp, log, log1p, sqrt
@@ -78,7 +78,8 @@ def _until_converged(step: Callable[..., Any], *init: Any) -> list[Any]:
             b if a is b else select(active, b, a) for a, b in zip(state, after, strict=True)]]
 
     active = eq(first, first)
-    return iterate(cond, body, np.int32(1), active, *init)[2:]
+    done = while_loop(lambda s: cond(*s), lambda s: body(*s), [np.int32(1), active, *init])
+    return done[2:]  # type: ignore[no-any-return]
 
 
 # -- gamma -----------------------------------------------------------------------------------------

@@ -75,8 +75,7 @@ def elementwise(
         return ShapedArray(nary_shape(name, avals), dtype, weak)
 
     primitive = register(Primitive(name, shape_rule=shape_rule, **rules))
-    primitive.batch = elementwise_batch(primitive)
-    return primitive
+    return primitive.define(batch=elementwise_batch(primitive))
 
 
 def real_dtype(dtype: Any) -> Any:

@@ -18,7 +18,6 @@ from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_axis, moveaxis
-from pyjx.engine.physical import physical_rule
 from pyjx.engine.rules import define, jvp_zero
 from pyjx.random.implementations import PRNGImpl, over_batch
 from pyjx.runtime.array import Array, ArrayImpl
@@ -338,34 +337,28 @@ random_clone_p = _primitive("random_clone", _clone_shape)
 # -- what they are on the data ---------------------------------------------------------------------
 
 
-@physical_rule("random_seed")
 def _seed_physical(avals: Any, seeds: Any, *, impl: PRNGImpl) -> Any:
     return over_batch(avals[0].ndim, impl.seed, seeds)
 
 
-@physical_rule("random_split")
 def _split_physical(avals: Any, data: Any, *, shape: tuple[int, ...]) -> Any:
     impl = avals[0].dtype._impl
     return over_batch(avals[0].ndim, lambda k: impl.split(k, shape), data)
 
 
-@physical_rule("random_bits")
 def _bits_physical(avals: Any, data: Any, *, bit_width: int, shape: tuple[int, ...]) -> Any:
     impl = avals[0].dtype._impl
     return over_batch(avals[0].ndim, lambda k: impl.random_bits(k, bit_width, shape), data)
 
 
-@physical_rule("random_fold_in")
 def _fold_in_physical(avals: Any, data: Any, values: Any) -> Any:
     return over_batch(avals[0].ndim, avals[0].dtype._impl.fold_in, data, values)
 
 
-@physical_rule("random_wrap")
 def _wrap_physical(avals: Any, data: Any, *, impl: PRNGImpl) -> Any:
     return data
 
 
-@physical_rule("random_unwrap", "random_clone")
 def _same_physical(avals: Any, data: Any) -> Any:
     return data
 
@@ -376,14 +369,23 @@ def _compared(avals: Any, x: Any, y: Any, compare: Any, reduce: Any) -> Any:
     return reduce(same, range(ndim, get_aval(same).ndim))
 
 
-@physical_rule("eq")
 def _eq_physical(avals: Any, x: Any, y: Any) -> Any:
     return _compared(avals, x, y, lax.eq, lambda a, axes: lax.reduce_and(a, tuple(axes)))
 
 
-@physical_rule("ne")
 def _ne_physical(avals: Any, x: Any, y: Any) -> Any:
     return _compared(avals, x, y, lax.ne, lambda a, axes: lax.reduce_or(a, tuple(axes)))
+
+
+random_seed_p.define(physical=_seed_physical)
+random_split_p.define(physical=_split_physical)
+random_bits_p.define(physical=_bits_physical)
+random_fold_in_p.define(physical=_fold_in_physical)
+random_wrap_p.define(physical=_wrap_physical)
+random_unwrap_p.define(physical=_same_physical)
+random_clone_p.define(physical=_same_physical)
+lax.eq_p.define(physical=_eq_physical)
+lax.ne_p.define(physical=_ne_physical)
 
 
 # -- eager shortcuts -------------------------------------------------------------------------------

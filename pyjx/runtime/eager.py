@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from pyjx.core.avals import get_aval
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, no_effects
+from pyjx.core.derived import derived_structure
+from pyjx.core.effects import no_effects
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import set_eager
@@ -79,20 +82,28 @@ def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[
     return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]), [])
 
 
-def _run_jit(*args: Any, jaxpr: ClosedJaxpr, name: str, donated_invars: Any, keep_unused: bool,
-             inline: bool, compiler_options_kvs: Any) -> Any:
+def _run_jit(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
     """Eager `jit_p`: through a C++ callable kept with the jaxpr."""
-    key = ("pjit", name, donated_invars, keep_unused, compiler_options_kvs)
-    fn = jaxpr.memo.get(key)
-    if fn is None:
-        fn = jaxpr.memo[key] = flat_callable(
-            name, lambda avals: jaxpr, key, False, donated=donated_invars,
-            keep_unused=keep_unused, compiler_options=compiler_options_kvs,
-        )
-    return fn(*args)
+    return _jit_callable(jaxpr, *params.items())(*args)
 
 
-jit_p.impl = _run_jit
+@derived_structure
+def _jit_callable(closed: ClosedJaxpr, *params: tuple[str, Any]) -> Callable[..., Any]:
+    given = dict(params)
+    source = weakref.ref(closed)  # which holds the callable
+
+    def closed_for(avals: tuple[Any, ...]) -> ClosedJaxpr:
+        closed = source()
+        assert closed is not None  # the caller has it
+        return closed
+
+    return flat_callable(
+        given["name"], closed_for, ("jit", *params), False, donated=given["donated_invars"],
+        keep_unused=given["keep_unused"], compiler_options=given["compiler_options_kvs"],
+    )
+
+
+jit_p.define(impl=_run_jit)
 set_eager(apply_primitive)
 
 

@@ -11,10 +11,11 @@ from pyjx import configuration
 from pyjx.core import name_stack, tracebacks
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
-from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
-from pyjx.engine.batching import axis_sizes
-from pyjx.engine.calls import hoisted, inline_call, jit_p
+from pyjx.core.named_axes import named_axes
+from pyjx.core.trace import Tracer, eager_trace, eval_jaxpr, state, trace_to_jaxpr
+from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
+from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.runtime import backends, dispatch, eager, signature
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.tree_util import keystr, tree_flatten_with_path
@@ -132,7 +133,7 @@ class JitSpec:
         except (TypeError, ValueError):
             signature.raise_bad_argument(self.fun, in_tree, leaves, static)
         key = (in_tree, avals, static, configuration.trace_context(),
-               axis_sizes() if state.axis_frames else ())
+               named_axes() if state.axis_frames else ())
         try:
             traced = self.traces.get(key)
         except TypeError:
@@ -176,15 +177,11 @@ class JitSpec:
         """The call as an operation of the interpreters that are active."""
         closed = traced.closed
         if self.inline:
-            outs = inline_call(closed, *leaves)
+            outs = eval_jaxpr(closed.jaxpr, closed.consts, *leaves)
         else:
             consts = closed.consts
-            called = closed.memo.get("hoisted")
-            if called is None:
-                called = ClosedJaxpr(hoisted(closed), []) if consts else closed
-                closed.memo["hoisted"] = called
             outs = jit_p.bind(
-                *consts, *leaves, jaxpr=called, name=self.name,
+                *consts, *leaves, jaxpr=consts_as_inputs(closed), name=self.name,
                 donated_invars=(False,) * len(consts) + traced.donated,
                 keep_unused=self.keep_unused, inline=self.inline,
                 compiler_options_kvs=self.compiler_options,
@@ -202,7 +199,8 @@ class JitSpec:
 
     def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Miss:
         traced, leaves = self.trace(args, kwargs)
-        if state.dynamic is not eager_trace or _any_tracer(leaves, traced.closed.consts):
+        if (state.dynamic is not eager_trace or traced.closed.effects
+                or _any_tracer(leaves, traced.closed.consts)):
             return self.bind(traced, leaves), None, False
         try:
             return dispatch.compile_and_run(

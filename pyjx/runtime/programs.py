@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import lowering.module
 from pyjx import configuration
+from pyjx.core.derived import derived_under
 from pyjx.core.jaxpr import ClosedJaxpr, Literal
 from pyjx.core.passes import prepare
 from pyjx.core.trace import collector_paused
@@ -25,19 +27,33 @@ def compile_closed(
     `lowered` is what `lower_closed` gave for the same program, if it is at hand.
     """
     device = backends.default_device() if device is None else device
-    key = ("executable", name, tuple(donated), keep_unused, compiler_options, device,
-           configuration.outline.value)
-    found = closed.memo.get(key)
-    if found is None:
-        module, kept = lowered or lower_closed(
-            closed, name, donated=donated, keep_unused=keep_unused, platform=device.platform)
-        if configuration.log_compiles.value:
-            _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
-        loaded = compiler.compile(module.text, devices=(device,),
-                                  compiler_options=dict(compiler_options) or None)
-        found = Executable(loaded, closed, kept, module.const_args, device)
-        closed.memo[key] = found
-    return found  # type: ignore[no-any-return]
+    place = _place(closed, name, tuple(donated), keep_unused, compiler_options, device)
+    with place.lock:
+        if place.executable is None:
+            module, kept = lowered or lower_closed(
+                closed, name, donated=donated, keep_unused=keep_unused, platform=device.platform)
+            if configuration.log_compiles.value:
+                _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
+            loaded = compiler.compile(module.text, devices=(device,),
+                                      compiler_options=dict(compiler_options) or None)
+            place.executable = Executable(loaded, closed, kept, module.const_args, device)
+    return place.executable
+
+
+class _Place:
+    """Where an executable is kept, once it is compiled; threads that need it wait for one."""
+
+    __slots__ = ("executable", "lock")
+
+    def __init__(self) -> None:
+        self.executable: Executable | None = None
+        self.lock = threading.Lock()
+
+
+@derived_under(lambda: (configuration.trace_context(), configuration.outline.value))
+def _place(closed: ClosedJaxpr, name: str, donated: tuple[bool, ...], keep_unused: bool,
+           compiler_options: Any, device: Any) -> _Place:
+    return _Place()
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -233,6 +234,21 @@ def _raise_unknown_dialect(dialect: Any) -> NoReturn:
     raise ValueError(f"unknown dialect: {dialect}; expected 'stablehlo' or 'hlo'")
 
 
+def _callable_of(compiled: Compiled) -> Any:
+    """The C++ callable of a compiled program, which holds it and must not be held by it."""
+    reference = weakref.ref(compiled)
+
+    def miss(*args: Any, **kwargs: Any) -> Miss:
+        compiled = reference()
+        assert compiled is not None  # the caller has it
+        return compiled.miss(*args, **kwargs)
+
+    def uncompiled(*args: Any, **kwargs: Any) -> Any:  # under disable_jit
+        return miss(*args, **kwargs)[0]
+
+    return dispatch.compiled_callable(compiled._spec.name, uncompiled, miss, ("compiled",))
+
+
 class Compiled(_Stage):
     """A compiled program. Call it with arguments of the signature it was compiled for."""
 
@@ -246,17 +262,13 @@ class Compiled(_Stage):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = self._call
         if call is None:
-            call = self._call = dispatch.compiled_callable(
-                self._spec.name, self._uncompiled, self._miss, ("compiled",))
+            call = self._call = _callable_of(self)
         return call(*args, **kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
 
-    def _uncompiled(self, *args: Any, **kwargs: Any) -> Any:  # under disable_jit
-        return self._miss(*args, **kwargs)[0]
-
-    def _miss(self, *args: Any, **kwargs: Any) -> Miss:
+    def miss(self, *args: Any, **kwargs: Any) -> Miss:
         """A call that C++ has not seen the like of: checked here."""
         leaves = self._leaves(args, kwargs)
         _, committed = device_of(leaves)

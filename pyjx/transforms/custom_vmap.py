@@ -9,7 +9,6 @@ from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import (
-    EagerTrace,
     JaxprTrace,
     Tracer,
     eval_jaxpr,
@@ -17,11 +16,11 @@ from pyjx.core.trace import (
     state,
     trace_to_jaxpr,
 )
-from pyjx.engine.batching import match_axis
-from pyjx.engine.calls import backward_jaxpr, call
+from pyjx.engine.batching import BatchTrace, match_axis
+from pyjx.engine.calls import call as bind_call
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
-from pyjx.engine.linearize import LinearTrace, split_rules
+from pyjx.engine.subjaxprs import backward_jaxpr
 
 
 class custom_vmap:
@@ -127,30 +126,19 @@ class _Rule:
         return outs, flags
 
 
-class _VmapCall(Primitive):
-    """As `CustomCall`: `call` is a jaxpr, or until it is recorded a Python function."""
-
-    def bind(self, *operands: Any, **params: Any) -> Any:
-        top = state.dynamic
-        for x in operands:
-            if isinstance(x, Tracer) and x._trace.level > top.level:
-                top = x._trace
-        fun = params["call"]
-        if not isinstance(fun, ClosedJaxpr):
-            if isinstance(top, (EagerTrace, LinearTrace)):
-                return fun(*operands)
-            if isinstance(top, JaxprTrace):
-                closed = trace_to_jaxpr(fun, [get_aval(x) for x in operands],
-                                        DebugInfo("custom_vmap", fun.__name__))
-                if not closed.consts:
-                    params = {**params, "call": closed, "out_tree": fun.out_tree}
-                    return top.process(self, operands, params)
-                return eval_jaxpr(closed.jaxpr, closed.consts, *operands)
-        return top.process(self, operands, params)
+# -- the primitive: `call` is a jaxpr, or (until it is recorded) a Python function -----------------
 
 
-def _call_shape(*avals: Any, call: ClosedJaxpr, **_: Any) -> list[Any]:
-    return call.out_avals
+def _record(trace: JaxprTrace, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    fun = params["call"]
+    if isinstance(fun, ClosedJaxpr):
+        return None
+    closed = trace_to_jaxpr(fun, [get_aval(x) for x in operands],
+                            DebugInfo("custom_vmap", fun.__name__))
+    if closed.consts:
+        return eval_jaxpr(closed.jaxpr, closed.consts, *operands)
+    return custom_vmap_call_p.bind(*operands, **{
+        **params, "call": closed, "out_tree": fun.out_tree})
 
 
 def _function(fun: Any) -> Callable[..., list[Any]]:
@@ -162,25 +150,25 @@ def _call_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return outs, jvp_flat(_function(params["call"]), primals, tangents)[1]
 
 
-def _call_batch(operands: Any, dims: Any, *, rule: Any, **_: Any) -> Any:
-    size = state.batch_trace.axis_size
+def _call_batch(trace: BatchTrace, operands: Any, dims: Any, *, rule: Any, **_: Any) -> Any:
+    size = trace.axis.size
     at_front = [x if d is None else match_axis(x, d, 0, size)
                 for x, d in zip(operands, dims, strict=True)]
     outs, batched = rule(size, [d is not None for d in dims], *at_front)
     return outs, [0 if b else None for b in batched]
 
 
-custom_vmap_call_p = register(_VmapCall(
-    "custom_vmap_call", shape_rule=_call_shape, jvp=_call_jvp, batch=_call_batch, cached=False,
-    impl=lambda *args, call, **_: _run(call, args), multiple_results=True,
-    transpose=lambda cts, *operands, call, **_: backward_jaxpr(
-        call.jaxpr, call.consts, operands, cts),
+def _run(*args: Any, call: Any, **_: Any) -> list[Any]:
+    """The function, where nothing is transformed."""
+    if isinstance(call, ClosedJaxpr):
+        return bind_call(call, call.debug_info.func_name, *args)
+    return call(*args)  # type: ignore[no-any-return]
+
+
+custom_vmap_call_p = register(Primitive(
+    "custom_vmap_call", shape_rule=lambda *avals, call, **_: call.out_avals, jvp=_call_jvp,
+    batch_axis=_call_batch, record=_record, cached=False, impl=_run, multiple_results=True,
+    transpose=lambda cts, *operands, call, **_: backward_jaxpr(call, operands, cts),
+    split=lambda trace, operands, params: _function(params["call"])(*operands),
     decomposition=lambda *args, call, **_: jaxpr_as_fun(call)(*args),
 ))
-split_rules[custom_vmap_call_p] = lambda trace, operands, params: jaxpr_as_fun(params["call"])(
-    *operands
-)
-
-
-def _run(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
-    return call(closed, closed.jaxpr.debug_info.func_name, *args)

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.named_axes import Axis
 from pyjx.core.trace import Tracer
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten
@@ -68,7 +69,7 @@ def vmap(
             in_dims = prefixes[in_tree] = _in_dims(in_axes, args, kwargs, in_tree)
         size, dims = _axis_size(fun, leaves, in_dims, in_tree, args, kwargs, axis_size)
         flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), in_tree)
-        outs, out_dims = batch_flat(flat, leaves, dims, size, axis_name, spmd_axis_name)
+        outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, spmd_axis_name))
         wanted = _out_dims(out_axes, flat.out_tree, len(outs))
         return flat.unflatten([
             x if d == w and d is not None else _placed(x, d, w, size)

@@ -7,6 +7,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.core.avals import ShapedArray
 from pyjx.core.check import check_jaxpr
+from pyjx.core.effects import Effect
 from pyjx.core.passes.dce import dce, dce_jaxpr
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import jaxpr_as_fun
@@ -61,13 +62,14 @@ def test_calls_of_no_use_go():
 
 
 def test_effects_stay():
+    noise = Effect()
     noise_p = Primitive("test_noise", shape_rule=lambda a: a,
-                        effects=lambda params: frozenset({"noise"}))
+                        effects=lambda params: frozenset({noise}))
     closed = jax.make_jaxpr(lambda a: (noise_p.bind(a), jnp.sin(a), a)[2])(v)
     live = dce(closed)
     check_jaxpr(live)
     assert names(live) == ["test_noise"]
-    assert live.effects == {"noise"}
+    assert live.effects == {noise}
     f = jax.jit(lambda a: (noise_p.bind(a), jnp.sin(a)))
     called = dce(jax.make_jaxpr(lambda a: (f(a), a)[1])(v))
     check_jaxpr(called)

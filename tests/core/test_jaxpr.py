@@ -6,6 +6,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.core.avals import ShapedArray
+from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import (
     ClosedJaxpr,
     DebugInfo,
@@ -14,7 +15,6 @@ from pyjx.core.jaxpr import (
     Literal,
     Var,
     count_eqns,
-    join_effects,
     subjaxprs,
 )
 
@@ -68,12 +68,6 @@ def test_replace_of_an_equation(closed):
     assert eqn.replace(ctx=eqn.ctx).ctx is eqn.ctx
     assert eqn.ctx.xla_metadata is None
     assert repr(eqn) == "b:f32[3] = sin a"
-
-
-def test_memo_lives_with_the_jaxpr(closed):
-    closed.memo["key"] = 1
-    assert closed.memo["key"] == 1
-    assert "key" not in closed.replace().memo
 
 
 def test_nested_jaxprs_and_counting():

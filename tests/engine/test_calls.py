@@ -8,8 +8,10 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.core.check import check_jaxpr
+from pyjx.core.effects import Effect
+from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Primitive
-from pyjx.engine import calls
+from pyjx.engine import subjaxprs
 
 v = np.linspace(0.2, 1.0, 4).astype(np.float32)
 w = np.linspace(-1.0, 2.0, 4).astype(np.float32)
@@ -149,22 +151,23 @@ def test_derived_jaxprs_are_kept():
     assert text.startswith("let plain = ")  # printed once, used twice
     assert text.count("let plain") == 2  # forward and backward
     jaxpr = g.trace(v, w).jaxpr
-    first = calls.batch_jaxpr(jaxpr, (0, None), 4)
-    assert calls.batch_jaxpr(jaxpr, (0, None), 4) is first
-    for derive in (calls.jvp_jaxpr, calls.linearize_jaxpr):
+    first = subjaxprs.batch_jaxpr(jaxpr, (0, None), Axis(None, 4))
+    assert subjaxprs.batch_jaxpr(jaxpr, (0, None), Axis(None, 4)) is first
+    for derive in (subjaxprs.jvp_jaxpr, subjaxprs.linearize_jaxpr):
         assert derive(jaxpr, (True, False)) is derive(jaxpr, (True, False))
 
 
 def test_effects_go_through():
-    noise_p = Primitive("test_call_noise", shape_rule=lambda a: a,
-                        effects=lambda params: frozenset({"noise"}))
-    noise_p.jvp = lambda p, t: (noise_p.bind(*p), t[0])
-    noise_p.batch = lambda p, d: (noise_p.bind(*p), d[0])
+    noise = Effect()
+    noise_p = Primitive(
+        "test_call_noise", shape_rule=lambda a: a, effects=lambda params: frozenset({noise}),
+        jvp=lambda p, t: (noise_p.bind(*p), t[0]),
+        batch=lambda p, d: (noise_p.bind(*p), d[0]))
     g = jax.jit(lambda a: noise_p.bind(a) * 2)
     for f in (g, lambda a: jax.jvp(g, (a,), (a,)), jax.vmap(g), jax.grad(lambda a: g(a).sum())):
         closed = jax.make_jaxpr(f)(v)
         check_jaxpr(closed)
-        assert closed.effects == {"noise"}
+        assert closed.effects == {noise}
 
 
 def test_integer_arguments():

@@ -22,7 +22,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, join_effects
+from pyjx.core.derived import derived_structure
+from pyjx.core.effects import join_effects
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.primitive import Primitive
 
 # Blocks of fewer equations stay where they are: calling them costs more than compiling them.
@@ -44,13 +46,11 @@ outlined_call_p = Primitive(
 )
 
 
+@derived_structure
 def outline(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The program with each block that repeats as a function, called at each of its places."""
-    key = "outlined"
-    if key not in closed.memo:
-        jaxpr = _outline_jaxpr(_share_calls(closed.jaxpr), 0)
-        closed.memo[key] = closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
-    return closed.memo[key]  # type: ignore[no-any-return]
+    jaxpr = _outline_jaxpr(_share_calls(closed.jaxpr), 0)
+    return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
 
 
 def _share_calls(jaxpr: Jaxpr) -> Jaxpr:

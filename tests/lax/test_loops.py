@@ -73,12 +73,29 @@ def test_constants_of_the_condition_are_batched():
     np.testing.assert_array_equal(f(jnp.array([1, 4, 7])), [2, 4, 8])
 
 
-@pytest.mark.parametrize(("cond", "body", "message"), [
-    (lambda x: x, lambda x: x + 1, "cond_fun must return a boolean scalar"),
-    (lambda x: x < 3, lambda x: (x, x), "tree structures differ"),
-    (lambda x: x < 3, lambda x: x + 1.0, r"component 0 of the carry is int32\[\]"),
-    (3, lambda x: x, "should be callable"),
+@pytest.mark.parametrize(("cond", "body", "start", "message"), [
+    (lambda x: x, lambda x: x + 1, 1, r"boolean scalar, but got output type.* \[ShapedArray\(int"),
+    (lambda x: (x < 3,), lambda x: x + 1, 1, "boolean scalar, but got pytree"),
+    (lambda x: x < 3, lambda x: (x, x), 1, "input carry x is a pytree leaf but .*tuple"),
+    (lambda x: x < 3, lambda x: x + 1.0, np.int32(1), r"input carry x has type int32\[\] but"),
+    (lambda s: s[1] < 3, lambda s: (s[1] + 1.0, s[0]), (0, 0),
+     r"carry component s\[1\] has type int32\[\] but .* float32\[\], so the dtypes do not match"),
+    (lambda d: d["a"] < 3, lambda d: {"a": d["a"]}, {"a": 0, "b": 1},
+     r"2 children but .* 1 child, .* key sets: \{'b'\}"),
+    (3, lambda x: x, 1, "should be callable"),
 ])
-def test_bad_functions(cond, body, message):
+def test_bad_functions(cond, body, start, message):
     with pytest.raises(TypeError, match=message):
-        lax.while_loop(cond, body, 1)
+        lax.while_loop(cond, body, start)
+
+
+@pytest.mark.parametrize(("body", "start", "types"), [
+    (lambda x: x + 1, 0, [("int32", True)]),
+    (lambda x: np.float32(1) + x, 0.0, [("float32", False)]),
+    (lambda x: jnp.asarray(1, "bfloat16") + x, 0.0, [("bfloat16", False)]),
+    (lambda x: x.astype("int8") + 1, 0, [("int8", False)]),
+    (lambda s: (s[0] + 1.0, s[1] + np.float32(2)), (0, 0), [("float32", False)] * 2),
+])
+def test_weakly_typed_carries_take_the_type_that_the_body_gives(body, start, types):
+    out = lax.while_loop(lambda s: jax.tree.leaves(s)[0] < 3, body, start)
+    assert [(str(x.dtype), x.weak_type) for x in jax.tree.leaves(out)] == types

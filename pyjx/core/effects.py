@@ -1,0 +1,65 @@
+"""Effects: what a program does or reads besides computing its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyjx.core.jaxpr import JaxprEqn
+
+
+class Effect:
+    """Something that a program does besides computing its results.
+
+    An equation with an effect stays in the program even where nobody reads its results, unless the
+    effect's class says that it is `droppable`.
+    """
+
+    __slots__ = ()
+
+    droppable = False
+
+
+class NamedAxisEffect(Effect):
+    """The program reads the named axis `name` around it: its size, the position on it, or the
+    values at its other positions."""
+
+    __slots__ = ("name",)
+
+    droppable = True
+
+    def __init__(self, name: object) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is NamedAxisEffect and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash((NamedAxisEffect, self.name))
+
+    def __repr__(self) -> str:
+        return f"NamedAxisEffect({self.name})"
+
+
+Effects = frozenset[Effect]
+no_effects: Effects = frozenset()
+
+
+def join_effects(eqns: Iterable[JaxprEqn]) -> Effects:
+    """The union of the effects of `eqns`."""
+    effects = no_effects
+    for eqn in eqns:
+        if eqn.effects:
+            effects = effects | eqn.effects
+    return effects
+
+
+def keeps_alive(effects: Effects) -> bool:
+    """Whether an equation with these effects must stay where nobody reads its results."""
+    return any([not effect.droppable for effect in effects])
+
+
+def axis_names(effects: Effects) -> list[object]:
+    """The named axes that a program with these effects reads."""
+    return [e.name for e in effects if type(e) is NamedAxisEffect]

@@ -1,0 +1,112 @@
+"""Named axes: the mapped axes around an operation, which it may read by name.
+
+`vmap(f, axis_name="i")` makes an axis; a collective inside `f` names it. An operation that has the
+effect `NamedAxisEffect("i")` goes to the interpreter that maps the axis even where none of its
+operands is mapped, because its result may differ from the operand all the same: the sum of a
+constant 1 over an axis of size 3 is 3.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+from pyjx import configuration
+from pyjx.core.effects import Effects, NamedAxisEffect
+from pyjx.core.trace import Trace, state
+
+_interned: weakref.WeakValueDictionary[Any, Axis] = weakref.WeakValueDictionary()
+
+
+class Axis:
+    """A mapped axis. Interned: equal ones are one object, so it may be part of any cache's key.
+
+    Args:
+      name: any hashable value; None for an axis that nothing can name.
+      size: how many examples lie along it.
+      spmd_name: the mesh axis, or axes, over which it is to be partitioned.
+    """
+
+    __slots__ = ("__weakref__", "name", "size", "spmd_name")
+
+    name: Any
+    size: int
+    spmd_name: Any
+
+    def __new__(cls, name: Any, size: int, spmd_name: Any = None) -> Axis:
+        key = (name, type(name), size, spmd_name)
+        self = _interned.get(key)
+        if self is None:
+            self = object.__new__(cls)
+            self.name = name
+            self.size = size
+            self.spmd_name = spmd_name
+            self = _interned.setdefault(key, self)
+        return self
+
+    def __reduce__(self) -> Any:
+        return Axis, (self.name, self.size, self.spmd_name)
+
+    def __repr__(self) -> str:
+        spmd = f", spmd_name={self.spmd_name!r}" if self.spmd_name is not None else ""
+        return f"Axis({self.name!r}, {self.size}{spmd})"
+
+
+class AxisFrame(NamedTuple):
+    """A named axis with the interpreter that maps it."""
+
+    axis: Axis
+    trace: Trace
+
+
+class named_axis:
+    """A context in which `axis`, if it has a name, is the axis of `trace`.
+
+    The axes around are in the keys of all caches of traces and programs.
+    """
+
+    __slots__ = ("_flag", "_frame", "_frames")
+
+    def __init__(self, axis: Axis, trace: Trace) -> None:
+        self._frame = AxisFrame(axis, trace)
+
+    def __enter__(self) -> None:
+        if self._frame.axis.name is not None:
+            self._frames = state.axis_frames
+            state.axis_frames = (*self._frames, self._frame)
+            self._flag = configuration.trace_state.swap_local(named_axes())
+
+    def __exit__(self, *exc: object) -> None:
+        if self._frame.axis.name is not None:
+            state.axis_frames = self._frames
+            configuration.trace_state.set_local(self._flag)
+
+
+def named_axes() -> tuple[Axis, ...]:
+    """The named axes around here, the outermost first."""
+    return tuple([frame.axis for frame in state.axis_frames])
+
+
+def find_frame(name: Any) -> AxisFrame:
+    """The innermost axis called `name`.
+
+    Raises:
+      NameError: there is none.
+    """
+    for frame in reversed(state.axis_frames):
+        if frame.axis.name == name:
+            return frame
+    raise NameError(
+        f"Found an unbound axis name: {name!r}. The named axes here are "
+        f"{[axis.name for axis in named_axes()]}; `vmap(..., axis_name={name!r})` makes one."
+    )
+
+
+def trace_of_axes(top: Trace, effects: Effects) -> Trace:
+    """`top`, or the interpreter of a named axis among `effects` if that is a higher one."""
+    for effect in effects:
+        if type(effect) is NamedAxisEffect:
+            trace = find_frame(effect.name).trace
+            if trace.level > top.level:
+                top = trace
+    return top

@@ -1,0 +1,316 @@
+"""Programs derived from programs: what every primitive that holds jaxprs builds its rules on.
+
+Each function takes a closed jaxpr and says of each input whether it is differentiated, linear,
+batched or used; it gives the derived jaxpr and says the same of the results. What is derived is
+kept with its source, so a function that is called many times is transformed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pyjx.core import name_stack, source_info
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.derived import derived, derived_structure
+from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
+from pyjx.core.named_axes import Axis
+from pyjx.core.passes.dce import dce_jaxpr, used_variables
+from pyjx.core.trace import Tracer, jaxpr_as_fun, literal_value, trace_to_jaxpr
+from pyjx.engine.batching import batch_flat, match_axis
+from pyjx.engine.forward import jvp_flat
+from pyjx.engine.linearize import (
+    LinearEqn,
+    LinearProgram,
+    accumulate,
+    backward_eqns,
+    linearize_flat,
+)
+from pyjx.engine.tangents import UndefinedPrimal, Zero, instantiate
+
+Flags = tuple[bool, ...]
+Dims = tuple[int | None, ...]
+
+
+def negated(flags: Sequence[bool]) -> Flags:
+    return tuple([not flag for flag in flags])
+
+
+def selected(xs: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    """The elements whose flag is true."""
+    return [x for x, flag in zip(xs, flags, strict=True) if flag]
+
+
+def nonzero_flags(tangents: Sequence[Any]) -> Flags:
+    """Which tangents or cotangents are not symbolic zeros."""
+    return tuple([type(t) is not Zero for t in tangents])
+
+
+def with_zeros(nonzero: Sequence[Any], flags: Sequence[bool], avals: Sequence[Any]) -> list[Any]:
+    """The inverse of `selected`: tangents at values of `avals`, symbolic zeros without a flag."""
+    given = iter(nonzero)
+    return [next(given) if flag else Zero(a.to_tangent_aval())
+            for flag, a in zip(flags, avals, strict=True)]
+
+
+def tangent_avals(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[ShapedArray]:
+    return [a.to_tangent_aval() for a in selected(avals, nonzero)]
+
+
+def fixpoint(grow: Callable[[Flags], Sequence[bool]], flags: Sequence[bool]) -> Flags:
+    """The smallest flags, at least those given, that `grow` adds nothing to.
+
+    What a carry makes nonzero or batched in one iteration goes into the next one.
+    """
+    now = tuple(flags)
+    while True:
+        grown = tuple([a or b for a, b in zip(now, grow(now), strict=True)])
+        if grown == now:
+            return now
+        now = grown
+
+
+# -- inputs and outputs ----------------------------------------------------------------------------
+
+
+@derived_structure
+def consts_as_inputs(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr with its constants as leading inputs."""
+    if not closed.consts:
+        return closed
+    jaxpr = closed.jaxpr
+    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]), [])
+
+
+def without_tracers(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, Sequence[Any]]:
+    """The jaxpr, and what it takes as leading inputs: its constants, if some are tracers.
+
+    A derived jaxpr has such constants where a rule that the user gave closes over tracers.
+    """
+    if not any([isinstance(c, Tracer) for c in closed.consts]):
+        return closed, ()
+    return consts_as_inputs(closed), closed.consts
+
+
+@derived_structure
+def with_inputs(closed: ClosedJaxpr, order: tuple[int | ShapedArray, ...]) -> ClosedJaxpr:
+    """The jaxpr with its inputs in another order; an aval stands for one that it does not read."""
+    invars = closed.jaxpr.invars
+    chosen = [invars[i] if type(i) is int else Var(i) for i in order]
+    return ClosedJaxpr(closed.jaxpr.replace(invars=chosen), closed.consts)
+
+
+@derived_structure
+def part_of(closed: ClosedJaxpr, outputs: Flags, inputs: Flags) -> ClosedJaxpr:
+    """The program of some outputs over some inputs: those that they need, and maybe more."""
+    jaxpr = dce_jaxpr(closed.jaxpr, outputs)
+    if jaxpr is closed.jaxpr and all(inputs):
+        return closed
+    return ClosedJaxpr(jaxpr.replace(invars=selected(jaxpr.invars, inputs)), closed.consts)
+
+
+@derived_structure
+def live_inputs(closed: ClosedJaxpr, used: Flags) -> Flags:
+    """Which inputs the outputs that are `used`, and the effects, depend on."""
+    needed = used_variables(dce_jaxpr(closed.jaxpr, used))
+    return tuple([v in needed for v in closed.jaxpr.invars])
+
+
+@derived_structure
+def dependent_outputs(closed: ClosedJaxpr, marked: Flags) -> Flags:
+    """Which outputs depend on the marked inputs."""
+    jaxpr = closed.jaxpr
+    dependent = set(selected(jaxpr.invars, marked))
+    for eqn in jaxpr.eqns:
+        if any([v in dependent for v in eqn.invars]):
+            dependent.update(eqn.outvars)
+    return tuple([v in dependent for v in jaxpr.outvars])
+
+
+# -- forward mode ----------------------------------------------------------------------------------
+
+
+class JvpJaxpr(NamedTuple):
+    """From (primals, nonzero tangents) to (outs, nonzero out tangents)."""
+
+    jaxpr: ClosedJaxpr
+    nonzero: Flags
+
+
+@derived
+def jvp_jaxpr(closed: ClosedJaxpr, nonzero: Flags, instantiated: Flags | None = None) -> JvpJaxpr:
+    """The program that pushes tangents along. Those `instantiated` are results even if zero."""
+    avals = closed.in_avals
+    out_nonzero: Flags = ()
+
+    def fun(*args: Any) -> list[Any]:
+        nonlocal out_nonzero
+        n = len(avals)
+        tangents = with_zeros(args[n:], nonzero, avals)
+        outs, out_tangents = jvp_flat(jaxpr_as_fun(closed), args[:n], tangents)
+        out_nonzero = nonzero_flags(out_tangents)
+        if instantiated is not None:
+            out_nonzero = tuple([a or b for a, b in zip(out_nonzero, instantiated, strict=True)])
+        return outs + [instantiate(t) for t in selected(out_tangents, out_nonzero)]
+
+    program = trace_to_jaxpr(fun, [*avals, *tangent_avals(avals, nonzero)], closed.debug_info)
+    return JvpJaxpr(program, out_nonzero)
+
+
+# -- linearization ---------------------------------------------------------------------------------
+
+
+class LinearizedJaxpr(NamedTuple):
+    """A program split in two.
+
+    `known` maps primals to (outs, residuals); `linear` maps (residuals, forwarded primals, nonzero
+    tangents) to the nonzero out tangents. `forwarded` says which primals are residuals as they are.
+    """
+
+    known: ClosedJaxpr
+    linear: ClosedJaxpr
+    forwarded: tuple[int, ...]
+    nonzero: Flags
+
+
+@derived
+def linearize_jaxpr(closed: ClosedJaxpr, nonzero: Flags) -> LinearizedJaxpr:
+    """The program and its derivative, apart."""
+    in_avals = closed.in_avals
+    program: LinearProgram
+    forwarded: tuple[int, ...] = ()
+    residual_avals: list[ShapedArray] = []
+
+    def known(*primals: Any) -> list[Any]:
+        nonlocal program, forwarded
+        outs, recorded = linearize_flat(jaxpr_as_fun(closed), primals, nonzero)
+        recorded = recorded.pruned()
+        position = {id(p): i for i, p in enumerate(primals)}
+        residuals = [r for r in recorded.residuals() if isinstance(r, Tracer)]
+        forwarded = tuple([position[id(r)] for r in residuals if id(r) in position])
+        computed = [r for r in residuals if id(r) not in position]
+        residual_avals[:] = map(get_aval, computed)
+        program = recorded.abstracted(computed + [primals[i] for i in forwarded])
+        return [*outs, *computed]
+
+    known_part = trace_to_jaxpr(known, in_avals, closed.debug_info)
+    out_nonzero = nonzero_flags(program.outs)
+    residual_avals += [in_avals[i] for i in forwarded]
+    n = len(residual_avals)
+
+    def linear(*args: Any) -> list[Any]:
+        filled = program.filled(args[:n])
+        given = iter(args[n:])
+        outs = filled.forward([None if v is None else next(given) for v in filled.invars])
+        return selected(outs, out_nonzero)
+
+    linear_part = trace_to_jaxpr(
+        linear, [*residual_avals, *tangent_avals(in_avals, nonzero)], closed.debug_info)
+    return LinearizedJaxpr(known_part, linear_part, forwarded, out_nonzero)
+
+
+# -- transposition ---------------------------------------------------------------------------------
+
+
+def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Sequence[Any]
+                   ) -> list[Any]:
+    """Cotangents of the operands that are `UndefinedPrimal`, None for the others.
+
+    Equations without a linear operand are evaluated, the others are transposed.
+    """
+    jaxpr = closed.jaxpr
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    env.update(zip(jaxpr.invars, operands, strict=True))
+    eqns: list[LinearEqn] = []
+    with source_info.replaying() as replay:
+        for eqn in jaxpr.eqns:
+            primitive = eqn.primitive
+            values = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
+            if any([type(v) is UndefinedPrimal for v in values]):
+                results = [UndefinedPrimal(v.aval) for v in eqn.outvars]
+                env.update(zip(eqn.outvars, results, strict=True))
+                eqns.append((primitive, values, results, eqn.params, eqn.source_info))
+                continue
+            replay.source = eqn.source_info
+            out = primitive.bind(*values, **eqn.params)
+            env.update(zip(eqn.outvars, out if primitive.multiple_results else [out], strict=True))
+    cts: dict[UndefinedPrimal, Any] = {}
+    for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
+        linear = None if isinstance(v, Literal) else env[v]
+        if type(linear) is UndefinedPrimal and type(ct) is not Zero:
+            accumulate(cts, linear, ct)
+    backward_eqns(eqns, cts)
+    return [
+        None if type(x) is not UndefinedPrimal else cts[x] if x in cts else Zero(x.aval)
+        for x in operands
+    ]
+
+
+class TransposedJaxpr(NamedTuple):
+    """From (residuals, nonzero cotangents) to the nonzero cotangents of the linear inputs."""
+
+    jaxpr: ClosedJaxpr
+    nonzero: Flags
+
+
+@derived
+def transpose_jaxpr(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
+                    instantiated: bool = False) -> TransposedJaxpr:
+    """The program that pulls cotangents back; with `instantiated` all of them are results."""
+    in_avals, out_avals = closed.in_avals, closed.out_avals
+    residual_avals = selected(in_avals, negated(linear))
+    nonzero: Flags = ()
+
+    def fun(*args: Any) -> list[Any]:
+        nonlocal nonzero
+        values: Iterator[Any] = iter(args)
+        operands = [UndefinedPrimal(a) if lin else next(values)
+                    for a, lin in zip(in_avals, linear, strict=True)]
+        cts = with_zeros(list(values), ct_nonzero, out_avals)
+        with name_stack.reset_name_stack():
+            outs = selected(backward_jaxpr(closed, operands, cts), linear)
+        nonzero = (True,) * len(outs) if instantiated else nonzero_flags(outs)
+        return [instantiate(o) for o in selected(outs, nonzero)]
+
+    program = trace_to_jaxpr(
+        fun, [*residual_avals, *tangent_avals(out_avals, ct_nonzero)], closed.debug_info)
+    return TransposedJaxpr(program, nonzero)
+
+
+# -- batching --------------------------------------------------------------------------------------
+
+
+class BatchedJaxpr(NamedTuple):
+    """The program of a whole batch, and where its outputs have their batch axes."""
+
+    jaxpr: ClosedJaxpr
+    dims: Dims
+
+
+@derived
+def batch_jaxpr(closed: ClosedJaxpr, dims: Dims, axis: Axis, out_dims: Dims | None = None
+                ) -> BatchedJaxpr:
+    """The batched program. With `out_dims`, outputs are moved (or repeated) to have them there."""
+    found: Dims = ()
+
+    def fun(*args: Any) -> list[Any]:
+        nonlocal found
+        outs, out = batch_flat(jaxpr_as_fun(closed), args, dims, axis)
+        if out_dims is not None:
+            outs = [match_axis(x, d, to, axis.size)
+                    for x, d, to in zip(outs, out, out_dims, strict=True)]
+            out = list(out_dims)
+        found = tuple(out)
+        return outs
+
+    in_avals = [batched_aval(a, d, axis.size) for a, d in zip(closed.in_avals, dims, strict=True)]
+    return BatchedJaxpr(trace_to_jaxpr(fun, in_avals, closed.debug_info), found)
+
+
+def batched_aval(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
+    """The aval of a batch of `size` examples along axis `dim`."""
+    if dim is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+
+

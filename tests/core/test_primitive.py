@@ -1,0 +1,47 @@
+"""The kinds of rules are a closed set."""
+
+import numpy as np
+import pytest
+
+from pyjx.core.avals import ShapedArray
+from pyjx.core.primitive import RULE_KINDS, Primitive
+from pyjx.lax import neg_p
+
+
+def test_unknown_kinds_are_refused():
+    with pytest.raises(TypeError, match="'test_p': there is no kind of rule named 'jpv'"):
+        Primitive("test_p", jpv=lambda: None)
+    with pytest.raises(TypeError, match="no kind of rule named 'lowering'"):
+        Primitive("test_p").define(lowering=lambda: None)
+    with pytest.raises(AttributeError):
+        neg_p.jpv = lambda: None
+
+
+def test_a_rule_is_given_once_and_is_a_function():
+    with pytest.raises(TypeError, match="'neg' has a rule 'jvp' already"):
+        neg_p.define(jvp=lambda: None)
+    with pytest.raises(TypeError, match="the rule 'jvp' must be callable, got 3"):
+        Primitive("test_p", jvp=3)
+
+
+def test_every_kind_is_documented():
+    for kind in RULE_KINDS:
+        assert f"      {kind}: " in Primitive.__doc__
+
+
+def test_answers_of_shape_rules_are_kept_and_bounded(monkeypatch):
+    asked = []
+
+    def shape_rule(x, *, n):
+        asked.append(n)
+        return x
+
+    test_p = Primitive("test_p", shape_rule=shape_rule)
+    aval = ShapedArray((2,), np.float32)
+    for n in (0, 0, 1):
+        assert test_p.out_avals((aval,), {"n": n}) is aval
+    assert asked == [0, 1]
+    monkeypatch.setattr("pyjx.core.primitive.OUT_AVALS_CAPACITY", 3)
+    for n in range(10):
+        test_p.out_avals((aval,), {"n": n})
+    assert len(test_p._out_avals) <= 3
