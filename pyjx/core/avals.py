@@ -7,8 +7,11 @@ is identity, hashing is free and every cache of pyjx can be keyed by avals.
 from __future__ import annotations
 
 import math
+import threading
+import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,8 +20,22 @@ from pyjx.core import dtypes
 Shape = tuple[int, ...]
 
 
+class SymbolicDim:
+    """Base of dimensions whose size is an expression and not yet a number.
+
+    Subclasses are hashable, compare equal where they are always equal, and do arithmetic with each
+    other and with ints. Shapes keep them as they are, and rules, which compute with dimensions,
+    compute with them.
+    """
+
+    __slots__ = ()
+
+
 def canonical_shape(shape: Any) -> Shape:
-    """The tuple of Python ints that `shape` (an int or a sequence of ints) stands for."""
+    """The tuple of dimensions that `shape` (an int or a sequence of ints) stands for.
+
+    This is the one place where dimensions are made canonical: Python ints, or symbolic ones.
+    """
     if isinstance(shape, (int, np.integer)):
         shape = (shape,)
     try:
@@ -41,8 +58,8 @@ def _traced_dimension(shape: Any) -> str:
     return ""
 
 
-def _dim(d: Any) -> int:
-    return int(d.__index__())
+def _dim(d: Any) -> Any:
+    return d if isinstance(d, SymbolicDim) else int(d.__index__())
 
 
 class AbstractValue:
@@ -68,11 +85,39 @@ class AbstractToken(AbstractValue):
 
 abstract_token = AbstractToken()
 
-_interned: dict[Any, ShapedArray] = {}
+class _Entry(weakref.ref["ShapedArray"]):
+    """A reference from the table of interned avals, with the keys it stands under."""
+
+    __slots__ = ("keys",)
+
+    keys: list[Any]
+
+
+_interned: dict[Any, _Entry] = {}
+_intern_lock = threading.RLock()
+# The avals made last, held for a while: many live for one call only, and the next makes them again.
+_latest: deque[ShapedArray] = deque(maxlen=4096)
+
+
+def _forget(entry: _Entry) -> None:
+    for key in entry.keys:
+        if _interned.get(key) is entry:
+            del _interned[key]
 
 
 class ShapedArray(AbstractValue):
-    """Shape, dtype and weak type of an array.
+    """The type of an array: shape, dtype and weak type, and where its parts may lie.
+
+    Args:
+      shape: dimensions.
+      dtype: a dtype, an extended one too.
+      weak_type: whether it gives way to other dtypes in promotions, as Python's numbers do.
+      sharding: how the array lies on a mesh, where the type says so; hashable.
+      manual_axis_type: the mesh axes over which per-device programs see other values; hashable.
+      memory_space: the memory the array lies in; None is the device's.
+
+    Raises:
+      TypeError: the shape is not one, or a keyword is unknown.
 
     >>> import numpy as np
     >>> ShapedArray((2, 3), np.float32) is ShapedArray((2, 3), "float32")
@@ -81,47 +126,39 @@ class ShapedArray(AbstractValue):
     ShapedArray(float32[2,3])
     """
 
-    __slots__ = ("__weakref__", "_tangent", "dtype", "lowered_type", "ndim", "shape", "size",
-                 "weak_type")
+    __slots__ = ("__weakref__", "_tangent", "dtype", "lowered_type", "manual_axis_type",
+                 "memory_space", "ndim", "shape", "sharding", "size", "weak_type")
 
     shape: Shape
     dtype: Any
     weak_type: bool
+    sharding: Any
+    manual_axis_type: Any
+    memory_space: Any
     ndim: int
     size: int
     lowered_type: str | None  # the StableHLO spelling, filled in by the lowering
-    _tangent: ShapedArray | None
+    _tangent: ShapedArray | Literal[False] | None  # False: not known yet; None: the aval itself
 
-    def __new__(cls, shape: Sequence[int], dtype: Any, weak_type: bool = False, **_: Any
+    def __new__(cls, shape: Sequence[int], dtype: Any, weak_type: bool = False, *,
+                sharding: Any = None, manual_axis_type: Any = None, memory_space: Any = None
                 ) -> ShapedArray:
-        key: Any = (shape, dtype, weak_type)
+        placement = None
+        if sharding is not None or manual_axis_type is not None or memory_space is not None:
+            placement = sharding, manual_axis_type, memory_space
+        key: Any = (shape, dtype, weak_type, placement)
         try:
-            return _interned[key]
+            found = _interned[key]()
+            if found is not None:
+                return found
         except KeyError:
             pass
         except TypeError:  # a list as the shape
             key = None
-        shape = canonical_shape(shape)
-        if not dtypes.is_extended(dtype):
-            dtype = np.dtype(dtype)
-        canonical_key = (shape, dtype, bool(weak_type))
-        self = _interned.get(canonical_key)
-        if self is None:
-            self = object.__new__(cls)
-            self.shape = shape
-            self.dtype = dtype
-            self.weak_type = bool(weak_type)
-            self.ndim = len(shape)
-            self.size = math.prod(shape)
-            self.lowered_type = None
-            self._tangent = None
-            self = _interned.setdefault(canonical_key, self)
-        if key is not None:
-            _interned[key] = self
-        return self
+        return _intern(key, canonical_shape(shape), dtype, bool(weak_type), placement)
 
     def __reduce__(self) -> Any:
-        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+        return _remake, ((self.shape, self.dtype, self.weak_type), self._placement())
 
     def __copy__(self) -> ShapedArray:
         return self
@@ -129,26 +166,34 @@ class ShapedArray(AbstractValue):
     def __deepcopy__(self, memo: Any) -> ShapedArray:
         return self
 
-    def update(self, shape: Any = None, dtype: Any = None, weak_type: bool | None = None
-               ) -> ShapedArray:
-        """The aval with some of its fields replaced."""
-        return ShapedArray(
-            self.shape if shape is None else shape,
-            self.dtype if dtype is None else dtype,
-            self.weak_type if weak_type is None else weak_type,
-        )
+    def update(self, shape: Any = None, dtype: Any = None, weak_type: bool | None = None,
+               **placement: Any) -> ShapedArray:
+        """The aval with some of its fields replaced.
+
+        Raises:
+          TypeError: there is no such field.
+        """
+        args = (self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
+                self.weak_type if weak_type is None else weak_type)
+        if not placement and self.sharding is self.manual_axis_type is self.memory_space is None:
+            return ShapedArray(*args)
+        return ShapedArray(*args, **{**self._placement(), **placement})
+
+    def _placement(self) -> dict[str, Any]:
+        return {"sharding": self.sharding, "manual_axis_type": self.manual_axis_type,
+                "memory_space": self.memory_space}
 
     def strip_weak_type(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+        return self.update(weak_type=False) if self.weak_type else self
 
     def to_tangent_aval(self) -> ShapedArray:
         """The aval of a tangent of such a value: float0 where the dtype has no derivative."""
         tangent = self._tangent
-        if tangent is None:
+        if tangent is False:
             dtype = dtypes.tangent_dtype(self.dtype)
-            weak = self.weak_type and dtype == self.dtype
-            tangent = self._tangent = ShapedArray(self.shape, dtype, weak)
-        return tangent
+            tangent = self._tangent = (
+                None if dtype is self.dtype else self.update(dtype=dtype, weak_type=False))
+        return self if tangent is None else tangent
 
     to_cotangent_aval = to_tangent_aval
 
@@ -172,6 +217,38 @@ class ShapedArray(AbstractValue):
         return f"ShapedArray({self.str_short()}{weak})"
 
     __str__ = str_short
+
+
+def _remake(args: tuple[Any, ...], placement: dict[str, Any]) -> ShapedArray:
+    return ShapedArray(*args, **placement)
+
+
+def _intern(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: Any) -> ShapedArray:
+    """The aval with these fields, which is also to be found under the key `alias`, if any."""
+    if not dtypes.is_extended(dtype):
+        dtype = np.dtype(dtype)
+    key = (shape, dtype, weak_type, placement)
+    with _intern_lock:
+        entry = _interned.get(key)
+        aval = None if entry is None else entry()
+        if aval is None:
+            aval = object.__new__(ShapedArray)
+            aval.shape = shape
+            aval.dtype = dtype
+            aval.weak_type = weak_type
+            aval.sharding, aval.manual_axis_type, aval.memory_space = placement or (None,) * 3
+            aval.ndim = len(shape)
+            aval.size = math.prod(shape)
+            aval.lowered_type = None
+            aval._tangent = False
+            entry = _interned[key] = _Entry(aval, _forget)
+            entry.keys = [key]
+            _latest.append(aval)
+        if alias is not None:
+            assert entry is not None
+            _interned[alias] = entry
+            entry.keys.append(alias)
+        return aval
 
 
 # Makers of avals by the Python type of the value; the runtime adds its array class.

@@ -33,12 +33,15 @@ class BatchTracer(Tracer):
         return self.val._origin_msg() if isinstance(self.val, Tracer) else ""
 
 
+CAPACITY = 8192  # batched avals whose example is kept
 _examples: dict[tuple[ShapedArray, int], ShapedArray] = {}
 
 
 def _example(aval: ShapedArray, dim: int) -> ShapedArray:
     """The aval of one example of a batch whose examples lie along axis `dim`."""
     example = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+    if len(_examples) >= CAPACITY:
+        _examples.clear()
     _examples[aval, dim] = example
     return example
 

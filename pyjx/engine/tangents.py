@@ -16,18 +16,12 @@ from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
 
 
 class Zero:
-    """A tangent or cotangent that is known to be zero. One instance an aval."""
+    """A tangent or cotangent that is known to be zero."""
 
     __slots__ = ("aval",)
 
-    aval: Any
-
-    def __new__(cls, aval: Any) -> Zero:
-        self = _zeros.get(aval)
-        if self is None:
-            self = _zeros[aval] = object.__new__(cls)
-            self.aval = aval
-        return self
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
 
     @staticmethod
     def of_primal(x: Any) -> Zero:
@@ -38,9 +32,7 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-_zeros: dict[Any, Zero] = {}
-
-
+CAPACITY = 8192  # avals whose zero is kept
 _zero_tangents: dict[Any, Zero] = {}
 
 
@@ -48,6 +40,8 @@ def zero_tangent(aval: Any) -> Zero:
     """The zero tangent at a value of the given aval."""
     zero = _zero_tangents.get(aval)
     if zero is None:
+        if len(_zero_tangents) >= CAPACITY:
+            _zero_tangents.clear()
         zero = _zero_tangents[aval] = Zero(aval.to_tangent_aval())
     return zero
 

@@ -1,7 +1,9 @@
 """Avals: interning, fields, what has which aval."""
 
 import copy
+import gc
 import pickle
+import weakref
 
 import ml_dtypes
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx.core import dtypes
+from pyjx.core import avals, dtypes
 from pyjx.core.avals import (
     AbstractToken,
     ShapedArray,
@@ -18,6 +20,7 @@ from pyjx.core.avals import (
     get_aval,
     is_valid_value,
 )
+from pyjx.core.primitive import Primitive
 
 
 def test_equal_avals_are_one_object():
@@ -105,3 +108,67 @@ def test_token():
     assert isinstance(abstract_token, AbstractToken)
     assert abstract_token.to_tangent_aval() is abstract_token
     assert abstract_token.str_short() == "Tok"
+
+
+def test_unknown_keywords_are_refused():
+    with pytest.raises(TypeError, match="shardnig"):
+        ShapedArray((2,), np.float32, shardnig=3)
+    with pytest.raises(TypeError, match="dtpye"):
+        ShapedArray((2,), np.float32).update(dtpye=np.float16)
+
+
+def test_placement_is_part_of_the_type():
+    plain = ShapedArray((2,), np.float32)
+    for field in ("sharding", "manual_axis_type", "memory_space"):
+        placed = ShapedArray((2,), np.float32, **{field: "here"})
+        assert placed is not plain
+        assert placed is ShapedArray((2,), "float32", **{field: "here"})
+        assert getattr(placed, field) == "here"
+        assert placed.update(**{field: None}) is plain
+        assert placed.update(shape=(3,)) is ShapedArray((3,), np.float32, **{field: "here"})
+        assert placed.strip_weak_type() is placed
+        assert pickle.loads(pickle.dumps(placed)) is placed
+
+
+def test_the_table_holds_avals_weakly():
+    aval = ShapedArray((2, 3, 5, 7, 11, 13), np.float32)
+    assert ShapedArray([2, 3, 5, 7, 11, 13], "float32") is aval
+    assert aval.to_tangent_aval() is aval
+    before = len(avals._interned)
+    gone = weakref.ref(aval)
+    gc.disable()
+    try:
+        del aval
+        avals._latest.clear()
+        assert gone() is None
+    finally:
+        gc.enable()
+    assert len(avals._interned) < before
+
+
+class Size(avals.SymbolicDim):
+    """n times a variable."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __mul__(self, k):
+        return Size(self.n * k)
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other):
+        return type(other) is Size and other.n == self.n
+
+    def __hash__(self):
+        return hash(self.n)
+
+
+def test_symbolic_dimensions():
+    aval = ShapedArray((Size(1), 3), np.float32)
+    assert aval is ShapedArray([Size(1), np.int32(3)], np.float32)
+    assert aval is not ShapedArray((Size(2), 3), np.float32)
+    assert aval.size == Size(3)
+    assert aval.ndim == 2
+    primitive = Primitive("test_flip", shape_rule=lambda x: x.update(shape=x.shape[::-1]))
+    assert primitive.out_avals((aval,), {}).shape == (3, Size(1))
