@@ -26,11 +26,13 @@ class Sample(NamedTuple):
     id: str = ""
 
 
-def all_samples() -> list[Sample]:
-    """The samples of every family, in the order of the files' names."""
+def families() -> list[list[Sample]]:
+    """The samples of each family, in the order of the files' names."""
     import tests.ops
 
-    samples: list[Sample] = []
-    for info in pkgutil.iter_modules(tests.ops.__path__):
-        samples.extend(importlib.import_module(f"tests.ops.{info.name}").SAMPLES)
-    return samples
+    return [list(importlib.import_module(f"tests.ops.{info.name}").SAMPLES)
+            for info in pkgutil.iter_modules(tests.ops.__path__)]
+
+
+def all_samples() -> list[Sample]:
+    return [sample for family in families() for sample in family]

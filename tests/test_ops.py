@@ -13,14 +13,18 @@ from lowering.builder import RULES
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.primitive import all_primitives
-from tests.op_table import Sample, all_samples
+from tests.op_table import Sample, all_samples, families
 
 SAMPLES = all_samples()
 
 
 def over(samples: list[Sample]) -> Any:
-    """Run a test for each of the samples."""
-    return pytest.mark.parametrize("sample", samples, ids=[s.id or s.primitive for s in samples])
+    """Run a test for each of the samples; for the first of each family also as a smoke test."""
+    wanted = {id(s) for s in samples}
+    first = {next((id(s) for s in family if id(s) in wanted), None) for family in families()}
+    return pytest.mark.parametrize("sample", [
+        pytest.param(s, id=s.id or s.primitive, marks=[pytest.mark.smoke] * (id(s) in first))
+        for s in samples])
 
 
 def leaves(out: Any) -> list[np.ndarray]:

@@ -8,6 +8,8 @@ import pytest
 
 from pyjx import lazy
 
+pytestmark = pytest.mark.smoke
+
 TABLES = (*lazy.PACKAGES, "pyjx.core")
 
 

@@ -14,6 +14,8 @@ import pyjx as jax
 from pyjx import jaxlib_api
 from pyjx.cli import emit_hlo
 
+pytestmark = pytest.mark.smoke
+
 ROOT = Path(__file__).parents[2]
 
 MODEL = '''

@@ -21,6 +21,8 @@ from pyjx.core.trace import (
     trace_to_jaxpr,
 )
 
+pytestmark = pytest.mark.smoke
+
 F32 = ShapedArray((3,), np.float32)
 x = np.arange(3, dtype=np.float32)
 

@@ -8,6 +8,8 @@ import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core.check import check_jaxpr
 
+pytestmark = pytest.mark.smoke
+
 
 def power(x, n=5):
     return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * x), (0, x))[1]

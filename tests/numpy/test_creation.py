@@ -9,6 +9,8 @@ import pytest
 import pyjx as jax
 from pyjx import numpy as jnp
 
+pytestmark = pytest.mark.smoke
+
 
 def check(got, expected, dtype=None):
     np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)

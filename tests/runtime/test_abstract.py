@@ -6,6 +6,8 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 
+pytestmark = pytest.mark.smoke
+
 S = jax.ShapeDtypeStruct
 
 

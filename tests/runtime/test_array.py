@@ -13,6 +13,8 @@ from pyjx.core.avals import ShapedArray
 from pyjx.runtime.array import Array
 from pyjx.runtime.device_put import device_put
 
+pytestmark = pytest.mark.smoke
+
 
 def f32(x):
     return device_put(np.asarray(x, np.float32))

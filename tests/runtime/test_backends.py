@@ -4,6 +4,8 @@ import pytest
 
 from pyjx.runtime import backends
 
+pytestmark = pytest.mark.smoke
+
 
 def test_queries():
     assert backends.default_backend() == "cpu"

@@ -33,6 +33,7 @@ def entries(folder):
     return sorted(folder.glob("*.xla"))
 
 
+@pytest.mark.smoke
 def test_a_second_compilation_loads(cache_folder, monkeypatch):
     check(1)
     (entry,) = entries(cache_folder)
@@ -42,6 +43,7 @@ def test_a_second_compilation_loads(cache_folder, monkeypatch):
     check(1)
 
 
+@pytest.mark.smoke
 def test_keys_depend_on_program_and_options():
     device = default_device()
 
@@ -136,6 +138,7 @@ def test_no_folder_no_cache(path):
     assert cache.folder() is None
 
 
+@pytest.mark.smoke
 def test_switches(cache_folder):
     with config.cache(False):
         assert cache.folder() is None

@@ -7,6 +7,8 @@ from pyjx.jaxlib_api import JaxRuntimeError
 from pyjx.runtime.compile import compile, compile_options
 from pyjx.runtime.device_put import device_put
 
+pytestmark = pytest.mark.smoke
+
 ADD = """module @m { func.func public @main(%a: tensor<3xf32>) -> tensor<3xf32> {
   %0 = stablehlo.add %a, %a : tensor<3xf32>
   return %0 : tensor<3xf32> } }"""

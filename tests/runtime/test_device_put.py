@@ -18,6 +18,8 @@ from pyjx.runtime.device_put import (
 )
 from pyjx.runtime.sharding import SingleDeviceSharding
 
+pytestmark = pytest.mark.smoke
+
 
 def aligned(n):
     """A float32 array whose memory could be shared with the device."""

@@ -11,6 +11,8 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.runtime import eager, programs
 
+pytestmark = pytest.mark.smoke
+
 
 def test_eager_operation_runs_at_once():
     out = jax.lax.sin_p.bind(np.ones(3, np.float32), accuracy=None)

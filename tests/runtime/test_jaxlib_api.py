@@ -9,6 +9,8 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import Tracer
 from pyjx.runtime import backends, device_put
 
+pytestmark = pytest.mark.smoke
+
 
 def test_initialize_may_be_called_again():
     jaxlib_api.initialize(Tracer)

@@ -17,6 +17,8 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import errors
 
+pytestmark = pytest.mark.smoke
+
 
 def scaled(x, n=3):
     """n is used as a Python number: a tracer would not do."""

@@ -27,6 +27,8 @@ from pyjx.runtime.sharding import (
     single_device_sharding,
 )
 
+pytestmark = pytest.mark.smoke
+
 HERE = os.path.abspath(__file__)
 EIGHT = "--xla_force_host_platform_device_count=8"
 needs_eight = pytest.mark.skipif(EIGHT not in os.environ.get("XLA_FLAGS", ""),

@@ -14,6 +14,8 @@ import pyjx.numpy as jnp
 from pyjx import jaxlib_api, stages
 from pyjx.core.check import check_jaxpr
 
+pytestmark = pytest.mark.smoke
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -4,6 +4,8 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 
+pytestmark = pytest.mark.smoke
+
 
 def f32(*shape):
     return np.random.default_rng(0).normal(size=shape).astype("float32")

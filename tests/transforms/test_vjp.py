@@ -6,6 +6,8 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 
+pytestmark = pytest.mark.smoke
+
 X = np.float32([0.5, 1.0, 2.0])
 
 
