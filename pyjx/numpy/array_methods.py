@@ -359,9 +359,10 @@ def _byteswap(self: Any) -> Any:
 
 def _item(self: Any, *args: Any) -> Any:
     """One element as a Python scalar."""
-    if not args and self.aval.size != 1:
+    value = np.asarray(self._concrete("ConcretizationTypeError", "item"))
+    if not args and value.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
-    return self._concrete("ConcretizationTypeError", "item").item(*args)
+    return value.item(*args)
 
 
 def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
@@ -394,6 +395,26 @@ def _array_module(self: Any, types: Any) -> Any:
     if all(issubclass(t, (ArrayImpl, Tracer, np.ndarray)) or t is Array for t in types):
         return _numpy()
     return NotImplemented
+
+
+def _of_value(name: str, getter: bool) -> Any:
+    """What only an array has, so that for a tracer its value must be known."""
+
+    def attribute(self: Any, *args: Any) -> Any:
+        found = getattr(self._concrete("ConcretizationTypeError", name), name)
+        return found if getter else found(*args)
+
+    attribute.__name__ = name
+    attribute.__qualname__ = f"Tracer.{name}"
+    return property(attribute) if getter else attribute
+
+
+def _unavailable(name: str, what: str, cure: str = "") -> Any:
+    def attribute(self: Any) -> Any:
+        raise AttributeError(f"The '{name}' {what} is not available on traced array with shape "
+                             f"{self.aval.str_short()}.{cure}")
+
+    return property(attribute)
 
 
 def _hex(self: Any) -> str:
@@ -485,6 +506,16 @@ def install() -> None:
     for name, value in (("__setitem__", ArrayImpl.__setitem__), ("nbytes", property(_nbytes)),
                         ("itemsize", property(_itemsize))):
         setattr(Tracer, name, value)
+    for name in ("addressable_data", "delete", "devices", "is_deleted", "on_device_size_in_bytes",
+                 "unsafe_buffer_pointer"):
+        setattr(Tracer, name, _of_value(name, getter=False))
+    for name in ("addressable_shards", "committed", "global_shards", "is_fully_addressable",
+                 "is_fully_replicated", "traceback"):
+        setattr(Tracer, name, _of_value(name, getter=True))
+    for name in ("block_until_ready", "copy_to_host_async"):
+        setattr(Tracer, name, _unavailable(name, "method"))
+    Tracer.sharding = _unavailable(  # type: ignore[attr-defined]
+        "sharding", "attribute", " Outside jit the array itself has it.")
 
 
 __all__ = ["install"]

@@ -304,6 +304,7 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
         warnings.warn("Casting from complex to real dtypes will soon raise a ValueError. Please "
                       "first use jnp.real or jnp.imag to take the real/imaginary component of "
                       "your input.", DeprecationWarning, stacklevel=3)
+        x = x.real
     if dtype == np.bool_ and aval.dtype != np.bool_:
         from pyjx.numpy.ufuncs import as_bool
 

@@ -27,6 +27,7 @@ from pyjx.numpy.ufuncs import (
     is_inexact,
     is_integer,
     spread_all,
+    unsupported,
 )
 from pyjx.runtime.operations import op_jit
 
@@ -59,13 +60,15 @@ def _log_of_sum(x: Any, y: Any, exponential: Any, scale: float) -> Any:
 
 
 @op_jit
-def logaddexp(x1: Any, x2: Any, /) -> Any:
+def logaddexp(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> Any:
     """log(exp(x1) + exp(x2)), elementwise, without overflow.
 
     >>> import pyjx as jax
     >>> jax.numpy.logaddexp(1000.0, 1000.0).item()
     1000.6931762695312
     """
+    if out is not None or where is not None:
+        raise unsupported("logaddexp", out)
     x, y = promote_args_inexact("logaddexp", x1, x2)
     if is_complex(x):
         return _complex_logaddexp(x, y)
@@ -88,13 +91,15 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 
 @op_jit
-def logaddexp2(x1: Any, x2: Any, /) -> Any:
+def logaddexp2(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> Any:
     """log2(2**x1 + 2**x2), elementwise, without overflow.
 
     >>> import pyjx as jax
     >>> jax.numpy.logaddexp2(3.0, 3.0).item()
     4.0
     """
+    if out is not None or where is not None:
+        raise unsupported("logaddexp2", out)
     x, y = promote_args_inexact("logaddexp2", x1, x2)
     if is_complex(x):
         scale = constant_like(x, np.log(2.0))

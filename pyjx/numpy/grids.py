@@ -293,7 +293,8 @@ def diagflat(v: Any, k: int = 0) -> Any:
 # -- grids -----------------------------------------------------------------------------------------
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+             ) -> tuple[Any, ...]:
     """The coordinates of a grid: for each vector an array in which it goes along its own axis.
 
     Args:
@@ -326,7 +327,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     for x, axis in zip(args, axes, strict=True):
         own = [n if not sparse or d == axis else 1 for d, n in enumerate(shape)]
         out.append(broadcast_in_dim(ops.reshape(x, (x.size,)), own, (axis,)))
-    return out
+    return tuple(out)
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:

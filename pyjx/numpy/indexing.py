@@ -207,8 +207,14 @@ def write(method: str, x: Any, y: Any, pattern: tuple[Entry, ...], values: Any,
         out = ops.scatter_apply(wide, plan.indices, function, numbers, update_shape=plan.shape,
                                 **flags)
     else:
-        y = _update(y, old, plan)
-        out = _scatters[method](wide, plan.indices, y, numbers, **flags)
+        dtype = _common_dtype(y, old)
+        # What is set is cast once; what is combined is computed in the dtype of both.
+        kind = old if method == "set" or dtype == old.dtype else old.update(
+            dtype=dtype, weak_type=False)
+        y = _update(y, kind, plan)
+        out = _scatters[method](convert(wide, kind.dtype, kind.weak_type), plan.indices, y, numbers,
+                                **flags)
+        out = convert(out, old.dtype, old.weak_type)
     return ops.squeeze(out, made) if made else out
 
 
@@ -222,16 +228,22 @@ _scatters: dict[str, Callable[..., Any]] = {
 }
 
 
-def _update(y: Any, x: Any, plan: Plan) -> Any:
-    """The new values as the scatter wants them: of the array's dtype and the plan's shape."""
+def _common_dtype(y: Any, x: Any) -> Any:
+    """The dtype of both together. Warns where the array, however weak, can't hold the values."""
     dtype, _ = dtypes.lattice_result_type(y, _StandsFor(x))
-    if dtype != x.dtype:
+    if dtype != x.dtype and (not x.weak_type or dtypes.lattice_result_type(
+            y, _StandsFor(x.strip_weak_type()))[0] != x.dtype):
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from "
             f"dtype={get_aval(y).dtype.name} to dtype={x.dtype.name} with "
             f"jax_numpy_dtype_promotion={configuration.numpy_dtype_promotion.value}. In future "
             "JAX releases this will result in an error.", FutureWarning, stacklevel=5,
         )
+    return dtype
+
+
+def _update(y: Any, x: Any, plan: Plan) -> Any:
+    """The new values as the scatter wants them: of the type `x` and the plan's shape."""
     y = convert(y, x.dtype, x.weak_type)
     own = get_aval(y).shape
     try:

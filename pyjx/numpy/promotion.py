@@ -88,6 +88,7 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     from pyjx.lax import convert as conversions
 
     if aval.dtype != dtype and _drops_imaginary_part(aval.dtype, dtype):
+        _warn_of_lost_part()
         x = conversions.real(x)
     return conversions.convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak, sharding=None
@@ -100,8 +101,14 @@ def _drops_imaginary_part(old: Any, new: Any) -> bool:
 
 def _cast_on_host(x: Any, dtype: Any) -> Any:
     if _drops_imaginary_part(x.dtype, dtype):
+        _warn_of_lost_part()
         x = x.real
     return x.astype(dtype)
+
+
+def _warn_of_lost_part() -> None:
+    warnings.warn("Casting complex values to real discards the imaginary part",
+                  np.exceptions.ComplexWarning, stacklevel=4)
 
 
 def promote_dtypes(*args: Any) -> list[Any]:

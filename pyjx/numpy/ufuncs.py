@@ -92,6 +92,12 @@ def _named(body: _Body, name: str, doc: str) -> Any:
     return op_jit(body)
 
 
+def unsupported(name: str, out: Any) -> NotImplementedError:
+    """What a ufunc raises whose `out` or `where` is not None: arrays do not change."""
+    return NotImplementedError(f"{'where' if out is None else 'out'} argument of jnp.{name} is not "
+                               "supported; use jnp.where on the result")
+
+
 # -- one primitive each ----------------------------------------------------------------------------
 
 
@@ -199,7 +205,6 @@ def as_array(x: Any) -> Any:
 
 absolute = _function("absolute", _absolute, "The absolute value of x, elementwise.")
 abs = _function("abs", _absolute, "The absolute value of x, elementwise.")
-negative = _function("negative", ops.neg, "-x, elementwise.")
 positive = _function("positive", as_array, "x as it is.")
 sign = _function("sign", ops.sign, "-1, 0 or 1 as x is; for complex x the unit x / |x|.")
 square = _function("square", lambda x: ops.square(promote_dtypes_numeric(x)[0]),
@@ -219,37 +224,43 @@ bitwise_count = _function("bitwise_count", _bitwise_count,
 
 
 @op_jit
-def add(x: Any, y: Any, /) -> Any:
+def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """x + y, elementwise; `or` for booleans.
 
     >>> import pyjx as jax
     >>> jax.numpy.add(jax.numpy.ones(2), 1.0).tolist()
     [2.0, 2.0]
     """
+    if out is not None or where is not None:
+        raise unsupported("add", out)
     x, y = promote_two("add", x, y)
     return (or_p if dtype_of(x) is _bool else add_p).bind(x, y)
 
 
 @op_jit
-def subtract(x: Any, y: Any, /) -> Any:
+def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """x - y, elementwise.
 
     >>> import pyjx as jax
     >>> jax.numpy.subtract(jax.numpy.arange(3), 1).tolist()
     [-1, 0, 1]
     """
+    if out is not None or where is not None:
+        raise unsupported("subtract", out)
     x, y = promote_two("subtract", x, y)
     return sub_p.bind(x, y)
 
 
 @op_jit
-def multiply(x: Any, y: Any, /) -> Any:
+def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """x * y, elementwise; `and` for booleans.
 
     >>> import pyjx as jax
     >>> jax.numpy.multiply(jax.numpy.arange(3), 2).tolist()
     [0, 2, 4]
     """
+    if out is not None or where is not None:
+        raise unsupported("multiply", out)
     x, y = promote_two("multiply", x, y)
     return (and_p if dtype_of(x) is _bool else mul_p).bind(x, y)
 
@@ -472,11 +483,36 @@ def float_power(x: Any, y: Any, /) -> Any:
     return ops.pow(*promote_args_inexact("float_power", x, y))
 
 
+@op_jit
+def negative(x: Any, /, *, out: None = None, where: None = None) -> Any:
+    """-x, elementwise.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.negative(jax.numpy.arange(3)).tolist()
+    [0, -1, -2]
+    """
+    if out is not None or where is not None:
+        raise unsupported("negative", out)
+    return ops.neg(*operands("negative", x))
+
+
 # -- comparison ------------------------------------------------------------------------------------
 
 
 def _comparison(name: str, primitive: Any, doc: str) -> Any:
     def body(x: Any, y: Any, /) -> Any:
+        x, y = promote_two(name, x, y)
+        return primitive.bind(x, y)
+
+    return _named(body, name, doc)
+
+
+def _combination(name: str, primitive: Any, doc: str) -> Any:
+    """Of operands of one dtype, which the result has too."""
+
+    def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+        if out is not None or where is not None:
+            raise unsupported(name, out)
         x, y = promote_two(name, x, y)
         return primitive.bind(x, y)
 
@@ -505,8 +541,8 @@ greater = _ordering("greater", gt_p, "x > y, elementwise.")
 greater_equal = _ordering("greater_equal", ge_p, "x >= y, elementwise.")
 less = _ordering("less", lt_p, "x < y, elementwise.")
 less_equal = _ordering("less_equal", le_p, "x <= y, elementwise.")
-maximum = _comparison("maximum", max_p, "The larger of x and y, elementwise; nan if any is.")
-minimum = _comparison("minimum", min_p, "The smaller of x and y, elementwise; nan if any is.")
+maximum = _combination("maximum", max_p, "The larger of x and y, elementwise; nan if any is.")
+minimum = _combination("minimum", min_p, "The smaller of x and y, elementwise; nan if any is.")
 
 
 @op_jit
@@ -552,7 +588,9 @@ def as_bool(x: Any) -> Any:
 
 
 def _logical(name: str, primitive: Any, doc: str) -> Any:
-    def body(x: Any, y: Any, /) -> Any:
+    def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+        if out is not None or where is not None:
+            raise unsupported(name, out)
         x, y = operands(name, x, y)
         return primitive.bind(*promote_shapes(name, as_bool(x), as_bool(y)))
 
@@ -564,9 +602,9 @@ logical_or = _logical("logical_or", or_p, "x or y, elementwise.")
 logical_xor = _logical("logical_xor", xor_p, "Either x or y, elementwise.")
 logical_not = _function("logical_not", lambda x: ops.bitwise_not(as_bool(x)),
                         "not x, elementwise. Numbers are true if they are not zero.")
-bitwise_and = _comparison("bitwise_and", and_p, "The bits set in both x and y.")
-bitwise_or = _comparison("bitwise_or", or_p, "The bits set in x or y.")
-bitwise_xor = _comparison("bitwise_xor", xor_p, "The bits set in either x or y.")
+bitwise_and = _combination("bitwise_and", and_p, "The bits set in both x and y.")
+bitwise_or = _combination("bitwise_or", or_p, "The bits set in x or y.")
+bitwise_xor = _combination("bitwise_xor", xor_p, "The bits set in either x or y.")
 
 
 def _shift(name: str, choose: Callable[[Any], Any], doc: str) -> Any:

@@ -229,3 +229,18 @@ def test_reshape_takes_lists_and_other_orders():
     check(x.reshape([3, 2]), X.reshape([3, 2]))
     check(x.reshape((np.int64(3), -1)), X.reshape(3, 2))
     check(x.reshape(3, 2, order="F"), X.reshape(3, 2, order="F"))
+
+
+def test_what_only_arrays_have_says_so_of_tracers():
+    for name in ("devices", "is_deleted", "on_device_size_in_bytes"):
+        with pytest.raises(jax.errors.ConcretizationTypeError, match=name):
+            jax.jit(lambda x, name=name: getattr(x, name)())(1.0)
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jax.jit(lambda x: x.is_fully_addressable)(1.0)
+    for name in ("sharding", "block_until_ready", "copy_to_host_async"):
+        with pytest.raises(AttributeError, match=f"The '{name}' .* is not available on traced"):
+            jax.jit(lambda x, name=name: getattr(x, name))(1.0)
+
+
+def test_item_of_a_differentiated_scalar():
+    assert jax.grad(lambda x: x * x.item())(2.0) == 2.0

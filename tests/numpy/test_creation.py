@@ -283,3 +283,8 @@ def test_device_argument():
     for x in (jnp.zeros(2, device=device), jnp.array(1, device=device),
               jnp.arange(3, device=device), jnp.full(2, 1, device=device)):
         assert x.committed and x.devices() == {device}
+
+
+def test_meshgrid_gives_a_tuple():
+    assert isinstance(jnp.meshgrid(jnp.arange(2), jnp.arange(3)), tuple)
+    assert jnp.meshgrid() == ()

@@ -250,3 +250,26 @@ def test_take_and_put_along_axis(axis):
     np.testing.assert_array_equal(jnp.put_along_axis(X, first, -5.0, axis, inplace=False), expected)
     with pytest.raises(ValueError, match="cannot modify arrays in-place"):
         jnp.put_along_axis(X, first, -5.0, axis)
+
+
+@pytest.mark.filterwarnings("ignore:scatter inputs have incompatible types")
+def test_updates_are_combined_in_the_common_dtype():
+    x, twice = jnp.array([1, 2]), np.array([0, 0])
+    assert x.at[twice].add(1.5).tolist() == [4, 2]
+    assert x.at[twice].multiply(1.5).tolist() == [2, 2]
+    assert x.at[twice].add(jnp.float16(1.5)).dtype == np.int32
+    assert jnp.array([True, False]).at[0].add(1.5).tolist() == [True, False]
+    assert jnp.array([True, False]).at[0].divide(2).tolist() == [1.0, 0.0]
+    assert jnp.array([1, 2], "int8").at[twice].add(300).tolist() == [89, 2]
+
+
+def test_weak_arrays_take_values_of_any_dtype_of_their_kind():
+    weak = jnp.broadcast_to(1, (2,))
+    assert weak.at[0].add(jnp.int8(1)).tolist() == [2, 1]
+    assert jnp.broadcast_to(1.0, (2,)).at[0].set(jnp.float16(2)).tolist() == [2.0, 1.0]
+
+
+def test_a_lost_imaginary_part_is_warned_of():
+    with pytest.warns(FutureWarning, match="scatter inputs"), \
+            pytest.warns(np.exceptions.ComplexWarning):
+        assert jnp.zeros(2).at[0].set(2j).tolist() == [0.0, 0.0]

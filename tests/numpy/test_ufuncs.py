@@ -270,3 +270,19 @@ def test_an_array_that_was_made_under_x64_is_narrowed(scalar):
         x = jnp.ones(3)
     with pytest.warns(UserWarning, match="float64 .*is not available"):
         assert jax.jit(lambda x: x * scalar)(x).dtype == np.float32
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum",
+                                  "bitwise_and", "logical_or", "logaddexp", "logaddexp2"])
+def test_ufuncs_take_none_for_out_and_where(name):
+    f = getattr(jnp, name)
+    assert f(1, 2, out=None, where=None) == f(1, 2)
+    for key in ("out", "where"):
+        with pytest.raises(NotImplementedError, match=f"{key} argument of jnp.{name}"):
+            f(1, 2, **{key: jnp.zeros(2)})
+
+
+def test_negative_takes_none_for_out():
+    assert jnp.negative(1, out=None) == -1
+    with pytest.raises(NotImplementedError, match="where argument"):
+        jax.jit(lambda x: jnp.negative(x, where=True))(1)
