@@ -268,7 +268,7 @@ def get_aval(x: Any) -> ShapedArray:
     if maker is not None:
         return maker(x)
     aval = getattr(x, "aval", None)
-    if isinstance(aval, AbstractValue):
+    if type(aval) is ShapedArray or isinstance(aval, AbstractValue):
         return aval  # type: ignore[return-value]
     if hasattr(x, "mask") and hasattr(x, "filled"):
         raise ValueError(

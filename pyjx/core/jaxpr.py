@@ -109,7 +109,7 @@ class JaxprEqn:
         return default_context
 
     def __repr__(self) -> str:
-        from pyjx.core.printer import eqn_to_string
+        from pyjx.core.printer import eqn_to_string  # loaded when something is printed
 
         return eqn_to_string(self)
 
@@ -257,7 +257,7 @@ class Jaxpr:
         return f(self)
 
     def pretty_print(self, **options: Any) -> str:
-        from pyjx.core.printer import jaxpr_to_string
+        from pyjx.core.printer import jaxpr_to_string  # loaded when something is printed
 
         return jaxpr_to_string(self, **options)
 
@@ -344,7 +344,7 @@ class ClosedJaxpr:
         return ClosedJaxpr(f(self.jaxpr), self.consts)
 
     def pretty_print(self, **options: Any) -> str:
-        from pyjx.core.printer import jaxpr_to_string
+        from pyjx.core.printer import jaxpr_to_string  # loaded when something is printed
 
         return jaxpr_to_string(self.jaxpr, **options)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from pyjx import configuration
+from pyjx import configuration, errors
 from pyjx.core import source_info
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.effects import join_effects, no_effects
@@ -146,8 +146,6 @@ class Tracer:
         return self._concrete("TracerIntegerConversionError").__index__()
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        from pyjx import errors
-
         raise errors.TracerArrayConversionError(self)
 
     def tolist(self) -> Any:
@@ -159,8 +157,6 @@ class Tracer:
     def _concrete(self, error: str, function: str = "") -> Any:
         value = self.to_concrete_value()
         if value is None:
-            from pyjx import errors
-
             if function:
                 raise errors.ConcretizationTypeError(
                     self, f"The problem arose with the `{function}` function."
@@ -195,8 +191,6 @@ def new_level(trace: Trace) -> Iterator[Trace]:
 
 
 def raise_leaked(tracer: Tracer) -> NoReturn:
-    from pyjx import errors
-
     raise errors.UnexpectedTracerError(
         "Encountered an unexpected tracer. A function transformed by JAX had a side effect, "
         "allowing for a reference to an intermediate value with type "
@@ -404,7 +398,7 @@ def trace_to_jaxpr(
         closed = trace.finish([trace.atom(x) for x in outs])
         del outs
     if configuration.enable_checks.value:
-        from pyjx.core.check import check_jaxpr
+        from pyjx.core.check import check_jaxpr  # loaded only where it is wanted
 
         check_jaxpr(closed)
     if configuration.check_tracer_leaks.value:
@@ -414,8 +408,6 @@ def trace_to_jaxpr(
 
 def check_leaks(trace: Trace) -> None:
     """Raise if a tracer of `trace`, which has ended, is still alive."""
-    import gc
-
     leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     if leaked and gc.collect():
         leaked.clear()
@@ -461,8 +453,6 @@ def concrete_or_error(convert: Callable[[Any], Any] | None, x: Any, context: str
     if isinstance(x, Tracer):
         value = x.to_concrete_value()
         if value is None:
-            from pyjx import errors
-
             raise errors.ConcretizationTypeError(x, context)
         x = value
     return x if convert is None else convert(x)

@@ -58,7 +58,7 @@ class BatchTrace(Trace):
     def __repr__(self) -> str:
         return "BatchTrace"
 
-    def split(self, x: Any) -> tuple[Any, int | None]:
+    def value_and_dim(self, x: Any) -> tuple[Any, int | None]:
         if type(x) is BatchTracer and x._trace.tag is self.tag:
             return x.val, x.batch_dim
         if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
@@ -79,7 +79,7 @@ class BatchTrace(Trace):
                 vals.append(x.val)
                 dims.append(x.batch_dim)
             else:
-                val, dim = self.split(x)
+                val, dim = self.value_and_dim(x)
                 vals.append(val)
                 dims.append(dim)
         if primitive.batch_axis is not None:
@@ -114,7 +114,7 @@ class SameAxisTrace(BatchTrace):
                 ) -> Any:
         state.dynamic = self.outside
         try:
-            pairs = [self.split(x) for x in operands]
+            pairs = [self.value_and_dim(x) for x in operands]
             if all(d is None for _, d in pairs):
                 return primitive.bind(*[x for x, _ in pairs], **params)
             return BatchTrace.process(self, primitive, operands, params)
@@ -134,7 +134,7 @@ def batch_again(
             outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
         finally:
             state.dynamic = trace.outside
-        pairs = [trace.split(x) for x in outs]
+        pairs = [trace.value_and_dim(x) for x in outs]
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
@@ -152,7 +152,7 @@ def batch_flat(
     trace = BatchTrace(axis)
     with new_level(trace), named_axis(axis, trace):
         outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
-        pairs = [trace.split(x) for x in outs]
+        pairs = [trace.value_and_dim(x) for x in outs]
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 

@@ -28,7 +28,7 @@ class JVPTracer(Tracer):
         return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
 
     def __repr__(self) -> str:
-        if self._trace.linear is None:
+        if self._trace.linear_trace is None:
             return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
         tangent = get_aval(self.tangent).str_short(short_dtypes=True)
         return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
@@ -56,19 +56,19 @@ class CustomVJPException(Exception):
 class JVPTrace(Trace):
     """Runs operations on primals and pushes tangents along.
 
-    With a `linear` trace the tangents are its variables, and primitives that have a `linearize`
+    With a `linear_trace` the tangents are its variables, and primitives that have a `linearize`
     rule record in it.
     """
 
-    __slots__ = ("linear",)
+    __slots__ = ("linear_trace",)
 
-    def __init__(self, linear: Any = None) -> None:
-        self.linear = linear
+    def __init__(self, linear_trace: Any = None) -> None:
+        self.linear_trace = linear_trace
 
     def __repr__(self) -> str:
-        return "JVPTrace" if self.linear is None else "LinearizeTrace"
+        return "JVPTrace" if self.linear_trace is None else "LinearizeTrace"
 
-    def split(self, x: Any) -> tuple[Any, Any]:
+    def primal_and_tangent(self, x: Any) -> tuple[Any, Any]:
         """Primal and tangent of any value; one of an outer trace is constant here."""
         if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
@@ -98,11 +98,11 @@ class JVPTrace(Trace):
                 primals.append(x.primal)
                 tangents.append(x.tangent)
             else:
-                primal, tangent = self.split(x)
+                primal, tangent = self.primal_and_tangent(x)
                 primals.append(primal)
                 tangents.append(tangent)
-        if self.linear is not None and primitive.linearize is not None:
-            out, tangent_out = primitive.linearize(self.linear, primals, tangents, **params)
+        if self.linear_trace is not None and primitive.linearize is not None:
+            out, tangent_out = primitive.linearize(self.linear_trace, primals, tangents, **params)
             if not primitive.multiple_results:
                 return self.join(out, tangent_out)
             return self.join_all(primitive, out, tangent_out)
@@ -144,9 +144,9 @@ def jvp_flat(
     try:
         outs = fun(*[p if type(t) is Zero else JVPTracer(trace, p, t)
                      for p, t in zip(primals, tangents, strict=True)])
-        pairs = [trace.split(x) for x in outs]
+        pairs = [trace.primal_and_tangent(x) for x in outs]
         if aux:
-            aux[:] = [trace.split(x)[0] if isinstance(x, Tracer) else x for x in aux]
+            aux[:] = [trace.primal_and_tangent(x)[0] if isinstance(x, Tracer) else x for x in aux]
     finally:
         state.level = saved
         trace.alive = False

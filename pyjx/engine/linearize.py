@@ -258,11 +258,11 @@ def linearize_flat(
         outs = []
         program_outs = []
         for out in fun(*args):
-            primal, tangent = forward.split(out)
+            primal, tangent = forward.primal_and_tangent(out)
             outs.append(primal)
             program_outs.append(tangent if type(tangent) is Zero else trace.unwrap(tangent))
         if aux:
-            aux[:] = [forward.split(x)[0] if isinstance(x, Tracer) else x for x in aux]
+            aux[:] = [forward.primal_and_tangent(x)[0] if isinstance(x, Tracer) else x for x in aux]
     finally:
         state.level = saved
         trace.alive = forward.alive = False
