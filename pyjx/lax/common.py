@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return _broadcast(tuple([as_shape("broadcast_shapes", "shapes", s) for s in shapes]))
 
 
+@lru_cache(maxsize=8192)
 def _broadcast(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     first = shapes[0] if shapes else ()
     if all(s == first for s in shapes):
