@@ -314,34 +314,36 @@ def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
             "second argument must have an inexact or integer dtype, and two inexact dtypes must "
             f"match, but got {x.dtype} and {y.dtype} respectively."
         )
-    return ShapedArray(nary_shape("pow", (x, y)), x.dtype, x.weak_type)
+    return ShapedArray(nary_shape("pow", (x, y)), x.dtype, all_weak((x, y)))
 
 
 def _pow_tangent_x(g: Any, x: Any, y: Any) -> Any:
-    # d/dx x^y = y x^(y-1), which is 0 for y = 0 even at x = 0
-    if is_scalar_constant(y):
-        if y == 0:
-            return zeros_like(g)
-        exponent = scalar_constant(y, get_aval(x).dtype)
-        less = scalar_constant(y - 1, get_aval(x).dtype)
-        return mul(g, mul(exponent, pow(x, less)))
+    # d/dx x^y = y x^(y-1); for integers y = 0 it is 0 even at x = 0
     from pyjx.lax.compare import eq, select
     from pyjx.lax.convert import cast
 
-    y = cast(y, get_aval(x).dtype)
-    is_zero = eq(y, like(y, 0))
-    safe = select(is_zero, full_aval(get_aval(y), 1), y)
-    return mul(g, mul(y, pow(x, sub(safe, like(y, 1)))))
+    dtype = get_aval(x).dtype
+    integer = dtypes.issubdtype(get_aval(y).dtype, np.integer)
+    if is_scalar_constant(y):
+        less = y if integer and y == 0 else y - 1
+        factor = scalar_constant(y, dtype)
+        return mul(g, mul(factor, pow(x, less if integer else scalar_constant(less, dtype))))
+    less = sub(y, scalar_constant(1, get_aval(y).dtype))
+    if integer:
+        less = select(eq(y, like(y, 0)), y, less)
+        y = cast(y, dtype)
+    return mul(g, mul(y, pow(x, less)))
 
 
 def _pow_tangent_y(g: Any, ans: Any, x: Any, y: Any) -> Any:
-    # d/dy x^y = log(x) x^y, which is 0 at x = 0, y > 0
+    # d/dy x^y = log(x) x^y, where log(0) is taken as 0: its limit for y > 0
     from pyjx.lax.compare import eq, select
     from pyjx.lax.transcendental import log
 
     if is_scalar_constant(x):
-        return zeros_like(g) if x == 0 else mul(g, mul(log(like(g, x)), ans))
-    safe = select(eq(x, like(x, 0)), full_aval(get_aval(x), 1), x)
+        safe = like(g, x if x != 0 else 1)
+    else:
+        safe = select(eq(x, like(x, 0)), full_aval(get_aval(x), 1), x)
     return mul(g, mul(log(safe), ans))
 
 

@@ -71,8 +71,7 @@ def elementwise(
         dtype = avals[0].dtype
         if out is not None:
             dtype = out(dtype) if callable(out) and not isinstance(out, type) else np.dtype(out)
-        weak = all_weak(avals) and dtype != np.bool_
-        return ShapedArray(nary_shape(name, avals), dtype, weak)
+        return ShapedArray(nary_shape(name, avals), dtype, all_weak(avals))
 
     primitive = register(Primitive(name, shape_rule=shape_rule, **rules))
     return primitive.define(batch=elementwise_batch(primitive))

@@ -28,13 +28,14 @@ FAMILIES: dict[str, str] = {
         "abs absolute acos acosh add angle arccos arccosh arcsin arcsinh arctan arctanh around "
         "asin asinh atan atanh bitwise_and bitwise_count bitwise_invert bitwise_left_shift "
         "bitwise_not bitwise_or bitwise_right_shift bitwise_xor cbrt ceil clip conj conjugate cos "
-        "cosh deg2rad degrees divide divmod equal exp exp2 expm1 fabs float_power floor "
+        "cosh deg2rad degrees divide divmod equal exp exp2 expm1 fabs floor "
         "floor_divide fmax fmin fmod greater greater_equal imag invert iscomplex iscomplexobj "
         "isfinite isinf isnan isneginf isposinf isreal isrealobj left_shift less less_equal log "
         "log10 log1p log2 logical_and logical_not logical_or logical_xor maximum minimum mod "
-        "multiply negative not_equal positive pow power rad2deg radians real reciprocal remainder "
+        "multiply negative not_equal positive rad2deg radians real reciprocal remainder "
         "right_shift rint round sign sin sinh sqrt square subtract tan tanh true_divide trunc where"
     ),
+    "pyjx.numpy.powers": "float_power pow power",
     "pyjx.numpy.floats": (
         "allclose arctan2 array_equal array_equiv atan2 copysign frexp gcd heaviside hypot i0 "
         "isclose lcm ldexp logaddexp logaddexp2 modf nan_to_num nextafter signbit sinc spacing"

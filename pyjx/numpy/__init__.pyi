@@ -171,6 +171,9 @@ from pyjx.numpy.nan_reductions import nanstd as nanstd
 from pyjx.numpy.nan_reductions import nansum as nansum
 from pyjx.numpy.nan_reductions import nanvar as nanvar
 from pyjx.numpy.padding import pad as pad
+from pyjx.numpy.powers import float_power as float_power
+from pyjx.numpy.powers import pow as pow
+from pyjx.numpy.powers import power as power
 from pyjx.numpy.quantiles import median as median
 from pyjx.numpy.quantiles import nanmedian as nanmedian
 from pyjx.numpy.quantiles import nanpercentile as nanpercentile
@@ -314,7 +317,6 @@ from pyjx.numpy.ufuncs import exp as exp
 from pyjx.numpy.ufuncs import exp2 as exp2
 from pyjx.numpy.ufuncs import expm1 as expm1
 from pyjx.numpy.ufuncs import fabs as fabs
-from pyjx.numpy.ufuncs import float_power as float_power
 from pyjx.numpy.ufuncs import floor as floor
 from pyjx.numpy.ufuncs import floor_divide as floor_divide
 from pyjx.numpy.ufuncs import fmax as fmax
@@ -351,8 +353,6 @@ from pyjx.numpy.ufuncs import multiply as multiply
 from pyjx.numpy.ufuncs import negative as negative
 from pyjx.numpy.ufuncs import not_equal as not_equal
 from pyjx.numpy.ufuncs import positive as positive
-from pyjx.numpy.ufuncs import pow as pow
-from pyjx.numpy.ufuncs import power as power
 from pyjx.numpy.ufuncs import rad2deg as rad2deg
 from pyjx.numpy.ufuncs import radians as radians
 from pyjx.numpy.ufuncs import real as real

@@ -17,7 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import aval_makers
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
-from pyjx.numpy import creation, indexing, ufuncs
+from pyjx.numpy import creation, indexing, powers, ufuncs
 from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import is_arraylike
 from pyjx.runtime.array import Array, ArrayImpl
@@ -94,7 +94,7 @@ def _install_operators() -> None:
         setattr(Tracer, body.__name__, body)
         setattr(ArrayImpl, body.__name__, op_jit(body))
     # An exponent that is a Python int is part of the program, so these are no C++ callables.
-    for body in (_body("__pow__", ufuncs.power, False), _body("__rpow__", ufuncs.power, True)):
+    for body in (_body("__pow__", powers.power, False), _body("__rpow__", powers.power, True)):
         setattr(Tracer, body.__name__, body)
         setattr(ArrayImpl, body.__name__, body)
     for name, function in _UNARY.items():

@@ -49,10 +49,10 @@ def parts_of(name: str, arrays: Any, dtype: Any = None) -> list[Any]:
     if not parts:
         return parts
     first = parts[0]
-    if isinstance(first, Tracer):
+    if isinstance(first, Tracer) and not first.aval.weak_type:
         aval = first.aval
         if all(isinstance(x, Tracer) and x.aval.dtype == aval.dtype
-                and x.aval.weak_type == aval.weak_type for x in parts):
+                and not x.aval.weak_type for x in parts):
             return parts
     return promote_dtypes(*parts)
 

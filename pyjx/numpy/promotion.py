@@ -19,6 +19,7 @@ from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.lax.common import broadcast_shapes
 
+_bool = dtypes.bool_dtype
 _python_scalars = frozenset((bool, int, float, complex))
 
 
@@ -251,7 +252,8 @@ def promote_two(name: str, x: Any, y: Any) -> Any:
     """`promote_args` for two arguments, which costs next to nothing where they go together."""
     if isinstance(x, Tracer):
         if isinstance(y, Tracer):
-            if x.aval is y.aval:
+            aval = x.aval
+            if aval is y.aval and not (aval.weak_type and aval.dtype is _bool):
                 return x, y
         elif type(y) in _python_scalars:
             scalar = _literal_beside(y, x.aval)

@@ -1,7 +1,7 @@
 """Elementwise functions: arithmetic, comparison, logic, bits, rounding, exponentials.
 
 Each promotes its operands and binds one primitive or a few. The names without underscore are C++
-callables (see `dispatch`); their Python bodies are `__wrapped__`.
+callables (see `op_jit`); their Python bodies are `__wrapped__`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.scalars import is_scalar_constant
+from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.tangents import full_aval
 from pyjx.lax.bitwise import (
@@ -292,9 +292,9 @@ def divide(x: Any, y: Any, /) -> Any:
 def _wrong_sign(rem: Any, y: Any) -> Any:
     """Where the remainder of truncated division is not 0 and has not the sign of the divisor."""
     zero = constant_like(rem, 0)
-    if is_scalar_constant(y):
+    if is_scalar_constant(y) and y:
         return ops.gt(rem, zero) if y < 0 else ops.lt(rem, zero)
-    return ops.bitwise_and(ops.ne(rem, zero), ops.ne(ops.lt(rem, zero), ops.lt(y, zero)))
+    return ops.bitwise_and(ops.ne(rem, zero), ops.ne(ops.sign(rem), ops.sign(y)))
 
 
 def _less_one(x: Any, where: Any) -> Any:
@@ -404,83 +404,6 @@ def fmod(x1: Any, x2: Any, /) -> Any:
     """
     x, y = promote_args_numeric("fmod", x1, x2)
     return ops.rem(x, _nonzero_divisor(y) if is_integer(x) else y)
-
-
-# -- powers ----------------------------------------------------------------------------------------
-
-
-@op_jit(static_argnames=("exponent",))
-def _integer_power(x: Any, exponent: int) -> Any:
-    (x,) = operands("power", x)
-    x, _ = promote_dtypes(x, exponent)
-    return as_array(x) if exponent == 1 else ops.integer_pow(x, exponent)
-
-
-@op_jit
-def _power(x1: Any, x2: Any) -> Any:
-    x, y = promote_args("power", x1, x2)
-    if dtype_of(x) is _bool:
-        return _int_power(*promote_args_numeric("power", x, y))
-    return _int_power(x, y) if is_integer(x) else ops.pow(x, y)
-
-
-def _int_power(x: Any, y: Any) -> Any:
-    """x ** y for integers: the square of x is taken once for each bit of y."""
-    shape = common_shape("power", [get_aval(x).shape, get_aval(y).shape])
-    base, y = stretch(x, shape), stretch(y, shape)
-    zero, one = constant_like(y, 0), constant_like(y, 1)
-    signed = dtypes.issubdtype(dtype_of(y), np.signedinteger)
-    unit = stretch(one, shape)
-    out, power, bits = unit, base, y
-    steps = dtypes.itemsize_bits(dtype_of(y)) - signed
-    for step in range(steps):
-        odd = ops.eq(ops.bitwise_and(bits, one), one)
-        out = ops.select(odd, ops.mul(out, power), out)
-        if step < steps - 1:
-            power = ops.mul(power, power)
-            bits = ops.shift_right_logical(bits, one)
-    if not signed:
-        return out
-    # 1 / x^|y|, rounded towards zero: 0, but for x = 1 and x = -1.
-    keeps = ops.eq(_absolute(base), one)
-    return ops.select(ops.bitwise_or(ops.ge(y, zero), keeps), out, stretch(zero, shape))
-
-
-def power(x1: Any, x2: Any, /) -> Any:
-    """x1 to the power of x2, elementwise.
-
-    An exponent that is a Python or NumPy integer is part of the program: the power is a few
-    multiplications. Integers to integer powers stay integers.
-
-    Raises:
-      TypeError: integers to a power that is a negative Python integer.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.power(jax.numpy.arange(3), 2).tolist()
-    [0, 1, 4]
-    """
-    if type(x2) is int:
-        if isinstance(x1, Tracer):
-            return _integer_power.__wrapped__(x1, x2)
-        return _integer_power(x1, x2)
-    if isinstance(x2, np.integer):
-        x, _ = promote_dtypes(*operands("power", x1, x2))
-        return _integer_power(x, int(x2))
-    return _power(x1, x2)
-
-
-pow = power
-
-
-@op_jit
-def float_power(x: Any, y: Any, /) -> Any:
-    """x to the power of y, elementwise. Integers become floats.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.float_power(jax.numpy.arange(3), 2).tolist()
-    [0.0, 1.0, 4.0]
-    """
-    return ops.pow(*promote_args_inexact("float_power", x, y))
 
 
 @op_jit
@@ -773,14 +696,13 @@ around = round
 # -- parts of complex numbers, and tests -----------------------------------------------------------
 
 
-def _zeros_of(x: Any) -> Any:
-    return filled_like(x, 0)
+def _imag(x: Any) -> Any:
+    return ops.imag(x) if is_complex(x) else filled_like(x, 0)
 
 
 real = _function("real", lambda x: ops.real(x) if is_complex(x) else as_array(x),
                  "The real part, elementwise.")
-imag = _function("imag", lambda x: ops.imag(x) if is_complex(x) else _zeros_of(x),
-                 "The imaginary part, elementwise.")
+imag = _function("imag", _imag, "The imaginary part, elementwise.")
 
 
 @op_jit(static_argnames=("deg",))
@@ -792,8 +714,8 @@ def angle(z: Any, deg: bool = False) -> Any:
     90.0
     """
     (z,) = operands("angle", z)
-    re, im = (ops.real(z), ops.imag(z)) if is_complex(z) else (z, _zeros_of(z))
-    out = ops.atan2(*promote_args_inexact("angle", im, re))
+    re = ops.real(z) if is_complex(z) else z
+    out = ops.atan2(*promote_args_inexact("angle", _imag(z), re))
     return ops.mul(out, constant_like(out, 180 / np.pi)) if deg else out
 
 
@@ -808,7 +730,7 @@ def _isinf(x: Any) -> Any:
         return ops.bitwise_or(_isinf(ops.real(x)), _isinf(ops.imag(x)))
     if not is_inexact(x):
         return filled_like(x, False, bool)
-    return ops.eq(ops.abs(x), constant_like(x, np.inf))
+    return ops.eq(ops.abs(x), scalar_constant(np.inf, dtype_of(x)))
 
 
 def _infinity_test(name: str, value: float) -> Any:
@@ -818,7 +740,9 @@ def _infinity_test(name: str, value: float) -> Any:
         (x,) = operands(name, x)
         if is_complex(x):
             raise ValueError("isposinf/isneginf are not well defined for complex types")
-        return ops.eq(x, constant_like(x, value)) if is_inexact(x) else filled_like(x, False, bool)
+        if not is_inexact(x):
+            return filled_like(x, False, bool)
+        return ops.eq(x, scalar_constant(value, dtype_of(x)))
 
     return _named(body, name, f"Where x is {value}.")
 
@@ -828,11 +752,9 @@ isinf = _function("isinf", _isinf, "Where x is infinite.")
 isnan = _function("isnan", lambda x: ops.ne(x, x), "Where x is nan.")
 isposinf = _infinity_test("isposinf", np.inf)
 isneginf = _infinity_test("isneginf", -np.inf)
-iscomplex = _function("iscomplex", lambda x: ops.ne(ops.imag(x), constant_like(ops.imag(x), 0))
-                      if is_complex(x) else filled_like(x, False, bool),
+iscomplex = _function("iscomplex", lambda x: ops.ne(_imag(x), constant_like(_imag(x), 0)),
                       "Where x has an imaginary part.")
-isreal = _function("isreal", lambda x: ops.eq(ops.imag(x), constant_like(ops.imag(x), 0))
-                   if is_complex(x) else filled_like(x, True, bool),
+isreal = _function("isreal", lambda x: ops.eq(_imag(x), constant_like(_imag(x), 0)),
                    "Where x has no imaginary part.")
 
 

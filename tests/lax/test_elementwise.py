@@ -96,8 +96,10 @@ def test_weak_types() -> None:
     assert lax.full((2,), 1.0).weak_type and not lax.full((2,), 1.0, np.float32).weak_type
     assert lax.full_like(1.0, 1).weak_type and not lax.full_like(one, 1).weak_type
     assert not lax.convert_element_type(2, float).weak_type
-    assert not lax.eq(1.0, 2.0).weak_type
+    assert lax.eq(1.0, 2.0).weak_type and not lax.eq(one, 2.0).weak_type
+    assert lax.is_finite(1.0).weak_type
     assert lax.pow(2.0, 2).weak_type and not lax.pow(one, 2).weak_type
+    assert not lax.pow(2.0, np.int32(2)).weak_type and not lax.pow(2.0, one).weak_type
     assert lax.select(True, 1.0, 2.0).weak_type
 
 
@@ -143,8 +145,11 @@ def test_printed(fun: Any, text: str) -> None:
 
 @pytest.mark.parametrize("fun, x, want", [
     (lax.abs, 0.0, 1.0), (lax.asinh, 1e30, 1e-30), (lax.square, 3.0, 6.0),
-    (lambda x: lax.pow(x, 0.0), 0.0, 0.0), (lambda x: lax.max(x, 1.0), 1.0, 0.5),
-    (lambda x: lax.pow(x, 2), 0.0, 0.0), (lambda x: lax.clamp(0.0, x, 2.0), 3.0, 0.0),
+    (lambda x: lax.pow(x, 0.0), 0.0, np.nan), (lambda x: lax.pow(x, 0.0), 2.0, 0.0),
+    (lambda x: lax.pow(0.0, x), -1.0, np.nan), (lambda x: lax.pow(0.0, x), 0.0, 0.0),
+    (lambda x: lax.pow(x, np.zeros((), np.int32)), 0.0, 0.0), (lambda x: lax.pow(x, 1), 0.0, 1.0),
+    (lambda x: lax.max(x, 1.0), 1.0, 0.5), (lambda x: lax.pow(x, 2), 0.0, 0.0),
+    (lambda x: lax.clamp(0.0, x, 2.0), 3.0, 0.0),
     (lax.floor, 1.5, 0.0), (lambda x: lax.rem(x, 2.0), 3.0, 1.0), (lax.bessel_i1e, 0.0, 0.5),
     (lambda x: lax.mul(lax.stop_gradient(x), x), 3.0, 3.0), (lax.tanh, 0.0, 1.0),
 ])

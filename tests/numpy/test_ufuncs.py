@@ -126,6 +126,69 @@ def test_static_integer_exponents():
     assert "integer_pow[y=3]" in jaxpr
 
 
+@pytest.mark.parametrize(("x", "y", "dtype", "weak", "value"), [
+    (0.5, np.array([1, 2]), "float32", False, [0.5, 0.25]),
+    (0.5, np.array(2), "float32", True, 0.25),
+    (jnp.asarray(3), np.int8(3), "int32", True, 27),
+    (np.array([3], np.uint32), np.int64(3), "uint32", False, [27]),
+    (np.array([3], np.uint8), np.uint8(3), "uint8", False, [27]),
+    (2.5, 2**35, "float32", True, np.inf),
+    (np.array([1.0, 2.0], np.float32), np.int64(2**35), "float32", False, [1.0, np.inf]),
+    (True, 2, "int32", False, 1), (np.array([True, False]), 2, "int32", False, [1, 0]),
+    (np.array([2, 3]), True, "int32", False, [2, 3]),
+    (np.array([1 + 2j]), np.int32(3), "complex64", False, [-11 - 2j]),
+    (np.array([1 + 2j]), jnp.asarray(3), "complex64", False, [-11 - 2j]),
+    (jnp.float16(2.5), np.array([2]), "float16", False, [6.25]),
+    (0.5, jnp.int32(2), "float32", True, 0.25),
+])
+def test_dtypes_of_powers(x, y, dtype, weak, value):
+    out = jnp.power(x, y)
+    assert (out.dtype, out.weak_type, out.tolist()) == (dtype, weak, value)
+
+
+def test_a_traced_exponent_takes_part_in_the_promotion():
+    correct = jax.jit(lambda c: (1 - 0.9**c) * jnp.ones(2, jnp.bfloat16))
+    assert correct(np.int32(3)).dtype == np.float32
+    assert not jax.jit(lambda x, y: x**y)(2, 3).weak_type
+    with jax.numpy_dtype_promotion("strict"):
+        assert (jnp.ones(2) ** np.int32(2)).dtype == np.float32
+        with pytest.raises(jax.dtypes.TypePromotionError):
+            jnp.ones(2) ** jnp.arange(2)
+
+
+def test_known_negative_exponents():
+    with pytest.raises(TypeError, match="Integers cannot be raised to negative powers"):
+        jnp.power(INTS, jnp.asarray(-3))
+
+
+def test_integer_division_by_zero():
+    x = np.array([1, -1, 0], np.int32)
+    for zero in (0, np.zeros(3, np.int32)):
+        quotient, rest = jnp.divmod(x, zero)
+        assert quotient.tolist() == [-2, -2, -1] and rest.tolist() == [0, 0, 0]
+        assert jnp.floor_divide(x, zero).tolist() == [-2, -2, -1]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_sinc_at_whole_numbers_and_infinity(dtype):
+    x = jnp.array([1, 2, -3, 100, np.inf, -np.inf], dtype)
+    assert jnp.sinc(x).tolist() == [0.0] * 6
+    assert np.isnan(jnp.sinc(jnp.array(np.nan, dtype)))
+    assert jnp.sinc(x).dtype == dtype
+
+
+def test_sinc_and_its_derivatives():
+    x = np.array([0.0, 1e-3, 0.01, 0.3, 0.5, 1.0, 2.25, -7.5], np.float32)
+    f = jnp.sinc
+    for order in range(4):
+        with np.errstate(all="ignore"):  # the integral of (pi t)^n cos(pi x t + n pi / 2) over 0..1
+            t = (np.arange(20000) + 0.5) / 20000
+            want = [np.mean((np.pi * t)**order * np.cos(np.pi * v * t + order * np.pi / 2))
+                    for v in x]
+        np.testing.assert_allclose([float(f(v)) for v in x], want, rtol=1e-4, atol=1e-5)
+        f = jax.grad(f)
+
+
 def test_divmod_and_parts_of_floats():
     quotient, rest = jnp.divmod(np.float32(-7.5), 2)
     assert (float(quotient), float(rest)) == (-4.0, 0.5)
@@ -166,6 +229,16 @@ def test_weak_types_stay_weak():
     assert jnp.add(1.0, 2).weak_type
     assert not jnp.add(np.float32(1), 2).weak_type
     assert jax.jit(lambda x: x * 2)(1.0).weak_type
+    assert (jnp.asarray(1.0) > 0).weak_type and not (jnp.ones(2) > 0).weak_type
+    assert jax.jit(lambda x: x > 0)(1.0).weak_type
+    truth = jnp.asarray(1.0) > 0
+    assert (truth + 1).dtype == np.int32 and not (truth & truth).weak_type
+    for name in ("isinf", "isposinf"):
+        assert not getattr(jnp, name)(1.0).weak_type
+    for name in ("isnan", "isreal", "iscomplex", "logical_not"):
+        assert getattr(jnp, name)(1.0).weak_type
+    assert not jnp.isclose(1.0, 1.0).weak_type and not jnp.array_equal(1.0, 1.0).weak_type
+    assert not jnp.stack([truth, truth]).weak_type
 
 
 def test_booleans():

@@ -1,0 +1,125 @@
+"""Powers. What is computed depends on the exponent: a known integer, integers, or real numbers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax as ops
+from pyjx.core import dtypes
+from pyjx.core.avals import aval_makers, get_aval
+from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.numpy.promotion import (
+    common_shape,
+    convert,
+    operands,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_dtypes_numeric,
+    promote_shapes,
+    stretch,
+)
+from pyjx.numpy.ufuncs import (
+    absolute,
+    as_array,
+    constant_like,
+    dtype_of,
+    filled_like,
+    is_inexact,
+    is_integer,
+)
+from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.operations import op_jit
+
+
+@op_jit(static_argnames=("exponent",))
+def _integer_power(x: Any, exponent: int) -> Any:
+    (x,) = promote_dtypes_numeric(*operands("power", x))
+    return as_array(x) if exponent == 1 else ops.integer_pow(x, exponent)
+
+
+@op_jit
+def _scalar_power(x: Any, y: Any) -> Any:
+    """x to the power of one integer, which takes no part in the promotion."""
+    out = ops.pow(x, y)
+    return convert(out, dtype_of(out), get_aval(x).weak_type)
+
+
+@op_jit
+def _power(x1: Any, x2: Any) -> Any:
+    x, y = operands("power", x1, x2)
+    if is_inexact(x) and is_integer(y):  # the derivative at x = 0 needs to know that y is whole
+        dtype, weak = dtypes.lattice_result_type(x, y)
+        return ops.pow(*promote_shapes("power", convert(x, dtype, weak), y))
+    x, y = promote_args_numeric("power", x, y)
+    return ops.pow(x, y) if is_inexact(x) else _int_power(x, y)
+
+
+def _int_power(x: Any, y: Any) -> Any:
+    """x ** y for integers: the square of x is taken once for each bit of y."""
+    shape = common_shape("power", [get_aval(x).shape, get_aval(y).shape])
+    base, y = stretch(x, shape), stretch(y, shape)
+    zero, one = constant_like(y, 0), constant_like(y, 1)
+    signed = dtypes.issubdtype(dtype_of(y), np.signedinteger)
+    out, power, bits = filled_like(y, 1, dtype_of(y)), base, y
+    steps = dtypes.itemsize_bits(dtype_of(y)) - signed
+    for step in range(steps):
+        odd = ops.eq(ops.bitwise_and(bits, one), one)
+        out = ops.select(odd, ops.mul(out, power), out)
+        if step < steps - 1:
+            power = ops.mul(power, power)
+            bits = ops.shift_right_logical(bits, one)
+    if not signed:
+        return out
+    # 1 / x^|y|, rounded towards zero: 0, but for x = 1 and x = -1.
+    keeps = ops.eq(absolute.__wrapped__(base), one)
+    return ops.select(ops.bitwise_or(ops.ge(y, zero), keeps), out, stretch(zero, shape))
+
+
+def power(x1: Any, x2: Any, /) -> Any:
+    """x1 to the power of x2, elementwise.
+
+    An exponent that is one known integer is part of the program, the power a few multiplications,
+    and the dtype that of x1. Integers to integer powers stay integers.
+
+    Raises:
+      TypeError: integers to a power that is one known negative integer.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.power(jax.numpy.arange(3), 2).tolist()
+    [0, 1, 4]
+    """
+    if type(x2) is int:
+        if isinstance(x1, Tracer):
+            return _integer_power.__wrapped__(x1, x2)
+        return _integer_power(x1, x2)
+    if isinstance(x2, Tracer) or bool(getattr(x2, "shape", ())):
+        return _power(x1, x2)
+    if type(x2) is ArrayImpl and is_integer(x2) and _is_known_float(x1):
+        return _scalar_power(x1, x2)  # one program for all exponents, which need not be read
+    try:
+        exponent = operator.index(x2)
+    except TypeError:
+        return _power(x1, x2)
+    return _integer_power(x1, exponent)
+
+
+def _is_known_float(x: Any) -> bool:
+    return (type(x) in aval_makers and dtype_of(x) in dtypes.floating_dtypes
+            and state.dynamic is eager_trace)
+
+
+pow = power
+
+
+@op_jit
+def float_power(x: Any, y: Any, /) -> Any:
+    """x to the power of y, elementwise. Integers become floats.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.float_power(jax.numpy.arange(3), 2).tolist()
+    [0.0, 1.0, 4.0]
+    """
+    return ops.pow(*promote_args_inexact("float_power", x, y))
