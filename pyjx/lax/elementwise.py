@@ -22,6 +22,7 @@ from pyjx.engine.rules import (
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, full_aval, instantiate, zeros_like
 from pyjx.lax.common import all_weak, broadcast_operands, nary_shape
+from pyjx.lax.convert import cast, full_like
 from pyjx.lax.nary import (
     FLOATING,
     INEXACT,
@@ -134,8 +135,6 @@ def _mul_back(ct: Any, linear: UndefinedPrimal, other: Any) -> Any:
     if type(ct) is Zero:
         return Zero(linear.aval)
     if get_aval(ct).dtype is not linear.aval.dtype:  # the product may have an `out_dtype`
-        from pyjx.lax.convert import cast
-
         ct = cast(ct, linear.aval.dtype)
     return mul_p.bind(ct, other, out_dtype=None)
 
@@ -320,8 +319,6 @@ def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
 def _pow_tangent_x(g: Any, x: Any, y: Any) -> Any:
     # d/dx x^y = y x^(y-1); for integers y = 0 it is 0 even at x = 0
     from pyjx.lax.compare import eq, select
-    from pyjx.lax.convert import cast
-
     dtype = get_aval(x).dtype
     integer = dtypes.issubdtype(get_aval(y).dtype, np.integer)
     if is_scalar_constant(y):
@@ -377,7 +374,7 @@ def pow(x: Any, y: Any) -> Any:
 
 def _abs_tangent(g: Any, ans: Any, x: Any) -> Any:
     from pyjx.lax.compare import eq, ge, select
-    from pyjx.lax.convert import cast, conj, real
+    from pyjx.lax.convert import conj, real
 
     dtype = get_aval(x).dtype
     if not dtypes.issubdtype(dtype, np.complexfloating):
@@ -537,7 +534,7 @@ def _polynomial_shape(x: ShapedArray, *coeffs: ShapedArray, unroll: int | None =
             raise TypeError(
                 f"polynomial: expected coefficients of dtype {x.dtype}, got {c.dtype}"
             )
-    return ShapedArray(nary_shape("polynomial", avals), x.dtype, all_weak(avals))
+    return ShapedArray(nary_shape("polynomial", avals), x.dtype, x.weak_type)
 
 
 def _polynomial_jvp(primals: Any, tangents: Any, *, unroll: int | None = None) -> Any:
@@ -566,11 +563,11 @@ def polynomial(x: Any, coeffs: Any, *, unroll: int | None = None) -> Any:
     Args:
       x: an array.
       coeffs: the coefficients (c_0, ..., c_n): a sequence of scalars or of arrays that broadcast
-        with `x`, or one array whose leading axis counts them.
+        with `x`, or one array whose leading axis counts them. They are cast to the dtype of `x`.
       unroll: how many terms the program may hold written out; accepted for compatibility.
 
     Raises:
-      TypeError: `x` is boolean, or a coefficient has another dtype.
+      TypeError: `x` is boolean.
 
     >>> import pyjx as jax
     >>> float(jax.lax.polynomial(3.0, [1.0, 5.0, 2.0]))
@@ -583,7 +580,8 @@ def polynomial(x: Any, coeffs: Any, *, unroll: int | None = None) -> Any:
     terms = [scalar_constant(c, dtype) if isinstance(c, (int, float)) else
              operand("polynomial", c, i) for i, c in enumerate(_unstacked(coeffs), 1)]
     if not terms:
-        return zeros_like(x)
+        return full_like(x, 0)
+    terms = [c if get_aval(c).dtype == dtype else cast(c, dtype) for c in terms]
     if any(get_aval(c).shape != get_aval(x).shape for c in terms):
         x, *terms = broadcast_operands("polynomial", x, *terms)
     return polynomial_p.bind(x, *terms, unroll=unroll)

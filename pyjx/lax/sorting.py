@@ -258,7 +258,7 @@ define(approx_top_k_p, jvp=_choice_jvp(
 
 
 def _approx(operand: Any, is_max_k: bool, k: int, reduction_dimension: int, recall_target: float,
-            reduction_input_size_override: int, aggregate_to_topk: bool) -> tuple[Any, Any]:
+            reduction_input_size_override: int, aggregate_to_topk: bool) -> list[Any]:
     name = "approx_max_k" if is_max_k else "approx_min_k"
     try:
         recall = float(recall_target)
@@ -271,13 +271,13 @@ def _approx(operand: Any, is_max_k: bool, k: int, reduction_dimension: int, reca
         reduction_input_size_override=as_int(
             name, "reduction_input_size_override", reduction_input_size_override),
     )
-    return values, indices
+    return [values, indices]
 
 
 def approx_max_k(
     operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:
+) -> list[Any]:
     """The `k` largest elements along an axis and their positions, where some may be missed.
 
     Args:
@@ -310,7 +310,7 @@ def approx_max_k(
 def approx_min_k(
     operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> tuple[Any, Any]:
+) -> list[Any]:
     """The `k` smallest elements along an axis and their positions, where some may be missed.
 
     Arguments, results and errors are those of `approx_max_k`.

@@ -15,7 +15,6 @@ from pyjx.numpy.promotion import (
     operands,
     promote_args,
     promote_args_inexact,
-    promote_args_numeric,
     promote_inexact,
     stretch,
 )
@@ -544,8 +543,9 @@ def _gcd(x: Any, y: Any) -> Any:
 
 def _magnitudes(name: str, x1: Any, x2: Any) -> list[Any]:
     args = operands(name, x1, x2)
+    args = promote_args(name, *args)
     _check_integers(name, *args)
-    x, y = spread_all(name, *promote_args_numeric(name, *args))
+    x, y = spread_all(name, *args)
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
         return [x, y]
     return [ops.abs(x), ops.abs(y)]

@@ -296,7 +296,7 @@ def _each(name: str, at_least: Any, arys: tuple[Any, ...]) -> Any:
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(arys[0])} at "
                             "position 0.")
         return at_least(*operands(name, *arys))
-    return [at_least(x) for x in operands(name, *arys)]
+    return tuple([at_least(x) for x in operands(name, *arys)])
 
 
 def at_least_1d(x: Any) -> Any:
@@ -315,7 +315,7 @@ def at_least_3d(x: Any) -> Any:
 
 @numpy_function
 def atleast_1d(*arys: Any) -> Any:
-    """The array with at least one axis; for several arrays a list of them.
+    """The array with at least one axis; for several arrays a tuple of them.
 
     >>> import pyjx as jax
     >>> jax.numpy.atleast_1d(3.0).shape
@@ -326,7 +326,7 @@ def atleast_1d(*arys: Any) -> Any:
 
 @numpy_function
 def atleast_2d(*arys: Any) -> Any:
-    """The array with at least two axes, new ones in front; for several arrays a list of them.
+    """The array with at least two axes, new ones in front; for several arrays a tuple of them.
 
     >>> import pyjx as jax
     >>> jax.numpy.atleast_2d(jax.numpy.ones(3)).shape
@@ -337,7 +337,7 @@ def atleast_2d(*arys: Any) -> Any:
 
 @numpy_function
 def atleast_3d(*arys: Any) -> Any:
-    """The array with at least three axes; for several arrays a list of them.
+    """The array with at least three axes; for several arrays a tuple of them.
 
     Shape (n,) becomes (1, n, 1) and shape (m, n) becomes (m, n, 1).
 
@@ -365,7 +365,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 
 @numpy_function
-def broadcast_arrays(*args: Any) -> list[Any]:
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     """The arrays stretched to their common shape.
 
     Raises:
@@ -377,7 +377,7 @@ def broadcast_arrays(*args: Any) -> list[Any]:
     """
     arrays = operands("broadcast_arrays", *args)
     shape = _common_shape(*[get_aval(x).shape for x in arrays])
-    return [spread(x, shape) for x in arrays]
+    return tuple([spread(x, shape) for x in arrays])
 
 
 def spread(x: Any, shape: tuple[int, ...]) -> Any:

@@ -78,25 +78,27 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d"
                          "(scalar).nonzero() instead.")
     dtype = dtypes.default_int_dtype()
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * aval.ndim
+    if len(fills) != aval.ndim:
+        raise ValueError(f"fill_value tuple must have one entry for each of the {aval.ndim} axes, "
+                         f"got {fill_value}")
+    kind = dtypes.result_type(dtype, *[fill for fill in fills if fill is not None])
     if size is None:
         found = _concrete("nonzero", a).nonzero()
-        return tuple([_array(i.astype(dtype)) for i in found])
+        return tuple([_array(i.astype(kind)) for i in found])
     size = operator.index(concrete_or_error(
         None, size, "The size argument of jnp.nonzero must be statically specified to use "
         "jnp.nonzero within JAX transformations."))
     mask = convert(a, np.dtype(bool))
     flat = _true_places(mask, size, -1)
     missing = lax.lt(flat, literal(0, dtype))
-    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * aval.ndim
-    if len(fills) != aval.ndim:
-        raise ValueError(f"fill_value tuple must have one entry for each of the {aval.ndim} axes, "
-                         f"got {fill_value}")
     out = []
     for axis, fill in enumerate(fills):
         step = math.prod(aval.shape[axis + 1:])
         index = ufuncs.remainder(ufuncs.floor_divide(flat, max(step, 1)),
                                  max(aval.shape[axis], 1))
-        out.append(ufuncs.where(missing, convert(0 if fill is None else fill, dtype), index))
+        fill = convert(0 if fill is None else fill, kind)
+        out.append(ufuncs.where(missing, fill, convert(index, kind)))
     return tuple(out)
 
 
@@ -129,6 +131,9 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
         a, axis = lax.reshape(a, (get_aval(a).size,)), 0
     axis = canonical_axis(axis, get_aval(a).ndim)
     n = min(get_aval(condition).shape[0], get_aval(a).shape[axis])
+    if size is not None and not 0 <= size <= n:
+        raise ValueError("jnp.compress: size must not be negative and not greater than the number "
+                         f"of elements that the condition is for, {n}; got size={size}")
     (where,) = nonzero(condition[:n], size=size, fill_value=get_aval(a).shape[axis])
     return indexing.take(a, where, axis, mode="fill", fill_value=fill_value)
 
@@ -161,19 +166,19 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
 # -- unique ----------------------------------------------------------------------------------------
 
 
-class _UniqueAll(NamedTuple):
+class _UniqueAllResult(NamedTuple):
     values: Any
     indices: Any
     inverse_indices: Any
     counts: Any
 
 
-class _UniqueCounts(NamedTuple):
+class _UniqueCountsResult(NamedTuple):
     values: Any
     counts: Any
 
 
-class _UniqueInverse(NamedTuple):
+class _UniqueInverseResult(NamedTuple):
     values: Any
     inverse_indices: Any
 
@@ -272,7 +277,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     >>> jax.numpy.unique_all(jax.numpy.array([3, 1, 3])).counts.tolist()
     [1, 2]
     """
-    return _UniqueAll(*_unique(x, None, False, size, fill_value))
+    return _UniqueAllResult(*_unique(x, None, False, size, fill_value))
 
 
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
@@ -283,7 +288,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     [1, 2]
     """
     values, _, _, counts = _unique(x, None, False, size, fill_value)
-    return _UniqueCounts(values, counts)
+    return _UniqueCountsResult(values, counts)
 
 
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
@@ -294,7 +299,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     [1, 0, 1]
     """
     values, _, inverse, _ = _unique(x, None, False, size, fill_value)
-    return _UniqueInverse(values, inverse)
+    return _UniqueInverseResult(values, inverse)
 
 
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
@@ -381,7 +386,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     >>> jax.numpy.setdiff1d(jax.numpy.array([3, 1, 2]), jax.numpy.array([2])).tolist()
     [1, 3]
     """
-    x, y = _flat("setdiff1d", ar1, ar2)
+    x, y = [lax.reshape(a, (get_aval(a).size,)) for a in operands("setdiff1d", ar1, ar2)]
     if not assume_unique:
         if size is None:
             _concrete("setdiff1d", x)

@@ -183,7 +183,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
 
 @numpy_function(static_argnames=("k", "axis", "mode", "sorted"))
 def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
-          ) -> tuple[Any, Any]:
+          ) -> list[Any]:
     """The k largest elements along an axis, and their indices.
 
     Args:
@@ -207,9 +207,9 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
     axis = canonical_axis(axis, get_aval(a).ndim)
     if mode == "largest":
         values, indices = lax.top_k(a, k, axis=axis)
-        return values, indices
+        return [values, indices]
     values, indices = lax.top_k(_negated(a), k, axis=axis)
-    return _negated(values), indices
+    return [_negated(values), indices]
 
 
 # -- searching in sorted arrays --------------------------------------------------------------------

@@ -26,7 +26,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 
 def _as_dtype(x: Any) -> Any:
-    return np.dtype(getattr(x, "dtype", x))
+    return np.dtype(_class_or_dtype(x))
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:

@@ -7,6 +7,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx import lax
 from tests.numpy.agreement import agrees, complexes, floats, ints
 
 x, i, v = floats(3, 4), ints(3, 4), np.sort(floats(7))
@@ -101,3 +102,30 @@ def test_derivative_of_sort():
     weights = jnp.arange(4.0)
     grad = jax.grad(lambda x: jnp.sum(jnp.sort(x) * weights))(x[0])
     np.testing.assert_array_equal(grad, np.argsort(np.argsort(x[0])))
+
+
+def test_setdiff1d_keeps_the_dtype_of_the_first_array():
+    assert jnp.setdiff1d(jnp.array([1, 2]), jnp.array([2.0])).dtype == np.int32
+    assert jnp.setdiff1d(jnp.array([True]), jnp.array([3])).dtype == np.bool_
+
+
+@pytest.mark.parametrize("size", [None, 3])
+def test_nonzero_has_the_common_dtype_of_indices_and_fill_value(size):
+    x = jnp.array([0, 1, 2])
+    assert jnp.nonzero(x, size=size, fill_value=1.5)[0].dtype == np.float32
+    assert jnp.argwhere(x, size=size, fill_value=1.5).dtype == np.float32
+    assert jnp.nonzero(x, size=size, fill_value=np.uint8(9))[0].dtype == np.int32
+    rows, columns = jnp.nonzero(x[None], size=3, fill_value=(-1, 2.5))
+    assert rows.tolist() == [0.0, 0.0, -1.0] and columns.tolist() == [1.0, 2.0, 2.5]
+
+
+def test_compress_size_is_that_of_the_condition_at_most():
+    with pytest.raises(ValueError, match="size must not be negative and not greater"):
+        jnp.compress(jnp.array([True]), jnp.arange(3), size=2)
+
+
+def test_containers_of_results():
+    assert type(jnp.top_k(jnp.arange(3.0), 1)) is list
+    assert type(lax.approx_max_k(jnp.arange(3.0), 1)) is list
+    assert type(jnp.atleast_2d(1, 2)) is type(jnp.broadcast_arrays(1, 2)) is tuple
+    assert type(jnp.unique_counts(jnp.arange(3))).__name__ == "_UniqueCountsResult"

@@ -359,3 +359,16 @@ def test_negative_takes_none_for_out():
     assert jnp.negative(1, out=None) == -1
     with pytest.raises(NotImplementedError, match="where argument"):
         jax.jit(lambda x: jnp.negative(x, where=True))(1)
+
+
+def test_gcd_of_integers_and_booleans():
+    assert int(jnp.gcd(jnp.array(4), jnp.array(True))) == 1
+    assert int(jnp.lcm(jnp.array(True), jnp.array(4))) == 4
+    with pytest.raises(ValueError, match="must be integers"):
+        jnp.gcd(True, True)
+
+
+def test_promotion_of_scalar_classes():
+    assert jnp.promote_types(np.uint64, "complex64") == np.complex64
+    assert jnp.promote_types(jnp.float32, np.float16) == np.float32
+    assert not jnp.can_cast(np.uint64, "complex64")
