@@ -30,12 +30,18 @@ def derived_under(context: Callable[[], Hashable]) -> Callable[[F], F]:
             table = closed.derived
             if table is None:
                 table = closed.derived = {}
-            full_key = (fun, key, context())
-            found = table.get(full_key)
+            now = context()
+            found = None
+            # contexts are compared, not hashed: there is nearly always one, and it is long
+            known = table.setdefault((fun, key), [])
+            for then, result in known:
+                if then == now:
+                    found = result
+                    break
             if found is None:
                 found = fun(closed, *key)
                 if not _holds_tracers(found):
-                    table[full_key] = _THE_SOURCE if found is closed else found
+                    known.append((now, _THE_SOURCE if found is closed else found))
             return closed if found is _THE_SOURCE else found
 
         return cast(F, of)

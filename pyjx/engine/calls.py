@@ -28,7 +28,7 @@ from pyjx.engine.tangents import UndefinedPrimal, Zero
 
 Params = dict[str, Any]
 # (parameters of a call, which of its operands each operand of the derived call is or None) ->
-# parameters of the derived call, but for its jaxpr.
+# parameters of the derived call; its jaxpr is put in their place.
 Derive = Callable[[Params, Sequence[int | None]], Params]
 
 
@@ -58,19 +58,15 @@ class _Call:
         self.derive = derive
         self.jaxpr_name = jaxpr_name
 
-    def parts(self, params: Params) -> tuple[ClosedJaxpr, Params]:
-        """The jaxpr, and the other parameters."""
-        name = self.jaxpr_name
-        return params[name], {k: v for k, v in params.items() if k != name}
-
     def derived_params(self, closed: ClosedJaxpr, params: Params, origins: Sequence[int | None]
                        ) -> Params:
         return {**self.derive(params, origins), self.jaxpr_name: closed}
 
     def bind(self, closed: ClosedJaxpr, args: Sequence[Any], params: Params) -> list[Any]:
-        """A call of a jaxpr derived from that of a call with other parameters `params`."""
-        closed, consts = without_tracers(closed)
-        args = [*consts, *args]
+        """A call of a jaxpr derived from that of a call with parameters `params`."""
+        if closed.consts:
+            closed, consts = without_tracers(closed)
+            args = [*consts, *args]
         params = self.derived_params(closed, params, [None] * len(args))
         return self.primitive.bind(*args, **params)  # type: ignore[no-any-return]
 
@@ -83,7 +79,7 @@ class _Call:
         return effects
 
     def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:
-        closed, params = self.parts(params)
+        closed: ClosedJaxpr = params[self.jaxpr_name]
         pushed = jvp_jaxpr(closed, nonzero_flags(tangents))
         args = [*primals, *[t for t in tangents if type(t) is not Zero]]
         results = self.bind(pushed.jaxpr, args, params)
@@ -95,7 +91,7 @@ class _Call:
         if not any(nonzero):
             outs = self.primitive.bind(*primals, **params)
             return outs, [Zero.of_primal(o) for o in outs]
-        closed, params = self.parts(params)
+        closed: ClosedJaxpr = params[self.jaxpr_name]
         parts = linearize_jaxpr(closed, nonzero)
         results = self.bind(parts.known, primals, params)
         n = len(closed.outvars)
@@ -107,7 +103,7 @@ class _Call:
         return results[:n], with_zeros(out_tangents, parts.nonzero, closed.out_avals)
 
     def split(self, trace: LinearTrace, operands: Any, params: Params) -> list[Any]:
-        closed, params = self.parts(params)
+        closed: ClosedJaxpr = params[self.jaxpr_name]
         linear = tuple([type(x) is LinearTracer and x._trace is trace for x in operands])
         dependent = dependent_outputs(closed, linear)
         known = iter(() if all(dependent) else self.bind(
@@ -120,7 +116,7 @@ class _Call:
         return [next(tangents) if d else next(known) for d in dependent]
 
     def transpose(self, cts: Any, *operands: Any, **params: Any) -> list[Any]:
-        closed, params = self.parts(params)
+        closed: ClosedJaxpr = params[self.jaxpr_name]
         linear = tuple([type(x) is UndefinedPrimal for x in operands])
         pulled = transpose_jaxpr(closed, linear, nonzero_flags(cts))
         args = selected(operands, negated(linear))
@@ -131,12 +127,12 @@ class _Call:
                 for x, lin in zip(operands, linear, strict=True)]
 
     def batch_axis(self, trace: BatchTrace, operands: Any, dims: Any, **params: Any) -> Any:
-        closed, params = self.parts(params)
+        closed: ClosedJaxpr = params[self.jaxpr_name]
         batched = batch_jaxpr(closed, tuple(dims), trace.axis)
         return self.bind(batched.jaxpr, operands, params), batched.dims
 
     def dce(self, eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
-        closed, params = self.parts(eqn.params)
+        closed: ClosedJaxpr = eqn.params[self.jaxpr_name]
         live = live_inputs(closed, used)
         part = part_of(closed, used, live)
         if part is closed:
@@ -144,7 +140,7 @@ class _Call:
         kept = [i for i, flag in enumerate(live) if flag]
         return eqn.replace(
             invars=selected(eqn.invars, live), outvars=selected(eqn.outvars, used),
-            params=self.derived_params(part, params, kept), effects=part.effects)
+            params=self.derived_params(part, eqn.params, kept), effects=part.effects)
 
     def check(self, eqn: JaxprEqn) -> None:
         inputs = eqn.params[self.jaxpr_name].jaxpr.invars
@@ -168,9 +164,12 @@ jit_p = register(Primitive("jit", multiple_results=True, cached=False, printed=l
 
 def _derive_jit(params: Params, origins: Sequence[int | None]) -> Params:
     donated = params["donated_invars"]
+    keep_unused = params["keep_unused"]
     return {
-        **params, "donated_invars": tuple([i is not None and donated[i] for i in origins]),
-        "keep_unused": params["keep_unused"] and None not in origins,
+        **params,
+        "donated_invars": tuple([i is not None and donated[i] for i in origins])
+        if True in donated else (False,) * len(origins),
+        "keep_unused": keep_unused and None not in origins,
     }
 
 

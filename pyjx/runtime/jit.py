@@ -181,7 +181,8 @@ class JitSpec:
         else:
             consts = closed.consts
             outs = jit_p.bind(
-                *consts, *leaves, jaxpr=consts_as_inputs(closed), name=self.name,
+                *consts, *leaves, jaxpr=consts_as_inputs(closed) if consts else closed,
+                name=self.name,
                 donated_invars=(False,) * len(consts) + traced.donated,
                 keep_unused=self.keep_unused, inline=self.inline,
                 compiler_options_kvs=self.compiler_options,
