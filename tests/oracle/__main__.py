@@ -17,7 +17,7 @@ KINDS = ("calls", "indexing", "programs", "pytrees", "errors")
 def replayed(pair: Pair, name: str) -> None:
     """Show one program, by the name that a report gives it, and both outcomes."""
     seed, kind, number = name.rsplit("/", 2)
-    made = generated(seed, kind, makers(pair.theirs.names)[kind], int(number))
+    made = generated(seed, kind, makers(pair)[kind], int(number))
     program = next(made)[1]
     (ours, theirs), = pair.run([program])
     print(program.snippet())

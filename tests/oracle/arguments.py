@@ -217,6 +217,8 @@ COMMON: dict[str, Maker] = {
     "xi": lambda g, c: g.data(g.shape(0, 1)), "pred": lambda g, c: g.mask(c.shape),
     "interpolation": words(None), "ndim": small(1, 3), "ndmin": small(0, 3),
     "permutation": permutation, "dimensions": lambda g, c: g.axes(c.rank),
+    "allow_negative_indices": flag, "inplace": words(False), "bitorder": words("big", "little"),
+    "trim_leading_zeros": flag, "increasing": flag, "full": flag, "strip_zeros": flag,
     "sizes": lambda g, c: g.shape(0, 2), "key": lambda g, c: g.key(),
 }
 

@@ -302,6 +302,30 @@ def convolution(g: Gen) -> tuple[list[Any], dict[str, Any]]:
         preferred_element_type=(0.08, g.dtype_text), **named)
 
 
+@whole("lax.conv lax.conv_with_general_padding lax.conv_transpose "
+       "lax.conv_general_dilated_patches lax.conv_general_dilated_local")
+def other_convolution(g: Gen) -> tuple[list[Any], dict[str, Any]]:
+    one = g.dtype("fffi")
+    lhs = g.data((g.pick(1, 2), 2, g.pick(3, 4)), one, "jnp")
+    rhs = g.data((g.pick(1, 2), 2, g.pick(1, 2)), one, "jnp")
+    return [lhs, rhs, (g.pick(1, 2),), g.pick("SAME", "VALID", [(1, 0)])], {}
+
+
+@whole("lax.ragged_dot")
+def ragged(g: Gen) -> tuple[list[Any], dict[str, Any]]:
+    one = g.dtype("ffi")
+    m, k, n, groups = g.dim(), g.dim(), g.dim(), g.pick(1, 2, 3)
+    return [g.data((m, k), one, "jnp"), g.data((groups, k, n), one, "jnp"),
+            g.nonnegative((groups,), max(1, m // groups))], keywords(
+        g, preferred_element_type=(0.15, g.dtype_text))
+
+
+@whole("lax.rng_bit_generator")
+def bit_generator(g: Gen) -> tuple[list[Any], dict[str, Any]]:
+    key = g.nonnegative((4,) if g.chance(0.9) else (2,), 9, "uint32")
+    return [key, g.shape(0, 2)], keywords(g, dtype=(0.4, lambda: g.dtype_text("i")))
+
+
 @whole("jnp.convolve jnp.correlate")
 def convolve(g: Gen) -> tuple[list[Any], dict[str, Any]]:
     one = g.dtype()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from tests.oracle.arguments import arguments
@@ -46,11 +47,13 @@ def total(tree):
 
 
 class Calls:
-    """Makes calls of the functions that the oracle has, by their signatures."""
+    """Makes calls of the functions that both sides have, by the oracle's signatures."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.names = {n: p for n, p in names.items()
-                      if p is not None and n not in LEFT_OUT and not n.endswith("_p")}
+    def __init__(self, names: dict[str, Any], ours: Container[str]) -> None:
+        public = {n: p for n, p in names.items()
+                  if p is not None and n not in LEFT_OUT and not n.endswith("_p")}
+        self.names = {n: p for n, p in public.items() if n in ours}
+        self.missing = sorted(n for n in public if n not in ours)
         self.spaces = {s: sorted(n for n in self.names if n.startswith(f"{s}."))
                        for s in SPACES}
 

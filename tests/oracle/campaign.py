@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tests.oracle import errors, indexing, programs, pytrees
 from tests.oracle.calls import Calls, functions_of
 from tests.oracle.comparison import Difference, compare, internal, missing, same_message, shown
 from tests.oracle.conditioning import ill_conditioned
@@ -54,10 +55,8 @@ class Tally:
 Maker = Callable[[Gen], Program]
 
 
-def makers(names: dict[str, object]) -> dict[str, Maker]:
-    from tests.oracle import errors, indexing, programs, pytrees
-
-    calls = Calls(names)
+def makers(pair: Pair) -> dict[str, Maker]:
+    calls = Calls(pair.theirs.names, pair.ours.names)
     return {"calls": calls.program, "indexing": indexing.program, "programs": programs.program,
             "pytrees": pytrees.program, "errors": errors.Errors(calls).program}
 
@@ -78,7 +77,7 @@ class Campaign:
         self.pair = pair
         self.small = small
         self.tally = Tally()
-        self.makers = makers(pair.theirs.names)
+        self.makers = makers(pair)
         self.known: Counter[tuple[str, str]] = Counter()
 
     def run(self, seed: str, count: int, kinds: Sequence[str], minutes: float | None = None,

@@ -60,20 +60,26 @@ def same_message(ours: Outcome, theirs: Outcome) -> bool:
     return normalised(ours["message"]) == normalised(theirs["message"])
 
 
+INTERNAL_TYPES = ("AssertionError", "KeyError", "UnboundLocalError", "NameError", "OverflowError",
+                  "RecursionError", "MLIRError", "StopIteration", "ZeroDivisionError")
 INTERNAL = re.compile(
     r"has no attribute|is not subscriptable|unhashable type|is not iterable|NoneType|"
     r"unexpected keyword|missing \d+ required|takes \d+ positional|unsupported operand|"
-    r"list index out of range|tuple index out of range|not enough values to unpack|"
+    r"(list|tuple|assignment) index out of range|not enough values to unpack|"
     r"too many values to unpack|object cannot be interpreted|must be real number|"
     r"'builtin_function_or_method'|expects? string or|has no len|MLIR|stablehlo|INTERNAL|"
-    r"zip\(\) argument|max\(\) arg|min\(\) arg|^\d+$|^$")
+    r"zip\(\) argument|max\(\) arg|min\(\) arg|must be a string or a real number|float\(\) arg|"
+    r"not compatible with finfo|verifier errors|too large to convert|Invalid type:|"
+    r"iteration over a 0-d|inhomogeneous shape|cannot be resolved|^\d+$|^$")
 
 
 def internal(outcome: Outcome) -> bool:
     """The message is Python's or the compiler's own: the argument was not looked at."""
-    message = normalised(outcome["message"])
-    return outcome["type"] in ("AssertionError", "KeyError", "UnboundLocalError", "NameError",
-                               "RecursionError") or bool(INTERNAL.search(message))
+    return internal_text(outcome["type"], normalised(outcome["message"]))
+
+
+def internal_text(kind: str, message: str) -> bool:
+    return kind in INTERNAL_TYPES or bool(INTERNAL.search(message))
 
 
 # -- values ----------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -58,10 +59,40 @@ def candidates(program: Program) -> Iterator[Program]:
     if program.x64:
         yield replace(program, x64=False)
     yield from (replace(program, body=b) for b in inlined(body))
+    for name, other in aliases(body):
+        yield replace(program, body=tuple(
+            s for s in (renamed(s, name, other) for s in body) if s is not None))
     for i, statement in enumerate(body):
         for simpler in simpler_statements(statement):
             yield replace(program, body=(*body[:i], simpler, *body[i + 1:]))
     yield from smaller_dims(program)
+
+
+def aliases(body: Sequence[Statement]) -> Iterator[tuple[str, str]]:
+    """The assignments of one name to another, in functions too."""
+    for s in body:
+        if isinstance(s, Assign) and isinstance(s.value, Text) and s.value.code.isidentifier():
+            yield s.name, s.value.code
+        elif isinstance(s, Function):
+            yield from aliases(s.body)
+
+
+def renamed(s: Statement, name: str, other: str) -> Statement | None:
+    """The statement with another name in the place of `name`; nothing is left of its definition."""
+    if isinstance(s, Assign):
+        return None if s.name == name else Assign(s.name, renamed_in(s.value, name, other))
+    if isinstance(s, Function):
+        body = tuple(r for r in (renamed(b, name, other) for b in s.body) if r is not None)
+        return replace(s, body=body, result=renamed_in(s.result, name, other))
+    return s
+
+
+def renamed_in(e: Expr, name: str, other: str) -> Expr:
+    if isinstance(e, Text):
+        return Text(re.sub(rf"\b{name}\b", other, e.code))
+    if isinstance(e, Call):
+        e = replace(e, function=re.sub(rf"\b{name}\b", other, e.function))
+    return e.rebuilt(tuple(renamed_in(p, name, other) for p in e.parts))
 
 
 def inlined(body: tuple[Statement, ...]) -> Iterator[tuple[Statement, ...]]:
