@@ -29,6 +29,7 @@ from pyjx.lax.shapes import (
     pad,
     squeeze,
 )
+from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.operations import op_jit
 
 # -- slice -----------------------------------------------------------------------------------------
@@ -165,7 +166,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 # -- starts ----------------------------------------------------------------------------------------
 
-_programs: dict[Any, Callable[..., Any]] = {}
+_programs = BoundedDict(2048)
 
 
 def _at_once(fun: Callable[..., Any], *static: Any) -> Callable[..., Any]:
@@ -173,7 +174,7 @@ def _at_once(fun: Callable[..., Any], *static: Any) -> Callable[..., Any]:
     if state.dynamic is not eager_trace:
         return lambda *args: fun(*args, *static)
     key = (fun, *static)
-    program = _programs.get(key)
+    program: Callable[..., Any] | None = _programs.get(key)
     if program is None:
         program = _programs[key] = op_jit(lambda *args: fun(*args, *static))
     return program

@@ -20,6 +20,7 @@ from pyjx.lax.contractions import canonicalize_precision
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
+from pyjx.runtime.bounded import BoundedDict
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -194,7 +195,7 @@ def _searched_path(terms: list[str], output: str, shapes: Shapes, optimize: Any
     return [tuple(p) for p in path], info
 
 
-_plans: dict[Any, list[Step]] = {}
+_plans = BoundedDict(4096)
 
 
 def _plan(subscripts: str, shapes: Shapes, optimize: Any) -> list[Step]:

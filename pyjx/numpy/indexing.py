@@ -38,6 +38,7 @@ from pyjx.numpy.patterns import (
 )
 from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.operations import op_jit
 
 
@@ -284,8 +285,8 @@ class _StandsFor:
 
 # -- programs, one for each pattern ----------------------------------------------------------------
 
-_readers: dict[Any, Callable[..., Any]] = {}
-_writers: dict[Any, Callable[..., Any]] = {}
+_readers = BoundedDict(2048)
+_writers = BoundedDict(2048)
 
 
 def reader(pattern: tuple[Entry, ...], options: Options = _default) -> Callable[..., Any]:
@@ -294,7 +295,8 @@ def reader(pattern: tuple[Entry, ...], options: Options = _default) -> Callable[
     def getitem(x: Any, *values: Any) -> Any:
         return read(x, pattern, values, options)
 
-    fn = _readers[pattern, options] = op_jit(getitem)
+    fn: Callable[..., Any] = op_jit(getitem)
+    _readers[pattern, options] = fn
     return fn
 
 
@@ -303,7 +305,8 @@ def _writer(method: str, pattern: tuple[Entry, ...], options: Options) -> Callab
         return write(method, x, y, pattern, values, options)
 
     scatter.__name__ = f"scatter_{method}"
-    fn = _writers[method, pattern, options] = op_jit(scatter)
+    fn: Callable[..., Any] = op_jit(scatter)
+    _writers[method, pattern, options] = fn
     return fn
 
 

@@ -30,6 +30,7 @@ from pyjx.random.keys import (
     random_unwrap_p,
     random_wrap_p,
 )
+from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.device_put import array_from_numpy
 from pyjx.runtime.operations import op_jit
 
@@ -290,7 +291,7 @@ def clone(key: Any) -> Any:
 
 
 # The C++ callable on a key's data, by generator and number of keys.
-_splits: dict[Any, Callable[[Any], Any]] = {}
+_splits = BoundedDict(1024)
 
 
 def _split_data(impl: PRNGImpl, num: int) -> Callable[[Any], Any]:

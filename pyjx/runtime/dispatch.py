@@ -7,9 +7,10 @@ from typing import Any
 
 from pyjx import jaxlib_api
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.runtime import probation
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.executable import Executable, device_of, shard_argument
-from pyjx.runtime.programs import compile_closed
+from pyjx.runtime.programs import Program, compile_closed
 from pyjx.runtime.result_checks import check_results, checks_results
 
 registry = jaxlib_api.pytree.default_registry()
@@ -30,30 +31,36 @@ def compiled_callable(name: str, fun: Callable[..., Any], miss: Callable[..., Mi
 
 
 def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_tree: Any, *,
-                    device: Any = None, label: str = "", **options: Any) -> Miss:
+                    device: Any = None, label: str = "", on_probation: bool = False,
+                    **options: Any) -> Miss:
     """Run a jaxpr on flat arguments, on `device` or where these say.
 
-    `options` go to `compile_closed`; `label` is what errors call the program.
+    `options` go to `compile_closed`; `label` is what errors call the program; a program
+    `on_probation` need not stay loaded.
     """
     committed = device is not None
     if not committed:
         device, committed = device_of((*leaves, *closed.consts))
-    executable = compile_closed(closed, name, device=device, **options)
-    return run(executable, closed, label or name, leaves, out_tree, committed)
+    program, executable = compile_closed(closed, name, device=device, **options)
+    return run(executable, closed, label or name, leaves, out_tree, committed,
+               program if on_probation else None)
 
 
 def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequence[Any],
-        out_tree: Any, committed: bool) -> Miss:
+        out_tree: Any, committed: bool, on_probation: Program | None = None) -> Miss:
     """Run an executable, the compiled `closed`, on flat arguments."""
     outs = executable.call(leaves, committed)
     out = out_tree.unflatten(outs)
-    if checks_results():
+    checked = checks_results()
+    if checked:
         check_results(closed, label, leaves, outs)
-    elif all(type(x) is ArrayImpl for x in outs):
-        return out, executable.fast_path(out_tree, committed), False
-    return out, None, False
+    fast = not checked and all(type(x) is ArrayImpl for x in outs)
+    if on_probation is not None and not probation.passes(on_probation, fast):
+        return out, None, fast
+    return out, executable.fast_path(out_tree, committed) if fast else None, False
 
 
 def clear_caches() -> None:
-    """Forget all that C++ knows of calls."""
+    """Forget all that C++ knows of calls, and the programs on probation."""
     _fast_paths.clear()
+    probation.clear()

@@ -15,6 +15,7 @@ from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import set_eager
 from pyjx.engine.calls import jit_p
 from pyjx.runtime import dispatch
+from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.dispatch import Miss, registry
 
 _LEAF = registry.flatten(0)[1]
@@ -25,7 +26,7 @@ def flat_callable(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr
     """A C++ callable over flat array arguments.
 
     `closed_for` gives the jaxpr for the avals of a call; `single` says that its one result is
-    returned bare. `options` go to `compile_closed`.
+    returned bare. `options` go to `compile_and_run`.
     """
 
     def miss(*args: Any) -> Miss:
@@ -39,8 +40,7 @@ def flat_callable(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr
     return dispatch.compiled_callable(name, uncompiled, miss, key)  # type: ignore[no-any-return]
 
 
-EAGER_CAPACITY = 8192  # pairs of a primitive and its parameters
-_eager: dict[Any, Callable[..., Any]] = {}
+_eager = BoundedDict(4096)  # callables by primitive and parameters
 
 
 def apply_primitive(primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
@@ -52,8 +52,6 @@ def apply_primitive(primitive: Primitive, operands: tuple[Any, ...], params: dic
     try:
         fn = _eager[key]
     except KeyError:
-        if len(_eager) >= EAGER_CAPACITY:
-            del _eager[next(iter(_eager))]
         fn = _eager[key] = _eager_function(primitive, params)
     except TypeError:  # an unhashable parameter
         fn = _eager_function(primitive, params)
@@ -61,15 +59,16 @@ def apply_primitive(primitive: Primitive, operands: tuple[Any, ...], params: dic
 
 
 def _eager_function(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
-    closed: dict[Any, ClosedJaxpr] = {}
+    programs = BoundedDict(2048)  # by avals
 
     def closed_for(avals: tuple[Any, ...]) -> ClosedJaxpr:
-        if avals not in closed:
-            closed[avals] = single_eqn_jaxpr(primitive, avals, params)
-        return closed[avals]
+        closed = programs.get(avals)
+        if closed is None:
+            closed = programs[avals] = single_eqn_jaxpr(primitive, avals, params)
+        return closed  # type: ignore[no-any-return]
 
     return flat_callable(primitive.name, closed_for, (primitive.name,),
-                         not primitive.multiple_results)
+                         not primitive.multiple_results, on_probation=True)
 
 
 def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]
@@ -105,8 +104,3 @@ def _jit_callable(closed: ClosedJaxpr, *params: tuple[str, Any]) -> Callable[...
 
 jit_p.define(impl=_run_jit)
 set_eager(apply_primitive)
-
-
-def clear_caches() -> None:
-    """Forget the compiled programs of single operations."""
-    _eager.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -16,7 +17,9 @@ from pyjx.core.trace import Tracer, eager_trace, eval_jaxpr, state, trace_to_jax
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.runtime import backends, dispatch, eager, signature
+from pyjx.runtime import backends, bounded, dispatch, signature
+from pyjx.runtime import eager as _eager  # noqa: F401  (runs what is not traced)
+from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
@@ -75,15 +78,20 @@ class TracedCall:
 
 
 class JitSpec:
-    """A function with the options it is jitted with."""
+    """A function with the options it is jitted with.
+
+    Traces and programs of one `on_probation` go when there are many; it shares them with none.
+    """
 
     __slots__ = ("compiler_options", "device", "donate_argnames", "donate_argnums", "fun",
-                 "inline", "keep_unused", "name", "static_argnames", "static_argnums", "traces")
+                 "inline", "keep_unused", "name", "on_probation", "static_argnames",
+                 "static_argnums", "traces")
 
     def __init__(self, fun: Callable[..., Any], static_argnums: tuple[int, ...],
                  static_argnames: tuple[str, ...], donate_argnums: tuple[int, ...],
                  donate_argnames: tuple[str, ...], keep_unused: bool, inline: bool,
-                 compiler_options: tuple[tuple[str, Any], ...], device: Any) -> None:
+                 compiler_options: tuple[tuple[str, Any], ...], device: Any,
+                 on_probation: bool = False) -> None:
         self.fun = fun
         self.name = name_of(fun)
         self.static_argnums = static_argnums
@@ -94,7 +102,8 @@ class JitSpec:
         self.inline = inline
         self.compiler_options = compiler_options
         self.device = device
-        self.traces = _traces_of(fun, self.key)
+        self.on_probation = on_probation
+        self.traces = BoundedDict(2048) if on_probation else _traces_of(fun, self.key)
 
     def __deepcopy__(self, memo: Any) -> JitSpec:
         return self  # a copy of a jitted function shares traces, as functions share their code
@@ -208,6 +217,7 @@ class JitSpec:
                 traced.closed, self.name, leaves, traced.out_tree, device=self.device,
                 label=self.name if self.inline else f"jit({self.name})", donated=traced.donated,
                 keep_unused=self.keep_unused, compiler_options=self.compiler_options,
+                on_probation=self.on_probation,
             )
         except OverflowError as error:
             signature.raise_overflow(self.fun, traced.in_tree, leaves, traced.static, error)
@@ -390,5 +400,14 @@ def clear_caches() -> None:
     for options in list(_traces.values()):
         for traces in options.values():
             traces.clear()
-    eager.clear_caches()
+    bounded.clear_all()
     dispatch.clear_caches()
+    _return_memory()
+
+
+def _return_memory() -> None:
+    """Give the memory of what went back to the system; what stayed lies scattered among it."""
+    import ctypes  # only here
+
+    with suppress(AttributeError, OSError):  # not glibc
+        ctypes.CDLL(None).malloc_trim(0)

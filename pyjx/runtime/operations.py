@@ -41,7 +41,8 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
         return partial(op_jit, static_argnums=static_argnums, static_argnames=static_argnames,
                        lists=lists)
     positions, names = argument_sets(fun, static_argnums, static_argnames)
-    spec = JitSpec(fun, positions, names, (), (), False, True, (), None)
+    spec = JitSpec(fun, positions, names, (), (), False, True, (), None,
+                   on_probation=True)
     compiled_miss = spec.miss
     known = _is_array_or_list if lists else _is_array
 

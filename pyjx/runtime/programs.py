@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import lowering.module
@@ -18,42 +18,63 @@ from pyjx.runtime import compile as compiler
 from pyjx.runtime.executable import Executable
 
 
+class Program:
+    """A jaxpr lowered and compiled for a device, once; threads that need it wait for one.
+
+    `calls` and `was_dropped` are of its probation.
+    """
+
+    __slots__ = ("_executable", "_lock", "calls", "was_dropped")
+
+    def __init__(self) -> None:
+        self._executable: Executable | None = None
+        self._lock = threading.Lock()
+        self.calls = 0
+        self.was_dropped = False
+
+    def executable(self, compiled: Callable[[], Executable]) -> Executable:
+        """The executable, which is `compiled()` if there is none yet or no longer."""
+        executable = self._executable
+        if executable is None:
+            with self._lock:
+                executable = self._executable
+                if executable is None:
+                    executable = self._executable = compiled()
+        return executable
+
+    def drop(self) -> None:
+        """Let the executable go, for as long as nobody else holds it."""
+        self._executable = None
+        self.was_dropped = True
+
+
+@derived_under(lambda: (configuration.trace_context(), configuration.outline.value))
+def _program(closed: ClosedJaxpr, name: str, donated: tuple[bool, ...], keep_unused: bool,
+             compiler_options: Any, device: Any) -> Program:
+    return Program()
+
+
 def compile_closed(
     closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (), keep_unused: bool = False,
     compiler_options: Any = (), device: Any = None, lowered: tuple[Any, list[bool]] | None = None,
-) -> Executable:
-    """The executable of a jaxpr for a device; kept with the jaxpr.
+) -> tuple[Program, Executable]:
+    """The program of a jaxpr for a device, kept with the jaxpr, and its executable.
 
     `lowered` is what `lower_closed` gave for the same program, if it is at hand.
     """
     device = backends.default_device() if device is None else device
-    place = _place(closed, name, tuple(donated), keep_unused, compiler_options, device)
-    with place.lock:
-        if place.executable is None:
-            module, kept = lowered or lower_closed(
-                closed, name, donated=donated, keep_unused=keep_unused, platform=device.platform)
-            if configuration.log_compiles.value:
-                _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
-            loaded = compiler.compile(module.text, devices=(device,),
-                                      compiler_options=dict(compiler_options) or None)
-            place.executable = Executable(loaded, closed, kept, module.const_args, device)
-    return place.executable
 
+    def compiled() -> Executable:
+        module, kept = lowered or lower_closed(
+            closed, name, donated=donated, keep_unused=keep_unused, platform=device.platform)
+        if configuration.log_compiles.value:
+            _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
+        loaded = compiler.compile(module.text, devices=(device,),
+                                  compiler_options=dict(compiler_options) or None)
+        return Executable(loaded, closed, kept, module.const_args, device)
 
-class _Place:
-    """Where an executable is kept, once it is compiled; threads that need it wait for one."""
-
-    __slots__ = ("executable", "lock")
-
-    def __init__(self) -> None:
-        self.executable: Executable | None = None
-        self.lock = threading.Lock()
-
-
-@derived_under(lambda: (configuration.trace_context(), configuration.outline.value))
-def _place(closed: ClosedJaxpr, name: str, donated: tuple[bool, ...], keep_unused: bool,
-           compiler_options: Any, device: Any) -> _Place:
-    return _Place()
+    program = _program(closed, name, tuple(donated), keep_unused, compiler_options, device)
+    return program, program.executable(compiled)
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),

@@ -214,7 +214,7 @@ class Lowered(_Stage):
         spec = self._spec
         options = tuple(sorted({**dict(spec.compiler_options), **(compiler_options or {})}.items()))
         device = spec.device if device_assignment is None else device_assignment[0]
-        executable = compile_closed(
+        _, executable = compile_closed(
             self._traced.closed, spec.name, donated=self._traced.donated,
             keep_unused=spec.keep_unused, compiler_options=options, device=device,
             lowered=(self._lowered, self._kept) if self._is_for(device) else None,
