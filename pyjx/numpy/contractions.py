@@ -358,7 +358,8 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     rank = aval.ndim
     mask = lax.broadcast_in_dim(diagonal, aval.shape, (rank - 2, rank - 1))
     kept = lax.select(mask, a, lax.full(aval.shape, 0, aval.dtype))
-    return lax.reduce_sum(convert(kept, dtype), (rank - 2, rank - 1))
+    total = lax.reduce_or if dtype == dtypes.bool_dtype else lax.reduce_sum
+    return total(convert(kept, dtype), (rank - 2, rank - 1))
 
 
 @numpy_function(static_argnames=("axisa", "axisb", "axisc", "axis"))

@@ -97,7 +97,8 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
 
 
 def _drops_imaginary_part(old: Any, new: Any) -> bool:
-    return old in dtypes.complex_dtypes and new not in dtypes.complex_dtypes
+    return (old in dtypes.complex_dtypes and new not in dtypes.complex_dtypes
+            and new != dtypes.bool_dtype)
 
 
 def _cast_on_host(x: Any, dtype: Any) -> Any:

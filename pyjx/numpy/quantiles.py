@@ -63,7 +63,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: b
               keepdims: bool, skip_nan: bool, weights: Any) -> Any:
     a, q = _check(name, a, q, out, overwrite_input, method, weights)
     ndim = get_aval(a).ndim
-    axes = canonical_axes(axis, ndim) if ndim else ()
+    axes = canonical_axes(axis, ndim)
     dtype = get_aval(a).dtype
     if weights is not None:
         (weights,) = operands(name, weights)

@@ -114,6 +114,8 @@ def _sum_like(
     if where is not None:
         x = masked(where, x, unit)
     y = reduce(x, axes)
+    if computed == np.bool_:
+        combine = lax.bitwise_or if combine is lax.add else lax.bitwise_and
     if initial is not None:
         y = combine_initial(combine, initial, y)
     if keepdims:
@@ -122,10 +124,14 @@ def _sum_like(
 
 
 def _reduce_sum(x: Any, axes: tuple[int, ...]) -> Any:
+    if get_aval(x).dtype == np.bool_:
+        return lax.reduce_or_p.bind(x, axes=axes)
     return reduce_sum_p.bind(x, axes=axes, out_sharding=None)
 
 
 def _reduce_prod(x: Any, axes: tuple[int, ...]) -> Any:
+    if get_aval(x).dtype == np.bool_:
+        return lax.reduce_and_p.bind(x, axes=axes)
     return lax.reduce_prod_p.bind(x, axes=axes)
 
 
@@ -497,7 +503,10 @@ def _cumulative(name: str, scan: Callable[..., Any], a: Any, axis: Any, dtype: A
         dtype = promoted_integer(aval.dtype)
     else:
         dtype = aval.dtype
-    return scan(convert(a, dtype), axis)
+    a = convert(a, dtype)
+    if dtype == np.bool_:
+        return convert(scan(convert(a, dtypes.default_int_dtype()), axis), dtype)
+    return scan(a, axis)
 
 
 @numpy_function(static_argnames=("axis", "dtype"))

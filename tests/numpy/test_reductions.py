@@ -160,3 +160,26 @@ def test_jaxprs_are_flat():
         "{ lambda ; a:f32[3,4]. let\n"
         "    b:f32[3] = reduce_sum[axes=(1,) out_sharding=None] a\n"
         "  in (b,) }")
+
+
+@pytest.mark.parametrize(("name", "values", "expected"), [
+    ("sum", [1, -1], True), ("sum", [], False), ("prod", [2.0, 0.5], True), ("prod", [2, 0], False),
+    ("cumsum", [0, -1, 0], [False, True, True]), ("cumprod", [0.5, 0.0], [True, False]),
+    ("nansum", [1.0, -1.0], True), ("cumulative_prod", [1j, 0], [True, False]),
+])
+def test_sums_and_products_as_booleans(name, values, expected):
+    got = getattr(jnp, name)(jnp.array(values), dtype=bool)
+    assert got.dtype == np.bool_ and got.tolist() == expected
+
+
+def test_trace_and_initial_as_booleans():
+    assert jnp.trace(jnp.eye(2), dtype=bool).tolist() is True
+    assert jnp.sum(jnp.zeros(2), dtype=bool, initial=True).tolist() is True
+    assert jnp.prod(jnp.ones(2), dtype=bool, initial=False).tolist() is False
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+def test_medians_of_scalars_have_no_axis(name):
+    with pytest.raises(ValueError, match="out of bounds"):
+        getattr(jnp, name)(jnp.array(1.0), axis=0)
+    assert getattr(jnp, name)(jnp.array(1.0), axis=()) == 1.0

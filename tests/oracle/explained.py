@@ -54,6 +54,7 @@ EXPLAINED = [
               ours="^TypeError"),
     Explained("of two wrong arguments the other one is named", "error", source="out=jnp.zeros",
               ours="'out' argument|out argument"),
+    Explained("a seed of no type is a TypeError", "error", source=r"random\.(key|PRNGKey)\(None\)"),
     Explained("ranges of booleans exist", "accepts", source="fromfunction", theirs="iota does not"),
     Explained("lists of indices are taken, as by NumPy", "accepts", source=r"jnp\.ix_",
               theirs="ix requires ndarray"),
