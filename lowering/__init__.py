@@ -1,8 +1,9 @@
 """Jaxpr in, StableHLO text out: a pure function that knows neither tracers nor devices."""
 
-from lowering.module import Lowered, lower
+import pyjx.core  # noqa: F401  (first: the rooms above core import modules of this package)
+from lowering.program import LoweredProgram, lower
 
-__all__ = ["Lowered", "lower"]
+__all__ = ["LoweredProgram", "lower"]
 
 
 def __getattr__(name: str) -> object:

@@ -2,52 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowering.types import dense_text, scalar_text, tensor_type, tensor_types
+from lowering.types import (
+    attribute_text,
+    dense_text,
+    layout_text,
+    scalar_text,
+    tensor_type,
+    tensor_types,
+)
 from pyjx.core.avals import ShapedArray
-from pyjx.core.jaxpr import JaxprEqn, Literal
+from pyjx.core.jaxpr import JaxprEqn, Literal, Var
 
 if TYPE_CHECKING:
+    from lowering.locations import Scope
     from lowering.module import Module
-
-Rule = Callable[..., Any]
-RULES: dict[str, Rule] = {}
-# Primitives whose rules pass all operands through `Block.widened`: it writes their literals.
-WIDENS: set[str] = set()
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Declare the lowering of the primitives with these names.
-
-    A rule is `(b, eqn, *operands) -> name`, or a sequence of names for primitives with several
-    results, where `operands` are the SSA names of the equation's operands.
-    """
-
-    def register(fun: Rule) -> Rule:
-        for name in names:
-            if name in RULES:
-                raise ValueError(f"There are two lowering rules for {name!r}.")
-            RULES[name] = fun
-        return fun
-
-    return register
-
 
 class Block:
     """A function's (or, within it, a region's) lines as they are written."""
 
-    __slots__ = ("_constants", "_count", "_indent", "lines", "module")
+    __slots__ = ("_constants", "_count", "_indent", "lines", "marks", "module", "scope")
 
-    def __init__(self, module: Module, indent: str = "    ") -> None:
+    def __init__(self, module: Module, scope: Scope) -> None:
         self.module = module
+        self.scope = scope
         self.lines: list[str] = []
+        # (first line, line after the last, equation): inner equations before the one around them
+        self.marks: list[tuple[int, int, JaxprEqn]] = []
         self._count = 0
-        self._indent = indent
+        self._indent = "    "
         self._constants: dict[Any, str] = {}
 
     def name(self) -> str:
@@ -142,15 +130,13 @@ class Block:
 
     # -- what many rules need ----------------------------------------------------------------------
 
-    def widened(self, operand: str, atom: Any, aval: ShapedArray) -> str:
+    def widened(self, atom: Any, env: dict[Var, str], shape: tuple[int, ...]) -> str:
         """An operand of an elementwise operation, a rank-0 one brought to the result's shape."""
-        in_aval = atom.aval
-        if in_aval.shape == aval.shape:
-            return operand
-        target = in_aval.update(shape=aval.shape)
+        aval = atom.aval
+        target = aval if aval.shape == shape else aval.update(shape=shape)
         if type(atom) is Literal:
             return self.constant(atom.val, target)
-        return self.broadcast(operand, in_aval, target, ())
+        return env[atom] if target is aval else self.broadcast(env[atom], aval, target, ())
 
     def broadcast(self, operand: str, in_aval: Any, out_aval: Any, dims: Sequence[int]) -> str:
         return self.line(
@@ -193,6 +179,50 @@ class Block:
             f"({tensor_types(in_avals)}) -> ({tensor_types(out_avals)})"
         )
         return self.multi(text, len(out_avals))
+
+    def custom_call(
+        self, target: str, operands: Sequence[str], in_avals: Sequence[Any],
+        out_avals: Sequence[Any], *, family: str = "", config: Mapping[str, Any] | str = "",
+        column_major: bool = False, aliases: Mapping[int, int] | None = None,
+        has_side_effect: bool = False, api_version: int = 4,
+    ) -> list[str]:
+        """Call a foreign function.
+
+        Args:
+          target: the name that it is registered by.
+          family: the family of functions to register before the program is compiled, such as
+            `lapack`; empty for targets that XLA knows.
+          config: attributes by name, NumPy scalars for attributes of a certain width; or a string,
+            as older versions of the interface take it.
+          column_major: whether matrices, the last two axes, are stored column by column.
+          aliases: for results that take over an operand's memory, the operand's number.
+          has_side_effect: whether the call is made though nobody uses its results.
+          api_version: of XLA's interface: 4 for functions of XLA's FFI.
+        """
+        if family:
+            self.module.custom_calls.add(family)
+        attributes = [f"api_version = {api_version} : i32"]
+        if config:
+            attributes.append(f"backend_config = {attribute_text(config)}")
+        if has_side_effect:
+            attributes.append("has_side_effect = true")
+        if aliases:
+            attributes.append(f"output_operand_aliases = [{_aliases(aliases, len(out_avals))}]")
+        for which, avals in (("operand", in_avals), ("result", out_avals)):
+            layouts = ", ".join([layout_text(a, column_major) for a in avals])
+            attributes.append(f"{which}_layouts = [{layouts}]")
+        results = tensor_types(out_avals)
+        return self.multi(
+            f"stablehlo.custom_call @{target}({', '.join(operands)}) {{{', '.join(attributes)}}} : "
+            f"({tensor_types(in_avals)}) -> {results if len(out_avals) == 1 else f'({results})'}",
+            len(out_avals))
+
+
+def _aliases(aliases: Mapping[int, int], n_results: int) -> str:
+    return ", ".join([
+        f"#stablehlo.output_operand_alias<output_tuple_indices = "
+        f"[{result if n_results > 1 else ''}], operand_index = {operand}, "
+        "operand_tuple_indices = []>" for result, operand in aliases.items()])
 
 
 def in_avals(eqn: JaxprEqn) -> list[Any]:

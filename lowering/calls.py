@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from lowering.builder import Block, rule
-from lowering.module import KEEP_CALL, call_closed, emit_jaxpr
+from lowering.builder import Block
+from lowering.locations import Scope
+from lowering.module import KEEP_CALL, call_closed
+from lowering.rules import rule
 from pyjx.core.jaxpr import JaxprEqn
 
 
 @rule("jit")
 def _jit(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    return call_closed(b, eqn.params["jaxpr"], eqn.params["name"], operands)
+    closed, name = eqn.params["jaxpr"], eqn.params["name"]
+    debug = closed.debug_info
+    function = debug.func_name.rpartition(".")[2], debug.func_filename
+    return call_closed(b, closed, name, operands, scope=Scope("", function))
 
 
 @rule("outlined_call")
 def _outlined_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    return call_closed(b, eqn.params["jaxpr"], eqn.params["name"], operands,
+    return call_closed(b, eqn.params["jaxpr"], eqn.params["name"], operands, scope=b.scope,
                        attributes=KEEP_CALL)
-
-
-@rule("custom_jvp_call")
-@rule("custom_vjp_call")
-def _custom_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    """The function, inline: XLA knows of no derivatives."""
-    called = eqn.params["call_jaxpr"]
-    if called.consts:
-        return call_closed(b, called, "custom_call", operands)
-    return tuple(emit_jaxpr(b, called.jaxpr, dict(zip(called.jaxpr.invars, operands, strict=True))))
 
 
 @rule("custom_lin")

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lowering.builder import Block, rule
+from lowering.builder import Block
+from lowering.rules import rule
 from lowering.types import element_type, int_list, tensor_type
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lowering.builder import Block, rule
+from lowering.builder import Block
 from lowering.contractions import precision_config
+from lowering.rules import rule
 from lowering.types import int_list, tensor_type
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from lowering.builder import Block, rule
+from lowering.builder import Block
 from lowering.reductions import complex_extremum
+from lowering.rules import rule
 from lowering.types import tensor_type, tensor_types
 from lowering.windows import pad
 from pyjx.core import dtypes
@@ -36,14 +37,12 @@ _BINARY = {"cumsum": "stablehlo.add", "cumprod": "stablehlo.multiply",
 index = ShapedArray((), np.int32)
 
 
-@rule("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
-def _cumulative(b: Block, eqn: JaxprEqn, x: str) -> str:
-    name = eqn.primitive.name
-    aval = eqn.invars[0].aval.strip_weak_type()
-    axis, reverse = eqn.params["axis"], eqn.params["reverse"]
-    if aval.size == 0 or aval.shape[axis] == 1:
-        return x
+_NAMES = tuple(_IDENTITY)
+Combine = Callable[[Sequence[str], Sequence[str], ShapedArray], list[str]]
 
+
+def _combine(b: Block, name: str) -> Combine:
+    """What joins the total of some elements with that of those after them."""
     def combine(left: Sequence[str], right: Sequence[str], of: ShapedArray) -> list[str]:
         if name == "cumlogsumexp":
             return [_log_add_exp(b, left[0], right[0], of)]
@@ -51,31 +50,59 @@ def _cumulative(b: Block, eqn: JaxprEqn, x: str) -> str:
             return [complex_extremum(b, _BINARY[name], left[0], right[0], of)]
         return [b.binary(_BINARY[name], left[0], right[0], of)]
 
-    identity = _IDENTITY[name](aval.dtype)
-    if b.module.platform == "cpu":
-        carried = _WIDER.get(aval.dtype, aval.dtype) if name == "cumsum" else aval.dtype
-        return _loop(b, [x], aval, axis, reverse, identity, carried,
-                     lambda total, items, of: combine([total], items, of)[0])
-    return _doubling(b, [x], aval, axis, reverse, [identity], combine)
+    return combine
+
+
+@rule(*_NAMES, platform="cpu")
+def _cumulative_on_cpu(b: Block, eqn: JaxprEqn, x: str) -> str:
+    name = eqn.primitive.name
+    aval = eqn.invars[0].aval.strip_weak_type()
+    axis = eqn.params["axis"]
+    if aval.size == 0 or aval.shape[axis] == 1:
+        return x
+    combine = _combine(b, name)
+    carried = _WIDER.get(aval.dtype, aval.dtype) if name == "cumsum" else aval.dtype
+    return _loop(b, [x], aval, axis, eqn.params["reverse"], _IDENTITY[name](aval.dtype), carried,
+                 lambda total, items, of: combine([total], items, of)[0])
+
+
+@rule(*_NAMES)
+def _cumulative(b: Block, eqn: JaxprEqn, x: str) -> str:
+    name = eqn.primitive.name
+    aval = eqn.invars[0].aval.strip_weak_type()
+    if aval.size == 0:
+        return x
+    return _doubling(b, [x], aval, eqn.params["axis"], eqn.params["reverse"],
+                     [_IDENTITY[name](aval.dtype)], _combine(b, name))
+
+
+def _step(b: Block, total: str, items: Sequence[str], of: ShapedArray) -> str:
+    """factor * total + x"""
+    return b.binary("stablehlo.add", b.binary("stablehlo.multiply", items[0], total, of),
+                    items[1], of)
+
+
+@rule("linear_recurrence", platform="cpu")
+def _linear_recurrence_on_cpu(b: Block, eqn: JaxprEqn, factor: str, x: str) -> str:
+    aval = eqn.invars[1].aval.strip_weak_type()
+    if aval.size == 0:
+        return x
+    return _loop(b, [factor, x], aval, eqn.params["axis"], eqn.params["reverse"], 0, aval.dtype,
+                 lambda total, items, of: _step(b, total, items, of))
 
 
 @rule("linear_recurrence")
 def _linear_recurrence(b: Block, eqn: JaxprEqn, factor: str, x: str) -> str:
     aval = eqn.invars[1].aval.strip_weak_type()
-    axis, reverse = eqn.params["axis"], eqn.params["reverse"]
     if aval.size == 0:
         return x
 
-    def step(total: str, items: Sequence[str], of: ShapedArray) -> str:
-        return b.binary("stablehlo.add", b.binary("stablehlo.multiply", items[0], total, of),
-                        items[1], of)
-
     def combine(left: Sequence[str], right: Sequence[str], of: ShapedArray) -> list[str]:
-        return [b.binary("stablehlo.multiply", left[0], right[0], of), step(left[1], right, of)]
+        return [b.binary("stablehlo.multiply", left[0], right[0], of),
+                _step(b, left[1], right, of)]
 
-    if b.module.platform == "cpu":
-        return _loop(b, [factor, x], aval, axis, reverse, 0, aval.dtype, step)
-    return _doubling(b, [factor, x], aval, axis, reverse, [1, 0], combine)
+    return _doubling(b, [factor, x], aval, eqn.params["axis"], eqn.params["reverse"], [1, 0],
+                     combine)
 
 
 def _loop(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, reverse: bool,
@@ -124,8 +151,7 @@ def _region_args(b: Block, avals: Sequence[Any]) -> list[str]:
 
 
 def _doubling(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, reverse: bool,
-              identities: Sequence[Any],
-              combine: Callable[[Sequence[str], Sequence[str], ShapedArray], list[str]]) -> str:
+              identities: Sequence[Any], combine: Combine) -> str:
     """Combine each element with the one 1, 2, 4, ... places before it."""
     scalar = ShapedArray((), aval.dtype)
     totals = list(operands)

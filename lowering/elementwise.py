@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lowering.builder import WIDENS, Block, Rule, in_avals, out_aval, rule
+from lowering.builder import Block, in_avals, out_aval
+from lowering.rules import Emit, rule
 from lowering.types import tensor_type
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
@@ -40,12 +41,6 @@ def is_float(aval: ShapedArray) -> bool:
     return dtypes.issubdtype(aval.dtype, np.floating)
 
 
-def widened(b: Block, eqn: JaxprEqn, operands: tuple[str, ...]) -> list[str]:
-    """The operands, rank-0 ones brought to the shape of the result."""
-    out = out_aval(eqn)
-    return [b.widened(x, atom, out) for x, atom in zip(operands, eqn.invars, strict=True)]
-
-
 def result_accuracy(accuracy: Any) -> str:
     """The attribute for an `accuracy` parameter: a mode (an enum), a tolerance, or None."""
     if accuracy is None:
@@ -59,7 +54,7 @@ def result_accuracy(accuracy: Any) -> str:
             f"mode = #stablehlo.result_accuracy_mode<{mode}>>}}")
 
 
-def _unary(op: str) -> Rule:
+def _unary(op: str) -> Emit:
     def emit(b: Block, eqn: JaxprEqn, x: str) -> str:
         attribute = result_accuracy(eqn.params["accuracy"]) if "accuracy" in eqn.params else ""
         return b.line(f"stablehlo.{op} {x}{attribute} : {tensor_type(out_aval(eqn))}")
@@ -67,7 +62,7 @@ def _unary(op: str) -> Rule:
     return emit
 
 
-def _chlo_unary(op: str) -> Rule:
+def _chlo_unary(op: str) -> Emit:
     def emit(b: Block, eqn: JaxprEqn, x: str) -> str:
         t = tensor_type(out_aval(eqn))
         return b.line(f"chlo.{op} {x} : {t} -> {t}")
@@ -75,17 +70,15 @@ def _chlo_unary(op: str) -> Rule:
     return emit
 
 
-def _binary(op: str) -> Rule:
-    def emit(b: Block, eqn: JaxprEqn, *operands: str) -> str:
-        x, y = widened(b, eqn, operands)
+def _binary(op: str) -> Emit:
+    def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
         return b.binary(f"stablehlo.{op}", x, y, out_aval(eqn))
 
     return emit
 
 
-def _chlo_binary(op: str) -> Rule:
-    def emit(b: Block, eqn: JaxprEqn, *operands: str) -> str:
-        x, y = widened(b, eqn, operands)
+def _chlo_binary(op: str) -> Emit:
+    def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
         t = tensor_type(out_aval(eqn))
         return b.line(f"chlo.{op} {x}, {y} : {t}, {t} -> {t}")
 
@@ -99,9 +92,8 @@ def comparison_kind(aval: ShapedArray, total_order: bool = False) -> str:
     return "SIGNED" if signed else "UNSIGNED"
 
 
-def _compare(direction: str, total_order: bool) -> Rule:
-    def emit(b: Block, eqn: JaxprEqn, *operands: str) -> str:
-        x, y = widened(b, eqn, operands)
+def _compare(direction: str, total_order: bool) -> Emit:
+    def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
         aval = in_avals(eqn)[0].update(shape=out_aval(eqn).shape)
         return b.compare(direction, x, y, aval, comparison_kind(aval, total_order))
 
@@ -113,22 +105,23 @@ for _name, _op in _UNARY.items():
 for _name in _CHLO_UNARY:
     rule(_name)(_chlo_unary(_name))
 for _name, _op in _BINARY.items():
-    rule(_name)(_binary(_op))
+    rule(_name, widens=True)(_binary(_op))
 for _name, _op in _CHLO_BINARY.items():
-    rule(_name)(_chlo_binary(_op))
+    rule(_name, widens=True)(_chlo_binary(_op))
 for _name, _op in _COMPARISONS.items():
-    rule(_name)(_compare(_op, False))
+    rule(_name, widens=True)(_compare(_op, False))
 for _name in ("eq", "le", "lt"):
-    rule(f"{_name}_to")(_compare(_COMPARISONS[_name], True))
-WIDENS.update(_BINARY, _CHLO_BINARY, _COMPARISONS,
-              ("mul", "pow", "max", "min", "complex", "clamp", "eq_to", "le_to", "lt_to"))
+    rule(f"{_name}_to", widens=True)(_compare(_COMPARISONS[_name], True))
 
 
-@rule("mul")
-def _mul(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+@rule("mul", widens=True)
+def _mul(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
     out = out_aval(eqn)
-    x, y = [b.convert(operand, aval.update(shape=out.shape), out)
-            for operand, aval in zip(widened(b, eqn, operands), in_avals(eqn), strict=True)]
+    x_aval, y_aval = in_avals(eqn)
+    if x_aval.dtype != out.dtype:
+        x = b.convert(x, x_aval.update(shape=out.shape), out)
+    if y_aval.dtype != out.dtype:
+        y = b.convert(y, y_aval.update(shape=out.shape), out)
     return b.binary("stablehlo.multiply", x, y, out)
 
 
@@ -140,18 +133,16 @@ def _square(b: Block, eqn: JaxprEqn, x: str) -> str:
     return b.binary("stablehlo.multiply", x, x, out)
 
 
-@rule("pow")
-def _pow(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+@rule("pow", widens=True)
+def _pow(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
     out = out_aval(eqn)
-    x, y = widened(b, eqn, operands)
     y = b.convert(y, in_avals(eqn)[1].update(shape=out.shape), out)
     return b.binary("stablehlo.power", x, y, out)
 
 
-@rule("max", "min")
-def _extremum(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+@rule("max", "min", widens=True)
+def _extremum(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
     out = out_aval(eqn)
-    x, y = widened(b, eqn, operands)
     is_max = eqn.primitive.name == "max"
     if not is_complex(out):
         return b.binary("stablehlo.maximum" if is_max else "stablehlo.minimum", x, y, out)
@@ -230,9 +221,8 @@ def _unary_of_other_type(b: Block, eqn: JaxprEqn, x: str) -> str:
     return b.line(f"stablehlo.{name} {x} : ({tensor_type(aval)}) -> {tensor_type(out)}")
 
 
-@rule("complex")
-def _complex(b: Block, eqn: JaxprEqn, *operands: str) -> str:
-    x, y = widened(b, eqn, operands)
+@rule("complex", widens=True)
+def _complex(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
     return b.binary("stablehlo.complex", x, y, out_aval(eqn))
 
 
@@ -264,11 +254,9 @@ def _round(b: Block, eqn: JaxprEqn, x: str) -> str:
     return b.unary(f"stablehlo.round_nearest_{kind}", x, out_aval(eqn))
 
 
-@rule("clamp")
-def _clamp(b: Block, eqn: JaxprEqn, *operands: str) -> str:
-    out = out_aval(eqn)
-    low, x, high = widened(b, eqn, operands)
-    return b.line(f"stablehlo.clamp {low}, {x}, {high} : {tensor_type(out)}")
+@rule("clamp", widens=True)
+def _clamp(b: Block, eqn: JaxprEqn, low: str, x: str, high: str) -> str:
+    return b.line(f"stablehlo.clamp {low}, {x}, {high} : {tensor_type(out_aval(eqn))}")
 
 
 @rule("select_n")

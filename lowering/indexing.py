@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lowering.builder import Block, in_avals, out_aval, rule
+from lowering.builder import Block, in_avals, out_aval
 from lowering.module import emit_jaxpr
+from lowering.rules import rule
 from lowering.shapes import reshape
 from lowering.types import i64_array, int_list, tensor_type, tensor_types
 from pyjx.core import dtypes

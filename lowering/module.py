@@ -1,57 +1,79 @@
-"""Text of a whole module: the main function, private functions, constants as arguments."""
+"""The functions of a module, and the equations of a jaxpr as lines of one of them."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from lowering.builder import RULES, WIDENS, Block
-from lowering.locations import Locations
-from lowering.types import tensor_type
+from lowering.builder import Block
+from lowering.locations import Locations, Scope
+from lowering.rules import rules_for
+from lowering.types import quoted, tensor_type
 from pyjx.core.avals import ShapedArray
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from pyjx.core.trace import trace_to_jaxpr
-
-# Constants of up to so many bytes are written into the text; larger ones become arguments.
-INLINE_CONSTANT_BYTES = 32
-# A decomposition of up to so many equations is written where it is used.
-INLINE_DECOMPOSITION_EQNS = 6
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 
 KEEP_CALL = ' {mhlo.frontend_attributes = {inlineable = "false"}}'
 
 
-class Lowered:
-    """A module's text, the constants that its main function takes before its arguments, and the
-    types of donated arguments whose memory no result can take over."""
+def clean_name(wanted: str) -> str:
+    """`wanted` as one of MLIR's symbols."""
+    return re.sub(r"[^A-Za-z0-9_.]", "_", wanted) or "f"
 
-    __slots__ = ("const_args", "text", "unused_donations")
 
-    def __init__(self, text: str, const_args: list[Any], unused_donations: list[ShapedArray]
+class Function:
+    """A function of a module: its signature, and its body as a block."""
+
+    __slots__ = ("arg_names", "block", "name", "params", "results", "visibility")
+
+    def __init__(self, block: Block, name: str, params: Sequence[Any], results: Sequence[Any]
                  ) -> None:
-        self.text = text
-        self.const_args = const_args
-        self.unused_donations = unused_donations
+        self.block = block
+        self.name = name
+        self.params = [f"%arg{i}: {tensor_type(a)}" for i, a in enumerate(params)]
+        self.results = [tensor_type(a) for a in results]
+        self.visibility = "private"
+        self.arg_names: Sequence[str] = ()
+
+    def close(self, outs: Sequence[str]) -> None:
+        """Write the end of the body, which returns the values of these names."""
+        self.block.raw(f"return {', '.join(outs)} : {', '.join(self.results)}" if outs
+                       else "return")
+
+    def text(self, places: Locations | None = None) -> str:
+        """MLIR's text; with `places` operations and arguments have locations."""
+        params, lines = self.params, self.block.lines
+        if places is not None:
+            lines = places.located(self.block)
+            if self.arg_names:
+                params = [f"{p} loc({quoted(n)})"
+                          for p, n in zip(params, self.arg_names, strict=True)]
+        results = f" -> ({', '.join(self.results)})" if self.results else ""
+        body = "\n".join(lines)
+        return (f"  func.func {self.visibility} @{self.name}({', '.join(params)}){results} {{\n"
+                f"{body}\n  }}")
 
 
 class Module:
-    """The functions of a module as they are written."""
+    """The functions of a module as they are written, and what they need at run time."""
 
-    __slots__ = ("_by_jaxpr", "_names", "const_args", "functions", "locations", "platform")
+    __slots__ = ("_by_key", "_names", "callbacks", "custom_calls", "functions", "name",
+                 "platform", "rules")
 
-    def __init__(self, platform: str, locations: Locations | None = None) -> None:
+    def __init__(self, name: str, platform: str) -> None:
+        self.name = name
         self.platform = platform
-        self.locations = locations
-        self.functions: list[str] = []
-        self.const_args: list[Any] = []
+        self.rules = rules_for(platform)
+        self.functions: list[Function] = []
+        self.custom_calls: set[str] = set()
+        self.callbacks: list[Callable[..., Any]] = []
         self._names: set[str] = {"main"}
-        self._by_jaxpr: dict[Any, str] = {}
+        self._by_key: dict[Any, str] = {}
 
     def fresh_name(self, wanted: str) -> str:
-        base = name = re.sub(r"[^A-Za-z0-9_.]", "_", wanted) or "f"
+        base = name = clean_name(wanted)
         n = 0
         while name in self._names:
             name = f"{base}_{n}"
@@ -59,201 +81,103 @@ class Module:
         self._names.add(name)
         return name
 
-    def function(self, closed: ClosedJaxpr, name: str) -> str:
+    def function(self, closed: ClosedJaxpr, name: str, scope: Scope) -> str:
         """The name of a private function for `closed`, written at its first use.
 
         Its constants, if it has any, are its first parameters.
         """
-        found = self._by_jaxpr.get(closed)
+        found = self._by_key.get(closed)
         if found is None:
-            found = self._by_jaxpr[closed] = self.fresh_name(name)
-            self.write_function(found, closed.jaxpr)
+            found = self._by_key[closed] = self.fresh_name(name)
+            jaxpr = closed.jaxpr
+            function = self.add(found, [v.aval for v in jaxpr.all_invars], jaxpr.out_avals, scope)
+            function.close(emit_jaxpr(function.block, jaxpr, arguments(jaxpr)))
         return found
 
     def helper(self, key: Any, name: str, params: Sequence[Any], results: Sequence[Any],
                body: Callable[..., Sequence[str]]) -> str:
         """The name of a private function that `body(block, *names)` writes, one for each `key`."""
-        found = self._by_jaxpr.get(key)
+        found = self._by_key.get(key)
         if found is None:
-            found = self._by_jaxpr[key] = self.fresh_name(name)
-            block = Block(self)
-            names = [f"%arg{i}" for i in range(len(params))]
-            heads = [f"{n}: {tensor_type(a)}" for n, a in zip(names, params, strict=True)]
-            outs = body(block, *names)
-            types = ", ".join([tensor_type(a) for a in results])
-            lines = "\n".join([*block.lines, f"    return {', '.join(outs)} : {types}"])
-            self.functions.append(f"  func.func private @{found}({', '.join(heads)}) -> ({types}) "
-                                  f"{{\n{lines}\n  }}")
+            found = self._by_key[key] = self.fresh_name(name)
+            function = self.add(found, params, results, Scope(name))
+            function.close(body(function.block, *[f"%arg{i}" for i in range(len(params))]))
         return found
 
-    def write_function(self, name: str, jaxpr: Jaxpr, *, public: bool = False,
-                       arg_attributes: Sequence[str] = (), result_attributes: Sequence[str] = (),
-                       constants: Sequence[tuple[Var, Any]] = ()) -> None:
-        block = Block(self)
-        params = [*jaxpr.constvars, *jaxpr.invars]
-        env: dict[Var, str] = {}
-        heads = []
-        for i, v in enumerate(params):
-            env[v] = f"%arg{i}"
-            attribute = arg_attributes[i] if arg_attributes else ""
-            heads.append(f"%arg{i}: {tensor_type(v.aval)}{attribute}")
-        slot = len(self.functions)
-        self.functions.append("")  # callees come after their caller
-        for v, value in constants:
-            env[v] = constant_operand(block, value, v.aval)
-        outs = emit_jaxpr(block, jaxpr, env)
-        types = [tensor_type(v.aval) for v in jaxpr.outvars]
-        marked = [t + a for t, a in zip(types, result_attributes, strict=True)] \
-            if result_attributes else types
-        result = f" -> ({', '.join(marked)})" if marked else ""
-        visibility = "public" if public else "private"
-        values = f" {', '.join(outs)} : {', '.join(types)}" if outs else ""
-        body = "\n".join([*block.lines, f"    return{values}"])
-        self.functions[slot] = (
-            f"  func.func {visibility} @{name}({', '.join(heads)}){result} {{\n{body}\n  }}"
-        )
+    def add(self, name: str, params: Sequence[Any], results: Sequence[Any], scope: Scope
+            ) -> Function:
+        """A new function, whose body is still empty. Callees come after their caller."""
+        function = Function(Block(self, scope), name, params, results)
+        self.functions.append(function)
+        return function
+
+    def callback(self, function: Callable[..., Any]) -> int:
+        """The number by which the program calls a Python function."""
+        self.callbacks.append(function)
+        return len(self.callbacks) - 1
+
+    def text(self, places: Locations | None = None) -> str:
+        """MLIR's text; with `places` operations have locations."""
+        body = "\n".join([f.text(places) for f in self.functions])
+        text = (f"module @{clean_name(f'jit_{self.name}')} attributes {{mhlo.num_partitions = 1 : "
+                f"i32, mhlo.num_replicas = 1 : i32}} {{\n{body}\n}}\n")
+        return text if places is None else "\n".join([text[:-1], *places.lines, ""])
+
+
+def arguments(jaxpr: Jaxpr) -> dict[Var, str]:
+    """The names of a function's arguments."""
+    return {v: f"%arg{i}" for i, v in enumerate(jaxpr.all_invars)}
 
 
 def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
     """Write the equations of `jaxpr`; the names of its inputs are in `env`."""
-    locations = b.module.locations
+    rules, lines, marks = b.module.rules, b.lines, b.marks
     for eqn in jaxpr.eqns:
-        start = len(b.lines)
-        name = eqn.primitive.name
-        widens = name in WIDENS and eqn.outvars[0].aval.shape
-        operands = [
-            env[v] if type(v) is Var else "" if widens else b.constant(v.val, v.aval)  # type: ignore[union-attr]
-            for v in eqn.invars
-        ]
-        emit = RULES.get(name)
-        if emit is None:
-            emit = _fallback_rule(eqn)
-        out = emit(b, eqn, *operands)
+        rule = rules.get(eqn.primitive.name)
+        if rule is None:
+            raise NotImplementedError(
+                f"MLIR translation rule for primitive '{eqn.primitive}' not found for platform "
+                f"{b.module.platform}")
+        start = len(lines)
+        if rule.widens:
+            shape = eqn.outvars[0].aval.shape
+            out = rule.emit(b, eqn, *[b.widened(v, env, shape) for v in eqn.invars])
+        else:
+            out = rule.emit(b, eqn, *[
+                b.constant(v.val, v.aval) if type(v) is Literal else env[v]  # type: ignore[index]
+                for v in eqn.invars
+            ])
         if type(out) is str:
             env[eqn.outvars[0]] = out
         else:
             env.update(zip(eqn.outvars, out, strict=True))
-        if locations is not None:
-            locations.mark(b.lines, start, eqn)
+        marks.append((start, len(lines), eqn))
     return [
-        b.constant(v.val, v.aval) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars
+        b.constant(v.val, v.aval) if type(v) is Literal else env[v]  # type: ignore[index]
+        for v in jaxpr.outvars
     ]
 
 
-def _fallback_rule(eqn: JaxprEqn) -> Any:
-    if eqn.primitive.decomposition is not None:
-        return _emit_decomposed
-    raise NotImplementedError(
-        f"MLIR translation rule for primitive '{eqn.primitive}' not found"
-    )
-
-
-_decompositions: dict[Any, ClosedJaxpr] = {}
-
-
-def _emit_decomposed(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    primitive = eqn.primitive
-    avals = tuple([v.aval for v in eqn.invars])
-    key: Any = (primitive, avals, *eqn.params.items())
-    try:
-        closed = _decompositions.get(key)
-    except TypeError:  # an unhashable parameter
-        closed = key = None
-    if closed is None:
-        def fun(*args: Any) -> Any:
-            out = primitive.decomposition(*args, **eqn.params)  # type: ignore[misc]
-            return out if primitive.multiple_results else [out]
-
-        closed = trace_to_jaxpr(fun, avals)
-        if key is not None:
-            _decompositions[key] = closed
-    return call_closed(b, closed, primitive.name, operands,
-                       inline=len(closed.eqns) <= INLINE_DECOMPOSITION_EQNS)
-
-
 def call_closed(b: Block, closed: ClosedJaxpr, name: str, operands: Sequence[str], *,
-                inline: bool = False, attributes: str = "") -> list[str]:
-    """Use a jaxpr: written in place with `inline`, else as a call of a private function."""
+                scope: Scope, attributes: str = "") -> list[str]:
+    """Call a jaxpr as a private function, whose operations are in `scope`."""
     jaxpr = closed.jaxpr
-    consts = [constant_operand(b, c, v.aval)
-              for c, v in zip(closed.consts, jaxpr.constvars, strict=True)]
-    operands = [*consts, *operands]
-    params = [*jaxpr.constvars, *jaxpr.invars]
-    if inline:
-        return emit_jaxpr(b, jaxpr, dict(zip(params, operands, strict=True)))
-    function = b.module.function(closed, name)
-    return b.call(function, operands, [v.aval for v in params],
-                  [v.aval for v in jaxpr.outvars], attributes)
+    function = b.module.function(closed, name, scope)
+    return b.call(function, [*captured(b, closed), *operands], [v.aval for v in jaxpr.all_invars],
+                  jaxpr.out_avals, attributes)
+
+
+def write_in_place(b: Block, closed: ClosedJaxpr, operands: Sequence[str]) -> list[str]:
+    """Write the equations of a jaxpr here."""
+    names = [*captured(b, closed), *operands]
+    return emit_jaxpr(b, closed.jaxpr, dict(zip(closed.jaxpr.all_invars, names, strict=True)))
+
+
+def captured(b: Block, closed: ClosedJaxpr) -> list[str]:
+    """The constants of a nested jaxpr, written into the text."""
+    return [constant_operand(b, c, v.aval)
+            for c, v in zip(closed.consts, closed.jaxpr.constvars, strict=True)]
 
 
 def constant_operand(b: Block, value: Any, aval: ShapedArray) -> str:
-    """A captured constant of a nested jaxpr, written into the text."""
     return b.dense(np.asarray(value).astype(aval.dtype, copy=False))
-
-
-def lower(
-    closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
-    donated: Sequence[bool] = (), locations: int = 0,
-) -> Lowered:
-    """The StableHLO module of a jaxpr. The same jaxpr gives the same text.
-
-    Args:
-      closed: the program; none of its constants may be a tracer.
-      name: the module is called `jit_<name>`.
-      platform: `cpu`, `cuda` or `tpu`, for the rules that differ.
-      donated: for each argument, whether its memory may be reused for a result.
-      locations: how many of the user's stack frames each operation's location has; 0 for none.
-    """
-    from lowering import families  # noqa: F401  (imports this module)
-
-    places = Locations(name, locations) if locations else None
-    module = Module(platform, places)
-    jaxpr = closed.jaxpr
-    small = [np.asarray(c).nbytes <= INLINE_CONSTANT_BYTES if isinstance(c, np.ndarray) else False
-             for c in closed.consts]
-    hoisted = [v for v, s in zip(jaxpr.constvars, small, strict=True) if not s]
-    consts = [c for c, s in zip(closed.consts, small, strict=True) if not s]
-    donations, unused = _donation(jaxpr, donated)
-    arg_attributes = ["" for _ in hoisted] + donations
-    inlined = [(v, c) for v, c, s in zip(jaxpr.constvars, closed.consts, small, strict=True) if s]
-    main = jaxpr.replace(constvars=[], invars=[*hoisted, *jaxpr.invars])
-    module.write_function("main", main, public=True, arg_attributes=arg_attributes,
-                          constants=inlined)
-    body = "\n".join(module.functions)
-    module_name = re.sub(r"[^A-Za-z0-9_.]", "_", f"jit_{name}")
-    text = (
-        f"module @{module_name} attributes {{mhlo.num_partitions = 1 : i32, "
-        f"mhlo.num_replicas = 1 : i32}} {{\n{body}\n}}\n"
-    )
-    if places is not None:
-        text += "\n".join([*places.lines, ""])
-    return Lowered(text, consts, unused)
-
-
-def _donation(jaxpr: Jaxpr, donated: Sequence[bool]) -> tuple[list[str], list[ShapedArray]]:
-    """Attributes of the arguments: which result takes over a donated argument's memory; and the
-    types of those donated in vain."""
-    attributes = ["" for _ in jaxpr.invars]
-    unused: list[ShapedArray] = []
-    if not any(donated):
-        return attributes, unused
-    free: dict[Any, list[int]] = {}
-    for i, v in reversed(list(enumerate(jaxpr.outvars))):
-        free.setdefault((v.aval.shape, v.aval.dtype), []).append(i)
-    left = []
-    for i, (v, given) in enumerate(zip(jaxpr.invars, donated, strict=True)):
-        results = free.get((v.aval.shape, v.aval.dtype))
-        if given and results:
-            attributes[i] = f" {{tf.aliasing_output = {results.pop()} : i32}}"
-        elif given:
-            left.append(i)
-    # XLA may find a use for memory of another shape, if there is a result of the same size.
-    free_sizes = [math.prod(shape) for (shape, _), results in free.items() for _ in results]
-    for i in left:
-        aval = jaxpr.invars[i].aval
-        if aval.size in free_sizes:
-            free_sizes.remove(aval.size)
-            attributes[i] = " {jax.buffer_donor = true}"
-        else:
-            unused.append(aval)
-    return attributes, unused

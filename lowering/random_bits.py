@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lowering.builder import Block, rule
+from lowering.builder import Block
+from lowering.rules import rule
 from lowering.types import tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn

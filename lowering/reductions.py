@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lowering.builder import Block, out_aval, rule
-from lowering.module import call_closed
+from lowering.builder import Block, out_aval
+from lowering.module import write_in_place
+from lowering.rules import rule
 from lowering.types import i64_array, int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
@@ -123,6 +124,6 @@ def reducer(b: Block, closed: ClosedJaxpr, avals: Sequence[Any]) -> Any:
     """The body of a region that runs a jaxpr on scalars."""
 
     def body(*args: str) -> Any:
-        return call_closed(b, closed, "reducer", args, inline=True), avals
+        return write_in_place(b, closed, args), avals
 
     return body

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lowering.builder import Block, in_avals, out_aval, rule
+from lowering.builder import Block, in_avals, out_aval
+from lowering.rules import rule
 from lowering.types import int_list, tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from lowering.builder import Block, rule
+from lowering.builder import Block
+from lowering.rules import rule
 from lowering.types import int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lowering.builder import Block, in_avals, rule
-from lowering.module import constant_operand, emit_jaxpr
+from lowering.builder import Block, in_avals
+from lowering.module import write_in_place
+from lowering.rules import rule
 from lowering.types import tensor_types
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 
@@ -29,8 +30,7 @@ def _loop(b: Block, cond: ClosedJaxpr, cond_consts: Sequence[str], body: ClosedJ
     state = [b.name() for _ in init]
     pairs = ", ".join([f"{s} = {x}" for s, x in zip(state, init, strict=True)])
     head = f"{result}:{count}" if count > 1 else result
-    b.raw(f"{head} = stablehlo.while({pairs}) : {tensor_types(avals)}")
-    b.raw("cond {")
+    b.raw(f"{head} = stablehlo.while({pairs}) : {tensor_types(avals)} cond {{")
     _region(b, cond, [*cond_consts, *state])
     b.raw("} do {")
     _region(b, body, [*body_consts, *state])
@@ -39,11 +39,6 @@ def _loop(b: Block, cond: ClosedJaxpr, cond_consts: Sequence[str], body: ClosedJ
 
 
 def _region(b: Block, closed: ClosedJaxpr, operands: Sequence[str]) -> None:
-    jaxpr = closed.jaxpr
     with b.region():
-        consts = [constant_operand(b, c, v.aval)
-                  for c, v in zip(closed.consts, jaxpr.constvars, strict=True)]
-        names = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *operands], strict=True))
-        outs = emit_jaxpr(b, jaxpr, names)
-        types = tensor_types([v.aval for v in jaxpr.outvars])
-        b.raw(f"stablehlo.return {', '.join(outs)} : {types}")
+        outs = write_in_place(b, closed, operands)
+        b.raw(f"stablehlo.return {', '.join(outs)} : {tensor_types(closed.out_avals)}")

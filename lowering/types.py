@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -104,3 +105,33 @@ def i64_array(values: Any) -> str:
     """`array<i64: 0, 1>`, the attribute of most lists of axes."""
     items = ", ".join(map(str, values))
     return f"array<i64: {items}>" if items else "array<i64>"
+
+
+def layout_text(aval: Any, column_major: bool = False) -> str:
+    """`dense<[1, 0]> : tensor<2xindex>`: the axes in the order of memory, the nearest first."""
+    n = getattr(aval, "ndim", 0)  # tokens have none
+    axes = list(range(n))[::-1]
+    if column_major and n > 1:
+        axes[:2] = axes[1::-1]
+    return f"dense<{int_list(axes) if n else ''}> : tensor<{n}xindex>"
+
+
+def attribute_text(value: Any) -> str:
+    """An attribute: `76 : ui8` for a NumPy scalar, `3 : i64` for an int, `{a = 1 : i64}` for a
+    dictionary."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join([f"{k} = {attribute_text(v)}" for k, v in value.items()]) + "}"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(attribute_text, value))}]"
+    dtype = getattr(value, "dtype", np.dtype(type(value)))
+    return f"{scalar_text(value, dtype)} : {element_type(dtype)}"
+
+
+def quoted(text: str) -> str:
+    """A string of MLIR."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from lowering.builder import Block, out_aval, rule
+from lowering.builder import Block, out_aval
 from lowering.reductions import complex_extremum, reducer
+from lowering.rules import rule
 from lowering.types import i64_array, int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray

@@ -17,9 +17,12 @@ SAMPLES = all_samples()
 @pytest.mark.parametrize("sample", SAMPLES, ids=[s.id or s.primitive for s in SAMPLES])
 def test_text_verifies(sample: Sample, platform: str) -> None:
     closed = jax.make_jaxpr(sample.fun)(*sample.args)
-    module, _ = lower_closed(closed, "f", platform=platform, keep_unused=True)
-    parsed = jaxlib_api.parse_module(module.text)
+    program = lower_closed(closed, "f", platform=platform, keep_unused=True)
+    parsed = jaxlib_api.parse_module(program.text)
     assert parsed.operation.verify()
     # What MLIR prints of it is read again as the same module.
     printed = str(parsed)
     assert str(jaxlib_api.parse_module(printed)) == printed
+    # Locations change nothing else.
+    located = jaxlib_api.parse_module(program.located_text(frames=3))
+    assert str(located) == printed

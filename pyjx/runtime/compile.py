@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from lowering.program import LoweredProgram
 from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.runtime import backends, cache
@@ -20,7 +21,7 @@ _options: dict[Any, Any] = {}  # CompileOptions by everything they are made of
 
 
 def compile(
-    program: str | bytes,
+    program: LoweredProgram | str | bytes,
     *,
     devices: Sequence[Any] | None = None,
     num_replicas: int = 1,
@@ -33,12 +34,12 @@ def compile(
     """Compile StableHLO and load it on devices.
 
     Args:
-      program: MLIR text or bytecode; `main` is the entry.
+      program: a lowered program, or MLIR text or bytecode with the entry `main`.
       devices: the devices to run on, replica by replica; by default the default device.
       num_replicas: copies of the program.
       num_partitions: devices of one copy; by default all devices are partitions.
       compiler_options: XLA flags by name, such as `{"xla_cpu_enable_fast_math": True}`.
-      host_callbacks: Python functions that the program calls by index.
+      host_callbacks: Python functions that a text calls by index.
       propagate_to_parameters, propagate_to_outputs: for each parameter (output) whether the
         partitioner may choose its sharding.
 
@@ -54,24 +55,44 @@ def compile(
         propagate_to_parameters, propagate_to_outputs,
     )
     client = device_tuple[0].client
-    register_needed_targets(program, client.platform)
     device_list = jaxlib_api.DeviceList(device_tuple)
+    if isinstance(program, LoweredProgram):
+        host_callbacks = program.callbacks
+        register_targets(program.custom_calls, client.platform)
+    else:
+        register_targets(_families_in(program), client.platform)
     try:
         if host_callbacks:  # they are of this process, so the executable is not kept
-            return jaxlib_api.compile_and_load(client, program, device_list, options,
+            return jaxlib_api.compile_and_load(client, _source(program), device_list, options,
                                                host_callbacks)
-        entry = cache.entry_for(client, program, device_tuple, options)
+        entry = cache.entry_for(client, _key(program), device_tuple, options)
         if entry is not None:
             executable = entry.load(client, device_list, options)
             if executable is not None:
                 return executable
         start = time.perf_counter()
-        executable = jaxlib_api.compile_and_load(client, program, device_list, options)
+        executable = jaxlib_api.compile_and_load(client, _source(program), device_list, options)
         if entry is not None:
             entry.store(client, executable, time.perf_counter() - start)
         return executable
     except (jaxlib_api.JaxRuntimeError, ValueError) as error:
         raise _cleaned(error) from None
+
+
+def _source(program: LoweredProgram | str | bytes) -> str | bytes:
+    """What XLA gets: with locations, which name the operations in profiles and dumps."""
+    if isinstance(program, LoweredProgram):
+        return program.located_text(config.traceback_in_locations_limit.value)
+    return program
+
+
+def _key(program: LoweredProgram | str | bytes) -> str | bytes:
+    """What a program is found by in the disk cache: wherever its source is."""
+    if not isinstance(program, LoweredProgram):
+        return program
+    if config.compilation_cache_include_metadata_in_key.value:
+        return _source(program)
+    return program.text
 
 
 def compile_options(
@@ -169,23 +190,31 @@ def _cleaned(error: Exception) -> Exception:
 
 # ---- foreign functions --------------------------------------------------------------------
 
-_registered: set[str] = set()  # families of targets
+_registered: set[str] = set()  # platforms whose functions XLA knows
 _CUDA_FAMILIES = ("_blas", "_hybrid", "_linalg", "_prng", "_rnn", "_solver", "_sparse",
                   "_triton")
 
 
-def register_needed_targets(program: str | bytes, platform: str) -> None:
-    """Register the foreign functions of jaxlib which a program calls, before it is compiled."""
+def _families_in(program: str | bytes) -> Collection[str]:
+    """The families of foreign functions that a text calls."""
     if isinstance(program, str):
         if "custom_call" not in program:
-            return
+            return ()
         lapack = "lapack_" in program or "tridiagonal_solve" in program
     else:
         lapack = b"lapack_" in program or b"tridiagonal_solve" in program
+    return ("lapack",) if lapack else ("unknown",)
+
+
+def register_targets(families: Collection[str], platform: str) -> None:
+    """Make foreign functions of jaxlib known to XLA, before a program that calls them is
+    compiled."""
+    if not families or platform in _registered:
+        return
     if platform == "cpu":
-        if lapack and "lapack" not in _registered:
+        if "lapack" in families:
             _register_lapack()
-    elif platform in ("cuda", "gpu") and "cuda" not in _registered:
+    elif platform in ("cuda", "gpu"):
         _register_cuda()
 
 
@@ -193,7 +222,7 @@ def _register_lapack() -> None:
     for name, handler in jaxlib_api.lapack_targets().items():
         jaxlib_api.register_custom_call(name, handler, "cpu",
                                         1 if name.endswith("_ffi") else 0)
-    _registered.add("lapack")
+    _registered.add("cpu")
 
 
 def _register_cuda() -> None:
@@ -209,4 +238,4 @@ def _register_cuda() -> None:
             for name, handler in getattr(module, "registrations", dict)().items():
                 version = 1 if name.endswith("_ffi") or isinstance(handler, dict) else 0
                 jaxlib_api.register_custom_call(name, handler, "CUDA", version)
-    _registered.add("cuda")
+    _registered.update(("cuda", "gpu"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lowering.program import LoweredProgram
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
@@ -26,15 +27,15 @@ class Executable:
     __slots__ = ("_handlers", "const_args", "device", "in_avals", "kept", "loaded",
                  "logical_out_avals", "out_avals", "sharding")
 
-    def __init__(self, loaded: Any, closed: ClosedJaxpr, kept: list[bool],
-                 const_args: list[Any], device: Any) -> None:
+    def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram, device: Any
+                 ) -> None:
         self.loaded = loaded
         self.in_avals = closed.in_avals
         self.logical_out_avals = closed.out_avals
-        self.kept = kept
+        self.kept = program.kept
         self.device = device
         self.sharding = single_device_sharding(device)
-        self.const_args = [self.put(c, get_aval(c)) for c in const_args]
+        self.const_args = [self.put(c, get_aval(c)) for c in program.const_args]
         self.out_avals = [physical_aval(a) for a in closed.out_avals]
         self._handlers: dict[bool, list[Any]] = {}
 

@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import lowering.module
+from lowering.program import LoweredProgram, lower
 from pyjx import configuration
 from pyjx.core.derived import derived_under
-from pyjx.core.jaxpr import ClosedJaxpr, Literal
+from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.passes import prepare
 from pyjx.core.trace import collector_paused
+from pyjx.engine.decompose import decompose
 from pyjx.engine.physical import physicalize
 from pyjx.runtime import backends
 from pyjx.runtime import compile as compiler
@@ -56,57 +57,39 @@ def _program(closed: ClosedJaxpr, name: str, donated: tuple[bool, ...], keep_unu
 
 def compile_closed(
     closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (), keep_unused: bool = False,
-    compiler_options: Any = (), device: Any = None, lowered: tuple[Any, list[bool]] | None = None,
+    compiler_options: Any = (), device: Any = None, lowered: LoweredProgram | None = None,
 ) -> tuple[Program, Executable]:
     """The program of a jaxpr for a device, kept with the jaxpr, and its executable.
 
-    `lowered` is what `lower_closed` gave for the same program, if it is at hand.
+    `lowered` is what `lower_closed` gave for it, if it is at hand.
     """
     device = backends.default_device() if device is None else device
 
     def compiled() -> Executable:
-        module, kept = lowered or lower_closed(
+        source = lowered or lower_closed(
             closed, name, donated=donated, keep_unused=keep_unused, platform=device.platform)
         if configuration.log_compiles.value:
             _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
-        loaded = compiler.compile(module.text, devices=(device,),
+        loaded = compiler.compile(source, devices=(device,),
                                   compiler_options=dict(compiler_options) or None)
-        return Executable(loaded, closed, kept, module.const_args, device)
+        return Executable(loaded, closed, source, device)
 
     program = _program(closed, name, tuple(donated), keep_unused, compiler_options, device)
     return program, program.executable(compiled)
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
-                 keep_unused: bool = False, platform: str = "cpu",
-                 locations: bool = False) -> tuple[Any, list[bool]]:
-    """The module of a jaxpr, and which of its arguments the module takes."""
-    with collector_paused():
-        module, kept = _lower_closed(closed, name, donated, keep_unused, platform, locations)
-    if module.unused_donations and not locations:
-        _warn_of_unused(module.unused_donations)
-    return module, kept
-
-
-def _lower_closed(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unused: bool,
-                  platform: str, locations: bool) -> tuple[Any, list[bool]]:
+                 keep_unused: bool = False, platform: str = "cpu") -> LoweredProgram:
+    """The program of a jaxpr for a platform."""
     mode = configuration.outline.value
     outline = mode == "on" or (mode == "auto" and platform == "cpu")
-    prepared = prepare(physicalize(closed), outline=outline)
-    jaxpr = prepared.jaxpr
-    kept = [True] * len(jaxpr.invars)
-    if not keep_unused:
-        used = {v for e in jaxpr.eqns for v in e.invars if type(v) is not Literal}
-        used.update(v for v in jaxpr.outvars if type(v) is not Literal)
-        kept = [v in used for v in jaxpr.invars]
-    if not all(kept):
-        invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
-        prepared = prepared.replace(jaxpr=jaxpr.replace(invars=invars))
-        donated = [d for d, k in zip(donated, kept, strict=False) if k]
-    frames = configuration.traceback_in_locations_limit.value if locations else 0
-    module = lowering.module.lower(prepared, name, platform=platform, donated=donated,
-                                   locations=frames)
-    return module, kept
+    with collector_paused():
+        prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
+        program = lower(prepared, name, platform=platform, donated=donated,
+                        keep_unused=keep_unused)
+    if program.unused_donations:
+        _warn_of_unused(program.unused_donations)
+    return program
 
 
 def _warn_of_unused(avals: Sequence[Any]) -> None:

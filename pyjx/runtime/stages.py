@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from pyjx import jaxlib_api
+from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eval_jaxpr
 from pyjx.core.tracebacks import api_boundary
@@ -162,7 +162,7 @@ class Traced(_Stage):
 class Lowered(_Stage):
     """A function lowered to StableHLO."""
 
-    __slots__ = ("_kept", "_lowered", "_platform")
+    __slots__ = ("_platform", "_program")
 
     def __init__(self, spec: JitSpec, traced: TracedCall, platform: str | None) -> None:
         super().__init__(spec, traced)
@@ -172,18 +172,15 @@ class Lowered(_Stage):
                 "not known yet. Pass them as arguments."
             )
         self._platform = platform or (spec.device or backends.default_device()).platform
-        self._lowered, self._kept = lower_closed(
+        self._program = lower_closed(
             traced.closed, spec.name, donated=traced.donated, keep_unused=spec.keep_unused,
             platform=self._platform,
         )
 
     def _text(self, debug_info: bool) -> str:
         if not debug_info:
-            return self._lowered.text  # type: ignore[no-any-return]
-        return lower_closed(
-            self._traced.closed, self._spec.name, donated=self._traced.donated,
-            keep_unused=self._spec.keep_unused, platform=self._platform, locations=True,
-        )[0].text  # type: ignore[no-any-return]
+            return self._program.text
+        return self._program.located_text(configuration.traceback_in_locations_limit.value)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: `stablehlo` (default) or `hlo`.
@@ -200,9 +197,9 @@ class Lowered(_Stage):
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as an MLIR module (`stablehlo`) or an XlaComputation (`hlo`)."""
         if dialect in (None, "stablehlo"):
-            return jaxlib_api.parse_module(self._lowered.text)
+            return jaxlib_api.parse_module(self._program.text)
         if dialect == "hlo":
-            return jaxlib_api.to_xla_computation(self._lowered.text)
+            return jaxlib_api.to_xla_computation(self._program.text)
         _raise_unknown_dialect(dialect)
 
     def compile(self, compiler_options: dict[str, Any] | None = None, *,
@@ -217,7 +214,7 @@ class Lowered(_Stage):
         _, executable = compile_closed(
             self._traced.closed, spec.name, donated=self._traced.donated,
             keep_unused=spec.keep_unused, compiler_options=options, device=device,
-            lowered=(self._lowered, self._kept) if self._is_for(device) else None,
+            lowered=self._program if self._is_for(device) else None,
         )
         return Compiled(spec, self._traced, executable)
 

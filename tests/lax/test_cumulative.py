@@ -54,14 +54,14 @@ def test_derivatives_at_ties_and_zeros():
 @pytest.mark.parametrize("reverse", [False, True])
 def test_doubling_equals_the_loop(f, reverse):
     """The lowering for other platforms, run here."""
-    from lowering import lower
     from pyjx.runtime import compile as compiler
+    from pyjx.runtime.programs import lower_closed
 
     def loss(x):
         return jax.jvp(lambda x: f(x, 1, reverse=reverse), (x,), (x,))
 
     closed = jax.make_jaxpr(loss)(X)
-    text = lower(closed, "f", platform="cuda").text
+    text = lower_closed(closed, "f", platform="cuda").text
     assert "while" not in text
     device = jax.devices("cpu")[0]
     loaded = compiler.compile(text, devices=(device,), compiler_options=None)

@@ -78,14 +78,14 @@ def test_64_bit_keys(dtype):
 
 def test_the_general_comparator_equals_the_packed_keys():
     """The lowering for other platforms, run here."""
-    from lowering import lower
     from pyjx.runtime import compile as compiler
+    from pyjx.runtime.programs import lower_closed
 
     x = np.array([[0.0, -0.0, np.nan, 3, -np.inf, 3, -1, np.inf]], np.float32)
     places = np.arange(8, dtype=np.int32)[None]
     closed = jax.make_jaxpr(lambda *xs: lax.sort(xs, num_keys=1))(x, places)
     device = jax.devices("cpu")[0]
-    loaded = compiler.compile(lower(closed, "f", platform="cuda").text, devices=(device,),
+    loaded = compiler.compile(lower_closed(closed, "f", platform="cuda").text, devices=(device,),
                               compiler_options=None)
     operands = [jax.device_put(v, device) for v in (x, places)]
     out = loaded.execute_sharded(operands).disassemble_into_single_device_arrays()

@@ -8,20 +8,26 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from lowering import lower
-from lowering.builder import rule
+from lowering.rules import rule
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.engine.decompose import decompose
 from pyjx.runtime.programs import lower_closed
 
 v = np.arange(4, dtype=np.float32)
 
 
-def module_of(f, *args, **options):
-    text = lower(jax.make_jaxpr(f)(*args), "f", **options).text
+def module_of(f, *args, platform="cpu", **options):
+    closed = decompose(jax.make_jaxpr(f)(*args), platform)
+    text = lower(closed, "f", platform=platform, **options).text
     jaxlib_api.parse_module(text)
     return text
+
+
+def module_of_optimized(f, *args):
+    return lower_closed(jax.make_jaxpr(f)(*args), "f").text
 
 
 def functions(text):
@@ -142,44 +148,56 @@ def test_decompositions():
     assert functions(text) == ["main", "test_many"]
     text = module_of(lambda a: pair_p.bind(a)[1], v)
     assert functions(text) == ["main", "test_pair"]
+    # Neither the result that nobody uses nor what only it needs is computed.
+    assert "stablehlo.constant" not in module_of_optimized(lambda a: pair_p.bind(a)[1], v)
     np.testing.assert_allclose(jax.jit(lambda a: many_p.bind(a, n=10))(v), body(v, 10), rtol=1e-5)
 
 
-def test_one_rule_for_each_primitive():
+def test_one_rule_for_each_primitive_and_platform():
     with pytest.raises(ValueError, match="two lowering rules for 'sin'"):
         rule("sin")(lambda b, eqn, a: a)
+    with pytest.raises(ValueError, match="two lowering rules for 'cumsum' on cpu"):
+        rule("cumsum", platform="cpu")(lambda b, eqn, a: a)
+    with pytest.raises(ValueError, match=r"platform is one of cpu, .*, got 'gpu'"):
+        rule("test_platform", platform="gpu")
 
 
-def test_locations():
-    def layer(a):
-        return jnp.sin(a) * 2
-
-    def model(a):
-        with jax.named_scope("block"):
-            return jax.jit(layer)(layer(a)) + jnp.sort(a)
-
-    closed = jax.make_jaxpr(model)(v)
-    text = lower(closed, "model", locations=10).text
-    jaxlib_api.parse_module(text)
-    assert 'loc("jit(model)/block/sin"' in text
-    assert re.search(r'loc\("test_locations.<locals>.layer"\(".*test_module\.py":\d+:\d+\)\)', text)
-    assert "callsite" in text
-    assert text == lower(closed, "model", locations=10).text
-    shallow = lower(closed, "model", locations=1).text
-    jaxlib_api.parse_module(shallow)
-    assert "callsite" not in shallow
-    assert "loc(" not in lower(closed, "model").text
+def test_a_rule_for_one_platform():
+    special_p = Primitive("test_special", shape_rule=lambda a: a, decomposition=jnp.sin)
+    rule("test_special", platform="cpu")(
+        lambda b, eqn, a: b.unary("stablehlo.cosine", a, eqn.outvars[0].aval))
+    for platform, op in (("cpu", "cosine"), ("cuda", "sine"), ("tpu", "sine")):
+        assert f"stablehlo.{op}" in module_of(lambda a: special_p.bind(a), v, platform=platform)
 
 
-def test_locations_of_operations_with_regions():
-    """The location of an operation with a region stands behind the region."""
-    def f(a):
-        return (jnp.cumsum(a), jax.lax.reduce(a, 0.0, lambda p, q: p * 2 + q, (0,)),
-                jax.lax.sort(a), a.sum(), jnp.argmax(a))
+def test_widening_rules_get_operands_of_one_shape():
+    text = module_of(lambda a, b: jax.lax.mul(a, 2.0) + jax.lax.max(b, 1.0), v, np.float32(3))
+    assert "stablehlo.constant dense<2.000000e+00> : tensor<4xf32>" in text
+    assert "stablehlo.constant dense<1.000000e+00> : tensor<f32>" in text
 
-    for transformed in (f, lambda a: jax.vmap(f)(jnp.stack([a, a])),
-                        jax.grad(lambda a: jnp.sort(a)[1] + jnp.cumsum(a).sum())):
-        jaxlib_api.parse_module(lower(jax.make_jaxpr(transformed)(v), "f", locations=5).text)
+
+def test_custom_calls():
+    factor_p = Primitive("test_potrf", multiple_results=True,
+                         shape_rule=lambda a: [a, ShapedArray((), np.int32)])
+
+    @rule("test_potrf")
+    def potrf(b, eqn, a):
+        return b.custom_call(
+            "lapack_spotrf_ffi", [a], [eqn.invars[0].aval], [v.aval for v in eqn.outvars],
+            family="lapack", config={"uplo": np.uint8(ord("L"))}, column_major=True,
+            aliases={0: 0})
+
+    matrix = np.array([[4, 2], [2, 5]], np.float32)
+    closed = jax.make_jaxpr(lambda a: factor_p.bind(a))(matrix)
+    program = lower(closed, "f")
+    jaxlib_api.parse_module(program.text)
+    assert program.custom_calls == {"lapack"}
+    assert "backend_config = {uplo = 76 : ui8}" in program.text
+    assert "operand_layouts = [dense<[0, 1]> : tensor<2xindex>]" in program.text
+    factor, info = jax.jit(lambda a: factor_p.bind(a))(matrix)
+    np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(matrix), rtol=1e-6)
+    assert info == 0
+    assert lower(jax.make_jaxpr(jnp.sin)(v), "f").custom_calls == set()
 
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])
@@ -198,7 +216,7 @@ def test_outlining_is_switched_by_flag():
     counts = {}
     for mode in ("on", "off"):
         with configuration.outline(mode):
-            text = lower_closed(closed, "f")[0].text
+            text = lower_closed(closed, "f").text
             jaxlib_api.parse_module(text)
             counts[mode] = len(functions(text))
     assert counts["off"] == 1

@@ -73,9 +73,9 @@ def test_unused_constants_and_arguments_are_left_out():
     big = np.ones(100, np.float32)
     closed = trace_to_jaxpr(lambda a, b: [(a * big, b * 2)[1]],
                             [ShapedArray((100,), np.float32), ShapedArray((), np.float32)])
-    lowered, kept = programs.lower_closed(closed, "f")
-    assert kept == [False, True]
-    assert lowered.const_args == []
+    program = programs.lower_closed(closed, "f")
+    assert program.kept == [False, True]
+    assert program.const_args == []
 
 
 def test_results_are_committed_if_an_argument_is():

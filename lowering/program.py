@@ -1,0 +1,100 @@
+"""A lowered program: text, and all that it takes to compile and to call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import add
+from typing import Any
+
+import numpy as np
+
+# The rules of all families are registered by the import.
+from lowering import families  # noqa: F401
+from lowering.donation import donation
+from lowering.locations import Locations, Scope
+from lowering.module import Module, constant_operand, emit_jaxpr
+from pyjx.core.avals import ShapedArray
+from pyjx.core.effects import Effects
+from pyjx.core.jaxpr import ClosedJaxpr, Literal
+
+# Constants of up to so many bytes are written into the text; larger ones become arguments.
+INLINE_CONSTANT_BYTES = 32
+
+
+class LoweredProgram:
+    """A program as StableHLO.
+
+    Attributes:
+      text: the module, without locations.
+      const_args: constants that `main` takes before its arguments.
+      kept: for each argument of the jaxpr, whether `main` takes it.
+      donated: for each argument of the jaxpr, whether a result may take over its memory.
+      unused_donations: types of the arguments donated in vain.
+      effects: the program's side effects.
+      callbacks: Python functions, which the program calls by their number.
+      custom_calls: the families of foreign functions that must be registered, such as `lapack`.
+      platforms: what the text is for.
+    """
+
+    __slots__ = ("_module", "callbacks", "const_args", "custom_calls", "donated", "effects",
+                 "kept", "platforms", "text", "unused_donations")
+
+    def __init__(self, module: Module, const_args: list[Any], kept: list[bool],
+                 donated: list[bool], unused_donations: list[ShapedArray], effects: Effects
+                 ) -> None:
+        self._module = module
+        self.text = module.text()
+        self.const_args = const_args
+        self.kept = kept
+        self.donated = donated
+        self.unused_donations = unused_donations
+        self.effects = effects
+        self.callbacks: Sequence[Callable[..., Any]] = tuple(module.callbacks)
+        self.custom_calls = frozenset(module.custom_calls)
+        self.platforms = (module.platform,)
+
+    def located_text(self, frames: int) -> str:
+        """The text in which each operation has its name and its place in the user's source, with
+        up to so many frames of the stack."""
+        return self._module.text(Locations(frames))
+
+
+def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
+          donated: Sequence[bool] = (), keep_unused: bool = True) -> LoweredProgram:
+    """Lower a jaxpr. The same jaxpr gives the same text.
+
+    Args:
+      closed: the program, decomposed; none of its constants may be a tracer.
+      name: the module is called `jit_<name>`.
+      platform: `cpu`, `cuda`, `rocm` or `tpu`, for the rules that differ.
+      donated: for each argument, whether its memory may be reused for a result.
+      keep_unused: whether the program takes arguments that it does not use.
+
+    Raises:
+      NotImplementedError: a primitive has no rule for the platform.
+    """
+    jaxpr = closed.jaxpr
+    kept = [True] * len(jaxpr.invars)
+    if not keep_unused:
+        used = {v for e in jaxpr.eqns for v in e.invars if type(v) is not Literal}
+        used.update([v for v in jaxpr.outvars if type(v) is not Literal])
+        kept = [v in used for v in jaxpr.invars]
+    donated = [d and k for d, k in zip(donated or [False] * len(kept), kept, strict=True)]
+    small = [isinstance(c, np.ndarray) and c.nbytes <= INLINE_CONSTANT_BYTES
+             for c in closed.consts]
+    hoisted = [v for v, s in zip(jaxpr.constvars, small, strict=True) if not s]
+    params = [*hoisted, *[v for v, k in zip(jaxpr.invars, kept, strict=True) if k]]
+
+    module = Module(name, platform)
+    main = module.add("main", [v.aval for v in params], jaxpr.out_avals, Scope(f"jit({name})"))
+    main.visibility = "public"
+    attributes, unused = donation(jaxpr.in_avals, jaxpr.out_avals, donated)
+    given = [a for a, k in zip(attributes, kept, strict=True) if k]
+    main.params[len(hoisted):] = map(add, main.params[len(hoisted):], given)
+    env = {v: f"%arg{i}" for i, v in enumerate(params)}
+    for v, c, s in zip(jaxpr.constvars, closed.consts, small, strict=True):
+        if s:
+            env[v] = constant_operand(main.block, c, v.aval)
+    main.close(emit_jaxpr(main.block, jaxpr, env))
+    const_args = [c for c, s in zip(closed.consts, small, strict=True) if not s]
+    return LoweredProgram(module, const_args, kept, donated, unused, jaxpr.effects)

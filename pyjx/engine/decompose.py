@@ -1,0 +1,132 @@
+"""Operations that a platform has no lowering rule for, as the programs of others that they are.
+
+The lowering writes text and traces nothing, so this comes before it: dead code elimination and
+outlining see what the operations are made of. A short program takes the operation's place; a
+longer one becomes a function, one for all uses with the same types and parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lowering.rules import rules_for
+from pyjx.core.derived import derived
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.source_info import SourceInfo
+from pyjx.core.trace import trace_to_jaxpr
+from pyjx.engine.calls import jit_p
+
+# A program of up to so many equations stands where it is used.
+IN_PLACE_EQNS = 6
+# Primitives that say how a program is differentiated, and are lowered as the program.
+_WRAPPERS = frozenset({"custom_jvp_call", "custom_vjp_call"})
+_PROGRAMS = (ClosedJaxpr, Jaxpr)
+
+_traced: dict[Any, ClosedJaxpr] = {}
+
+
+@derived
+def decompose(closed: ClosedJaxpr, platform: str) -> ClosedJaxpr:
+    """The program, and those nested in it, in operations that have a lowering rule for the
+    platform; the same one if it is so already."""
+    jaxpr = _rewritten(closed.jaxpr, platform)
+    return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
+
+
+def _rewritten(jaxpr: Jaxpr, platform: str) -> Jaxpr:
+    rules = rules_for(platform)
+    if all(e.primitive.name in rules and not _holds_programs(e.params) for e in jaxpr.eqns):
+        return jaxpr
+    eqns: list[JaxprEqn] = []
+    values: dict[Var, Any] = {}  # results that are other values of the program
+    for eqn in jaxpr.eqns:
+        if values:
+            eqn = eqn.replace(invars=_read(eqn.invars, values))
+        program = None if eqn.primitive.name in rules else _program_of(eqn, platform)
+        if program is None:
+            params = _rewritten_params(eqn.params, platform)
+            eqns.append(eqn if params is eqn.params else eqn.replace(params=params))
+        elif program.consts or (len(program.eqns) > IN_PLACE_EQNS
+                                and eqn.primitive.name not in _WRAPPERS):
+            name = (program.jaxpr.debug_info.func_name if eqn.primitive.name in _WRAPPERS
+                    else eqn.primitive.name)
+            eqns.append(_call(eqn, program, name))
+        else:
+            _put_in_place(eqn, program.jaxpr, eqns, values)
+    return jaxpr.replace(eqns=eqns, outvars=_read(jaxpr.outvars, values))
+
+
+def _read(atoms: Sequence[Atom], values: dict[Any, Any]) -> list[Atom]:
+    return [values.get(v, v) for v in atoms]
+
+
+def _holds_programs(params: Mapping[str, Any]) -> bool:
+    for value in params.values():
+        if isinstance(value[0] if type(value) is tuple and value else value, _PROGRAMS):
+            return True
+    return False
+
+
+def _rewritten_params(params: dict[str, Any], platform: str) -> dict[str, Any]:
+    if not _holds_programs(params):
+        return params
+
+    def rewrite(value: Any) -> Any:
+        if isinstance(value, ClosedJaxpr):
+            return decompose(value, platform)
+        if isinstance(value, Jaxpr):
+            return _rewritten(value, platform)
+        return tuple(map(rewrite, value)) if type(value) is tuple else value
+
+    return {name: rewrite(value) for name, value in params.items()}
+
+
+def _program_of(eqn: JaxprEqn, platform: str) -> ClosedJaxpr | None:
+    """What an operation without a rule is made of, decomposed; None if nobody has said."""
+    primitive, params = eqn.primitive, eqn.params
+    if primitive.name in _WRAPPERS:
+        return decompose(params["call_jaxpr"], platform)
+    if primitive.decomposition is None:
+        return None
+    avals = tuple([v.aval for v in eqn.invars])
+    key: Any = (primitive, avals, *params.items())
+    try:
+        program = _traced.get(key)
+    except TypeError:  # an unhashable parameter
+        program = key = None
+    if program is None:
+        def fun(*args: Any) -> Any:
+            out = primitive.decomposition(*args, **params)  # type: ignore[misc]
+            return out if primitive.multiple_results else [out]
+
+        program = trace_to_jaxpr(fun, avals)
+        if key is not None:
+            _traced[key] = program
+    return decompose(program, platform)
+
+
+def _call(eqn: JaxprEqn, program: ClosedJaxpr, name: str) -> JaxprEqn:
+    params = {"jaxpr": program, "name": name, "donated_invars": (False,) * len(eqn.invars),
+              "keep_unused": False, "inline": False, "compiler_options_kvs": ()}
+    return JaxprEqn(jit_p, eqn.invars, eqn.outvars, params, program.effects, eqn.source_info)
+
+
+def _put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: dict[Var, Any]
+                  ) -> None:
+    """Append the equations of `program` for those of `eqn`, whose place in the source they get."""
+    results = dict(zip(program.outvars, eqn.outvars, strict=True))
+    env: dict[Any, Any] = dict(zip(program.invars, eqn.invars, strict=True))
+    info = SourceInfo(eqn.source_info.traceback,
+                      eqn.source_info.name_stack.extend(eqn.primitive.name))
+    for e in program.eqns:
+        outvars = [results.get(v) or Var(v.aval) for v in e.outvars]
+        eqns.append(JaxprEqn(
+            e.primitive, [v if type(v) is Literal else env[v] for v in e.invars], outvars,
+            e.params, e.effects, info,
+        ))
+        env.update(zip(e.outvars, outvars, strict=True))
+    for v, out in zip(program.outvars, eqn.outvars, strict=True):
+        value = v if type(v) is Literal else env[v]
+        if value is not out:  # an operand, a literal, or a result that is returned twice
+            values[out] = value

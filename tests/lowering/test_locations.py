@@ -1,0 +1,125 @@
+"""Names and places of operations: in the text, in what is compiled, and not in cache keys."""
+
+import re
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import configuration, jaxlib_api
+from pyjx.runtime.programs import lower_closed
+
+v = np.arange(4, dtype=np.float32)
+
+
+def program_of(f, *args):
+    return lower_closed(jax.make_jaxpr(f)(*args), "model")
+
+
+def layer(a):
+    return jnp.sin(a) * 2
+
+
+def test_names_and_frames():
+    def model(a):
+        with jax.named_scope("block"):
+            return layer(a) + jnp.sort(a)
+
+    program = program_of(model, v)
+    text = program.located_text(frames=10)
+    jaxlib_api.parse_module(text)
+    assert 'loc("jit(model)/block/sin"' in text
+    assert re.search(r'loc\("layer"\(".*test_locations\.py":\d+:\d+\)\)', text)
+    assert "callsite" in text
+    assert text == program_of(model, v).located_text(frames=10)
+    shallow = program.located_text(frames=1)
+    jaxlib_api.parse_module(shallow)
+    assert "callsite" not in shallow
+    assert "loc(" not in program.text
+
+
+def loop(a):
+    return jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, a))[1]
+
+
+@pytest.mark.parametrize("f", [
+    jnp.cumsum, jnp.sort, jnp.argmax, jnp.sum, loop,
+    lambda a: jax.lax.igamma(a + 1, a),
+    lambda a: jax.lax.reduce(a, 0.0, lambda p, q: p * 2 + q, (0,)),
+    lambda a: jax.vmap(jnp.sort)(jnp.stack([a, a])),
+    jax.grad(lambda a: jnp.sort(a)[1] + jnp.cumsum(a).sum()),
+])
+def test_locations_of_operations_with_regions(f):
+    """The location of an operation with a region stands behind the region."""
+    program = program_of(f, v)
+    located = jaxlib_api.parse_module(program.located_text(frames=5))
+    assert str(located) == str(jaxlib_api.parse_module(program.text))
+
+
+def test_operations_of_a_decomposition_have_the_place_of_the_operation():
+    def model(a):
+        return jax.lax.integer_pow(a, 3)
+
+    text = program_of(model, v).located_text(frames=1)
+    assert 'loc("jit(model)/integer_pow/mul"' in text
+    names = re.findall(r'loc\("([^"]+)"\("', text)
+    assert names
+    assert all(name.endswith("model") for name in names)
+
+
+def test_compiled_programs_name_the_users_line():
+    def model(a):
+        with jax.named_scope("outer"):
+            return jax.jit(layer)(a) @ a
+
+    hlo = jax.jit(model).lower(v).compile().as_text()
+    assert 'op_name="jit(model)/outer/dot_general"' in hlo
+    assert re.search(r'op_name="jit\(model\)/outer/jit\(layer\)/[^"]*sin"', hlo)
+    assert "test_locations.py" in hlo
+    assert 'source_file="-"' not in hlo
+
+
+def test_frames_of_a_call_are_not_repeated():
+    jitted = jax.jit(layer)
+    program_of(jitted, v)  # where it was traced first does not matter
+
+    def model(a):
+        return jitted(a)
+
+    text = program_of(model, v).located_text(frames=10)
+    assert re.search(r'#loc\d+ = loc\("sin"\((#loc\d+)\)\)', text)
+    place = re.search(r'loc\("sin"\((#loc\d+)\)\)', text).group(1)
+    assert f'{place} = loc("layer"(' in text
+
+
+def model_in(folder, lines):
+    path = folder / "model.py"
+    path.write_text("\n" * lines + "def model(a):\n    return (a * 3 - 1) / 7\n")
+    names = {"__name__": "model"}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    return names["model"]
+
+
+@pytest.fixture
+def cache_folder(tmp_path):
+    old = configuration.cache_dir.value
+    configuration.cache_dir.update(str(tmp_path / "cache"))
+    yield tmp_path / "cache"
+    configuration.cache_dir.update(old)
+
+
+def test_a_moved_file_finds_its_program_in_the_cache(cache_folder, tmp_path):
+    texts = []
+    for i, name in enumerate(("first", "second")):
+        folder = tmp_path / name
+        folder.mkdir()
+        lowered = jax.jit(model_in(folder, i)).lower(v)
+        lowered.compile()
+        texts.append(lowered.as_text(debug_info=True))
+    assert len(list(cache_folder.glob("*.xla"))) == 1
+    assert f'first/model.py":{2}:' in texts[0]
+    assert f'second/model.py":{3}:' in texts[1]
+    with configuration.compilation_cache_include_metadata_in_key(True):
+        jax.jit(model_in(folder, 5)).lower(v).compile()
+    assert len(list(cache_folder.glob("*.xla"))) == 2
