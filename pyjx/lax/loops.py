@@ -81,7 +81,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 
 def _check_cond(tree: Any, avals: Sequence[ShapedArray]) -> None:
-    if not treedef_is_leaf(tree):
+    if not treedef_is_leaf(tree) or len(avals) != 1:  # None is a leaf of no values
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but got pytree "
                         f"{tree}.")
     if avals[0].shape != () or avals[0].dtype != np.bool_:

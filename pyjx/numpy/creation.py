@@ -308,7 +308,7 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
     if dtype == np.bool_ and aval.dtype != np.bool_:
         from pyjx.numpy.ufuncs import as_bool
 
-        return _placed(as_bool(x), device)
+        return _placed(convert(as_bool(x), dtype), device)
     return _placed(_array(x, dtype, copy), device)
 
 
@@ -576,6 +576,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
             isinstance(v, (int, np.integer)) for v in (low, high, by)):
         return _placed(_traced_range(int(low), int(high), int(by), dtype), target)
     native = dtype.kind == "f"  # the steps are then added up in this dtype, as NumPy does
+    if any(isinstance(x, np.generic) and x.dtype.kind == "V" for x in (low, high, by)):
+        low, high, by = map(float, (low, high, by))  # NumPy has no ranges of ml_dtypes' types
     host = np.arange(low, high, by, dtype=dtype if native else None)
     return _placed(_of_host(host, dtype), target)
 

@@ -207,10 +207,14 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
     aval = get_aval(x)
     n = aval.shape[0]
     dtype = dtypes.default_int_dtype()
-    if not n or not aval.size:
+    if size is not None and size < 0:
+        raise ValueError(f"jnp.unique: size must not be negative, got {size}")
+    if not n or not aval.size or size == 0:
         size = size or 0
         fill = 0 if fill_value is None else fill_value
-        return (lax.full((size, *aval.shape[1:]), fill, aval.dtype), lax.full((size,), 0, dtype),
+        values = convert(lax.full((size, *aval.shape[1:]), fill, aval.dtype), aval.dtype,
+                         aval.weak_type)
+        return (values, lax.full((size,), 0, dtype),
                 lax.full((n,), 0, dtype), lax.full((size,), 0, dtype))
     columns = list(lax.unstack(lax.reshape(x, (n, aval.size // n)), 1))
     *_, order = lax.sort((*columns, lax.iota(dtype, n)), dimension=0, num_keys=len(columns))

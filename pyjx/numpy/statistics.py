@@ -228,7 +228,11 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     if dtype is not None:
+        given = dtype
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "cov")
+        if not dtypes.issubdtype(dtype, np.inexact):
+            raise ValueError("cov: dtype must be a subclass of float or complex; got "
+                             f"dtype={given}")
         parts = [convert(x, dtype) for x in parts]
     x = _rows(parts[0], rowvar)
     if y is not None:

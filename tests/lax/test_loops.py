@@ -101,3 +101,9 @@ def test_bad_functions(cond, body, start, message):
 def test_weakly_typed_carries_take_the_type_that_the_body_gives(body, start, types):
     out = lax.while_loop(lambda s: jax.tree.leaves(s)[0] < 3, body, start)
     assert [(str(x.dtype), x.weak_type) for x in jax.tree.leaves(out)] == types
+
+
+@pytest.mark.parametrize("result", [None, ()])
+def test_a_condition_without_a_value(result):
+    with pytest.raises(TypeError, match="must return a boolean scalar"):
+        jax.lax.while_loop(lambda c: result, lambda c: c, 1)

@@ -288,3 +288,14 @@ def test_device_argument():
 def test_meshgrid_gives_a_tuple():
     assert isinstance(jnp.meshgrid(jnp.arange(2), jnp.arange(3)), tuple)
     assert jnp.meshgrid() == ()
+
+
+def test_arange_of_bfloat16():
+    assert jnp.arange(jnp.array(2.0, "bfloat16")).tolist() == [0.0, 1.0]
+    halves = jnp.arange(0, jnp.bfloat16(1), jnp.bfloat16(0.5))
+    assert halves.dtype == jnp.bfloat16 and halves.tolist() == [0.0, 0.5]
+
+
+def test_booleans_made_of_scalars_are_strong():
+    assert not jnp.astype(-1, bool).weak_type
+    assert not jnp.asarray(1.5).astype(bool).weak_type

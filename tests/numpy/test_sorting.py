@@ -129,3 +129,12 @@ def test_containers_of_results():
     assert type(lax.approx_max_k(jnp.arange(3.0), 1)) is list
     assert type(jnp.atleast_2d(1, 2)) is type(jnp.broadcast_arrays(1, 2)) is tuple
     assert type(jnp.unique_counts(jnp.arange(3))).__name__ == "_UniqueCountsResult"
+
+
+def test_unique_of_no_values():
+    x = jnp.array([1, 2])
+    values, counts = jnp.unique(x, size=0, return_counts=True)
+    assert values.shape == counts.shape == (0,)
+    assert jnp.unique(jnp.broadcast_to(0, (0,))).weak_type
+    with pytest.raises(ValueError, match="size must not be negative"):
+        jnp.unique(x, size=-1)

@@ -114,3 +114,9 @@ def test_derivatives():
     np.testing.assert_allclose(jax.grad(jnp.var)(w), 2 * (w - w.mean()) / 4, rtol=1e-4, atol=1e-5)
     grad = jax.grad(jnp.median)(jnp.array([3.0, 1.0, 2.0]))
     np.testing.assert_array_equal(grad, [0, 0, 1])
+
+
+@pytest.mark.parametrize("name", ["cov", "corrcoef"])
+def test_covariances_are_no_integers(name):
+    with pytest.raises(ValueError, match="dtype must be a subclass of float or complex"):
+        getattr(jnp, name)(jnp.ones((2, 3)), dtype="int8")

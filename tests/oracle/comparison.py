@@ -70,7 +70,8 @@ INTERNAL = re.compile(
     r"'builtin_function_or_method'|expects? string or|has no len|MLIR|stablehlo|INTERNAL|"
     r"zip\(\) argument|max\(\) arg|min\(\) arg|must be a string or a real number|float\(\) arg|"
     r"not compatible with finfo|verifier errors|too large to convert|Invalid type:|"
-    r"iteration over a 0-d|inhomogeneous shape|cannot be resolved|^\d+$|^$")
+    r"iteration over a 0-d|std::bad_cast|incompatible function arg|for axis 0 with size 0|"
+    r"inhomogeneous shape|cannot be resolved|^\d+$|^$")
 
 
 def internal(outcome: Outcome) -> bool:

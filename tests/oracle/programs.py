@@ -65,7 +65,8 @@ ELEMENTWISE = (
     "{}.astype('bfloat16')", "{}.astype(jnp.float16)", "{}.astype(float)", "jnp.array({})",
     "lax.optimization_barrier({})", "jnp.mod({}, 2.0)", "jnp.reciprocal({} ** 2 + 1)",
     "lax.convert_element_type({}, 'float32')", "nn.hard_tanh({})", "nn.log_sigmoid({})",
-    "jnp.where(jnp.isfinite({0}), {0}, 0)", "jnp.float_power(jnp.abs({}) + 1, 1.5)", "jnp.deg2rad({})",
+    "jnp.where(jnp.isfinite({0}), {0}, 0)", "jnp.deg2rad({})",
+    "jnp.float_power(jnp.abs({}) + 1, 1.5)",
 )
 
 
