@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,9 +48,28 @@ def tensor_type(aval: Any) -> str:
     if text is None:
         if aval is abstract_token:
             return "!stablehlo.token"
+        if not 0 < aval.size < _MANY:
+            _check_size(aval)
         dims = "".join([f"{d}x" for d in aval.shape])
         text = aval.lowered_type = f"tensor<{dims}{element_type(aval.dtype)}>"
     return text
+
+
+_MOST_BYTES = 1 << 56  # more than can be addressed; 128 of them are more than XLA can count
+_MANY = _MOST_BYTES >> 4  # elements, whatever their dtype
+
+
+def _check_size(aval: ShapedArray) -> None:
+    """Raise RuntimeError for a type so large that XLA would abort the process.
+
+    As in NumPy, axes of size 0 make no other axis smaller.
+    """
+    n_bytes = math.prod([d for d in aval.shape if d]) * max(1, np.dtype(aval.dtype).itemsize)
+    if n_bytes > _MOST_BYTES:
+        raise RuntimeError(
+            f"INVALID_ARGUMENT: overflow in static extent product: dimensions={list(aval.shape)}. "
+            f"An array of type {aval.str_short()} has more than 2**56 bytes; make an axis smaller."
+        )
 
 
 def tensor_types(avals: Any) -> str:

@@ -27,6 +27,8 @@ _python_scalars = frozenset((bool, int, float, complex))
 
 # Arrays of more elements are filled on the device, where the host's memory is not the device's.
 _MOST_FROM_HOST = 1 << 14
+# As many where the two are one: what does not fit is refused by the device, as in a program.
+_MOST_FROM_SAME_MEMORY = 1 << 30
 
 
 # -- from values -----------------------------------------------------------------------------------
@@ -382,12 +384,12 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
            device: Any = None) -> Any:
     """An array of one number: made on the host where its memory is the device's."""
     aval = ShapedArray(shape, dtype, weak_type)
-    if state.dynamic is eager_trace:
-        devices = default_placement()[1]
-        if aval.size <= _MOST_FROM_HOST or devices[0].platform == "cpu":
-            host = np.zeros(shape, dtype) if value == 0 else np.full(shape, value, dtype)
-            out = array_from_numpy(host, aval, alias=True)
-            return out if device is None else device_put(out, device)
+    if state.dynamic is eager_trace and (aval.size <= _MOST_FROM_HOST or (
+            aval.size <= _MOST_FROM_SAME_MEMORY
+            and default_placement()[1][0].platform == "cpu")):
+        host = np.zeros(shape, dtype) if value == 0 else np.full(shape, value, dtype)
+        out = array_from_numpy(host, aval, alias=True)
+        return out if device is None else device_put(out, device)
     scalar = literal(value, dtype, weak_type) if type(value) in _python_scalars else value
     if weak_type:
         scalar = convert(scalar, dtype, True)
@@ -572,9 +574,11 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         dtype = dtypes.result_type(*bounds)
     target = _either(device, out_sharding)
     low, high, by = _bounds(start, stop, step, bounds)
-    if state.dynamic is not eager_trace and dtype in dtypes.integer_dtypes and by != 0 and all(
+    if dtype in dtypes.integer_dtypes and by != 0 and all(
             isinstance(v, (int, np.integer)) for v in (low, high, by)):
-        return _placed(_traced_range(int(low), int(high), int(by), dtype), target)
+        low, high, by = int(low), int(high), int(by)
+        if state.dynamic is not eager_trace or (high - low) // by > _MOST_FROM_SAME_MEMORY:
+            return _placed(_traced_range(low, high, by, dtype), target)
     native = dtype.kind == "f"  # the steps are then added up in this dtype, as NumPy does
     if any(isinstance(x, np.generic) and x.dtype.kind == "V" for x in (low, high, by)):
         low, high, by = map(float, (low, high, by))  # NumPy has no ranges of ml_dtypes' types

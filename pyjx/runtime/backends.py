@@ -64,6 +64,25 @@ _plugin_apis: dict[str, Any] = {}
 _distributed: dict[str, Any] = {}
 
 
+# ---- processes ----------------------------------------------------------------------------
+
+
+def _warn_of_fork() -> None:
+    """A forked child has none of XLA's threads: its first computation would wait for ever."""
+    if _clients:
+        import warnings
+
+        warnings.warn(
+            "os.fork() was called after a backend had started. The child has none of its threads "
+            "and is likely to deadlock where it uses arrays. Start processes with the method "
+            "'spawn' or 'forkserver' of multiprocessing, or before the first computation.",
+            RuntimeWarning, stacklevel=2)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_warn_of_fork)
+
+
 # ---- finding plugins ----------------------------------------------------------------------
 
 

@@ -5,7 +5,8 @@ every program is kept, single operations too. One file an entry, named by a hash
 that the executable depends on: program, options, jaxlib, platform, devices and host CPU. Entries
 are replaced atomically and carry a checksum, so processes may share the folder, and what is
 damaged is compiled again. The folder is the user's own (mode 0700); one that another user owns or
-may write to is not used, because an executable is code. The oldest entries go when the folder
+may write to is not used, because an executable is code. (Where the umask leaves the group its
+rights, the group is the user's own.) The oldest entries go when the folder
 outgrows `cache_max_bytes`.
 """
 
@@ -73,7 +74,21 @@ def _usable(folder: str) -> bool:
 def _is_private(info: os.stat_result) -> bool:
     if os.name != "posix":
         return True
-    return info.st_uid == os.geteuid() and not info.st_mode & stat.S_IWOTH
+    foreign = stat.S_IWOTH | (_umask() & stat.S_IWGRP)
+    return info.st_uid == os.geteuid() and not info.st_mode & foreign
+
+
+@lru_cache(maxsize=1)
+def _umask() -> int:
+    """The rights that the user gives nobody else; it can't be asked for without setting it, but on
+    Linux."""
+    try:
+        with open("/proc/self/status") as f:
+            return next(int(line.split()[1], 8) for line in f if line.startswith("Umask:"))
+    except (OSError, StopIteration):
+        old = os.umask(0o077)
+        os.umask(old)
+        return old
 
 
 def folder() -> str | None:
@@ -208,7 +223,9 @@ class Entry:
 
     def _read(self) -> bytes | None:
         try:
-            flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+            flags = os.O_RDONLY  # and a pipe is not waited for
+            for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
+                flags |= getattr(os, name, 0)
             with open(os.open(self._path, flags), "rb") as f:
                 info = os.fstat(f.fileno())
                 if not (stat.S_ISREG(info.st_mode) and _is_private(info)):

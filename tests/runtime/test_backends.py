@@ -1,5 +1,7 @@
 """Which platforms there are, and the reasons given for those that are missing."""
 
+import os
+
 import pytest
 
 from pyjx.runtime import backends
@@ -113,3 +115,27 @@ def test_devices_can_be_pickled():
 
     device = backends.devices()[0]
     assert pickle.loads(pickle.dumps(device)) is device
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="has no fork")
+def test_fork_after_use_warns(run_python):
+    out = run_python("""
+import os, warnings
+import pyjx as jax
+
+def warned():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+        os.waitpid(pid, 0)
+    return [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
+
+assert not warned()
+jax.devices()
+(message,) = warned()
+assert message.startswith("os.fork() was called") and "deadlock" in message, message
+print("done")
+""")
+    assert out == "done\n"

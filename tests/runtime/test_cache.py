@@ -123,6 +123,34 @@ def test_a_folder_that_others_may_write_to_is_not_used(cache_folder):
     assert entries(cache_folder) == []
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes with names")
+def test_a_pipe_is_not_waited_for(cache_folder):
+    check(1)
+    (entry,) = entries(cache_folder)
+    entry.unlink()
+    os.mkfifo(entry)
+    check(1)
+    assert entry.is_file()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.parametrize(("umask", "mode", "used"), [
+    (0o022, 0o770, False), (0o022, 0o755, True), (0o002, 0o775, True), (0o002, 0o777, False),
+    (0o000, 0o777, False),
+])
+def test_who_may_write_to_the_folder(run_python, tmp_path, umask, mode, used):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(mode)
+    out = run_python(f"""
+import os
+os.umask({umask})
+from pyjx.runtime import cache
+print(cache.folder())
+""", PYJX_CACHE_DIR=str(folder))
+    assert out.strip() == (str(folder) if used else "None")
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs chown")
 def test_a_folder_of_another_user_is_not_used(cache_folder):
     cache_folder.mkdir()

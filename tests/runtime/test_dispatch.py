@@ -130,3 +130,38 @@ for _ in range(2):
 compiled = f.lower(on_b, 1.0).compile()
 print("done")
 """))
+
+
+TOO_LARGE = """
+import numpy as np, pyjx as jax, pyjx.numpy as jnp
+from pyjx import jaxlib_api
+struct = jax.ShapeDtypeStruct
+calls = [
+    lambda: jnp.broadcast_to(jnp.ones(3), (1 << 62, 3)),
+    lambda: jax.jit(lambda x: x * 2).lower(struct((1 << 40, 1 << 40), "float32")).compile(),
+    lambda: jax.jit(lambda x: x.sum()).lower(struct(((1 << 61) - 1,), "int8")).compile(),
+    lambda: jax.jit(lambda x: x * 2).lower(struct((1 << 40, 1 << 40, 0), "int8")).compile(),
+    lambda: jax.random.normal(jax.random.key(0), (1 << 40, 1 << 40)),
+    lambda: jnp.zeros((1 << 62,)),
+    lambda: jax.jit(lambda x: jnp.tile(x, 1 << 62))(jnp.ones(3)),
+]
+for call in calls:
+    try:
+        call()
+    except RuntimeError as error:
+        assert "overflow in static extent product: dimensions=[" in str(error), error
+    else:
+        raise AssertionError
+for call in (lambda: jnp.zeros((1 << 45,)), lambda: jnp.full((1 << 45,), 2.0),
+             lambda: jnp.arange(1 << 45), lambda: jax.jit(lambda: jnp.zeros((1 << 45,)))()):
+    try:
+        call()
+    except jaxlib_api.JaxRuntimeError as error:
+        assert str(error).startswith("RESOURCE_EXHAUSTED"), error
+    else:
+        raise AssertionError
+"""
+
+
+def test_arrays_beyond_any_memory_are_errors(run_python):
+    run_python(TOO_LARGE)
