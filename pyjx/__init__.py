@@ -21,7 +21,6 @@ import sys
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
-from pyjx.configuration import config as config
 from pyjx.lazy import attach
 
 __version__ = "0.1.0"
@@ -30,7 +29,7 @@ __version_info__ = (0, 1, 0)
 FAMILIES = {
     "pyjx.configuration":
         "allow_f16_reductions array_garbage_collection_guard auto_pcast check_tracer_leaks "
-        "checking_leaks debug_infs debug_key_reuse debug_nans default_device "
+        "checking_leaks config debug_infs debug_key_reuse debug_nans default_device "
         "default_matmul_precision default_prng_impl disable_jit enable_checks "
         "enable_custom_prng enable_x64 explain_cache_misses "
         "jax2tf_associative_scan_reductions legacy_prng_key log_compiles make_user_context "
@@ -67,10 +66,10 @@ FAMILIES = {
 
 SUBMODULES = (
     "core custom_batching custom_derivatives dtypes errors lax nn numpy random stages tree "
-    "tree_util"
+    "tree_util typing"
 )
 
-__getattr__, __dir__ = attach(__name__, FAMILIES, SUBMODULES)
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)
 
 
 def _load_lowering() -> None:

@@ -1,4 +1,4 @@
-# Written by `python -m pyjx.lazy` from the table in pyjx/__init__.py.
+# Written by `python -m pyjx.cli.stubs` from the table of pyjx.
 
 from pyjx import core as core
 from pyjx import custom_batching as custom_batching
@@ -12,11 +12,13 @@ from pyjx import random as random
 from pyjx import stages as stages
 from pyjx import tree as tree
 from pyjx import tree_util as tree_util
+from pyjx import typing as typing
 from pyjx.configuration import allow_f16_reductions as allow_f16_reductions
 from pyjx.configuration import array_garbage_collection_guard as array_garbage_collection_guard
 from pyjx.configuration import auto_pcast as auto_pcast
 from pyjx.configuration import check_tracer_leaks as check_tracer_leaks
 from pyjx.configuration import checking_leaks as checking_leaks
+from pyjx.configuration import config as config
 from pyjx.configuration import debug_infs as debug_infs
 from pyjx.configuration import debug_key_reuse as debug_key_reuse
 from pyjx.configuration import debug_nans as debug_nans
@@ -47,11 +49,29 @@ from pyjx.configuration import transfer_guard_host_to_device as transfer_guard_h
 from pyjx.core.dtypes import float0 as float0
 from pyjx.core.name_stack import named_scope as named_scope
 from pyjx.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
+from pyjx.transforms.grad import grad as grad
+from pyjx.transforms.grad import value_and_grad as value_and_grad
+from pyjx.transforms.linear_transpose import linear_transpose as linear_transpose
+from pyjx.transforms.linearize import linearize as linearize
+from pyjx.transforms.vjp import vjp as vjp
+from pyjx.transforms.jvp import jvp as jvp
+from pyjx.transforms.jacobians import jacfwd as jacfwd
+from pyjx.transforms.jacobians import jacrev as jacrev
+from pyjx.transforms.jacobians import jacobian as jacobian
+from pyjx.transforms.jacobians import hessian as hessian
+from pyjx.transforms.vmap import vmap as vmap
+from pyjx.transforms.closure_convert import closure_convert as closure_convert
+from pyjx.transforms.custom_gradient import custom_gradient as custom_gradient
+from pyjx.transforms.custom_jvp import custom_jvp as custom_jvp
+from pyjx.transforms.custom_vjp import custom_vjp as custom_vjp
+from pyjx.runtime.jit import jit as jit
+from pyjx.runtime.jit import clear_caches as clear_caches
 from pyjx.runtime.abstract import ShapeDtypeStruct as ShapeDtypeStruct
 from pyjx.runtime.abstract import eval_shape as eval_shape
 from pyjx.runtime.abstract import make_jaxpr as make_jaxpr
 from pyjx.runtime.abstract import typeof as typeof
 from pyjx.runtime.array import Array as Array
+from pyjx.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from pyjx.runtime.backends import Device as Device
 from pyjx.runtime.backends import default_backend as default_backend
 from pyjx.runtime.backends import device_count as device_count
@@ -69,26 +89,102 @@ from pyjx.runtime.device_put import copy_to_host_async as copy_to_host_async
 from pyjx.runtime.device_put import device_get as device_get
 from pyjx.runtime.device_put import device_put as device_put
 from pyjx.runtime.device_put import live_arrays as live_arrays
-from pyjx.runtime.jit import jit as jit
-from pyjx.runtime.jit import clear_caches as clear_caches
 from pyjx.runtime.sharding import NamedSharding as NamedSharding
 from pyjx.runtime.sharding import P as P
-from pyjx.transforms.closure_convert import closure_convert as closure_convert
-from pyjx.transforms.custom_gradient import custom_gradient as custom_gradient
-from pyjx.transforms.custom_jvp import custom_jvp as custom_jvp
-from pyjx.transforms.custom_vjp import custom_vjp as custom_vjp
-from pyjx.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
-from pyjx.transforms.grad import grad as grad
-from pyjx.transforms.grad import value_and_grad as value_and_grad
-from pyjx.transforms.jacobians import jacfwd as jacfwd
-from pyjx.transforms.jacobians import jacrev as jacrev
-from pyjx.transforms.jacobians import jacobian as jacobian
-from pyjx.transforms.jacobians import hessian as hessian
-from pyjx.transforms.jvp import jvp as jvp
-from pyjx.transforms.linear_transpose import linear_transpose as linear_transpose
-from pyjx.transforms.linearize import linearize as linearize
-from pyjx.transforms.vjp import vjp as vjp
-from pyjx.transforms.vmap import vmap as vmap
 
 __version__: str
 __version_info__: tuple[int, int, int]
+
+__all__ = [
+    "core",
+    "custom_batching",
+    "custom_derivatives",
+    "dtypes",
+    "errors",
+    "lax",
+    "nn",
+    "numpy",
+    "random",
+    "stages",
+    "tree",
+    "tree_util",
+    "typing",
+    "allow_f16_reductions",
+    "array_garbage_collection_guard",
+    "auto_pcast",
+    "check_tracer_leaks",
+    "checking_leaks",
+    "config",
+    "debug_infs",
+    "debug_key_reuse",
+    "debug_nans",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "disable_jit",
+    "enable_checks",
+    "enable_custom_prng",
+    "enable_x64",
+    "explain_cache_misses",
+    "jax2tf_associative_scan_reductions",
+    "legacy_prng_key",
+    "log_compiles",
+    "make_user_context",
+    "no_execution",
+    "no_tracing",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "remove_size_one_mesh_axis_from_type",
+    "softmax_custom_jvp",
+    "thread_guard",
+    "threefry_partitionable",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+    "float0",
+    "named_scope",
+    "ensure_compile_time_eval",
+    "grad",
+    "value_and_grad",
+    "linear_transpose",
+    "linearize",
+    "vjp",
+    "jvp",
+    "jacfwd",
+    "jacrev",
+    "jacobian",
+    "hessian",
+    "vmap",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "jit",
+    "clear_caches",
+    "ShapeDtypeStruct",
+    "eval_shape",
+    "make_jaxpr",
+    "typeof",
+    "Array",
+    "fwd_and_bwd",
+    "Device",
+    "default_backend",
+    "device_count",
+    "devices",
+    "host_count",
+    "host_id",
+    "host_ids",
+    "local_device_count",
+    "local_devices",
+    "process_count",
+    "process_index",
+    "process_indices",
+    "block_until_ready",
+    "copy_to_host_async",
+    "device_get",
+    "device_put",
+    "live_arrays",
+    "NamedSharding",
+    "P",
+]

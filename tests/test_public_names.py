@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from pyjx import lazy
+from pyjx.cli import stubs
 
 pytestmark = pytest.mark.smoke
 
-TABLES = (*lazy.PACKAGES, "pyjx.core")
+TABLES = stubs.PACKAGES
 
 
 def names_of(package):
@@ -49,16 +49,25 @@ def test_unknown_names(package):
     assert not hasattr(module, "no_such_name")
 
 
-@pytest.mark.parametrize("package", lazy.PACKAGES)
+@pytest.mark.parametrize("package", stubs.PACKAGES)
 def test_stubs_agree_with_the_tables(package):
-    with open(lazy.stub_path(package), encoding="utf-8") as file:
-        assert file.read() == lazy.stub(package), "run `python -m pyjx.lazy`"
+    with open(stubs.stub_path(package), encoding="utf-8") as file:
+        assert file.read() == stubs.stub(package), "run `python -m pyjx.cli.stubs`"
+
+
+@pytest.mark.parametrize("package", TABLES)
+def test_star_imports(package):
+    scope = {}
+    exec(f"from {package} import *", scope)
+    assert set(scope) - {"__builtins__"} == {
+        *[name for _, name in names_of(package)],
+        *getattr(importlib.import_module(package), "SUBMODULES", "").split()}
 
 
 def test_public_objects_are_documented():
     """Every function and class that a user can reach says what it does."""
     bare = []
-    for package in lazy.PACKAGES:
+    for package in stubs.PACKAGES:
         module = importlib.import_module(package)
         for _, name in names_of(package):
             value = getattr(module, name)

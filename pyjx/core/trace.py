@@ -459,4 +459,5 @@ def concrete_or_error(convert: Callable[[Any], Any] | None, x: Any, context: str
 
 
 def is_concrete(x: Any) -> bool:
+    """Whether the value of `x` is known, and not only its shape and dtype."""
     return not isinstance(x, Tracer) or x.to_concrete_value() is not None

@@ -17,4 +17,6 @@ FAMILIES: dict[str, str] = {
     "pyjx.nn.scaled": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
 }
 
-__getattr__, __dir__ = attach(__name__, FAMILIES, "initializers")
+SUBMODULES = "initializers"
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

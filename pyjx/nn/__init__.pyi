@@ -1,5 +1,6 @@
-# Written by `python -m pyjx.lazy` from the table in pyjx.nn/__init__.py.
+# Written by `python -m pyjx.cli.stubs` from the table of pyjx.nn.
 
+from pyjx.nn import initializers as initializers
 from pyjx.nn.activations import celu as celu
 from pyjx.nn.activations import elu as elu
 from pyjx.nn.activations import gelu as gelu
@@ -25,13 +26,52 @@ from pyjx.nn.activations import sparse_sigmoid as sparse_sigmoid
 from pyjx.nn.activations import squareplus as squareplus
 from pyjx.nn.activations import swish as swish
 from pyjx.nn.activations import tanh as tanh
-from pyjx.nn.attention import dot_product_attention as dot_product_attention
 from pyjx.nn.normalization import log_softmax as log_softmax
 from pyjx.nn.normalization import logmeanexp as logmeanexp
 from pyjx.nn.normalization import logsumexp as logsumexp
 from pyjx.nn.normalization import one_hot as one_hot
 from pyjx.nn.normalization import softmax as softmax
 from pyjx.nn.normalization import standardize as standardize
+from pyjx.nn.attention import dot_product_attention as dot_product_attention
 from pyjx.nn.scaled import get_scaled_dot_general_config as get_scaled_dot_general_config
 from pyjx.nn.scaled import scaled_dot_general as scaled_dot_general
 from pyjx.nn.scaled import scaled_matmul as scaled_matmul
+
+__all__ = [
+    "initializers",
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "leaky_relu",
+    "log1mexp",
+    "log_sigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "swish",
+    "tanh",
+    "log_softmax",
+    "logmeanexp",
+    "logsumexp",
+    "one_hot",
+    "softmax",
+    "standardize",
+    "dot_product_attention",
+    "get_scaled_dot_general_config",
+    "scaled_dot_general",
+    "scaled_matmul",
+]

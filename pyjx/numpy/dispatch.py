@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.runtime.jit import CompiledFunction
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.signature import argument_sets
 
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 
-def numpy_function(fun: Callable[..., Any] | None = None, /, *,
-                   static_argnames: tuple[str, ...] = ()) -> Any:
+
+@overload
+def numpy_function(fun: Callable[P, R], /, *, static_argnames: tuple[str, ...] = ()
+                   ) -> CompiledFunction[P, R]: ...
+
+
+@overload
+def numpy_function(*, static_argnames: tuple[str, ...]
+                   ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
+
+
+def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = ()) -> Any:
     """`op_jit` for functions whose static arguments may be lists, which C++ refuses. Costs a
     Python call more."""
     if fun is None:

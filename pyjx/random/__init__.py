@@ -31,4 +31,4 @@ FAMILIES: dict[str, str] = {
     "pyjx.random.selection": "categorical choice permutation",
 }
 
-__getattr__, __dir__ = attach(__name__, FAMILIES)
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

@@ -1,4 +1,4 @@
-# Written by `python -m pyjx.lazy` from the table in pyjx.random/__init__.py.
+# Written by `python -m pyjx.cli.stubs` from the table of pyjx.random.
 
 from pyjx.random.base import Key as Key
 from pyjx.random.base import PRNGKey as PRNGKey
@@ -11,28 +11,6 @@ from pyjx.random.base import key_dtype as key_dtype
 from pyjx.random.base import key_impl as key_impl
 from pyjx.random.base import split as split
 from pyjx.random.base import wrap_key_data as wrap_key_data
-from pyjx.random.counts import binomial as binomial
-from pyjx.random.counts import multinomial as multinomial
-from pyjx.random.counts import poisson as poisson
-from pyjx.random.distributions import double_sided_maxwell as double_sided_maxwell
-from pyjx.random.distributions import geometric as geometric
-from pyjx.random.distributions import lognormal as lognormal
-from pyjx.random.distributions import maxwell as maxwell
-from pyjx.random.distributions import pareto as pareto
-from pyjx.random.distributions import rayleigh as rayleigh
-from pyjx.random.distributions import triangular as triangular
-from pyjx.random.distributions import wald as wald
-from pyjx.random.distributions import weibull_min as weibull_min
-from pyjx.random.gammas import ball as ball
-from pyjx.random.gammas import beta as beta
-from pyjx.random.gammas import chisquare as chisquare
-from pyjx.random.gammas import dirichlet as dirichlet
-from pyjx.random.gammas import f as f
-from pyjx.random.gammas import gamma as gamma
-from pyjx.random.gammas import generalized_normal as generalized_normal
-from pyjx.random.gammas import loggamma as loggamma
-from pyjx.random.gammas import random_gamma_p as random_gamma_p
-from pyjx.random.gammas import t as t
 from pyjx.random.samplers import bernoulli as bernoulli
 from pyjx.random.samplers import cauchy as cauchy
 from pyjx.random.samplers import exponential as exponential
@@ -44,6 +22,78 @@ from pyjx.random.samplers import rademacher as rademacher
 from pyjx.random.samplers import randint as randint
 from pyjx.random.samplers import truncated_normal as truncated_normal
 from pyjx.random.samplers import uniform as uniform
+from pyjx.random.distributions import double_sided_maxwell as double_sided_maxwell
+from pyjx.random.distributions import geometric as geometric
+from pyjx.random.distributions import lognormal as lognormal
+from pyjx.random.distributions import maxwell as maxwell
+from pyjx.random.distributions import pareto as pareto
+from pyjx.random.distributions import rayleigh as rayleigh
+from pyjx.random.distributions import triangular as triangular
+from pyjx.random.distributions import wald as wald
+from pyjx.random.distributions import weibull_min as weibull_min
+from pyjx.random.counts import binomial as binomial
+from pyjx.random.counts import multinomial as multinomial
+from pyjx.random.counts import poisson as poisson
+from pyjx.random.gammas import ball as ball
+from pyjx.random.gammas import beta as beta
+from pyjx.random.gammas import chisquare as chisquare
+from pyjx.random.gammas import dirichlet as dirichlet
+from pyjx.random.gammas import f as f
+from pyjx.random.gammas import gamma as gamma
+from pyjx.random.gammas import generalized_normal as generalized_normal
+from pyjx.random.gammas import loggamma as loggamma
+from pyjx.random.gammas import random_gamma_p as random_gamma_p
+from pyjx.random.gammas import t as t
 from pyjx.random.selection import categorical as categorical
 from pyjx.random.selection import choice as choice
 from pyjx.random.selection import permutation as permutation
+
+__all__ = [
+    "Key",
+    "PRNGKey",
+    "bits",
+    "clone",
+    "fold_in",
+    "key",
+    "key_data",
+    "key_dtype",
+    "key_impl",
+    "split",
+    "wrap_key_data",
+    "bernoulli",
+    "cauchy",
+    "exponential",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "normal",
+    "rademacher",
+    "randint",
+    "truncated_normal",
+    "uniform",
+    "double_sided_maxwell",
+    "geometric",
+    "lognormal",
+    "maxwell",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "wald",
+    "weibull_min",
+    "binomial",
+    "multinomial",
+    "poisson",
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "gamma",
+    "generalized_normal",
+    "loggamma",
+    "random_gamma_p",
+    "t",
+    "categorical",
+    "choice",
+    "permutation",
+]

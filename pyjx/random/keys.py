@@ -179,8 +179,8 @@ class PRNGKeyArray(Array):
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         return self._of("swapaxes", axis1, axis2)
 
-    def take(self, indices: Any, axis: int | None = None, **options: Any) -> Any:
-        return self._of("take", indices, axis, **options)
+    def take(self, indices: Any, axis: int | None = None, *args: Any, **options: Any) -> Any:
+        return self._of("take", indices, axis, *args, **options)
 
     def repeat(self, repeats: Any, axis: int | None = None, **options: Any) -> Any:
         return self._of("repeat", repeats, axis, **options)

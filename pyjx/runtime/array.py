@@ -19,6 +19,7 @@ from pyjx.core import avals, dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import Tracer
 from pyjx.runtime import sharding as shardings  # noqa: F401  (gives the shardings their methods)
+from pyjx.runtime.array_type import Array
 from pyjx.runtime.sharding import SingleDeviceSharding, single_device_sharding
 
 jaxlib_api.initialize(Tracer)
@@ -27,24 +28,6 @@ ArrayImpl = jaxlib_api.ArrayImpl
 _to_numpy = jaxlib_api.to_numpy
 
 _DELETED = "Array has been deleted with shape={}."
-
-
-def _make_array_class() -> Any:
-    if jaxlib_api.ARRAY_CLASS_KNOWS_TRACERS:
-        jaxlib_api.ArrayBase.__module__ = "pyjx"
-        return jaxlib_api.ArrayBase
-
-    class ArrayMeta(type):
-        def __instancecheck__(cls, instance: Any) -> bool:
-            return (isinstance(instance, (ArrayImpl, Tracer))
-                    or type.__instancecheck__(cls, instance))  # a subclass, such as of keys
-
-    doc = "The type of arrays, for isinstance checks and annotations; tracers are instances too."
-    return ArrayMeta("Array", (), {"__module__": "pyjx", "__slots__": (), "__doc__": doc})
-
-
-# The type of arrays, for isinstance checks and annotations; tracers are instances of it too.
-Array: Any = _make_array_class()
 
 
 class Shard:

@@ -6,7 +6,18 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from pyjx import configuration
 from pyjx.core import name_stack, tracebacks
@@ -23,22 +34,37 @@ from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
+if TYPE_CHECKING:
+    from pyjx.runtime.stages import Lowered, Traced
+
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R", covariant=True)
 
 
-class Wrapped(Protocol, Generic[P, R]):
-    """A jitted function."""
+class CompiledFunction(Protocol, Generic[P, R]):
+    """A function of the library's own that is compiled, with its Python body."""
 
     @property
     def __wrapped__(self) -> Callable[P, R]: ...
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
-    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+
+class Wrapped(CompiledFunction[P, R], Protocol):
+    """A jitted function."""
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Wrapped[P, R]: ...
+
+    @overload
+    def __get__(self: Wrapped[Concatenate[Any, Q], R], instance: Any, owner: Any = None
+                ) -> Callable[Q, R]: ...
+
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced:
         """The function traced for arguments like these."""
 
-    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
         """The StableHLO program for arguments like these."""
 
     def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
@@ -46,6 +72,22 @@ class Wrapped(Protocol, Generic[P, R]):
 
     def clear_cache(self) -> None:
         """Forget the traces and programs of this function."""
+
+
+class JitOptions(TypedDict, total=False):
+    """The options of `jit`."""
+
+    in_shardings: Any
+    out_shardings: Any
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Iterable[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Iterable[str] | None
+    keep_unused: bool
+    device: Any
+    backend: str | None
+    inline: bool
+    compiler_options: dict[str, Any] | None
 
 
 _traces: Any = weakref.WeakKeyDictionary()  # function -> {options: {signature: TracedCall}}
@@ -295,11 +337,11 @@ _missing: Any = object()
 
 
 @overload
-def jit(fun: Callable[P, R], /, **options: Any) -> Wrapped[P, R]: ...
+def jit(fun: Callable[P, R], /, **options: Unpack[JitOptions]) -> Wrapped[P, R]: ...
 
 
 @overload
-def jit(**options: Any) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
+def jit(**options: Unpack[JitOptions]) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
 
 
 def jit(  # type: ignore[misc]
