@@ -15,7 +15,15 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
-from pyjx.numpy.promotion import check_arraylike, convert, literal, operands, promote_args
+from pyjx.lax.common import broadcast_shapes
+from pyjx.numpy.promotion import (
+    check_arraylike,
+    convert,
+    literal,
+    operands,
+    promote_args,
+    stretch,
+)
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import array_from_numpy, default_placement, device_put
@@ -615,15 +623,15 @@ def _traced_range(low: int, high: int, by: int, dtype: Any) -> Any:
 @op_jit(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     """start * (1 - t) + stop * t for t = i / n, where n is num - 1 with the end point."""
-    from pyjx.numpy.ufuncs import constant_like, spread_all
+    from pyjx.numpy.ufuncs import constant_like
 
     compute = np.result_type(dtypes.to_inexact_dtype(dtype), np.float32) \
         if dtype not in dtypes.complex_dtypes else dtype
     wide = dtypes.canonicalize_dtype(dtypes.to_inexact_dtype(
         dtypes.promote_types(dtypes.promote_types(get_aval(start).dtype, get_aval(stop).dtype),
                              compute)))
-    start, stop = spread_all("linspace", convert(start, wide), convert(stop, wide))
-    shape = get_aval(start).shape
+    shape = broadcast_shapes(get_aval(start).shape, get_aval(stop).shape)
+    start, stop = (stretch(convert(x, wide), shape) for x in (start, stop))
     real = dtypes.to_floating_dtype(wide)
     pieces = num - 1 if endpoint else num
     rows = num - 1 if endpoint and num > 1 else num

@@ -148,7 +148,9 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     zero = constant_like(x, 0)
     at_zero = ops.select(ops.ne(x, x), x, y)
     above = ops.select(ops.gt(x, zero), filled_like(x, 1), at_zero)
-    return ops.select(ops.lt(x, zero), filled_like(x, 0), above)
+    out = ops.select(ops.lt(x, zero), filled_like(x, 0), above)
+    weak = dtypes.is_weakly_typed(x1) and dtypes.is_weakly_typed(x2)
+    return out if weak else convert(out, dtype_of(out))
 
 
 def _bits_of(x: Any) -> tuple[Any, Any]:
@@ -218,7 +220,7 @@ def spacing(x: Any, /) -> Any:
         raise ValueError("jnp.spacing is not defined for complex inputs.")
     outwards = ops.select(_signbit(x), filled_like(x, -np.inf),
                           filled_like(x, np.inf))
-    gap = ops.sub(ops.nextafter(x, outwards), x)
+    gap = convert(ops.sub(ops.nextafter(x, outwards), x), dtype_of(x))
     least = float(dtypes.finfo(dtype_of(x)).smallest_subnormal)
     tiny = ops.select(_signbit(x), filled_like(x, -least),
                       filled_like(x, least))

@@ -58,7 +58,10 @@ def _is_sequence(x: Any) -> bool:
 def _widths(pad_width: Any, ndim: int) -> Pairs:
     if isinstance(pad_width, dict):
         raise TypeError("`pad_width` must be of integral type.")
-    flat = np.asarray(pad_width)
+    try:
+        flat = np.asarray(pad_width)
+    except ValueError:
+        raise TypeError(f"`pad_width` entries must be the same shape: {pad_width}") from None
     if flat.dtype == object or (flat.size and not np.issubdtype(flat.dtype, np.integer)):
         raise TypeError("`pad_width` must be of integral type.")
     pairs = _pairs("pad_width", flat.tolist(), ndim)

@@ -29,7 +29,8 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
            ) -> tuple[Any, Any]:
     if out is not None or overwrite_input:
         raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
-    a, q = promote_dtypes_inexact(*operands(name, a, q))
+    a, q = operands(name, a, q)
+    (a,) = promote_dtypes_inexact(a)
     if get_aval(a).dtype in dtypes.complex_dtypes:
         raise ValueError("quantile does not support complex input, as the operation is poorly "
                          "defined.")
@@ -68,7 +69,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: b
     if weights is not None:
         (weights,) = operands(name, weights)
         weights = _flattened(stretch(convert(weights, dtype), get_aval(a).shape), axes)
-    x = _flattened(a, axes) if axes else lax.reshape(a, (1,))
+    x = _flattened(a, axes)
     last = get_aval(x).ndim - 1
     missing = lax.ne(x, x)
     if not skip_nan:  # one nan makes the whole slice nan

@@ -232,7 +232,8 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
     total = lax.reduce_sum(convert(starts, dtype), (0,))
     if size is None:
         size = int(total)
-    place = _true_places(starts, size, n)
+    place = _true_places(starts, size + 1, n)
+    ends, place = lax.slice_in_dim(place, 1, size + 1), lax.slice_in_dim(place, 0, size)
     missing = lax.ge(place, literal(n, dtype))
     clipped = lax.min(place, literal(n - 1, dtype))
     values = indexing.take(ordered, clipped, axis=0)
@@ -241,8 +242,6 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
     wide = lax.broadcast_in_dim(missing, get_aval(values).shape, (0,))
     values = ufuncs.where(wide, fill, values)
     first = indexing.take(order, lax.select(missing, lax.full_like(place, 0), clipped), axis=0)
-    last = lax.full((min(size, 1),), n, dtype)
-    ends = lax.concatenate([lax.slice_in_dim(place, 1, size), last], 0)
     counts = lax.select(missing, lax.full_like(place, 0), lax.sub(ends, place))
     return values, first, inverse, counts
 

@@ -300,10 +300,15 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
 
         (sorter,) = operands("searchsorted", sorter)
         a = indexing.take(a, sorter, axis=0)
-    dtype = dtypes.default_int_dtype()
+    dtype = _place_dtype(get_aval(a).size)
     if not get_aval(a).size:
         return lax.full(get_aval(v).shape, 0, dtype)
     return _search[method](a, v, side == "right", dtype)
+
+
+def _place_dtype(size: int) -> Any:
+    """The dtype of places in an array of this size: int32, also where 64-bit types are on."""
+    return np.dtype(np.int32 if size < 2**31 - 1 else np.int64)
 
 
 @numpy_function(static_argnames=("right", "method"))
@@ -324,7 +329,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     if get_aval(bins).ndim != 1:
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got bins={bins}")
     size = get_aval(bins).shape[0]
-    dtype = dtypes.default_int_dtype()
+    dtype = _place_dtype(size)
     if not size:
         return lax.full(get_aval(x).shape, 0, dtype)
     side = "left" if right else "right"

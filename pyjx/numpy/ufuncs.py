@@ -37,7 +37,6 @@ from pyjx.numpy.promotion import (
     convert,
     operands,
     promote_args,
-    promote_args_inexact,
     promote_args_numeric,
     promote_dtypes,
     promote_dtypes_numeric,
@@ -639,7 +638,13 @@ def rint(x: Any, /) -> Any:
     >>> jax.numpy.rint(jax.numpy.array([0.5, 1.5, 2.6])).tolist()
     [0.0, 2.0, 3.0]
     """
-    return _round_to_even(promote_inexact("rint", x))
+    (x,) = operands("rint", x)
+    return _round_to_even(_as_default_float(x))
+
+
+def _as_default_float(x: Any) -> Any:
+    """Integers in the default float dtype, whatever their size; others as they are."""
+    return x if is_inexact(x) else convert(x, dtypes.default_float_dtype())
 
 
 def _round_to_even(x: Any) -> Any:
@@ -714,8 +719,10 @@ def angle(z: Any, deg: bool = False) -> Any:
     90.0
     """
     (z,) = operands("angle", z)
-    re = ops.real(z) if is_complex(z) else z
-    out = ops.atan2(*promote_args_inexact("angle", _imag(z), re))
+    re = ops.real(z) if is_complex(z) else _as_default_float(z)
+    re = convert(re, dtype_of(re))
+    im = ops.imag(z) if is_complex(z) else filled_like(re, 0)
+    out = ops.atan2(im, re)
     return ops.mul(out, constant_like(out, 180 / np.pi)) if deg else out
 
 

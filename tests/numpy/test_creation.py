@@ -299,3 +299,8 @@ def test_arange_of_bfloat16():
 def test_booleans_made_of_scalars_are_strong():
     assert not jnp.astype(-1, bool).weak_type
     assert not jnp.asarray(1.5).astype(bool).weak_type
+
+
+def test_linspace_between_arrays_that_do_not_broadcast():
+    with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+        jnp.linspace(jnp.ones(3), jnp.ones(2))

@@ -151,3 +151,8 @@ def test_values_with_jax_array():
     assert jnp.reshape(w, (4, 3)).shape == (4, 3)
     assert jnp.concatenate([w, x]).shape == (6, 4)
     assert float(jnp.sum(w)) == pytest.approx(float(x.sum()), rel=1e-5)
+
+
+def test_pad_widths_of_different_shapes():
+    with pytest.raises(TypeError, match="entries must be the same shape"):
+        jnp.pad(jnp.ones(2), [[1], [1, 2]])

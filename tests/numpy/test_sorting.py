@@ -138,3 +138,14 @@ def test_unique_of_no_values():
     assert jnp.unique(jnp.broadcast_to(0, (0,))).weak_type
     with pytest.raises(ValueError, match="size must not be negative"):
         jnp.unique(x, size=-1)
+
+
+def test_counts_of_the_last_of_too_many_values():
+    values, counts = jnp.unique(jnp.array([3, 1, 2, 2, 4]), size=2, return_counts=True)
+    assert values.tolist() == [1, 2] and counts.tolist() == [1, 2]
+
+
+def test_places_are_int32():
+    with jax.enable_x64(True):
+        assert jnp.searchsorted(jnp.arange(3), 1).dtype == np.int32
+        assert jnp.digitize(jnp.arange(3), jnp.arange(2)).dtype == np.int32

@@ -120,3 +120,21 @@ def test_derivatives():
 def test_covariances_are_no_integers(name):
     with pytest.raises(ValueError, match="dtype must be a subclass of float or complex"):
         getattr(jnp, name)(jnp.ones((2, 3)), dtype="int8")
+
+
+def test_quantiles_have_the_float_dtype_of_the_array():
+    with jax.enable_x64(True):
+        assert jnp.median(jnp.array([1], "int32")).dtype == np.float32
+        assert jnp.quantile(jnp.ones(2, "float32"), jnp.array([0.5])).dtype == np.float32
+    assert jnp.percentile(jnp.ones(2, "bfloat16"), jnp.array(5.0)).dtype == jnp.bfloat16
+
+
+def test_quantiles_over_no_axes():
+    x = jnp.array([1.0, 2.0])
+    assert jnp.median(x, ()).tolist() == [1.0, 2.0]
+    assert jnp.quantile(x, jnp.array([0.1, 0.2]), ()).tolist() == [[1.0, 2.0], [1.0, 2.0]]
+
+
+def test_histogram_promotes_its_weights():
+    counts, _ = jnp.histogram(jnp.arange(3), weights=jnp.arange(3))
+    assert counts.dtype == np.float32

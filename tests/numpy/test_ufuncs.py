@@ -372,3 +372,11 @@ def test_promotion_of_scalar_classes():
     assert jnp.promote_types(np.uint64, "complex64") == np.complex64
     assert jnp.promote_types(jnp.float32, np.float16) == np.float32
     assert not jnp.can_cast(np.uint64, "complex64")
+
+
+def test_whole_numbers_and_angles_of_integers_have_the_default_float_dtype():
+    with jax.enable_x64(True):
+        assert jnp.rint(jnp.array([1], "int8")).dtype == np.float64
+        assert jnp.angle(jnp.array([1], "int32")).dtype == np.float64
+    assert not jnp.rint(1).weak_type and not jnp.angle(1.0).weak_type
+    assert not jnp.heaviside(jnp.arange(2), 1.0).weak_type
