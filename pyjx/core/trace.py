@@ -174,7 +174,9 @@ class Tracer:
         return f"{type(self).__name__}({self.aval.str_short()})"
 
     def __format__(self, spec: str) -> str:
-        return format(repr(self), spec)
+        if spec:
+            raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
+        return repr(self)
 
 
 @contextmanager

@@ -296,7 +296,7 @@ def _dot_general_shape(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers:
                        ) -> ShapedArray:
     shape = dot_shape(lhs, rhs, dimension_numbers)
     dtype = product_dtype("dot_general", lhs, rhs, preferred_element_type)
-    weak = lhs.weak_type and rhs.weak_type and preferred_element_type is None
+    weak = lhs.weak_type and rhs.weak_type
     return ShapedArray(shape, dtype, weak)
 
 

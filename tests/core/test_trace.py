@@ -196,3 +196,9 @@ def test_threads_do_not_see_each_others_traces():
     go_on.set()
     thread.join(30)
     assert not isinstance(eager, jax.core.Tracer)
+
+
+def test_tracers_take_no_format():
+    with pytest.raises(TypeError, match="unsupported format string"):
+        jax.jit(lambda x: f"{x:.2f}")(1.0)
+    jax.jit(lambda x: print(f"{x}") or x)(1.0)

@@ -28,7 +28,7 @@ from tests.oracle.arguments import (
     within,
     words,
 )
-from tests.oracle.language import Data, Expr, Text, call, form, text
+from tests.oracle.language import Data, Expr, Items, Text, call, text
 from tests.oracle.values import Gen
 
 Whole = Callable[[Gen], tuple[list[Any], dict[str, Any]]]
@@ -481,8 +481,8 @@ def converted(g: Gen) -> tuple[list[Any], dict[str, Any]]:
 @whole("tree_util.tree_map")
 def tree_map(g: Gen) -> tuple[list[Any], dict[str, Any]]:
     x, y = g.data(), g.data()
-    return [Text("lambda a: a * 2"), g.pick((x, [y, None]), form("{{'a': {}, 'b': ({},)}}", x, y),
-                                            x, None, ())], {}
+    return [Text("lambda a: a * 2"), g.pick((x, [y, None]), Items("dict", (x, y), (
+        "'a'", "'b'")), x, None, ())], {}
 
 
 __all__ = ["WHOLE", "call", "flag"]

@@ -154,8 +154,7 @@ def method(g: Gen) -> Expr:
         return form("{}." + str(g.pick(*PROPERTIES)), x)
     if way == "conversion":
         name = str(g.pick(*CONVERSIONS))
-        rest = ", jax.Array" if name == "isinstance" else ""
-        return form(f"{name}({{}}{rest})", x)
+        return call(name, x, *([Text("jax.Array")] if name == "isinstance" else []))
     if way == "reduction":
         named: dict[str, Any] = {}
         if g.chance(0.6):

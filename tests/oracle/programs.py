@@ -13,6 +13,7 @@ from tests.oracle.language import (
     Code,
     Expr,
     Function,
+    Items,
     Program,
     Statement,
     Text,
@@ -294,8 +295,8 @@ def function(g: Gen, count: int, steps: int) -> tuple[Scope, list[Shape], Functi
     result: Expr = Text(last)
     if g.chance(0.25):
         other = s.variable()
-        result = g.pick(text((Text(last), Text(other))), form("{{'a': {}, 'b': [{}]}}".replace(
-            "{{", "{").replace("}}", "}"), Text(last), Text(other)))
+        result = g.pick(text((Text(last), Text(other))), Items(
+            "dict", (Text(last), text([Text(other)])), ("'a'", "'b'")))
     made = Function("f", ", ".join(f"x{i}" for i in range(count)), tuple(s.body), result)
     return s, shapes, made
 
