@@ -44,7 +44,7 @@ def contract(name: str, a: Any, b: Any, dimension_numbers: Any, precision: Any, 
         a, b, dimension_numbers=dimension_numbers, precision=canonicalize_precision(precision),
         preferred_element_type=preferred, out_sharding=out_sharding,
     )
-    return convert(out, preferred, True) if weak else out
+    return convert(out, preferred, weak)
 
 
 @numpy_function(static_argnames=_dot_options)

@@ -103,3 +103,10 @@ def test_derivatives():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_weak_types_of_products():
+    weak = jnp.broadcast_to(1.0, (2,))
+    assert jnp.dot(weak, weak).weak_type
+    assert not jnp.dot(weak, weak, preferred_element_type="float32").weak_type
+    assert jax.grad(lambda x: jnp.vdot(weak, x))(weak).weak_type
