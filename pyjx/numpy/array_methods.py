@@ -35,10 +35,30 @@ def _numpy() -> Any:
 # -- operators -------------------------------------------------------------------------------------
 
 
+# Python would repeat a list as often as a scalar says, and find arrays and lists unequal.
+_CONTAINERS = (list, tuple, set, dict)
+
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "matmul": "@",
+    "pow": "**", "divmod": "divmod()", "lshift": "<<", "rshift": ">>", "and": "&", "or": "|",
+    "xor": "^", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}
+
+
+def _symbol(name: str) -> str:
+    plain = name.strip("_")
+    return _SYMBOLS.get(plain) or _SYMBOLS[plain.removeprefix("r")]
+
+
 def _body(name: str, function: _Body, reflected: bool) -> _Body:
     def operator(self: Any, other: Any) -> Any:
         if type(other) not in aval_makers and not isinstance(other, Tracer) and not (
                 is_arraylike(other)):
+            if isinstance(other, _CONTAINERS):
+                kinds = [type(self).__name__, type(other).__name__]
+                raise TypeError(f"unsupported operand type(s) for {_symbol(name)}: "
+                                f"{kinds[reflected]!r} and {kinds[not reflected]!r}; "
+                                "make it an array with jnp.asarray")
             return NotImplemented
         return function(other, self) if reflected else function(self, other)
 

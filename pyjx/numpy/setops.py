@@ -53,7 +53,7 @@ def _true_places(mask: Any, size: int, fill: Any) -> Any:
     from pyjx.numpy.sorting import searchsorted
 
     wanted = lax.add(lax.iota(dtype, size), lax.full((size,), 1, dtype))
-    place = searchsorted.__wrapped__(rank, wanted)
+    place = convert(searchsorted.__wrapped__(rank, wanted), dtype)
     return ufuncs.where(lax.lt(place, literal(count, dtype)), place, literal(fill, dtype))
 
 
@@ -187,6 +187,8 @@ def _unique(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill_v
             ) -> tuple[Any, Any, Any, Any]:
     """Values, first indices, inverse and counts of the slices along `axis`."""
     (ar,) = operands("unique", ar)
+    if dtypes.is_extended(get_aval(ar).dtype):
+        raise TypeError(f"jnp.unique: expected an array of numbers, got dtype {get_aval(ar).dtype}")
     whole = axis is None
     shape = get_aval(ar).shape
     x = lax.reshape(ar, (get_aval(ar).size,)) if whole else moved(ar, axis, 0)

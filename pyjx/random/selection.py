@@ -142,7 +142,8 @@ def _choose(key: Any, p: Any = None, *, size: int, shape: tuple[int, ...], repla
         dtype = get_aval(total).dtype
         u = unit_floats(key, shape, dtype)
         u = lax.sub(constant(1, dtype), u)
-        return jnp.searchsorted(total, lax.mul(lax.broadcast(last, shape), u))
+        places = jnp.searchsorted(total, lax.mul(lax.broadcast(last, shape), u))
+        return lax.convert_element_type(places, dtypes.default_int_dtype())
     noise = gumbel_floats(key, (size,), get_aval(p).dtype, mode)
     _, indices = lax.top_k(lax.add(noise, lax.log(p)), count)
     indices = lax.convert_element_type(indices, dtypes.default_int_dtype())

@@ -81,7 +81,7 @@ def test_operators_with_what_is_no_array(other):
             fun(x)
     with pytest.raises(TypeError, match="unsupported operand"):
         jax.jit(add)(x)
-    if other != [1.0]:
+    if not isinstance(other, (list, dict)):
         assert (x == other) is False and (x != other) is True
 
 
@@ -244,3 +244,12 @@ def test_what_only_arrays_have_says_so_of_tracers():
 
 def test_item_of_a_differentiated_scalar():
     assert jax.grad(lambda x: x * x.item())(2.0) == 2.0
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_operators_refuse_containers(wrap):
+    for operation in (lambda x: x * [1, 2], lambda x: (1, 2) * x, lambda x: x == [1],
+                      lambda x: x != {}, lambda x: x + [1], lambda x: [1] ** x):
+        with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for"):
+            wrap(operation)(jnp.array(2))
+    assert (jnp.array(2) == "a") is False

@@ -149,3 +149,14 @@ def test_places_are_int32():
     with jax.enable_x64(True):
         assert jnp.searchsorted(jnp.arange(3), 1).dtype == np.int32
         assert jnp.digitize(jnp.arange(3), jnp.arange(2)).dtype == np.int32
+
+
+def test_places_of_values_under_x64():
+    with jax.enable_x64(True):
+        values, first = jnp.unique(jnp.array([2.0, 1.0, 2.0]), return_index=True)
+        assert values.tolist() == [1.0, 2.0] and first.dtype == np.int64
+        assert jnp.nonzero(jnp.arange(3), size=4)[0].tolist() == [1, 2, 0, 0]
+        p = jnp.array([0.2, 0.3, 0.5])
+        assert jax.random.choice(jax.random.key(0), 3, (2,), p=p).dtype == np.int64
+    with pytest.raises(TypeError, match="array of numbers"):
+        jnp.unique(jax.random.key(0))

@@ -37,6 +37,8 @@ def main() -> int:
     parser.add_argument("--no-shrinking", action="store_true")
     parser.add_argument("--internal", action="store_true",
                         help="list errors whose message says nothing about the argument")
+    parser.add_argument("--messages", action="store_true",
+                        help="list errors that both raise with different messages")
     parser.add_argument("--replay", metavar="SEED/KIND/NUMBER", help="run one program and show it")
     options = parser.parse_args()
     oracle = os.environ.get(VARIABLE)
@@ -50,9 +52,9 @@ def main() -> int:
         campaign = Campaign(pair, small=not options.no_shrinking)
         tally = campaign.run(options.seed, options.count, options.kind or KINDS, options.minutes,
                              options.start, lambda f: print(described(f), flush=True))
-    if options.internal:
-        for name, ours, theirs in tally.internal:
-            print(f"{name}\n    pyjx: {ours}\n    jax:  {theirs}")
+    listed = tally.internal * options.internal + tally.other_messages * options.messages
+    for name, ours, theirs in listed:
+        print(f"{name}\n    pyjx: {ours}\n    jax:  {theirs}")
     print(table(tally))
     print(f"{time.monotonic() - begun:.0f} s", file=sys.stderr)
     return 1 if tally.failures else 0

@@ -49,6 +49,7 @@ class Tally:
     missing: Counter[str] = field(default_factory=Counter)
     explained: Counter[str] = field(default_factory=Counter)
     internal: list[tuple[str, str, str]] = field(default_factory=list)
+    other_messages: list[tuple[str, str, str]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
 
@@ -106,7 +107,10 @@ class Campaign:
             tally.identical += 1
             if ours["is"] == "error" and theirs["is"] == "error":
                 tally.both_raise += 1
-                tally.messages += same_message(ours, theirs)
+                if same_message(ours, theirs):
+                    tally.messages += 1
+                else:
+                    tally.other_messages.append((name, shown(ours), shown(theirs)))
                 if internal(ours) and not internal(theirs):
                     tally.internal.append((name, shown(ours), shown(theirs)))
             return None
