@@ -17,6 +17,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
+from pyjx.engine.types import Tangent, Tangents, Values
 
 
 def _checked_aval(name: str, x: Any) -> Any:
@@ -46,7 +47,7 @@ def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
     return tuple(inverse)
 
 
-def _transpose_batch(operands: Any, dims: Any, *, permutation: tuple[int, ...]) -> Any:
+def _transpose_batch(operands: Values, dims: Any, *, permutation: tuple[int, ...]) -> Any:
     (x,), (d,) = operands, dims
     moved = (d, *[i if i < d else i + 1 for i in permutation])
     return transpose_p.bind(x, permutation=moved), 0
@@ -119,11 +120,11 @@ def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...]
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 
-def _broadcast_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _broadcast_jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
     return broadcast_in_dim_p.bind(*primals, **params), broadcast_in_dim_p.bind(*tangents, **params)
 
 
-def _broadcast_transpose(ct: Any, x: Any, *, shape: tuple[int, ...],
+def _broadcast_transpose(ct: Tangent, x: Any, *, shape: tuple[int, ...],
                          broadcast_dimensions: tuple[int, ...], sharding: Any = None) -> Any:
     in_shape = x.aval.shape
     stretched = [d for d, n in zip(broadcast_dimensions, in_shape, strict=True) if n != shape[d]]
@@ -135,7 +136,7 @@ def _broadcast_transpose(ct: Any, x: Any, *, shape: tuple[int, ...],
     return (out,)
 
 
-def _broadcast_batch(operands: Any, dims: Any, *, shape: tuple[int, ...],
+def _broadcast_batch(operands: Values, dims: Any, *, shape: tuple[int, ...],
                      broadcast_dimensions: tuple[int, ...], sharding: Any = None) -> Any:
     (x,), (d,) = operands, dims
     x = moveaxis(x, d, 0)
@@ -214,7 +215,7 @@ def _reduce_sum_shape(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: An
 def reduction_batch(primitive: Primitive) -> Any:
     """The batching rule of a reduction over `axes`."""
 
-    def batch(operands: Any, dims: Any, *, axes: tuple[int, ...], **params: Any) -> Any:
+    def batch(operands: Values, dims: Any, *, axes: tuple[int, ...], **params: Any) -> Any:
         (x,), (d,) = operands, dims
         moved = tuple([a if a < d else a + 1 for a in axes])
         out_dim = d - sum(1 for a in moved if a < d)
@@ -223,7 +224,7 @@ def reduction_batch(primitive: Primitive) -> Any:
     return batch
 
 
-def _reduce_sum_transpose(ct: Any, x: Any, *, axes: tuple[int, ...], out_sharding: Any = None
+def _reduce_sum_transpose(ct: Tangent, x: Any, *, axes: tuple[int, ...], out_sharding: Any = None
                           ) -> Any:
     shape = x.aval.shape
     kept = tuple([i for i in range(len(shape)) if i not in axes])

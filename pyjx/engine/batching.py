@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import ShapedArray, get_aval
@@ -10,6 +9,7 @@ from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked, state
 from pyjx.engine.axes import broadcast_axis, moveaxis
+from pyjx.engine.types import Dims, FlatFunction, Params, Value, Values
 
 
 class BatchTracer(Tracer):
@@ -68,7 +68,7 @@ class BatchTrace(Trace):
     def join(self, val: Any, dim: int | None) -> Any:
         return val if dim is None else BatchTracer(self, val, dim)
 
-    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
@@ -110,7 +110,7 @@ class SameAxisTrace(BatchTrace):
         self.tag = like.tag
         self.outside = state.dynamic
 
-    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
         state.dynamic = self.outside
         try:
@@ -123,7 +123,7 @@ class SameAxisTrace(BatchTrace):
 
 
 def batch_again(
-    fun: Callable[..., Sequence[Any]], args: Sequence[Any], in_dims: Sequence[int | None],
+    fun: FlatFunction, args: Values, in_dims: Dims,
     like: BatchTrace,
 ) -> tuple[list[Any], list[int | None]]:
     """As `batch_flat`, over the axis of the trace `like`."""
@@ -139,7 +139,7 @@ def batch_again(
 
 
 def batch_flat(
-    fun: Callable[..., Sequence[Any]], args: Sequence[Any], in_dims: Sequence[int | None],
+    fun: FlatFunction, args: Values, in_dims: Dims,
     axis: Axis | int,
 ) -> tuple[list[Any], list[int | None]]:
     """Batched outputs of a function on flat values, and where their batch axes are.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from pyjx.core.effects import Effects
@@ -25,11 +25,11 @@ from pyjx.engine.subjaxprs import (
     without_tracers,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero
+from pyjx.engine.types import Dims, Operand, Params, Tangents, Values
 
-Params = dict[str, Any]
 # (parameters of a call, which of its operands each operand of the derived call is or None) ->
 # parameters of the derived call; its jaxpr is put in their place.
-Derive = Callable[[Params, Sequence[int | None]], Params]
+Derive = Callable[[Params, Dims], Params]
 
 
 def define_call(primitive: Primitive, derive: Derive = lambda params, origins: params,
@@ -58,11 +58,11 @@ class _Call:
         self.derive = derive
         self.jaxpr_name = jaxpr_name
 
-    def derived_params(self, closed: ClosedJaxpr, params: Params, origins: Sequence[int | None]
+    def derived_params(self, closed: ClosedJaxpr, params: Params, origins: Dims
                        ) -> Params:
         return {**self.derive(params, origins), self.jaxpr_name: closed}
 
-    def bind(self, closed: ClosedJaxpr, args: Sequence[Any], params: Params) -> list[Any]:
+    def bind(self, closed: ClosedJaxpr, args: Values, params: Params) -> list[Any]:
         """A call of a jaxpr derived from that of a call with parameters `params`."""
         if closed.consts:
             closed, consts = without_tracers(closed)
@@ -78,7 +78,7 @@ class _Call:
         effects: Effects = params[self.jaxpr_name].effects
         return effects
 
-    def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(self, primals: Values, tangents: Tangents, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]
         pushed = jvp_jaxpr(closed, nonzero_flags(tangents))
         args = [*primals, *[t for t in tangents if type(t) is not Zero]]
@@ -86,7 +86,8 @@ class _Call:
         n = len(closed.outvars)
         return results[:n], with_zeros(results[n:], pushed.nonzero, closed.out_avals)
 
-    def linearize(self, trace: LinearTrace, primals: Any, tangents: Any, **params: Any) -> Any:
+    def linearize(self, trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any
+                  ) -> Any:
         nonzero = nonzero_flags(tangents)
         if not any(nonzero):
             outs = self.primitive.bind(*primals, **params)
@@ -115,7 +116,7 @@ class _Call:
                 range(len(operands)))))
         return [next(tangents) if d else next(known) for d in dependent]
 
-    def transpose(self, cts: Any, *operands: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
         closed: ClosedJaxpr = params[self.jaxpr_name]
         linear = tuple([type(x) is UndefinedPrimal for x in operands])
         pulled = transpose_jaxpr(closed, linear, nonzero_flags(cts))
@@ -126,7 +127,7 @@ class _Call:
         return [None if not lin else next(outs) if next(nonzero) else Zero(x.aval)
                 for x, lin in zip(operands, linear, strict=True)]
 
-    def batch_axis(self, trace: BatchTrace, operands: Any, dims: Any, **params: Any) -> Any:
+    def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]
         batched = batch_jaxpr(closed, tuple(dims), trace.axis)
         return self.bind(batched.jaxpr, operands, params), batched.dims
@@ -162,7 +163,7 @@ jit_p = register(Primitive("jit", multiple_results=True, cached=False, printed=l
 ]))
 
 
-def _derive_jit(params: Params, origins: Sequence[int | None]) -> Params:
+def _derive_jit(params: Params, origins: Dims) -> Params:
     donated = params["donated_invars"]
     keep_unused = params["keep_unused"]
     return {

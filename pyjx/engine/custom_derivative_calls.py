@@ -29,6 +29,7 @@ from pyjx.engine.calls import call
 from pyjx.engine.forward import CustomVJPException
 from pyjx.engine.subjaxprs import backward_jaxpr, batch_jaxpr, consts_as_inputs
 from pyjx.engine.tangents import Zero, materialized
+from pyjx.engine.types import Dims, Operand, Params, Tangent, Tangents, Value, Values
 
 
 class SymbolicZero:
@@ -63,7 +64,7 @@ class SymbolicZero:
         return "SymbolicZero"
 
 
-def _record(primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _record(primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
     """The function of a call as a jaxpr; what it closes over comes first as operands."""
     fun = params["call_jaxpr"]
     if isinstance(fun, ClosedJaxpr):
@@ -90,12 +91,12 @@ def _function(call_jaxpr: Any) -> Callable[..., list[Any]]:
     return jaxpr_as_fun(call_jaxpr) if isinstance(call_jaxpr, ClosedJaxpr) else call_jaxpr
 
 
-def _effects(params: dict[str, Any]) -> Effects:
+def _effects(params: Params) -> Effects:
     fun = params["call_jaxpr"]
     return fun.effects if isinstance(fun, ClosedJaxpr) else no_effects
 
 
-def _printed(params: dict[str, Any], *rules: str) -> list[tuple[str, Any]]:
+def _printed(params: Params, *rules: str) -> list[tuple[str, Any]]:
     """What jaxprs show of a call, by name."""
     called = params["call_jaxpr"]
     shown = [("call_jaxpr", called), ("symbolic_zeros", params["symbolic_zeros"])]
@@ -140,7 +141,7 @@ def tangent_result(t: Any) -> Any:
 
 
 def _custom_jvp_jvp(
-    primals: Any, tangents: Any, *, call_jaxpr: Any, jvp_jaxpr_fun: Any, num_consts: int,
+    primals: Values, tangents: Tangents, *, call_jaxpr: Any, jvp_jaxpr_fun: Any, num_consts: int,
     symbolic_zeros: bool,
 ) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
@@ -170,7 +171,7 @@ class _Batching:
         self.size = like.axis.size
         self.out_dims = out_dims
 
-    def placed(self, outs: Sequence[Any], found: Sequence[int | None], all_batched: bool = False
+    def placed(self, outs: Values, found: Dims, all_batched: bool = False
                ) -> list[Any]:
         """Outputs with their batch axes where they were decided to be."""
         if self.out_dims is None:
@@ -181,7 +182,7 @@ class _Batching:
         return [x if d == to else match_axis(x, d, to, self.size)
                 for x, d, to in zip(outs, found, self.out_dims, strict=True)]
 
-    def run(self, fun: Callable[..., Any], args: Sequence[Any], dims: Sequence[int | None]
+    def run(self, fun: Callable[..., Any], args: Values, dims: Dims
             ) -> tuple[list[Any], list[int | None]]:
         return batch_again(fun, args, dims, self.like)
 
@@ -213,7 +214,7 @@ class _BatchedJvp:
     def __name__(self) -> str:
         return _name(self.rule)
 
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    def __call__(self, primals: Values, tangents: Tangents) -> tuple[Any, Any]:
         b = self.batching
         float0 = [getattr(t, "dtype", None) == dtypes.float0 for t in tangents]
         nonzero = [type(t) is not SymbolicZero and not f
@@ -251,7 +252,7 @@ class _BatchedJvp:
             for (t, d), to, nz, x in zip(pairs, b.out_dims, out_nonzero, outs, strict=True)
         ]
 
-    def check(self, outs: Sequence[Any], expected: Sequence[Any]) -> None:
+    def check(self, outs: Values, expected: Sequence[Any]) -> None:
         """The rule that is batched has been checked where it was recorded."""
 
 
@@ -263,7 +264,7 @@ def _common_dim(primal: int | None, tangent: int | None, nonzero: bool) -> int |
     return tangent if primal is None and nonzero else primal
 
 
-def _batched_call(like: BatchTrace, dims: Sequence[int | None], fun: Any, num_consts: int
+def _batched_call(like: BatchTrace, dims: Dims, fun: Any, num_consts: int
                   ) -> tuple[Any, list[int | None] | None, _Batching]:
     """The batched function of a call, its output axes if known, and what the rule needs."""
     if not isinstance(fun, ClosedJaxpr):
@@ -278,7 +279,7 @@ def _batched_call(like: BatchTrace, dims: Sequence[int | None], fun: Any, num_co
 
 
 def _custom_jvp_batch(
-    trace: BatchTrace, operands: Any, dims: Any, *, call_jaxpr: Any, jvp_jaxpr_fun: Any,
+    trace: BatchTrace, operands: Values, dims: Dims, *, call_jaxpr: Any, jvp_jaxpr_fun: Any,
     num_consts: int, symbolic_zeros: bool,
 ) -> Any:
     fun, out_dims, batching = _batched_call(trace, dims, call_jaxpr, num_consts)
@@ -304,7 +305,7 @@ def _raise_forward_mode(*_: Any, **__: Any) -> Any:
 
 
 def _lin_transpose(
-    cts: Any, *operands: Any, bwd: Any, in_zeros: tuple[bool, ...], num_res: int,
+    cts: Tangents, *operands: Operand, bwd: Any, in_zeros: tuple[bool, ...], num_res: int,
     out_avals: tuple[Any, ...], symbolic_zeros: bool,
 ) -> list[Any]:
     given = [tangent_argument(ct, symbolic_zeros) for ct in cts]
@@ -325,7 +326,7 @@ custom_lin_p = register(Primitive(
 
 
 def _custom_vjp_jvp(
-    primals: Any, tangents: Any, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any, bwd: Any,
+    primals: Values, tangents: Tangents, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any, bwd: Any,
     num_consts: int, out_trees: Any, symbolic_zeros: bool,
 ) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
@@ -358,7 +359,7 @@ class _BatchedFwd:
     def __name__(self) -> str:
         return _name(self.fwd)
 
-    def __call__(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
+    def __call__(self, primals: Values, nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
         b = self.batching
         n_outs = 0
         bwd: Any = None
@@ -374,7 +375,7 @@ class _BatchedFwd:
         outs = b.placed(flat[:n_outs], found[:n_outs], all_batched=True)
         return outs, flat[n_outs:], _BatchedBwd(bwd, b, found[n_outs:])
 
-    def check(self, outs: Sequence[Any], expected: Sequence[Any]) -> None:
+    def check(self, outs: Values, expected: Sequence[Any]) -> None:
         """The rule that is batched has been checked where it was recorded."""
 
 
@@ -390,7 +391,7 @@ class _BatchedBwd:
     def __name__(self) -> str:
         return _name(self.bwd)
 
-    def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    def __call__(self, residuals: Sequence[Any], cotangents: Tangents) -> list[Any]:
         b = self.batching
         assert b.out_dims is not None
         n = len(residuals)
@@ -409,7 +410,7 @@ class _BatchedBwd:
         outs, found = b.run(fun, [*residuals, *values], [*self.residual_dims, *dims])
         return [self._unbatched(x, d, to) for x, d, to in zip(outs, found, b.dims, strict=True)]
 
-    def _unbatched(self, ct: Any, dim: int | None, wanted: int | None) -> Any:
+    def _unbatched(self, ct: Tangent, dim: int | None, wanted: int | None) -> Any:
         """The cotangent of an input: what was the same for all examples gets the sum of theirs."""
         if type(ct) is Zero:
             return ct
@@ -425,7 +426,7 @@ def _example_aval(aval: Any, dim: int | None) -> Any:
 
 
 def _custom_vjp_batch(
-    trace: BatchTrace, operands: Any, dims: Any, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any,
+    trace: BatchTrace, operands: Values, dims: Dims, *, call_jaxpr: Any, fwd_jaxpr_thunk: Any,
     bwd: Any, num_consts: int, out_trees: Any, symbolic_zeros: bool,
 ) -> Any:
     fun, out_dims, batching = _batched_call(trace, dims, call_jaxpr, num_consts)

@@ -16,6 +16,7 @@ from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.calls import jit_p
+from pyjx.engine.types import Params
 
 # A program of up to so many equations stands where it is used.
 IN_PLACE_EQNS = 6
@@ -68,7 +69,7 @@ def _holds_programs(params: Mapping[str, Any]) -> bool:
     return False
 
 
-def _rewritten_params(params: dict[str, Any], platform: str) -> dict[str, Any]:
+def _rewritten_params(params: Params, platform: str) -> dict[str, Any]:
     if not _holds_programs(params):
         return params
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core import source_info
@@ -10,6 +9,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, eager_trace, raise_leaked, state
 from pyjx.engine.tangents import Zero, zero_tangent
+from pyjx.engine.types import FlatFunction, Params, Tangents, Value, Values
 
 
 class JVPTracer(Tracer):
@@ -79,7 +79,7 @@ class JVPTrace(Trace):
     def join(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
-    def join_all(self, primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any]
+    def join_all(self, primitive: Primitive, primals: Values, tangents: Tangents
                  ) -> list[Any]:
         """The results of a primitive with several; its rule may be one that the user gave."""
         for x in (*primals, *tangents):
@@ -87,7 +87,7 @@ class JVPTrace(Trace):
                 raise CustomVJPException(primitive)
         return [self.join(p, t) for p, t in zip(primals, tangents, strict=True)]
 
-    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
@@ -129,7 +129,7 @@ class JVPTrace(Trace):
 
 
 def jvp_flat(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any],
+    fun: FlatFunction, primals: Values, tangents: Tangents,
     aux: list[Any] | None = None,
 ) -> tuple[list[Any], list[Any]]:
     """Outputs and tangents (symbolic zeros where they are zero) of a function on flat values.

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from pyjx.core.avals import is_valid_value
+from pyjx.engine.types import Values
 from pyjx.jaxlib_api import pytree
 
 flatten = pytree.default_registry().flatten
@@ -83,7 +84,7 @@ class FlatFun:
         self.aux[:], self.aux_tree = flatten(result[1])
         return result[0]
 
-    def unflatten(self, outs: Sequence[Any]) -> Any:
+    def unflatten(self, outs: Values) -> Any:
         """What the user gets for these leaves of the output, with the auxiliary data if any."""
         out = self.out_tree.unflatten(outs)
         return (out, self.aux_tree.unflatten(self.aux)) if self.has_aux else out

@@ -18,6 +18,7 @@ from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import Trace, Tracer, eager_trace, raise_leaked, state
 from pyjx.engine.forward import JVPTrace, JVPTracer
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
+from pyjx.engine.types import FlatFunction, Params, Tangent, Tangents, Value, Values
 
 # The variables of linear programs are what transpose rules see in place of linear operands.
 LinearVar = UndefinedPrimal
@@ -52,7 +53,7 @@ class LinearTrace(Trace):
     def new_arg(self, aval: Any) -> LinearTracer:
         return LinearTracer(self, LinearVar(aval))
 
-    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
@@ -60,7 +61,7 @@ class LinearTrace(Trace):
             return primitive.split(self, operands, params)
         return self.record(primitive, operands, params)
 
-    def record(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    def record(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
         """Add an equation. Its operands are variables for tangents and values for residuals."""
         inputs: list[Any] = []
         avals: list[Any] = []
@@ -109,7 +110,7 @@ class LinearProgram:
         self.eqns = eqns
         self.outs = outs
 
-    def forward(self, tangents: Sequence[Any]) -> list[Any]:
+    def forward(self, tangents: Tangents) -> list[Any]:
         """Apply the linear map."""
         env: dict[LinearVar, Any] = {}
         for var, t in zip(self.invars, tangents, strict=True):
@@ -126,7 +127,7 @@ class LinearProgram:
                     env[results[0]] = out
         return [instantiate(env[x] if type(x) is LinearVar else x) for x in self.outs]
 
-    def backward(self, cotangents: Sequence[Any]) -> list[Any]:
+    def backward(self, cotangents: Tangents) -> list[Any]:
         """Apply the transposed map: a cotangent, maybe a symbolic zero, for each input."""
         cts: dict[LinearVar, Any] = {}
         for var, ct in zip(self.outs, cotangents, strict=True):
@@ -187,7 +188,7 @@ class Hole:
         self.index = index
 
 
-def accumulate(cts: dict[LinearVar, Any], var: LinearVar, ct: Any) -> None:
+def accumulate(cts: dict[LinearVar, Any], var: LinearVar, ct: Tangent) -> None:
     """Add a cotangent of `var` to those that other paths have brought."""
     cts[var] = add_tangents(cts[var], ct) if var in cts else ct
 
@@ -206,7 +207,7 @@ def _backward(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
     take = cts.pop
     for primitive, operands, results, params, source in reversed(eqns):
         if primitive.multiple_results:
-            ct: Any = [take(v, None) for v in results]
+            ct: Tangent = [take(v, None) for v in results]
             if all(c is None or type(c) is Zero for c in ct):
                 continue
             ct = [Zero(v.aval) if c is None else c for c, v in zip(ct, results, strict=True)]
@@ -230,7 +231,7 @@ def _backward(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
 
 
 def linearize_flat(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
+    fun: FlatFunction, primals: Values,
     differentiate: Sequence[bool] | None = None, aux: list[Any] | None = None,
 ) -> tuple[list[Any], LinearProgram]:
     """Outputs of a function on flat values, and its derivative there as a linear program.

@@ -15,6 +15,7 @@ from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
+from pyjx.engine.types import Params
 
 
 def _is_key(aval: Any) -> bool:
@@ -25,7 +26,7 @@ def _physical(aval: Any) -> Any:
     return aval.dtype.physical_aval(aval) if _is_key(aval) else aval
 
 
-def _nested(params: dict[str, Any]) -> bool:
+def _nested(params: Params) -> bool:
     """Whether a parameter holds a program with keys."""
     for value in params.values():
         for part in value if isinstance(value, (tuple, list)) else (value,):
@@ -123,7 +124,7 @@ def _results(eqn: JaxprEqn, out: Any) -> list[Any]:
     return list(out) if eqn.primitive.multiple_results else [out]
 
 
-def _physical_params(params: dict[str, Any]) -> dict[str, Any]:
+def _physical_params(params: Params) -> dict[str, Any]:
     def convert(value: Any) -> Any:
         if isinstance(value, ClosedJaxpr):
             return physicalize(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from pyjx.core.avals import get_aval
@@ -10,8 +9,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero, add_tangents
-
-Rule = Callable[..., Any]
+from pyjx.engine.types import Dims, Rule, Tangents, Values
 
 
 def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:
@@ -20,7 +18,7 @@ def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:
     The tangent is the sum of what the rules give; None stands for an operand without derivative.
     """
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
         total: Any = None
         for rule, g in zip(rules, tangents, strict=True):
@@ -35,7 +33,7 @@ def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:
 def jvp_by_result(primitive: Primitive, *rules: Rule | None) -> Rule:
     """As `jvp_by_operand`, for rules that read the result: `(g, ans, *primals, **params)`."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
         total: Any = None
         for rule, g in zip(rules, tangents, strict=True):
@@ -50,7 +48,7 @@ def jvp_by_result(primitive: Primitive, *rules: Rule | None) -> Rule:
 def jvp_zero(primitive: Primitive) -> Rule:
     """Forward rule of an operation that is constant almost everywhere, or has no tangents."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
         if primitive.multiple_results:
             return out, [Zero.of_primal(o) for o in out]
@@ -62,7 +60,7 @@ def jvp_zero(primitive: Primitive) -> Rule:
 def jvp_linear(primitive: Primitive) -> Rule:
     """Forward rule of an operation that is linear in its only operand."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
         return primitive.bind(*primals, **params), primitive.bind(*tangents, **params)
 
     return jvp
@@ -71,7 +69,7 @@ def jvp_linear(primitive: Primitive) -> Rule:
 def elementwise_batch(primitive: Primitive) -> Rule:
     """Batching rule of an elementwise operation of any number of operands."""
 
-    def batch(operands: Any, dims: Any, **params: Any) -> Any:
+    def batch(operands: Values, dims: Dims, **params: Any) -> Any:
         if len(operands) == 1:
             return primitive.bind(*operands, **params), dims[0]
         if len(operands) == 2:

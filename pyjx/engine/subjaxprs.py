@@ -27,9 +27,9 @@ from pyjx.engine.linearize import (
     linearize_flat,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, instantiate
+from pyjx.engine.types import Flags, Tangents
 
-Flags = tuple[bool, ...]
-Dims = tuple[int | None, ...]
+Places = tuple[int | None, ...]  # dims that are part of a key
 
 
 def negated(flags: Sequence[bool]) -> Flags:
@@ -41,7 +41,7 @@ def selected(xs: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     return [x for x, flag in zip(xs, flags, strict=True) if flag]
 
 
-def nonzero_flags(tangents: Sequence[Any]) -> Flags:
+def nonzero_flags(tangents: Tangents) -> Flags:
     """Which tangents or cotangents are not symbolic zeros."""
     return tuple([type(t) is not Zero for t in tangents])
 
@@ -212,7 +212,7 @@ def linearize_jaxpr(closed: ClosedJaxpr, nonzero: Flags) -> LinearizedJaxpr:
 # -- transposition ---------------------------------------------------------------------------------
 
 
-def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Sequence[Any]
+def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tangents
                    ) -> list[Any]:
     """Cotangents of the operands that are `UndefinedPrimal`, None for the others.
 
@@ -284,14 +284,14 @@ class BatchedJaxpr(NamedTuple):
     """The program of a whole batch, and where its outputs have their batch axes."""
 
     jaxpr: ClosedJaxpr
-    dims: Dims
+    dims: Places
 
 
 @derived
-def batch_jaxpr(closed: ClosedJaxpr, dims: Dims, axis: Axis, out_dims: Dims | None = None
+def batch_jaxpr(closed: ClosedJaxpr, dims: Places, axis: Axis, out_dims: Places | None = None
                 ) -> BatchedJaxpr:
     """The batched program. With `out_dims`, outputs are moved (or repeated) to have them there."""
-    found: Dims = ()
+    found: Places = ()
 
     def fun(*args: Any) -> list[Any]:
         nonlocal found

@@ -13,7 +13,8 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.integers import as_int, as_shape
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim
-from pyjx.engine.rules import Rule, define, jvp_zero
+from pyjx.engine.rules import define, jvp_zero
+from pyjx.engine.types import Rule
 
 
 def _iota_shape(*, dtype: Any, shape: tuple[int, ...], dimension: int, sharding: Any = None

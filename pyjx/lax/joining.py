@@ -12,8 +12,9 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_axis, as_int, as_shape
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
-from pyjx.engine.rules import Rule, define, unbatched_dims
+from pyjx.engine.rules import define, unbatched_dims
 from pyjx.engine.tangents import instantiate, is_undefined_primal
+from pyjx.engine.types import Rule
 from pyjx.lax.common import all_weak, check_same_dtypes
 from pyjx.lax.nary import operand as _operand
 from pyjx.lax.shapes import batch_size, insert, is_array, jointly_linear_jvp

@@ -21,7 +21,7 @@ from pyjx.engine.batching import BatchTrace
 from pyjx.engine.linearize import LinearTracer
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
-    Dims,
+    Places,
     batch_jaxpr,
     consts_as_inputs,
     fixpoint,
@@ -194,11 +194,11 @@ def _while_batch(trace: BatchTrace, operands: Any, dims: Any, **params: Any) -> 
     return _bind_while(new_cond, cond_consts, new_body, body_consts, carry), places
 
 
-def _in_front(dims: Sequence[int | None]) -> Dims:
+def _in_front(dims: Sequence[int | None]) -> Places:
     return tuple([None if d is None else 0 for d in dims])
 
 
-def _dims(flags: Sequence[bool]) -> Dims:
+def _dims(flags: Sequence[bool]) -> Places:
     return tuple([0 if flag else None for flag in flags])
 
 

@@ -16,8 +16,9 @@ from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis, reduce_sum, transpose
-from pyjx.engine.rules import Rule, define, jvp_linear, jvp_zero, unbatched_dims
+from pyjx.engine.rules import define, jvp_linear, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
+from pyjx.engine.types import Rule
 from pyjx.lax.nary import operand as _operand
 
 

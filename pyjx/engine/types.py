@@ -1,0 +1,28 @@
+"""What engines and rules pass around, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+# An array, a tracer of one, or a NumPy or Python scalar.
+Value: TypeAlias = Any
+# A value that is a tangent or a cotangent, or the symbolic `Zero`.
+Tangent: TypeAlias = Any
+# An operand of a transpose rule: a value, or `UndefinedPrimal` where it is linear.
+Operand: TypeAlias = Any
+
+Values: TypeAlias = Sequence[Value]
+Tangents: TypeAlias = Sequence[Tangent]
+
+# Where the batch axis of each value is; None where it has none.
+Dims: TypeAlias = Sequence[int | None]
+# Which values are differentiated, linear, batched or used.
+Flags: TypeAlias = tuple[bool, ...]
+# The parameters of an equation.
+Params: TypeAlias = dict[str, Any]
+
+# A function of leaves that gives leaves.
+FlatFunction: TypeAlias = Callable[..., Values]
+# A function that a primitive is given: see `core.primitive`.
+Rule: TypeAlias = Callable[..., Any]
