@@ -15,6 +15,7 @@ from pyjx.lax.common import broadcast_shapes, broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.distributions import arrays
 from pyjx.random.gammas import check_method
+from pyjx.random.implementations import threefry2x32
 from pyjx.random.samplers import (
     as_array,
     constant,
@@ -199,6 +200,7 @@ def poisson(key: Any, lam: Any, shape: Sequence[int] | None = None, dtype: Any =
     Raises:
       ValueError: the dtype is not an integer dtype, there is no such method, or `lam` does not
         broadcast to `shape`.
+      NotImplementedError: method "exact" with a key of another generator than threefry2x32.
 
     >>> import pyjx as jax
     >>> poisson(jax.random.key(0), 3., (4,)).shape
@@ -206,6 +208,12 @@ def poisson(key: Any, lam: Any, shape: Sequence[int] | None = None, dtype: Any =
     """
     wrapped, _ = check_key("poisson", key)
     method = check_method("poisson", method)
+    generator = wrapped.dtype._impl
+    if method == "exact" and generator is not threefry2x32:
+        raise NotImplementedError(
+            "`poisson` with method='exact' is only implemented for the threefry2x32 RNG, not "
+            f"{generator.name}: its loop would give other numbers in a batch than one by one. Use "
+            "method='approximate', or a key of threefry2x32.")
     dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "poisson")
     if not dtypes.issubdtype(dtype, np.integer):
         raise ValueError(f"dtype argument to `poisson` must be an int dtype, got "
@@ -304,8 +312,11 @@ def _binomial_by_rejection(key: Any, n: Any, p: Any) -> Any:
     return _reject_until_accepted(key, shape, dtype, attempt)
 
 
-def _binomial_floats(key: Any, n: Any, p: Any) -> Any:
-    """`n` and `p` are of one shape and float dtype; invalid ones give nan."""
+def _binomial_floats(key: Any, n: Any, p: Any, dtype: Any) -> Any:
+    """`n` and `p` are of one shape and float dtype; invalid ones give nan.
+
+    What is computed is computed in their dtype, and then brought to `dtype`.
+    """
     def nan_or_negative(x: Any) -> Any:
         return lax.bitwise_or(lax.ne(x, x), lax.lt(x, _like(x, 0)))
 
@@ -320,13 +331,13 @@ def _binomial_floats(key: Any, n: Any, p: Any) -> Any:
                                lax.log1p(lax.neg(safe_q)))
     high = _binomial_by_rejection(key, lax.select(waiting, _like(n, 1e4), trials),
                                   lax.select(waiting, _like(q, 0.5), safe_q))
-    out = lax.select(waiting, low, high)
+    out = lax.convert_element_type(lax.select(waiting, low, high), dtype)
     bad = lax.bitwise_or(bad_q, bad_n)
     out = lax.select(bad, _like(out, np.nan), out)
     out = lax.select(lax.bitwise_and(endless, lax.bitwise_not(bad)), _like(out, np.inf), out)
     as_drawn = lax.bitwise_or(lax.bitwise_or(below, bad_n),
                               lax.bitwise_or(lax.ne(q, q), endless))
-    return lax.select(as_drawn, out, lax.sub(trials, out))
+    return lax.select(as_drawn, out, lax.sub(lax.convert_element_type(trials, dtype), out))
 
 
 def _full(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
@@ -337,7 +348,8 @@ def _full(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
 
 @on_key("shape", "dtype")
 def _binomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    return _binomial_floats(key, _full(n, dtype, shape), _full(p, dtype, shape))
+    kind = dtypes.to_inexact_dtype(get_aval(p).dtype)
+    return _binomial_floats(key, _full(n, kind, shape), _full(p, kind, shape), dtype)
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any = None
@@ -385,7 +397,7 @@ def _multinomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], dtype: Any
     remaining, counts = n, []
     for i, k in enumerate(split_traced(key, shape[-1])):
         part = lax.index_in_dim(parts, i, keepdims=False)
-        counts.append(_binomial_floats(k, remaining, lax.clamp(zero, part, one)))
+        counts.append(_binomial_floats(k, remaining, lax.clamp(zero, part, one), kind))
         remaining = lax.sub(remaining, counts[-1])
     return lax.convert_element_type(lax.stack(counts, last), dtype)
 

@@ -15,12 +15,13 @@ from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.samplers import (
     as_array,
     check_safe,
-    coins,
     constant,
     float_dtype,
     normal_floats,
     param_dtype,
     result_shape,
+    signs,
+    total,
     unit_floats,
 )
 
@@ -33,13 +34,6 @@ def arrays(dtype: Any, shape: tuple[int, ...], *params: Any) -> list[Any]:
 
 def exponential_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
-
-
-def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """-1 or 1."""
-    heads = coins(key, constant(0.5, dtypes.default_float_dtype()), shape)
-    twice = lax.mul(constant(2, dtype), lax.convert_element_type(heads, dtype))
-    return lax.sub(twice, constant(1, dtype))
 
 
 # -- of normal numbers -----------------------------------------------------------------------------
@@ -73,7 +67,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Sequence[int] | None = None, dt
 
 def maxwell_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     x = normal_floats(key, (*shape, 3), dtype)
-    return lax.sqrt(lax.reduce_sum(lax.mul(x, x), (len(shape),)))
+    return lax.sqrt(total(lax.mul(x, x), (len(shape),)))
 
 
 @on_key("shape", "dtype")

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
-from pyjx.engine.batching import batch_flat
+from pyjx.engine.axes import at_front
 from pyjx.engine.rules import define
 from pyjx.engine.tangents import Zero
 from pyjx.lax.common import broadcast_shapes
 from pyjx.random.base import check_key, on_key, placed, split_traced
-from pyjx.random.distributions import arrays, exponential_floats, signs
-from pyjx.random.implementations import over_batch
+from pyjx.random.distributions import arrays, exponential_floats
+from pyjx.random.implementations import over_batch, threefry2x32
 from pyjx.random.keys import random_split_p
 from pyjx.random.samplers import (
     as_array,
@@ -33,6 +35,8 @@ from pyjx.random.samplers import (
     normal_floats,
     param_dtype,
     result_shape,
+    signs,
+    total,
     unit_floats,
 )
 
@@ -85,20 +89,40 @@ def _one_gamma(key: Any, a: Any, log_space: bool) -> Any:
 
 
 def _decomposition(key: Any, a: Any, *, log_space: bool) -> Any:
-    """Each element has a key of its own."""
-    shape = get_aval(a).shape
+    """Each element has a key of its own, split from that of its example."""
+    shape, examples = get_aval(a).shape, get_aval(key).shape
     size = math.prod(shape)
     if not size:
         return a
-    keys = random_split_p.bind(key, shape=(size,))
-    flat = lax.reshape(a, (size,))
-    out = over_batch(1, lambda k, x: _one_gamma(k, x, log_space), keys, flat)
+    keys = random_split_p.bind(key, shape=(math.prod(shape[len(examples):]),))
+    keys, flat = lax.reshape(keys, (size,)), lax.reshape(a, (size,))
+
+    def one(k: Any, x: Any) -> Any:
+        return _one_gamma(k, x, log_space)
+
+    # The bits of many keys at once are only with threefry those of one key after the other.
+    together = get_aval(keys).dtype._impl is threefry2x32
+    out = over_batch(1, one, keys, flat) if together else _one_by_one(one, keys, flat)
     return lax.reshape(out, shape)
 
 
+def _one_by_one(fun: Callable[[Any, Any], Any], keys: Any, xs: Any) -> Any:
+    size = get_aval(xs).shape[0]
+
+    def step(state: Any) -> Any:
+        i, outs = state
+        key = lax.dynamic_index_in_dim(keys, i, keepdims=False)
+        out = fun(key, lax.dynamic_index_in_dim(xs, i, keepdims=False))
+        return lax.add(i, np.int32(1)), lax.dynamic_update_index_in_dim(outs, out, i, 0)
+
+    start = (np.int32(0), lax.full_like(xs, 0))
+    return lax.while_loop(lambda state: lax.lt(state[0], np.int32(size)), step, start)[1]
+
+
 def _gamma_shape(key: ShapedArray, a: ShapedArray, *, log_space: bool) -> ShapedArray:
-    if not dtypes.is_extended(key.dtype) or key.shape:
-        raise TypeError(f"random_gamma takes a single key, got {key.str_short()}")
+    if not dtypes.is_extended(key.dtype) or key.shape != a.shape[:key.ndim]:
+        raise TypeError("random_gamma takes a key, or keys whose shape that of `a` begins with, "
+                        f"got {key.str_short()} and {a.str_short()}")
     return a.strip_weak_type()
 
 
@@ -118,9 +142,8 @@ def _gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
 
 def _gamma_batch(operands: Any, dims: Any, *, log_space: bool) -> Any:
     size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
-    (out,), (dim,) = batch_flat(
-        lambda key, a: [_decomposition(key, a, log_space=log_space)], operands, dims, size)
-    return out, dim
+    key, a = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
+    return random_gamma_p.bind(key, a, log_space=log_space), 0
 
 
 random_gamma_p = register(
@@ -158,7 +181,7 @@ def _approximate(key: Any, a: Any, log_space: bool) -> Any:
     log = lax.add(lax.log(above), lax.mul(constant(3, dtype), lax.log(root)))
     steps = lax.add(lax.broadcast(a, (4,)), lax.broadcasted_iota(dtype, (4, *shape), 0))
     down = lax.div(lax.neg(exponential_floats(exponential_key, (4, *shape), dtype)), steps)
-    log = lax.add(log, lax.reduce_sum(down, (0,)))
+    log = lax.add(log, total(down, (0,)))
     return log if log_space else lax.exp(log)
 
 
@@ -336,7 +359,7 @@ def _dirichlet(key: Any, alpha: Any, *, shape: tuple[int, ...], dtype: Any, meth
         return lax.broadcast_in_dim(y, shape, range(last))
 
     x = lax.exp(lax.sub(x, along(lax.stop_gradient(lax.reduce_max(x, (last,))))))
-    return lax.div(x, along(lax.reduce_sum(x, (last,))))
+    return lax.div(x, along(total(x, (last,))))
 
 
 def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
@@ -414,8 +437,8 @@ def _ball(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     last = len(shape) - 1
     e = exponential_floats(radius_key, shape[:-1], dtype)
     powers = lax.pow(lax.abs(x), lax.broadcast(p, shape))
-    total = lax.add(lax.reduce_sum(powers, (last,)), e)
-    length = lax.pow(total, lax.broadcast(lax.div(constant(1, dtype), p), shape[:-1]))
+    root = lax.broadcast(lax.div(constant(1, dtype), p), shape[:-1])
+    length = lax.pow(lax.add(total(powers, (last,)), e), root)
     return lax.div(x, lax.broadcast_in_dim(length, shape, range(last)))
 
 

@@ -40,14 +40,11 @@ def float_dtype(dtype: Any, name: str) -> Any:
 
 
 def param_dtype(dtype: Any, name: str, *params: Any, safe: bool = True) -> Any:
-    """`float_dtype`, by default the one that the parameters promote to.
-
-    With `safe` the parameters must not lose precision in a dtype that is given.
+    """`float_dtype`. With `safe` the parameters must not lose precision in a dtype that is given.
     """
-    if dtype is None:
-        dtype = dtypes.to_inexact_dtype(dtypes.result_type(*params))
+    given = dtype is not None
     dtype = float_dtype(dtype, name)
-    if safe:
+    if given and safe:
         check_safe(name, dtype, *params)
     return dtype
 
@@ -93,11 +90,28 @@ def constant(value: Any, dtype: Any) -> Any:
     return np.asarray(value, dtype)[()]
 
 
+def total(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum over `axes`; of half-precision numbers in float32."""
+    dtype = get_aval(x).dtype
+    if dtype.itemsize >= 4:
+        return lax.reduce_sum(x, axes)
+    wide = lax.convert_element_type(x, np.float32)
+    return lax.convert_element_type(lax.reduce_sum(wide, axes), dtype)
+
+
 # -- uniform and normal ----------------------------------------------------------------------------
 
 
 def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Uniform numbers from [0, 1): random mantissas with the exponent of 1, minus 1."""
+    """Uniform numbers from [0, 1): random mantissas with the exponent of 1, minus 1.
+
+    The maximum changes nothing but how XLA rounds what follows, where it computes half-precision
+    numbers in float32.
+    """
+    return lax.max(constant(0, dtype), _unit_floats(key, shape, dtype))
+
+
+def _unit_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     info = dtypes.finfo(dtype)
     width, mantissa = int(info.bits), int(info.nmant)
     drawn = 8 if mantissa < 8 else width
@@ -114,9 +128,9 @@ def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 def uniform_floats(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
     """Uniform numbers from [low, high)."""
     low, high = as_array(low, dtype), as_array(high, dtype)
-    u = unit_floats(key, shape, dtype)
+    u = _unit_floats(key, shape, dtype)
     if isinstance(low, np.generic) and low == 0 and isinstance(high, np.generic) and high == 1:
-        return u
+        return lax.max(low, u)
     span = lax.sub(high, low)
     return lax.max(low, _affine(u, span, low))
 
@@ -346,7 +360,7 @@ def gumbel_floats(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> An
     info = dtypes.finfo(dtype)
     high, low = lax.unstack(unit_floats(key, (2, *shape), dtype))
     eps = constant(info.eps, dtype)
-    half_step = constant(float(info.eps) ** 2 / 2, dtype)
+    half_step = constant(max(float(info.eps) ** 2 / 2, float(info.tiny)), dtype)
     fine = lax.add(lax.add(high, lax.mul(eps, low)), half_step)
     u = lax.select_n(lax.ge(high, constant(0.5, dtype)), fine, high)
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
@@ -511,9 +525,16 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Sequence[int] | None = None, mode: 
 
 @on_key("shape", "dtype")
 def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    p = constant(0.5, dtypes.default_float_dtype())
-    x = lax.convert_element_type(coins(key, p, shape), dtype)
-    return lax.sub(lax.mul(constant(2, dtype), x), constant(1, dtype))
+    if dtype == np.bool_:  # neither sign is zero
+        return lax.ne(signs(key, shape, np.dtype(np.int32)), constant(0, np.int32))
+    return signs(key, shape, dtype)
+
+
+def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """-1 or 1 with equal probability."""
+    heads = coins(key, constant(0.5, dtypes.default_float_dtype()), shape)
+    twice = lax.mul(constant(2, dtype), lax.convert_element_type(heads, dtype))
+    return lax.sub(twice, constant(1, dtype))
 
 
 def rademacher(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None

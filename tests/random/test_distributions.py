@@ -77,6 +77,66 @@ def test_figures(sample: Any, want: Any) -> None:
     np.testing.assert_allclose(sample(random.key(11)), want, rtol=1e-5)
 
 
+@pytest.mark.parametrize("sample, want", [
+    (lambda k: random.gamma(k, 2.5, (4,)), [2.36774921, 1.03779495, 0.63276452, 3.86515236]),
+    (lambda k: random.beta(k, 2.0, 0.5, (4,)), [0.99414152, 0.93812376, 0.99538559, 0.99976379]),
+    (lambda k: random.dirichlet(k, jnp.array([0.5, 1.0, 3.0])),
+     [0.28113723, 0.10233574, 0.61652702]),
+    (lambda k: random.t(k, 3.0, (4,)), [0.25338012, 1.84081066, 1.14949107, 2.73849344]),
+    (lambda k: random.f(k, 3.0, 7.0, (4,)), [0.62224895, 0.41344142, 2.35123277, 1.27540469]),
+    (lambda k: jax.vmap(lambda k: random.gamma(k, 2.5, (2,)))(random.split(k, 2)),
+     [[1.69861972, 4.33048296], [1.48960911, 1.94460297]]),
+])
+def test_figures_of_loops_with_the_platforms_generator(sample: Any, want: Any) -> None:
+    np.testing.assert_allclose(sample(random.key(11, impl="rbg")), want, rtol=1e-5)
+
+
+# What JAX gives, to the last bit: sums are taken in float32, binomial numbers are drawn in the
+# dtype of the parameters.
+@pytest.mark.parametrize("sample, want", [
+    (lambda k: random.dirichlet(k, jnp.array([0.5, 1.0, 3.0]), (2,), jnp.bfloat16),
+     [[0.1630859375, 0.2294921875, 0.60546875], [0.019287109375, 0.515625, 0.46875]]),
+    (lambda k: random.maxwell(k, (4,), jnp.bfloat16), [1.625, 2.03125, 0.95703125, 1.0859375]),
+    (lambda k: random.double_sided_maxwell(k, 0.3, 2.0, (4,), jnp.bfloat16),
+     [-2.671875, 3.796875, -4.4375, 1.703125]),
+    (lambda k: random.ball(k, 3, shape=(1,), dtype=jnp.float16),
+     [[0.76318359375, 0.0380859375, -0.0017938613891601562]]),
+    (lambda k: random.binomial(k, 20.0, 0.3, (8,), jnp.bfloat16), [5, 7, 11, 5, 9, 7, 4, 4]),
+    (lambda k: random.binomial(k, 100.0, 0.6, (8,), jnp.float16),
+     [62, 62, 60, 58, 66, 68, 65, 58]),
+    (lambda k: random.gumbel(k, (8,), jnp.float16, mode="high")[:4],
+     [0.92578125, 0.1986083984375, 0.55810546875, -0.268310546875]),
+])
+def test_figures_in_half_precision(sample: Any, want: Any) -> None:
+    np.testing.assert_array_equal(np.asarray(sample(random.key(11)), np.float64), want)
+
+
+def test_signs_as_booleans_are_true() -> None:
+    signs = random.rademacher(KEY, (4,), bool)
+    assert signs.dtype == np.bool_
+    assert signs.all()
+
+
+@pytest.mark.parametrize("sample", [
+    lambda x: random.gamma(KEY, x), lambda x: random.beta(KEY, x, x),
+    lambda x: random.t(KEY, x), lambda x: random.pareto(KEY, x),
+    lambda x: random.binomial(KEY, 9, x), lambda x: random.dirichlet(KEY, x[None]),
+    lambda x: random.triangular(KEY, 0.0, x, 1.0),
+    lambda x: random.multinomial(KEY, 9, x[None]),
+])
+def test_the_default_dtype_is_the_default_float(sample: Any) -> None:
+    assert sample(jnp.asarray(0.5, jnp.float16)).dtype == np.float32
+    with jax.enable_x64(True):
+        assert sample(jnp.asarray(0.5, jnp.float32)).dtype == np.float64
+
+
+def test_exact_poisson_numbers_need_threefry() -> None:
+    key = random.key(0, impl="rbg")
+    with pytest.raises(NotImplementedError, match="only implemented for the threefry2x32 RNG"):
+        random.poisson(key, 2.0, (3,))
+    assert random.poisson(key, 2.0, (3,), method="approximate").shape == (3,)
+
+
 def test_same_for_any_form_of_call() -> None:
     a = jnp.array([0.5, 2.0, 30.0])
     eager = random.gamma(KEY, a)
