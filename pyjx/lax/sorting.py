@@ -109,6 +109,8 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
                                  num_keys=num_keys))
     operand = _operand("sort", operand)
     axis = as_axis("sort", "dimension", dimension, get_aval(operand).ndim)
+    if as_int("sort", "num_keys", num_keys) != 1:
+        raise ValueError(f"sort: {num_keys=} must equal 1 for a single operand.")
     return sort_p.bind(operand, dimension=axis, is_stable=is_stable, num_keys=1)[0]
 
 

@@ -19,7 +19,6 @@ from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.promotion import (
     check_arraylike,
     convert,
-    literal,
     operands,
     promote_args,
     stretch,
@@ -398,9 +397,10 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
         host = np.zeros(shape, dtype) if value == 0 else np.full(shape, value, dtype)
         out = array_from_numpy(host, aval, alias=True)
         return out if device is None else device_put(out, device)
-    scalar = literal(value, dtype, weak_type) if type(value) in _python_scalars else value
     if weak_type:
-        scalar = convert(scalar, dtype, True)
+        scalar = convert(value, dtype, True)
+    else:  # a scalar of NumPy, since Python's would make it weak
+        scalar = np.asarray(value).astype(dtype)[()]
     out = broadcast_in_dim_p.bind(scalar, shape=shape, broadcast_dimensions=(), sharding=None)
     return out if device is None else device_put(out, device)
 

@@ -71,7 +71,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
       a: array.
       shape: int or sequence of ints; one may be -1 and follows from the others.
       order: "C" to read and write with the last index changing fastest, "F" with the first one.
-      copy: True makes a copy in any case; False, which promises a view, is refused.
+      copy: without effect: whether memory is shared is up to the compiler.
 
     Raises:
       TypeError: the sizes differ.
@@ -80,9 +80,6 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
     >>> jax.numpy.reshape(jax.numpy.arange(6), (2, -1)).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
-    if copy is False:
-        raise NotImplementedError("jax.numpy.reshape(..., copy=False) is not supported: arrays "
-                                  "have no views")
     (a,) = operands("reshape", a)
     old = get_aval(a).shape
     new = inferred_shape(old, concrete_shape(shape))

@@ -134,6 +134,8 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
     if size is not None and not 0 <= size <= n:
         raise ValueError("jnp.compress: size must not be negative and not greater than the number "
                          f"of elements that the condition is for, {n}; got size={size}")
+    if is_concrete(condition) and np.asarray(condition)[n:].any():
+        raise ValueError("jnp.compress: condition contains entries that are out of bounds")
     (where,) = nonzero(condition[:n], size=size, fill_value=get_aval(a).shape[axis])
     return indexing.take(a, where, axis, mode="fill", fill_value=fill_value)
 
@@ -242,7 +244,7 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
     fill = indexing.take(ordered, np.int32(0), axis=0) if fill_value is None else convert(
         operands("unique", fill_value)[0], aval.dtype)
     wide = lax.broadcast_in_dim(missing, get_aval(values).shape, (0,))
-    values = ufuncs.where(wide, fill, values)
+    values = convert(ufuncs.where(wide, fill, values), aval.dtype, aval.weak_type)
     first = indexing.take(order, lax.select(missing, lax.full_like(place, 0), clipped), axis=0)
     counts = lax.select(missing, lax.full_like(place, 0), lax.sub(ends, place))
     return values, first, inverse, counts

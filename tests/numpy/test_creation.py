@@ -304,3 +304,13 @@ def test_booleans_made_of_scalars_are_strong():
 def test_linspace_between_arrays_that_do_not_broadcast():
     with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
         jnp.linspace(jnp.ones(3), jnp.ones(2))
+
+
+@pytest.mark.parametrize("make", [
+    jnp.ones_like, jnp.zeros_like, lambda x: jnp.full_like(x, 2), lambda x: jnp.zeros((), "int32"),
+    lambda x: jnp.full((2,), 2, "int32"), lambda x: jnp.ones((), "float32"),
+])
+def test_traced_constants_are_strongly_typed(make):
+    x = jnp.array([1], "int32")
+    assert not make(x).weak_type
+    assert not jax.jit(make)(x).weak_type

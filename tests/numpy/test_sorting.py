@@ -160,3 +160,11 @@ def test_places_of_values_under_x64():
         assert jax.random.choice(jax.random.key(0), 3, (2,), p=p).dtype == np.int64
     with pytest.raises(TypeError, match="array of numbers"):
         jnp.unique(jax.random.key(0))
+
+
+def test_compress_refuses_true_beyond_the_array():
+    assert jnp.compress(jnp.array([True, False, False]), jnp.arange(2)).tolist() == [0]
+    with pytest.raises(ValueError, match="out of bounds"):
+        jnp.compress(jnp.array([True, False, True]), jnp.arange(2))
+    with pytest.raises(ValueError, match="must equal 1 for a single operand"):
+        lax.sort(jnp.arange(2), num_keys=2)
