@@ -544,7 +544,8 @@ def _polynomial_jvp(primals: Any, tangents: Any, *, unroll: int | None = None) -
     total: Any = None
     if type(dx) is not Zero and len(coeffs) > 1:
         # d/dx sum c_k x^k = sum k c_k x^(k-1)
-        derived = [mul(like(x, k), c) for k, c in enumerate(coeffs[1:], 1)]
+        derived = [like(x, k * c) if is_scalar_constant(c) else mul(like(x, k), c)
+                   for k, c in enumerate(coeffs[1:], 1)]
         total = mul(dx, polynomial_p.bind(x, *derived, unroll=unroll))
     if any(type(d) is not Zero for d in dcoeffs):
         along = _horner(x, *[instantiate(d) for d in dcoeffs])

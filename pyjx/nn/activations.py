@@ -6,8 +6,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from pyjx import lax
 from pyjx.core.avals import get_aval
 from pyjx.numpy import ufuncs
@@ -250,7 +248,7 @@ def selu(x: Any) -> Any:
     return lax.mul(like(x, scale), elu.__wrapped__(x, alpha))
 
 
-_root_two_over_pi = float(np.sqrt(np.float32(2 / np.pi)))
+_root_two_over_pi = math.sqrt(2 / math.pi)
 
 
 def _gelu_tanh(x: Any) -> Any:

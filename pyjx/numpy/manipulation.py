@@ -71,7 +71,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
       a: array.
       shape: int or sequence of ints; one may be -1 and follows from the others.
       order: "C" to read and write with the last index changing fastest, "F" with the first one.
-      copy: without effect: whether memory is shared is up to the compiler.
+      copy: True makes a copy in any case; otherwise the compiler decides.
 
     Raises:
       TypeError: the sizes differ.

@@ -217,3 +217,10 @@ def test_coefficients_of_polynomials_are_cast():
     assert lax.polynomial(jnp.array([2]), jnp.array([1.5, 2.0])).tolist() == [5]
     assert lax.polynomial(jnp.asarray(2.0), [1, 2]).weak_type
     assert isinstance(lax.polynomial(2, []), jax.Array)
+
+
+def test_batched_second_derivatives_of_polynomials():
+    got = jax.vmap(jax.hessian(lambda x: lax.polynomial(x, [1.0, 2.0, 3.0, 4.0])))(
+        jnp.ones((2, 3)))
+    assert got.shape == (2, 3, 3, 3) and float(got.sum()) == 180.0
+    assert jax.vmap(jax.hessian(jnp.sinc))(jnp.ones((2, 3))).shape == (2, 3, 3, 3)

@@ -90,3 +90,10 @@ def test_relu_stays_one_call_in_jaxprs():
     text = str(jax.make_jaxpr(nn.relu)(1.0))
     assert "custom_jvp_call[" in text
     assert "name=relu" in text
+
+
+def test_gelu_has_the_precision_of_its_dtype():
+    with jax.enable_x64(True):
+        x = 0.7
+        inner = np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
+        np.testing.assert_allclose(float(jax.nn.gelu(x)), x / 2 * (1 + inner), rtol=1e-14)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tests.oracle import errors, indexing, programs, pytrees
 from tests.oracle.calls import Calls, functions_of
 from tests.oracle.comparison import Difference, compare, internal, missing, same_message, shown
-from tests.oracle.conditioning import ill_conditioned
+from tests.oracle.conditioning import as_precise, ill_conditioned
 from tests.oracle.explained import reason
 from tests.oracle.language import Program
 from tests.oracle.processes import Outcome, Pair
@@ -114,8 +114,8 @@ class Campaign:
                 if internal(ours) and not internal(theirs):
                     tally.internal.append((name, shown(ours), shown(theirs)))
             return None
-        if difference.cause == "rounding" or (difference.cause == "value" and ill_conditioned(
-                self.pair.theirs, program, ours, theirs)):
+        if difference.cause == "rounding" or (difference.cause == "value" and self.rounded(
+                program, ours, theirs)):
             tally.rounding += 1
             return None
         if difference.cause == "sign of zero":
@@ -126,6 +126,12 @@ class Campaign:
             return self.failed(name, program, difference)
         tally.explained[why] += 1
         return None
+
+    def rounded(self, program: Program, ours: Outcome, theirs: Outcome) -> bool:
+        """Whether the values differ by no more than roundings do to such a program."""
+        worker = self.pair.theirs
+        return (ill_conditioned(worker, program, ours, theirs)
+                or as_precise(worker, program, ours, theirs))
 
     def failed(self, name: str, program: Program, difference: Difference) -> Failure | None:
         """Shrink the program, and ask again whether the difference is a known one."""

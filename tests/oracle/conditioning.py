@@ -11,11 +11,22 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.comparison import elements, gap, unit
-from tests.oracle.language import Assign, Data, Expr, Function, Program, Statement
+from tests.oracle.language import (
+    Assign,
+    Data,
+    Expr,
+    Form,
+    Function,
+    Program,
+    Statement,
+    Text,
+)
 from tests.oracle.processes import Outcome, Worker
 
 VARIANTS = 4
 AMPLIFIED = 32.0  # how far beyond the oracle's own spread a result may lie
+FARTHER = 8.0  # how much farther from the exact result than the oracle's
+CLOSE = 4.0  # units in the last place that are near enough in any case
 
 
 def moved(value: Any, step: float, salt: int) -> Any:
@@ -53,6 +64,58 @@ def arrays(x: dict[str, Any]) -> Iterator[np.ndarray]:
             yield from arrays(item[1] if x["is"] == "dict" else item)
     elif x["is"] in ("array", "ndarray", "npscalar") and x["dtype"] != "object":
         yield elements(x)
+
+
+def widened(program: Program) -> Program:
+    """The program with 64-bit floats in the place of 32-bit ones."""
+    body = tuple(wider_statement(s) for s in program.body)
+    return replace(program, body=body, x64=True)
+
+
+def wider_text(code: str) -> str:
+    return code.replace("float32", "float64").replace("complex64", "complex128")
+
+
+def wider(e: Expr) -> Expr:
+    if isinstance(e, Text):
+        return Text(wider_text(e.code))
+    if isinstance(e, Data):
+        return replace(e, dtype=wider_text(e.dtype))
+    if isinstance(e, Form):
+        return Form(wider_text(e.pattern), tuple(map(wider, e.parts)))
+    return e.rebuilt(tuple(map(wider, e.parts)))
+
+
+def wider_statement(s: Statement) -> Statement:
+    if isinstance(s, Assign):
+        return Assign(s.name, wider(s.value))
+    if isinstance(s, Function):
+        return replace(s, body=tuple(map(wider_statement, s.body)), result=wider(s.result))
+    return s
+
+
+def as_precise(worker: Worker, program: Program, ours: Outcome, theirs: Outcome) -> bool:
+    """Ours are about as close as theirs to the results with 64-bit floats."""
+    worker.send([widened(program)])
+    (exact,) = worker.collect()
+    if exact["is"] != "value":
+        return False
+    triples = list(zip(arrays(ours["value"]), arrays(theirs["value"]), arrays(exact["value"]),
+                       strict=False))
+    return bool(triples) and all(
+        x.dtype.kind not in "fcV" or (x.shape == z.shape and no_farther(x, y, z))
+        for x, y, z in triples)
+
+
+def no_farther(ours: np.ndarray, theirs: np.ndarray, exact: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):
+        a, b, c = (v.astype(np.complex128) for v in (ours, theirs, exact))
+        if not (np.isfinite(a) == np.isfinite(c)).all():
+            return False
+        good = np.isfinite(c) & np.isfinite(b)
+        mine, other = np.abs(a - c)[good], np.abs(b - c)[good]
+        floor = CLOSE * unit(ours.dtype) * max(float(np.abs(c[good]).max(initial=0.0)), 1e-30)
+        return bool(mine.max(initial=0.0) <= max(FARTHER * other.max(initial=0.0), floor))
 
 
 def ill_conditioned(worker: Worker, program: Program, ours: Outcome, theirs: Outcome) -> bool:
