@@ -1,0 +1,124 @@
+"""Blocks of equations that hold the same code, and the values that pass between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+
+
+class Flow:
+    """Where the variables of a program are defined and, last, used."""
+
+    __slots__ = ("defined", "last_use")
+
+    def __init__(self, jaxpr: Jaxpr) -> None:
+        eqns = jaxpr.eqns
+        self.defined = {v: i for i, e in enumerate(eqns) for v in e.outvars}
+        self.last_use: dict[Any, int] = {v: i for i, e in enumerate(eqns) for v in e.invars}
+        self.last_use.update(dict.fromkeys(jaxpr.outvars, len(eqns)))
+
+    def crossing(self, n: int) -> np.ndarray:
+        """For each position, how many values are made before it and used at or after it."""
+        change = np.zeros(n + 2, np.int64)
+        last_use = self.last_use
+        for v, i in self.defined.items():
+            use = last_use.get(v, i)
+            if use > i:
+                change[i + 1] += 1
+                change[use + 1] -= 1
+        return np.cumsum(change)
+
+
+class Group:
+    """Places that hold the same block.
+
+    The function of the block has `body`, the equations at the first place, over the parameters
+    `formals`; `inputs` are their values at each place.
+    """
+
+    __slots__ = ("body", "formals", "inputs", "length", "starts")
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.starts: list[int] = []
+        self.inputs: list[list[Var]] = []
+        self.formals: list[Var] = []
+        self.body: list[JaxprEqn] = []
+
+    def add(self, eqns: Sequence[JaxprEqn], start: int, inputs: list[Var]) -> None:
+        if not self.starts:
+            self.body = list(eqns[start:start + self.length])
+            self.formals = inputs
+        self.starts.append(start)
+        self.inputs.append(inputs)
+
+    def results(self, eqns: Sequence[JaxprEqn], start: int) -> list[Var]:
+        """What the block computes at one of its places."""
+        return [v for e in eqns[start:start + self.length] for v in e.outvars]
+
+
+def groups_of(eqns: Sequence[JaxprEqn], starts: Iterable[int], length: int) -> list[Group]:
+    """The blocks of `length` equations at `starts`, those of the same code together."""
+    groups: dict[Any, Group] = {}
+    for start in starts:
+        code, inputs = _code(eqns, start, length)
+        groups.setdefault(code, Group(length)).add(eqns, start, inputs)
+    return [g for g in groups.values() if len(g.starts) > 1]
+
+
+def _code(eqns: Sequence[JaxprEqn], start: int, length: int) -> tuple[Any, list[Var]]:
+    """The flow of values in a block, and the values that it takes from outside."""
+    place: dict[Any, int] = {}
+    inputs: list[Any] = []
+    flow: list[int] = []
+    made = 1
+    for i in range(start, start + length):
+        eqn = eqns[i]
+        for v in eqn.invars:
+            if type(v) is not Literal:
+                p = place.get(v)
+                if p is None:  # inputs count down from -1, results up from 1
+                    inputs.append(v)
+                    p = place[v] = -len(inputs)
+                flow.append(p)
+        for v in eqn.outvars:
+            place[v] = made
+            made += 1
+    return tuple(flow), inputs
+
+
+class Users:
+    """Who reads each variable: blocks by their start, equations outside of blocks by their
+    position, and the results of the program."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, jaxpr: Jaxpr, groups: Sequence[Group]) -> None:
+        self._of: dict[Any, list[int]] = {}
+        inside = np.zeros(len(jaxpr.eqns), np.bool_)
+        for group in groups:
+            for start, inputs in zip(group.starts, group.inputs, strict=True):
+                inside[start:start + group.length] = True
+                self.add(inputs, start)
+        for i in np.flatnonzero(~inside).tolist():
+            self.add(jaxpr.eqns[i].invars, i)
+        self.add(jaxpr.outvars, len(jaxpr.eqns))
+
+    def add(self, variables: Iterable[Any], user: int) -> None:
+        for v in variables:
+            self._of.setdefault(v, []).append(user)
+
+    def remove(self, variables: Iterable[Any], user: int) -> None:
+        for v in variables:
+            self._of[v].remove(user)
+
+    def any(self, variable: Var) -> bool:
+        return bool(self._of.get(variable))
+
+    def after(self, variable: Var, user: int) -> bool:
+        """Whether somebody else reads the variable after `user`."""
+        return any([u > user for u in self._of.get(variable, ())])

@@ -1,0 +1,264 @@
+"""Which values cross the border of a block, and which are computed again inside it.
+
+What a block reads must stay in memory from where it is made, and a block of the backward pass reads
+much that elementwise operations made of few values. So its border is moved to a minimum cut of what
+lies before it, where each value v has two costs: its bytes, if it is kept for the block, and a
+fraction of them, if it is computed again from its operands,
+
+    source --cost of computing v--> v.in --cost of keeping v--> v.out --inf--> block
+                                     ^
+                        u.out --inf--+   for each operand u of v
+
+Values that are in memory at that time for others cost nothing to keep; what is not in `RATES` is
+never computed again. Of equal cuts the one nearest to the block is taken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from pyjx.core.jaxpr import Atom, JaxprEqn, Literal, Var
+from pyjx.core.passes.blocks import Group, Users
+
+# The cost of computing a byte again, in 32nds of that of keeping it.
+_CHEAP, _DEAR, _KEPT = 1, 8, 32
+RATES = {
+    **dict.fromkeys((
+        "abs", "add", "add_any", "and", "broadcast_in_dim", "ceil", "clamp", "complex", "conj",
+        "convert_element_type", "copy", "eq", "expand_dims", "floor", "ge", "gt", "imag", "iota",
+        "is_finite", "le", "lt", "max", "min", "mul", "ne", "neg", "not", "or", "real", "reshape",
+        "round", "select_n", "sign", "slice", "square", "squeeze", "sub", "transpose", "xor",
+    ), _CHEAP),
+    **dict.fromkeys((
+        "cos", "div", "erf", "exp", "exp2", "expm1", "integer_pow", "log", "log1p", "logistic",
+        "pow", "rsqrt", "sin", "sqrt", "tanh",
+    ), _DEAR),
+}
+# Borders over which fewer bytes pass, at all places of the block together, stay where they are.
+WORTH_BYTES = 1 << 18
+_NEVER = 1 << 62
+
+
+class _Value:
+    """A value at each place of a block; `eqn`, if it can be computed again, makes it at the first
+    one, of `operands`."""
+
+    __slots__ = ("compute", "eqn", "keep", "made", "number", "operands", "variables")
+
+    def __init__(self, variables: tuple[Var, ...], number: int) -> None:
+        self.variables = variables
+        self.number = number
+        self.eqn: JaxprEqn | None = None
+        self.operands: list[_Value | Literal] = []
+        self.keep = 0
+        self.compute = _NEVER
+        self.made: Var | None = None  # in the block's function
+
+
+class _Border:
+    """The values before a block, from those it reads to as many as it has equations, twice."""
+
+    __slots__ = ("_defined", "_eqns", "_numbers", "_users", "group", "values")
+
+    def __init__(self, group: Group, eqns: Sequence[JaxprEqn], numbers: np.ndarray,
+                 defined: dict[Var, int], users: Users) -> None:
+        self.group = group
+        self.values: dict[tuple[Var, ...], _Value] = {}
+        self._eqns, self._numbers, self._defined, self._users = eqns, numbers, defined, users
+        for variables in zip(*group.inputs, strict=True):
+            self._value(variables)
+        queue = deque(self.values.values())
+        limit = 2 * group.length
+        while queue and len(self.values) < limit:
+            known = len(self.values)
+            self._expand(queue.popleft())
+            queue.extend(list(self.values.values())[known:])
+
+    def _value(self, variables: tuple[Var, ...]) -> _Value:
+        value = self.values.get(variables)
+        if value is None:
+            value = self.values[variables] = _Value(variables, len(self.values))
+            copies = sum([
+                v in self._defined and not self._users.after(v, start)
+                for v, start in zip(variables, self.group.starts, strict=True)
+            ])
+            value.keep = _KEPT * copies * _nbytes(variables[0])
+        return value
+
+    def _expand(self, value: _Value) -> None:
+        """Say how a value can be computed again, if it can: alike at all places."""
+        if not value.keep:
+            return
+        places = [self._defined.get(v, -1) for v in value.variables]
+        eqns = self._eqns
+        eqn = eqns[places[0]]
+        rate = RATES.get(eqn.primitive.name)
+        if rate is None or min(places) < 0 or len(eqn.outvars) > 1:
+            return
+        number = self._numbers[places[0]]
+        if any([self._numbers[i] != number for i in places]):
+            return
+        value.eqn = eqn
+        value.compute = rate * len(places) * _nbytes(value.variables[0])
+        value.operands = [
+            v if type(v) is Literal
+            else self._value(tuple([eqns[i].invars[k] for i in places]))  # type: ignore[misc]
+            for k, v in enumerate(eqn.invars)
+        ]
+
+    def worth_a_cut(self) -> bool:
+        inputs = [self.values[v] for v in zip(*self.group.inputs, strict=True)]
+        passing = sum([v.keep for v in inputs if v.eqn is not None])
+        return passing >= _KEPT * WORTH_BYTES
+
+    def cut(self) -> set[_Value]:
+        """The values to compute again."""
+        network = _Network(2 * len(self.values) + 2)
+        source, sink = 0, 1
+        for value in self.values.values():
+            before, after = 2 * value.number + 2, 2 * value.number + 3
+            if value.eqn is None:
+                network.edge(source, after, value.keep)
+                continue
+            network.edge(source, before, value.compute)
+            network.edge(before, after, value.keep)
+            for operand in value.operands:
+                if type(operand) is _Value:
+                    network.edge(2 * operand.number + 3, before, _NEVER)
+        for variables in zip(*self.group.inputs, strict=True):
+            network.edge(2 * self.values[variables].number + 3, sink, _NEVER)
+        near = network.sink_side(source, sink)
+        return {v for v in self.values.values() if v.eqn is not None and near[2 * v.number + 2]}
+
+
+def _nbytes(v: Var) -> int:
+    size = getattr(v.aval, "size", 0)  # tokens have none, and that of symbolic shapes is no number
+    return size * int(v.aval.dtype.itemsize) if size and type(size) is int else 0
+
+
+def narrow_borders(groups: Sequence[Group], eqns: Sequence[JaxprEqn], numbers: np.ndarray,
+                   defined: dict[Var, int], users: Users) -> bool:
+    """Move the borders of blocks, the last block first; whether any was moved."""
+    moved = False
+    for group in sorted(groups, key=lambda g: -g.starts[0]):
+        border = _Border(group, eqns, numbers, defined, users)
+        if border.worth_a_cut():
+            computed = border.cut()
+            if computed:
+                _rewrite(border, computed, users)
+                moved = True
+    return moved
+
+
+def _rewrite(border: _Border, computed: set[_Value], users: Users) -> None:
+    """Compute values in the body of a block, each just before its first use."""
+    group = border.group
+    body: list[JaxprEqn] = []
+    formals: list[Var] = []
+    kept: list[_Value] = []
+    inputs = {formal: border.values[v]
+              for formal, v in zip(group.formals, zip(*group.inputs, strict=True), strict=True)}
+
+    def read(value: _Value) -> Var:
+        if value.made is None:
+            if value not in computed:
+                value.made = Var(value.variables[0].aval)
+                formals.append(value.made)
+                kept.append(value)
+            else:
+                eqn = value.eqn
+                assert eqn is not None
+                operands: list[Atom] = [
+                    v if isinstance(v, Literal) else read(v) for v in value.operands]
+                value.made = Var(value.variables[0].aval)
+                body.append(eqn.replace(invars=operands, outvars=[value.made]))
+        return value.made
+
+    for eqn in group.body:
+        invars = [read(inputs[v]) if v in inputs else v for v in eqn.invars]  # type: ignore[index]
+        body.append(eqn.replace(invars=invars))
+    group.body, group.formals = body, formals
+    for i, start in enumerate(group.starts):
+        users.remove(group.inputs[i], start)
+        group.inputs[i] = [v.variables[i] for v in kept]
+        users.add(group.inputs[i], start)
+
+
+class _Network:
+    """A flow network, by Dinic's algorithm."""
+
+    __slots__ = ("_capacity", "_edges", "_target")
+
+    def __init__(self, nodes: int) -> None:
+        self._edges: list[list[int]] = [[] for _ in range(nodes)]
+        self._target: list[int] = []  # of edge e; edge e ^ 1 goes back
+        self._capacity: list[int] = []
+
+    def edge(self, tail: int, head: int, capacity: int) -> None:
+        e = len(self._target)
+        self._target += (head, tail)
+        self._capacity += (capacity, 0)
+        self._edges[tail].append(e)
+        self._edges[head].append(e + 1)
+
+    def sink_side(self, source: int, sink: int) -> list[bool]:
+        """For each node, whether it is on the sink's side of the minimum cut nearest to it."""
+        levels = self._levels(source)
+        while levels[sink] >= 0:
+            nexts = [0] * len(self._edges)
+            while self._augment(source, sink, levels, nexts):
+                pass
+            levels = self._levels(source)
+        near = [False] * len(self._edges)
+        near[sink] = True
+        stack = [sink]
+        while stack:
+            for e in self._edges[stack.pop()]:
+                tail = self._target[e]
+                if not near[tail] and self._capacity[e ^ 1]:
+                    near[tail] = True
+                    stack.append(tail)
+        return near
+
+    def _levels(self, source: int) -> list[int]:
+        """The distance of each node from the source by edges with capacity; -1 beyond reach."""
+        levels = [-1] * len(self._edges)
+        levels[source] = 0
+        queue = deque([source])
+        while queue:
+            node = queue.popleft()
+            for e in self._edges[node]:
+                head = self._target[e]
+                if levels[head] < 0 and self._capacity[e]:
+                    levels[head] = levels[node] + 1
+                    queue.append(head)
+        return levels
+
+    def _augment(self, source: int, sink: int, levels: list[int], nexts: list[int]) -> bool:
+        """Push as much as goes along one shortest path; whether there was one."""
+        path: list[int] = []
+        node = source
+        while node != sink:
+            edges = self._edges[node]
+            while nexts[node] < len(edges):
+                e = edges[nexts[node]]
+                head = self._target[e]
+                if self._capacity[e] and levels[head] == levels[node] + 1:
+                    break
+                nexts[node] += 1
+            else:  # a dead end
+                if not path:
+                    return False
+                node = self._target[path.pop() ^ 1]
+                nexts[node] += 1
+                continue
+            path.append(e)
+            node = head
+        push = min([self._capacity[e] for e in path])
+        for e in path:
+            self._capacity[e] -= push
+            self._capacity[e ^ 1] += push
+        return True

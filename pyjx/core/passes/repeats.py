@@ -1,0 +1,148 @@
+"""Repeats among the equations of a program.
+
+1. Each equation gets a number: equations with the same primitive, parameters, operand types and
+   literals get the same one. The program is then a sequence of integers.
+2. A repeat at distance d is a run of positions i where number[i] == number[i + d]. The distances
+   worth a look are those between successive uses of a number. A run that is longer than d is
+   periodic and holds several copies, adjacent to each other.
+
+What is taken gets numbers that nothing else has, so a repeat can only lose by what others take: the
+best repeat of a distance is looked for again only when its old one would be the best of all.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx.core.jaxpr import JaxprEqn, Literal
+
+# Blocks of fewer equations stay where they are: calling them costs more than compiling them.
+MIN_BLOCK = 20
+# How many distances are looked at, the most frequent ones.
+MAX_DISTANCES = 48
+
+
+def number_eqns(eqns: Sequence[JaxprEqn]) -> np.ndarray:
+    """An integer for each equation, equal where all but the operands' identity is equal."""
+    numbers: dict[Any, int] = {}
+    out = np.empty(len(eqns), np.int64)
+    for i, eqn in enumerate(eqns):
+        types = [_literal_key(v) if type(v) is Literal else v.aval for v in eqn.invars]
+        primitive, params = eqn.primitive, eqn.params
+        if not primitive.cached:  # its result types follow from more than operands and parameters
+            types += [v.aval for v in eqn.outvars]
+        key = (primitive, *params.items(), *types) if params else (primitive, *types)
+        try:
+            out[i] = numbers.setdefault(key, len(numbers))
+        except TypeError:  # an unhashable parameter: like no other equation
+            out[i] = numbers.setdefault(id(eqn), len(numbers))
+    return out
+
+
+def _literal_key(literal: Literal) -> Any:
+    value = literal.val
+    # Equal floats have equal bits, but for zeros; complex numbers have two parts to be zero.
+    return (literal.aval, value) if value and type(value) is float else literal.key
+
+
+class Repeat(NamedTuple):
+    """A run of equations that holds `copies` adjacent blocks of `length` equations."""
+
+    start: int
+    length: int
+    copies: int
+    end: int
+
+
+class Repeats:
+    """The repeats of a sequence of numbers, the most saving first."""
+
+    __slots__ = ("_fresh", "_queue", "_seen", "numbers")
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self.numbers = numbers.copy()
+        self._fresh = -1
+        self._seen: set[int] = set()
+        self._queue: list[tuple[int, int, Repeat | None]] = []  # (-saving, distance, repeat)
+        self._search()
+
+    def best(self) -> Repeat | None:
+        """The repeat that saves most."""
+        queue = self._queue
+        while queue or self._search():
+            bound, distance, _ = queue[0]
+            saving, repeat = _best_at(self.numbers, distance)
+            if repeat is None:
+                heapq.heappop(queue)
+            elif -saving == bound:
+                return repeat
+            else:
+                heapq.heapreplace(queue, (-saving, distance, repeat))
+        return None
+
+    def take(self, start: int, end: int) -> None:
+        """Let the equations from `start` to before `end` be like no others."""
+        n = end - start
+        self.numbers[start:end] = np.arange(self._fresh, self._fresh - n, -1)
+        self._fresh -= n
+
+    def _search(self) -> bool:
+        """Queue the distances that are new; whether there are any."""
+        new = [d for d in _distances(self.numbers) if d not in self._seen]
+        self._seen.update(new)
+        for distance in new:
+            saving, repeat = _best_at(self.numbers, distance)
+            if repeat is not None:
+                heapq.heappush(self._queue, (-saving, distance, repeat))
+        return bool(self._queue)
+
+
+def _distances(numbers: np.ndarray) -> list[int]:
+    """The most frequent distances between one use of a number and the next."""
+    order = np.argsort(numbers, kind="stable")
+    gaps = order[1:] - order[:-1]
+    gaps = gaps[numbers[order[1:]] == numbers[order[:-1]]]
+    # a short period counts as its first multiple that makes a block
+    gaps = np.where(gaps < MIN_BLOCK, -(-MIN_BLOCK // np.maximum(gaps, 1)) * gaps, gaps)
+    if not gaps.size:
+        return []
+    distances, counts = np.unique(gaps, return_counts=True)
+    distances, counts = distances[counts > 1], counts[counts > 1]
+    return [int(d) for d in distances[np.argsort(-counts, kind="stable")][:MAX_DISTANCES]]
+
+
+def _best_at(numbers: np.ndarray, distance: int) -> tuple[int, Repeat | None]:
+    """What the best repeat at a distance saves, and the repeat."""
+    breaks = np.flatnonzero(numbers[distance:] != numbers[:-distance])
+    edges = np.concatenate(([-1], breaks, [len(numbers) - distance]))
+    lengths = np.diff(edges) - 1
+    savings = np.where(lengths >= distance, lengths - lengths % distance, lengths)
+    savings[lengths < MIN_BLOCK] = 0
+    best = int(np.argmax(savings))
+    saving, length, start = int(savings[best]), int(lengths[best]), int(edges[best]) + 1
+    if not saving:
+        return 0, None
+    if length < distance:
+        return saving, Repeat(start, length, 1, start + length)
+    return saving, Repeat(start, distance, length // distance + 1, start + length + distance)
+
+
+def occurrences(numbers: np.ndarray, pattern: np.ndarray) -> list[int]:
+    """Where `pattern` stands in `numbers`, without overlaps."""
+    n, k = len(numbers), len(pattern)
+    if n < k:
+        return []
+    # rarest number first: few positions are left to compare in full
+    values, counts = np.unique(numbers, return_counts=True)
+    count_of = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    rare = min(range(k), key=lambda i: count_of.get(int(pattern[i]), 0))
+    starts = np.flatnonzero(numbers[rare:n - k + 1 + rare] == pattern[rare])
+    found: list[int] = []
+    for s in starts.tolist():
+        if (not found or s >= found[-1] + k) and np.array_equal(numbers[s:s + k], pattern):
+            found.append(s)
+    return found
