@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0, help="number of the first program")
     parser.add_argument("--kind", action="append", choices=KINDS, help="all by default")
     parser.add_argument("--minutes", type=float, default=None)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for one program")
+    parser.add_argument("--limit", type=float, default=40.0, help="seconds for one program")
     parser.add_argument("--no-shrinking", action="store_true")
     parser.add_argument("--internal", action="store_true",
                         help="list errors whose message says nothing about the argument")

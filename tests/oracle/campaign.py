@@ -18,6 +18,9 @@ from tests.oracle.shrinking import shrunk
 from tests.oracle.values import Gen
 
 BATCH = 40
+# Candidates tried to make a program smaller that hangs or ends a process, which takes its time.
+QUICK = 15.0  # seconds for a candidate
+COSTLY = {"hang": 10, "crash": 60, "oracle fails": 0}
 
 
 @dataclass
@@ -137,7 +140,8 @@ class Campaign:
         """Shrink the program, and ask again whether the difference is a known one."""
         small = program
         if self.small and self.known[(difference.cause, program.calls[0])] < 3:
-            small = shrunk(program, lambda ps: self.same(ps, difference))
+            budget = COSTLY.get(difference.cause, 400)
+            small = shrunk(program, lambda ps: self.same(ps, difference), budget)
             again = compare(*self.pair.run([small])[0])
             if again is None and small is program:
                 self.tally.explained["does not happen again: state of the process"] += 1
@@ -154,7 +158,7 @@ class Campaign:
 
     def same(self, programs: Sequence[Program], difference: Difference) -> list[bool]:
         found = []
-        for ours, theirs in self.pair.run(programs):
+        for ours, theirs in self.pair.run(programs, limit=QUICK):
             other = None if missing(ours) else compare(ours, theirs)
             found.append(other is not None and other.key == difference.key)
         return found

@@ -141,12 +141,18 @@ class Pair:
         self.ours = Worker(sys.executable, "pyjx", limit)
         self.theirs = Worker(oracle, "jax", limit)
 
-    def run(self, programs: Sequence[Program]) -> list[tuple[Outcome, Outcome]]:
+    def run(self, programs: Sequence[Program], limit: float | None = None
+            ) -> list[tuple[Outcome, Outcome]]:
+        """The outcomes on both sides; `limit` is another time limit for these programs."""
         if not programs:
             return []
+        usual = self.ours.limit
+        self.ours.limit = self.theirs.limit = limit or usual
         self.ours.send(programs)
         self.theirs.send(programs)
-        return list(zip(self.ours.collect(), self.theirs.collect(), strict=True))
+        found = list(zip(self.ours.collect(), self.theirs.collect(), strict=True))
+        self.ours.limit = self.theirs.limit = usual
+        return found
 
     def __enter__(self) -> Self:
         self.ours.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,9 +29,11 @@ def size(program: Program) -> int:
     return len(program.source())
 
 
-def shrunk(program: Program, same: Same, budget: int = 400, batch: int = 24) -> Program:
+def shrunk(program: Program, same: Same, budget: int = 400, batch: int = 24,
+           seconds: float = 120.0) -> Program:
     """The smallest program found that `same` still accepts; it answers for many at once."""
-    while budget > 0:
+    end = time.monotonic() + seconds
+    while budget > 0 and time.monotonic() < end:
         tried: list[Program] = []
         for candidate in candidates(program):
             if candidate.source() != program.source():
@@ -43,7 +46,7 @@ def shrunk(program: Program, same: Same, budget: int = 400, batch: int = 24) -> 
             if good:
                 better = min(good, key=size)
                 break
-            if budget <= 0:
+            if budget <= 0 or time.monotonic() > end:
                 break
         if better is None:
             return program
