@@ -15,6 +15,7 @@ True
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
@@ -631,8 +632,6 @@ class Config:
 
     def parse_flags_with_absl(self) -> None:
         """Parses the flags of this module in `sys.argv` by absl, leaving others alone."""
-        import sys
-
         import absl.flags
 
         self.config_with_absl()

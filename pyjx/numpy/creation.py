@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -308,8 +309,6 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
     aval = get_aval(x)
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes \
             and dtype != np.bool_:
-        import warnings
-
         warnings.warn("Casting from complex to real dtypes will soon raise a ValueError. Please "
                       "first use jnp.real or jnp.imag to take the real/imaginary component of "
                       "your input.", DeprecationWarning, stacklevel=3)

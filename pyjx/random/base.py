@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ from pyjx.random.keys import (
     random_wrap_p,
 )
 from pyjx.runtime.bounded import BoundedDict
-from pyjx.runtime.device_put import array_from_numpy
+from pyjx.runtime.device_put import array_from_numpy, device_put
 from pyjx.runtime.operations import op_jit
 
 _UINT32 = np.dtype(np.uint32)
@@ -110,8 +111,6 @@ def _check_legacy(name: str) -> None:
                "jax_legacy_prng_key='allow'.")
     if mode == "error":
         raise ValueError(message)
-    import warnings
-
     warnings.warn(message, stacklevel=4)
 
 
@@ -403,6 +402,4 @@ def placed(x: Any, sharding: Any) -> Any:
     """`x` with the sharding that an `out_sharding` argument asks for."""
     if sharding is None:
         return x
-    from pyjx.runtime.device_put import device_put
-
     return device_put(x, sharding)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -346,8 +347,6 @@ def _dlpack_device(self: Any) -> tuple[Any, int]:
 
 @lru_cache(maxsize=1)
 def _device_types() -> Any:
-    from enum import IntEnum
-
     return IntEnum("DLDeviceType", [("kDLCPU", _DL_CPU), ("kDLCUDA", _DL_CUDA),
                                     ("kDLROCM", _DL_ROCM)])
 
@@ -367,7 +366,7 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: tuple[int, int] | Non
 
 
 def _rebuild(fun: Callable[..., Any], args: Any, state: Any, aval_state: dict[str, Any]) -> Any:
-    from pyjx.runtime.device_put import array_from_numpy
+    from pyjx.runtime.device_put import array_from_numpy  # stands above; loading a pickle is rare
 
     array = fun(*args)
     array.__setstate__(state)

@@ -8,10 +8,12 @@ tpu, cuda, rocm, cpu; the flag `jax_platforms` ("cpu", "cuda,cpu", "gpu") overri
 from __future__ import annotations
 
 import copyreg
+import ctypes
 import glob
 import os
 import sys
 import threading
+import warnings
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -70,8 +72,6 @@ _distributed: dict[str, Any] = {}
 def _warn_of_fork() -> None:
     """A forked child has none of XLA's threads: its first computation would wait for ever."""
     if _clients:
-        import warnings
-
         warnings.warn(
             "os.fork() was called after a backend had started. The child has none of its threads "
             "and is likely to deadlock where it uses arrays. Start processes with the method "
@@ -122,8 +122,6 @@ def load_plugin(platform: str) -> Any:
 
 def _find_cuda_libraries(plugin_path: str) -> None:
     """Load the CUDA libraries of the `nvidia-*` wheels, which the loader finds by soname only."""
-    import ctypes
-
     nvidia = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(plugin_path))), "nvidia")
     for name in ("cudart", "nvrtc", "nvJitLink", "cublasLt", "cublas", "cufft", "cusparse",
                  "cusolver", "cupti", "cudnn", "nccl", "nvshmem_host"):
@@ -290,8 +288,6 @@ def _start_best() -> Any:
 def _warn_of_unused_hardware() -> None:
     for plugin in _PLUGINS:
         if plugin.platform in _failures and _library(plugin) and _has_hardware(plugin):
-            import warnings
-
             warnings.warn(
                 f"A {plugin.hardware} may be present, but pyjx falls back to the CPU: "
                 f"{_failures[plugin.platform]}",

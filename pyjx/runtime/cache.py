@@ -13,6 +13,7 @@ outgrows `cache_max_bytes`.
 from __future__ import annotations
 
 import os
+import platform
 import re
 import stat
 import sys
@@ -113,8 +114,6 @@ def _host_cpu() -> bytes:
         facts += [line for line in first.splitlines()
                   if line.startswith(("flags", "Features", "model name", "CPU part"))]
     except OSError:
-        import platform
-
         facts.append(platform.processor())
     return "\n".join(facts).encode()
 

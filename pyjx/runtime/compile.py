@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -227,8 +228,6 @@ def _register_lapack() -> None:
 
 def _register_cuda() -> None:
     """The extension modules beside the CUDA plugin import no jax."""
-    import importlib
-
     for package in ("jax_cuda13_plugin", "jax_cuda12_plugin"):
         for family in _CUDA_FAMILIES:
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -449,7 +450,5 @@ def clear_caches() -> None:
 
 def _return_memory() -> None:
     """Give the memory of what went back to the system; what stayed lies scattered among it."""
-    import ctypes  # only here
-
     with suppress(AttributeError, OSError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -93,8 +94,6 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
 
 
 def _warn_of_unused(avals: Sequence[Any]) -> None:
-    import warnings
-
     shapes = ", ".join([a.str_short() for a in avals])
     warnings.warn(
         f"Some donated buffers were not usable: {shapes}.\nThe memory of a donated argument is "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -269,8 +270,6 @@ class Mesh:
     @property
     def shape(self) -> Mapping[Any, int]:
         """The size of each axis by its name."""
-        from collections import OrderedDict
-
         return OrderedDict(self.shape_tuple)
 
     @property

@@ -14,6 +14,7 @@ from pyjx.core.trace import Tracer
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten
 from pyjx.transforms.arguments import check_callable, wraps
+from pyjx.tree_util import keystr, prefix_errors, tree_flatten_with_path
 
 _DOC = ("Vectorized version of {fun}. Takes similar arguments as {fun} but with additional array "
         "axes over which {fun} is mapped.")
@@ -128,8 +129,6 @@ def _prefix(name: str, axes: Any, tree: Any) -> list[int | None]:
     try:
         subtrees = treedef.flatten_up_to(tree)
     except ValueError:
-        from pyjx.tree_util import prefix_errors
-
         errors = prefix_errors(axes, tree, is_leaf=_is_none)
         details = "\n".join([str(e(f"{name}")) for e in errors])
         raise ValueError(
@@ -265,8 +264,6 @@ def _raise_sizes(
 
 def _leaf_names(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[str]:
     """For each leaf the argument that it is in, with the path to it."""
-    from pyjx.tree_util import keystr, tree_flatten_with_path
-
     parameters = _positional_names(fun, len(args))
     for path, _ in tree_flatten_with_path((args, kwargs))[0]:
         if path[0].idx == 0:
