@@ -7,12 +7,13 @@ import math
 from typing import Any
 
 from pyjx import lax
+from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.floats import logaddexp
-from pyjx.numpy.promotion import literal, operands, promote_inexact
+from pyjx.numpy.promotion import convert, literal, operands, promote_inexact
 from pyjx.transforms.custom_jvp import custom_jvp
 
 __all__ = [
@@ -26,6 +27,20 @@ __all__ = [
 def like(x: Any, value: float) -> Any:
     """The number `value` as a scalar of the dtype of `x`; weakly typed if it can be."""
     return literal(value, get_aval(x).dtype, True)
+
+
+def weak_float(name: str, x: Any) -> Any:
+    """The argument of the function `name`; other numbers become floats of weak type, as beside a
+    Python float."""
+    (x,) = operands(name, x)
+    return x if ufuncs.is_inexact(x) else convert(x, dtypes.default_float_dtype(), True)
+
+
+def weak_int(name: str, x: Any) -> Any:
+    """The argument of the function `name`; booleans become integers of weak type."""
+    (x,) = operands(name, x)
+    boolean = get_aval(x).dtype == dtypes.bool_dtype
+    return convert(x, dtypes.default_int_dtype(), True) if boolean else x
 
 
 # Primitives that take scalars beside arrays as they are, for the functions models call most.
@@ -57,7 +72,7 @@ def relu(x: Any) -> Any:
     >>> jax.nn.relu(jax.numpy.array([-1.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return _relu(*operands("relu", x))
+    return _relu(weak_int("relu", x))
 
 
 @custom_jvp
@@ -66,7 +81,7 @@ def _relu6(x: Any) -> Any:
 
 
 _relu6.defjvps(lambda g, out, x: _passed(
-    g, lax.bitwise_and(lax.gt(x, like(x, 0)), lax.lt(x, like(x, 6)))))
+    g, lax.bitwise_and(ufuncs.greater(x, like(x, 0)), ufuncs.less(x, like(x, 6)))))
 _relu6.__name__ = "relu6"
 
 
@@ -78,7 +93,7 @@ def relu6(x: Any) -> Any:
     >>> jax.nn.relu6(jax.numpy.array([-1.0, 9.0])).tolist()
     [0.0, 6.0]
     """
-    return _relu6(*operands("relu6", x))
+    return _relu6(weak_float("relu6", x))
 
 
 @numpy_function
@@ -100,7 +115,7 @@ def softplus(x: Any) -> Any:
     >>> round(float(jax.nn.softplus(0.0)), 4)
     0.6931
     """
-    x = promote_inexact("softplus", x)
+    x = promote_inexact("softplus", weak_int("softplus", x))
     return logaddexp(x, like(x, 0.0))
 
 
@@ -112,7 +127,7 @@ def sparse_plus(x: Any) -> Any:
     >>> jax.nn.sparse_plus(jax.numpy.array([-2.0, 0.0, 2.0])).tolist()
     [0.0, 0.25, 2.0]
     """
-    x = promote_inexact("sparse_plus", x)
+    x = weak_float("sparse_plus", x)
     curve = lax.div(lax.integer_pow(lax.add(x, like(x, 1.0)), 2), like(x, 4.0))
     return ufuncs.where(lax.le(x, like(x, -1.0)), like(x, 0.0),
                         ufuncs.where(lax.ge(x, like(x, 1.0)), x, curve))
@@ -126,7 +141,7 @@ def sparse_sigmoid(x: Any) -> Any:
     >>> jax.nn.sparse_sigmoid(jax.numpy.array([-2.0, 0.0, 2.0])).tolist()
     [0.0, 0.5, 1.0]
     """
-    x = promote_inexact("sparse_sigmoid", x)
+    x = weak_float("sparse_sigmoid", x)
     clipped = ufuncs.clip(lax.add(x, like(x, 1.0)), 0.0, 2.0)
     return lax.mul(like(x, 0.5), clipped)
 
@@ -139,8 +154,8 @@ def soft_sign(x: Any) -> Any:
     >>> float(jax.nn.soft_sign(1.0))
     0.5
     """
-    x = promote_inexact("soft_sign", x)
-    return lax.div(x, lax.add(lax.abs(x), like(x, 1.0)))
+    x = promote_inexact("soft_sign", weak_int("soft_sign", x))
+    return ufuncs.divide(x, ufuncs.add(ufuncs.absolute(x), 1.0))
 
 
 @numpy_function
@@ -190,7 +205,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     >>> jax.nn.elu(jax.numpy.array([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    x = promote_inexact("elu", x)
+    x = weak_float("elu", x)
     positive = lax.gt(x, like(x, 0.0))
     # The masked x keeps exp, and so its derivative, finite where it is not used.
     safe = ufuncs.where(positive, like(x, 0.0), x)
@@ -217,9 +232,9 @@ def hard_tanh(x: Any) -> Any:
     >>> jax.nn.hard_tanh(jax.numpy.array([-3.0, 0.5])).tolist()
     [-1.0, 0.5]
     """
-    (x,) = operands("hard_tanh", x)
-    low = ufuncs.where(lax.lt(x, like(x, -1)), like(x, -1), x)
-    return ufuncs.where(lax.gt(x, like(x, 1)), like(x, 1), low)
+    x = weak_int("hard_tanh", x)
+    low = ufuncs.where(ufuncs.less(x, like(x, -1)), like(x, -1), x)
+    return ufuncs.where(ufuncs.greater(x, like(x, 1)), like(x, 1), low)
 
 
 @numpy_function
@@ -230,7 +245,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     >>> jax.nn.celu(jax.numpy.array([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    x = promote_inexact("celu", x)
+    x = weak_float("celu", x)
     below = ufuncs.expm1(ufuncs.divide(lax.min(x, like(x, 0.0)), alpha))
     return ufuncs.add(lax.max(x, like(x, 0.0)), ufuncs.multiply(alpha, below))
 
@@ -243,7 +258,7 @@ def selu(x: Any) -> Any:
     >>> round(float(jax.nn.selu(1.0)), 4)
     1.0507
     """
-    x = promote_inexact("selu", x)
+    x = weak_float("selu", x)
     alpha, scale = 1.6732632423543772, 1.0507009873554805
     return lax.mul(like(x, scale), elu.__wrapped__(x, alpha))
 
@@ -276,6 +291,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     0.0
     """
     x = promote_inexact("gelu", x)
+    x = convert(x, get_aval(x).dtype)
     return _gelu_tanh(x) if approximate else _gelu_exact(x)
 
 
@@ -321,7 +337,7 @@ def hard_sigmoid(x: Any) -> Any:
     >>> float(jax.nn.hard_sigmoid(0.0))
     0.5
     """
-    x = promote_inexact("hard_sigmoid", x)
+    x = weak_float("hard_sigmoid", x)
     return lax.div(_relu6(lax.add(x, like(x, 3.0))), like(x, 6.0))
 
 
@@ -333,7 +349,7 @@ def hard_silu(x: Any) -> Any:
     >>> float(jax.nn.hard_silu(3.0))
     3.0
     """
-    x = promote_inexact("hard_silu", x)
+    x = weak_float("hard_silu", x)
     return lax.mul(x, hard_sigmoid.__wrapped__(x))
 
 

@@ -399,6 +399,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
                  for part in (ops.real(x), ops.imag(x))]
         return ops.complex(*parts)
     dtype = dtype_of(x)
+    x = convert(x, dtype)
     info = dtypes.finfo(dtype)
     posinf = float(info.max) if posinf is None else posinf
     neginf = float(info.min) if neginf is None else neginf

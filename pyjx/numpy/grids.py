@@ -75,7 +75,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     [[1.0, 0.0], [1.0, 1.0]]
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "tri")
-    return _matrix(_mask((N, N if M is None else M), k, "greater_equal"), dtype)
+    shape = canonical_shape((N, N if M is None else M))
+    return _matrix(_mask(shape, k, "greater_equal"), dtype)
 
 
 def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:

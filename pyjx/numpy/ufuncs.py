@@ -146,7 +146,7 @@ fabs = _float_function("fabs", _real_absolute, "The absolute value of x as a flo
 reciprocal = _float_function("reciprocal", lambda x: ops.integer_pow(x, -1),
                              "1 / x, elementwise.")
 log10 = _float_function(
-    "log10", lambda x: _scaled(ops.log(x), 1 / np.log(10.0)),
+    "log10", lambda x: _scaled(convert(ops.log(x), dtype_of(x)), 1 / np.log(10.0)),
     "The logarithm of x to base 10, elementwise.")
 log2 = _float_function(
     "log2", lambda x: _scaled(ops.log(x), np.log(2.0), ops.div),

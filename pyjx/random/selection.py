@@ -100,6 +100,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
             raise TypeError("x must be an integer or at least 1-dimensional")
         if isinstance(x, Tracer) and x.to_concrete_value() is None:
             raise_traced_size("permutation", x)
+        _axis(operator.index(axis), 1)
         out = _permuted_range(wrapped, size=max(0, operator.index(x)),
                               dtype=dtypes.canonicalize_dtype(aval.dtype))
         return placed(out, out_sharding)

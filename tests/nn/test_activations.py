@@ -97,3 +97,23 @@ def test_gelu_has_the_precision_of_its_dtype():
         x = 0.7
         inner = np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
         np.testing.assert_allclose(float(jax.nn.gelu(x)), x / 2 * (1 + inner), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("name", "x", "dtype"), [
+    ("elu", 1, "float32"), ("celu", 1, "float32"), ("selu", 1, "float32"), ("relu6", 1, "float32"),
+    ("hard_sigmoid", 1, "float32"), ("hard_silu", True, "float32"), ("sparse_plus", 1, "float32"),
+    ("sparse_sigmoid", 1, "float32"), ("softplus", True, "float32"), ("relu", True, "int32"),
+    ("hard_tanh", True, "int32"), ("soft_sign", True, "float32"),
+])
+def test_integers_become_numbers_of_weak_type(name, x, dtype):
+    got = getattr(nn, name)(jnp.array([x], type(x) if x is True else "int32"))
+    assert got.dtype == dtype and got.weak_type
+    half = getattr(nn, name)(jnp.ones(1, "float16"))
+    assert half.dtype == np.float16 and not half.weak_type
+
+
+def test_gelu_is_strong_and_soft_sign_takes_complex_numbers():
+    assert not nn.gelu(1.0).weak_type and not nn.gelu(1.0, approximate=False).weak_type
+    assert complex(nn.soft_sign(jnp.array(1j))) == 0.5j
+    assert complex(nn.hard_tanh(jnp.array(1j))) == 1j
+    assert complex(jax.grad(lambda x: jnp.real(nn.relu6(x)))(1 + 0j)) == 1

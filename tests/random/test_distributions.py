@@ -219,3 +219,8 @@ def test_multinomial() -> None:
 def test_bad_input(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_permutations_of_ranges_have_one_axis():
+    with pytest.raises(ValueError, match="out of"):
+        random.permutation(random.key(0), 5, 1)
