@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -135,3 +136,20 @@ def all_weak(avals: tuple[ShapedArray, ...]) -> bool:
 def as_dtype(x: Any, dtype: Any) -> Any:
     """A Python scalar as a NumPy scalar of `dtype`; any other value as it is."""
     return np.asarray(x, dtype)[()] if type(x) in (int, float, complex, bool) else x
+
+
+def scalar_of_dtype(value: Any, dtype: Any) -> Any:
+    """A number as a NumPy scalar of `dtype`: integers wrap around, and Python floats beyond the
+    range of integers give its end, nan 0, as in a conversion on the device.
+
+    Raises:
+      TypeError: the number is a Python complex one, and the dtype real.
+    """
+    if type(value) is complex and dtype not in dtypes.complex_dtypes and dtype != np.bool_:
+        raise TypeError(f"The complex number {value} cannot become {dtypes.name(dtype)}: take its "
+                        "real part first.")
+    if type(value) is float and dtype in dtypes.integer_dtypes:
+        limits = dtypes.iinfo(dtype)
+        value = 0 if math.isnan(value) else int(min(max(value, limits.min), limits.max))
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)[()]

@@ -16,6 +16,7 @@ from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.rules import define, elementwise_batch, jvp_linear, jvp_zero
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
+from pyjx.lax.common import scalar_of_dtype
 from pyjx.lax.nary import (
     ANY,
     COMPLEX,
@@ -282,7 +283,7 @@ def _full(name: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, shardi
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else \
         dtypes.check_and_canonicalize_user_dtype(dtype, name)
-    return _placed(broadcast_in_dim(_filler(fill_value, dtype, weak), shape, ()), sharding)
+    return _placed(broadcast_in_dim(filler(fill_value, dtype, weak), shape, ()), sharding)
 
 
 def _fill_operand(name: str, value: Any) -> Any:
@@ -292,14 +293,20 @@ def _fill_operand(name: str, value: Any) -> Any:
         raise TypeError(f"{name}: fill_value is no scalar. {error}") from None
 
 
-def _filler(value: Any, dtype: Any, weak: bool) -> Any:
-    """A rank-0 value of the dtype and weak type; a scalar, which jaxprs show inline, if it can."""
+def filler(value: Any, dtype: Any, weak: bool) -> Any:
+    """A rank-0 value of the dtype and weak type; a scalar, which jaxprs show inline, if it can.
+
+    Python integers wrap around, and Python floats go to the nearest integer dtype's end.
+
+    Raises:
+      TypeError: the value is a Python complex number, and the dtype real.
+    """
     aval = get_aval(value)
-    if aval.dtype == dtype and aval.weak_type == weak:
+    if aval.dtype == dtype and aval.weak_type == weak and not isinstance(value, int):
         return value
     if not is_scalar_constant(value) and type(value) is not np.ndarray:
         return cast(value, dtype, weak)
-    scalar = np.asarray(value).astype(dtype)[()]
+    scalar = scalar_of_dtype(value, dtype)
     if not weak:
         return scalar
     item = scalar.item()
@@ -348,7 +355,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
             "full_like must be called with scalar fill_value, got fill_value.shape "
             f"{get_aval(fill_value).shape}."
         )
-    return _placed(broadcast_in_dim(_filler(fill_value, like_dtype, True), shape, ()), sharding)
+    return _placed(broadcast_in_dim(filler(fill_value, like_dtype, True), shape, ()), sharding)
 
 
 # -- identities ------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
 from collections.abc import Callable, Sequence
@@ -16,14 +17,9 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
-from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy.promotion import (
-    check_arraylike,
-    convert,
-    operands,
-    promote_args,
-    stretch,
-)
+from pyjx.lax.common import broadcast_shapes, scalar_of_dtype
+from pyjx.lax.convert import filler
+from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_args, stretch
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import array_from_numpy, default_placement, device_put
@@ -86,9 +82,6 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
 
     Args and errors are those of `array`; `copy=True` asks for new buffers.
 
-    Raises:
-      ValueError: `copy=False` and the value cannot be used without a copy.
-
     >>> import pyjx as jax
     >>> jax.numpy.asarray([1, 2]).tolist()
     [1, 2]
@@ -100,9 +93,6 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     if type(a) is ArrayImpl and device is None and not copy and (
             dtype is None or (dtype == a.aval.dtype and not a.aval.weak_type)):
         return a
-    if copy is False and not isinstance(a, (ArrayImpl, Tracer)) and not hasattr(a, "__dlpack__"):
-        raise ValueError(f"jnp.asarray: cannot convert object of type {type(a)} to JAX Array "
-                         "without copy. Consider using copy=None or copy=True instead.")
     return _placed(_array(a, dtype, bool(copy)), device, out_sharding)
 
 
@@ -120,7 +110,7 @@ def _array(x: Any, dtype: Any, copy: bool) -> Any:
     if kind in _python_scalars:
         return _of_python(x, dtype)
     if kind is list or kind is tuple:
-        return _of_sequence(x, dtype)
+        return of_sequence(x, dtype)
     return _of_object(x, dtype, copy)
 
 
@@ -170,8 +160,9 @@ def _of_python(x: Any, dtype: Any) -> Any:
 
 def _host_of_python(x: Any, has_complex: bool, dtype: Any) -> np.ndarray[Any, Any]:
     """Python scalars, nested in sequences or not, as NumPy array; integers must fit the dtype."""
-    if has_complex and dtype not in dtypes.complex_dtypes:
-        return np.array(x).real.astype(dtype)
+    if has_complex and dtype not in dtypes.complex_dtypes and dtype != np.bool_:
+        raise TypeError(f"array: complex numbers cannot become {dtypes.name(dtype)}: take their "
+                        "real parts first.")
     return np.array(x, dtype)
 
 
@@ -180,7 +171,14 @@ def _raise_not_numeric(x: Any, dtype: Any) -> None:
                     "numeric types are supported by JAX.")
 
 
-def _of_sequence(x: Any, dtype: Any) -> Any:
+def of_sequence(x: Any, dtype: Any) -> Any:
+    """The array of nested sequences of values.
+
+    Raises:
+      TypeError: a value is no number, or arrays among them do not fit together.
+      ValueError: a value is None, or numbers are nested unevenly.
+      OverflowError: a Python integer does not fit the dtype.
+    """
     leaves = _registry.flatten(x, lambda leaf: leaf is None)[0]
     kinds = set(map(type, leaves))
     if kinds <= _python_scalars:
@@ -190,9 +188,16 @@ def _of_sequence(x: Any, dtype: Any) -> Any:
     if any(issubclass(kind, Tracer) or kind is ArrayImpl or hasattr(kind, "__jax_array__")
            or not issubclass(kind, _HOST_TYPES) for kind in kinds):
         return _of_arrays(x, leaves, dtype)
-    if dtype is None:
-        dtype = dtypes.result_type(*leaves)
-    return _of_host(np.array(x), dtype)
+    return _of_host_sequence(x, leaves, dtype)
+
+
+def _of_host_sequence(x: Any, leaves: Sequence[Any], dtype: Any) -> Any:
+    """The array of nested sequences of NumPy's and Python's values."""
+    target = dtypes.result_type(*leaves) if dtype is None else dtype
+    real = target not in dtypes.complex_dtypes
+    if dtype is not None and real and any(map(np.iscomplexobj, leaves)):
+        return _of_host(np.array(x), target)
+    return _of_host(np.array(x, target), target)
 
 
 _HOST_TYPES = (np.ndarray, np.generic, int, float, complex)
@@ -222,7 +227,10 @@ def _of_arrays(x: Any, leaves: Sequence[Any], dtype: Any) -> Any:
     if state.dynamic is eager_trace and all(map(_is_cheap_to_read, leaves)):
         if dtype is None:
             dtype = dtypes.result_type(*leaves)
-        return _of_host(np.array(_read(x)), dtype)
+        try:
+            return _of_host_sequence(_read(x), [_read(v) for v in leaves], dtype)
+        except ValueError:
+            pass  # what does not fit together
     if dtype is None:
         values = [v if type(v) in aval_makers or isinstance(v, Tracer) else _array(v, None, False)
                   for v in leaves]
@@ -251,8 +259,8 @@ def _stacked(x: Any, dtype: Any) -> Any:
     shape = rows[0].shape
     for row in rows:
         if row.shape != shape:
-            raise ValueError("All input arrays must have the same shape: the elements of a "
-                             f"sequence given to jnp.array have shapes {shape} and {row.shape}.")
+            raise TypeError("Cannot concatenate arrays with shapes that differ: the elements of a "
+                            f"sequence given to jnp.array have shapes {shape} and {row.shape}.")
     return ops.concatenate([ops.expand_dims(row, (0,)) for row in rows], 0)
 
 
@@ -262,7 +270,7 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
     if hasattr(x, "__jax_array__"):
         return _array(x.__jax_array__(), dtype, copy)
     if isinstance(getattr(x, "aval", None), ShapedArray):  # an array of an extended dtype
-        return x
+        return x if dtype is None else ops.convert_element_type(x, dtype)
     if isinstance(x, (bool, int, float, complex)):
         base: Any = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))
         return _of_python(base(x), dtype)
@@ -271,7 +279,7 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
     if hasattr(x, "__cuda_array_interface__") and hasattr(x, "__dlpack__"):
         return _of_array(from_dlpack(x), dtype, copy)
     if isinstance(x, Sequence) and not isinstance(x, (str, bytes, bytearray, memoryview, range)):
-        return _of_sequence(list(x), dtype)
+        return of_sequence(list(x), dtype)
     host = np.array(x)
     if host.dtype.kind in "OSUMmV" and host.dtype not in dtypes.all_dtypes:
         _raise_not_numeric(x, host.dtype)
@@ -373,8 +381,8 @@ _DLPACK_PLATFORMS = {1: "cpu", 2: "cuda", 10: "rocm"}
 
 
 def _shape_of(shape: Any, name: str) -> tuple[int, ...]:
-    if type(shape) is int:
-        shape = (shape,)
+    if type(shape) is int or (isinstance(shape, ArrayImpl) and not shape.ndim):
+        shape = (operator.index(shape),)
     else:
         shape = canonical_shape(shape)
     for n in shape:
@@ -389,17 +397,19 @@ def _shape_of(shape: Any, name: str) -> tuple[int, ...]:
 def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = False,
            device: Any = None) -> Any:
     """An array of one number: made on the host where its memory is the device's."""
+    if dtypes.is_extended(dtype):
+        out = dtype.filled(shape, value)
+        return out if device is None else device_put(out, device)
     aval = ShapedArray(shape, dtype, weak_type)
     if state.dynamic is eager_trace and (aval.size <= _MOST_FROM_HOST or (
             aval.size <= _MOST_FROM_SAME_MEMORY
             and default_placement()[1][0].platform == "cpu")):
-        host = np.zeros(shape, dtype) if value == 0 else np.full(shape, value, dtype)
+        zero = type(value) is int and value == 0
+        host = np.zeros(shape, dtype) if zero else np.full(
+            shape, scalar_of_dtype(value, dtype), dtype)
         out = array_from_numpy(host, aval, alias=True)
         return out if device is None else device_put(out, device)
-    if weak_type:
-        scalar = convert(value, dtype, True)
-    else:  # a scalar of NumPy, since Python's would make it weak
-        scalar = np.asarray(value).astype(dtype)[()]
+    scalar = filler(value, dtype, weak_type)
     out = broadcast_in_dim_p.bind(scalar, shape=shape, broadcast_dimensions=(), sharding=None)
     return out if device is None else device_put(out, device)
 
@@ -467,9 +477,8 @@ def _full(shape: tuple[int, ...], fill_value: Any, dtype: Any, device: Any) -> A
     aval = get_aval(fill_value)
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else dtype
-    if type(fill_value) in _python_scalars or isinstance(fill_value, np.generic):
-        if isinstance(fill_value, complex) and dtype not in dtypes.complex_dtypes:
-            fill_value = fill_value.real
+    scalar = type(fill_value) in _python_scalars or isinstance(fill_value, np.generic)
+    if scalar or (dtypes.is_extended(dtype) and not dtypes.is_extended(aval.dtype)):
         return filled(shape, fill_value, dtype, weak, device)
     out = _broadcast(convert(fill_value, dtype, weak), shape)
     return out if device is None else device_put(out, device)
@@ -529,8 +538,6 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
 
 def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, device: Any) -> Any:
     shape, dtype, weak = _like(name, a, dtype, shape)
-    if dtypes.is_extended(dtype):
-        return dtype.filled(shape, value)
     return filled(shape, value, dtype, weak, device)
 
 
@@ -546,8 +553,6 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     shape, dtype, weak = _like("full_like", a, dtype, shape)
     device = _either(device, out_sharding)
     if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
-        if isinstance(fill_value, complex) and dtype not in dtypes.complex_dtypes:
-            fill_value = fill_value.real
         return filled(shape, fill_value, dtype, weak, device)
     out = _broadcast(convert(fill_value, dtype, weak), shape)
     return out if device is None else device_put(out, device)
@@ -562,7 +567,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
 
     Raises:
       ConcretizationTypeError: an argument is traced: the shape would depend on it.
-      ValueError: an argument is complex.
+      ValueError: an argument is complex or nan.
+      OverflowError: an argument is infinite.
+      TypeError: the dtype is bool.
 
     >>> import pyjx as jax
     >>> jax.numpy.arange(2, 8, 3)
@@ -579,6 +586,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         raise ValueError("Passing complex start/stop/step to jnp.arange is not supported.")
     if dtype is None:
         dtype = dtypes.result_type(*bounds)
+    if dtype == np.bool_:
+        raise TypeError("iota does not accept dtype bool. Accepted dtypes are subtypes of integer, "
+                        "complexfloating, floating.")
     target = _either(device, out_sharding)
     low, high, by = _bounds(start, stop, step, bounds)
     if dtype in dtypes.integer_dtypes and by != 0 and all(
@@ -586,7 +596,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         low, high, by = int(low), int(high), int(by)
         if state.dynamic is not eager_trace or (high - low) // by > _MOST_FROM_SAME_MEMORY:
             return _placed(_traced_range(low, high, by, dtype), target)
-    native = dtype.kind == "f"  # the steps are then added up in this dtype, as NumPy does
+    if any(isinstance(v, float) and math.isinf(v) for v in (low, high, by)):
+        raise OverflowError("cannot convert float infinity to integer")
+    native = dtype.kind == "f" and dtype.itemsize >= 4  # steps are added up in it, as by NumPy
     if any(isinstance(x, np.generic) and x.dtype.kind == "V" for x in (low, high, by)):
         low, high, by = map(float, (low, high, by))  # NumPy has no ranges of ml_dtypes' types
     host = np.arange(low, high, by, dtype=dtype if native else None)
@@ -725,7 +737,8 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     start, stop = promote_args("geomspace", start, stop)
     inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     target = inexact if dtype is None else _user_dtype(dtype, "geomspace")
-    start, stop = asarray(convert(start, inexact)), asarray(convert(stop, inexact))
+    wide = inexact if inexact.itemsize >= 4 else np.dtype(np.float32)
+    start, stop = asarray(convert(start, wide)), asarray(convert(stop, wide))
     if inexact in dtypes.complex_dtypes:
         signs = jnp.sign(start)
         low, high = jnp.divide(start, signs), jnp.divide(stop, signs)

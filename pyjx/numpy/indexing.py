@@ -30,6 +30,7 @@ from pyjx.numpy.patterns import (
     Plan,
     Slice,
     check_bounds,
+    check_fits,
     index_dtype,
     make_plan,
     offset,
@@ -74,21 +75,36 @@ def read(x: Any, pattern: tuple[Entry, ...], values: Any, options: Options = _de
     shape = get_aval(x).shape
     supply = iter(values)
     bound: list[Any] = [None if e == FULL else next(supply) for e in pattern]
-    _check_not_empty(shape, pattern, bound)
-    if options.mode is None:
-        if ARRAY not in pattern and all(type(v) is int for v in values) and all(
-                e != INTEGER or v < n for e, v, n in zip(pattern, bound, shape, strict=True)):
-            return _static_read(x, shape, pattern, bound)
-        if all(e != ARRAY or not get_aval(v).shape
-                for e, v in zip(pattern, bound, strict=True)):
-            return _dynamic_read(x, shape, pattern, bound, options)
+    _check_not_empty(shape, pattern, bound, (INTEGER, ARRAY))
+    if ARRAY not in pattern and options.mode in _clamping and all(type(v) is int for v in values):
+        return _static_read(x, shape, pattern, _clamped(shape, pattern, bound, options.mode))
+    if options.mode is None and all(e != ARRAY or not get_aval(v).shape
+                                    for e, v in zip(pattern, bound, strict=True)):
+        return _dynamic_read(x, shape, pattern, bound, options)
     return _gather(x, shape, pattern, bound, options)
 
 
-def _check_not_empty(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any]) -> None:
+_clamping = (None, ops.GatherScatterMode.PROMISE_IN_BOUNDS, ops.GatherScatterMode.CLIP)
+
+
+def _clamped(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any], mode: Any
+             ) -> list[Any]:
+    """The values of a pattern with its integers moved into the array."""
+    clamped = list(bound)
+    for axis, (n, entry, value) in enumerate(zip(shape, pattern, bound, strict=True)):
+        if entry == INTEGER and not 0 <= value < n:
+            if mode is not ops.GatherScatterMode.CLIP:
+                check_fits(value)
+            clamped[axis] = min(max(value, 0), n - 1)
+    return clamped
+
+
+def _check_not_empty(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any],
+                     entries: tuple[Entry, ...]) -> None:
+    """Raise IndexError where one of the `entries` reads from an axis without elements."""
     if 0 in shape:
         for axis, (n, entry, value) in enumerate(zip(shape, pattern, bound, strict=True)):
-            if n == 0 and (entry == INTEGER or (entry == ARRAY and get_aval(value).size)):
+            if n == 0 and entry in entries and get_aval(value).size:
                 raise IndexError(f"index is out of bounds for axis {axis} with size 0")
 
 
@@ -193,7 +209,7 @@ def write(method: str, x: Any, y: Any, pattern: tuple[Entry, ...], values: Any,
     shape = get_aval(wide).shape
     supply = iter(values)
     bound: list[Any] = [None if e == FULL else next(supply) for e in pattern]
-    _check_not_empty(shape, pattern, bound)
+    _check_not_empty(shape, pattern, bound, (INTEGER,))
     plan = make_plan(shape, pattern, bound, options.wrap_negative_indices)
     mode = ops.GatherScatterMode.FILL_OR_DROP if options.mode is None else options.mode
     numbers = ops.ScatterDimensionNumbers(
@@ -202,7 +218,7 @@ def write(method: str, x: Any, y: Any, pattern: tuple[Entry, ...], values: Any,
     )
     flags: dict[str, Any] = {"indices_are_sorted": options.indices_are_sorted or plan.single,
              "unique_indices": options.unique_indices or plan.single, "mode": mode}
-    if 0 in plan.shape:
+    if 0 in plan.shape or 0 in shape:
         return x
     if method == "apply":
         out = ops.scatter_apply(wide, plan.indices, function, numbers, update_shape=plan.shape,
@@ -252,9 +268,9 @@ def _update(y: Any, x: Any, plan: Plan) -> Any:
     except ValueError:
         fits = False
     if not fits:
-        extra = len(own) - len(plan.shape)
-        if extra > 0 and own[:extra] == (1,) * extra:  # NumPy drops leading axes of size 1
-            return _update(ops.squeeze(y, range(extra)), x, plan)
+        if len(own) > len(plan.shape):
+            raise ValueError("Cannot broadcast to shape with fewer dimensions: "
+                             f"arr_shape={own} shape={plan.shape}")
         name = dtypes.name(x.dtype)
         raise ValueError(
             "Incompatible types for broadcasting: input type="
@@ -327,7 +343,7 @@ def getitem(x: Any, index: Any, options: Options = _default) -> Any:
       NonConcreteBooleanIndexError: a traced mask.
     """
     aval = x.aval
-    pattern, values = parse(aval.shape, index)
+    pattern, values = parse(aval.shape, index, options.wrap_negative_indices)
     if configuration.strict_indices.value:
         check_bounds(aval.shape, pattern, values)
     if type(x) is not ArrayImpl or state.dynamic is not eager_trace:
@@ -406,7 +422,7 @@ class IndexUpdateRef:
                                wrap_negative_indices)
         if type(y) not in aval_makers and not isinstance(y, Tracer):
             y = _values_of(y)
-        pattern, values = parse(x.aval.shape, self.index)
+        pattern, values = parse(x.aval.shape, self.index, wrap_negative_indices)
         if configuration.strict_indices.value:
             check_bounds(x.aval.shape, pattern, values)
         if type(x) is not ArrayImpl or state.dynamic is not eager_trace or not (
@@ -420,7 +436,7 @@ class IndexUpdateRef:
               wrap_negative_indices: bool = True) -> Any:
         """The array with `func` applied to the elements at the index, as often as they occur."""
         options = _options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
-        pattern, values = parse(self.array.aval.shape, self.index)
+        pattern, values = parse(self.array.aval.shape, self.index, wrap_negative_indices)
         return write("apply", self.array, None, pattern, values, options, func)
 
 

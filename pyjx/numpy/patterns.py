@@ -6,6 +6,7 @@ slices, index arrays. A pattern with its values makes a plan, the arguments of a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
+from pyjx.numpy.creation import of_sequence
 from pyjx.numpy.promotion import as_operand, convert, is_arraylike
 
 
@@ -29,7 +31,7 @@ class Slice(NamedTuple):
 # The other entries of a pattern. NEW and BOOL make an axis, the others stand for one.
 FULL = ":"
 NEW = "new"
-INTEGER = "i"  # its value is an int, and not negative
+INTEGER = "i"  # its value is an int, counted from the front
 ARRAY = "a"  # its value is an array of integers of any rank
 BOOL = "b"  # a mask of rank 0: its value is an index array into the new axis
 
@@ -39,8 +41,11 @@ Entry = Any  # Slice or one of the strings
 # -- parsing ---------------------------------------------------------------------------------------
 
 
-def parse(shape: tuple[int, ...], index: Any) -> tuple[tuple[Entry, ...], list[Any]]:
+def parse(shape: tuple[int, ...], index: Any, wrap: bool = True
+          ) -> tuple[tuple[Entry, ...], list[Any]]:
     """The pattern of an index into an array of `shape`, and its values.
+
+    With `wrap` negative integers count from the end.
 
     Raises:
       IndexError: too many indices, or indices of a wrong kind.
@@ -60,7 +65,7 @@ def parse(shape: tuple[int, ...], index: Any) -> tuple[tuple[Entry, ...], list[A
             axis += 1
             if kind is int:
                 pattern.append(INTEGER)
-                values.append(item + n if item < 0 else item)
+                values.append(item + n if item < 0 and wrap else item)
             else:
                 _parse_slice(item, n, position, pattern, values)
         elif item is None:
@@ -72,15 +77,19 @@ def parse(shape: tuple[int, ...], index: Any) -> tuple[tuple[Entry, ...], list[A
             pattern += [FULL] * rest
             axis += rest
         else:
-            if kind is list and type(index) is tuple:
-                from pyjx.numpy.creation import asarray
-
-                item = asarray(item)
-            axis = _parse_other(shape, items, item, axis, position, pattern, values)
+            if (kind is list or kind is tuple) and type(index) is tuple:
+                item = _array_of(item)
+            axis = _parse_other(shape, items, item, axis, wrap, pattern, values)
     pattern += [FULL] * (rank - axis)
     if axis > rank:
         _raise_too_many(shape, items)
     return tuple(pattern), values
+
+
+def _array_of(sequence: Any) -> Any:
+    """The index array, or mask, that a sequence within an index stands for."""
+    array = of_sequence(sequence, None)
+    return array if get_aval(array).size else np.zeros(array.shape, np.int32)
 
 
 def _axes_used(items: tuple[Any, ...]) -> int:
@@ -136,14 +145,14 @@ def _rank_of_mask(x: Any) -> int:
 
 
 def _parse_other(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis: int,
-                 position: int, pattern: list[Entry], values: list[Any]) -> int:
+                 wrap: bool, pattern: list[Entry], values: list[Any]) -> int:
     """An index array, mask, NumPy integer or Python bool; returns the next axis."""
     if isinstance(item, (bool, np.bool_)):
         pattern.append(BOOL)
         values.append(np.zeros(int(item), np.int32))
         return axis
     if isinstance(item, np.integer) or not is_arraylike(item):
-        return _parse_integer(shape, items, item, axis, pattern, values)
+        return _parse_integer(shape, items, item, axis, wrap, pattern, values)
     item = as_operand(item)
     aval = get_aval(item)
     if aval.dtype == np.bool_:
@@ -160,8 +169,8 @@ def _parse_other(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis
 
 
 def _parse_integer(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis: int,
-                   pattern: list[Entry], values: list[Any]) -> int:
-    if isinstance(item, (list, tuple)):
+                   wrap: bool, pattern: list[Entry], values: list[Any]) -> int:
+    if isinstance(item, Sequence) and not isinstance(item, str):
         raise TypeError(
             "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
             "`arr[array(seq)]` instead of `arr[seq]`. See "
@@ -178,7 +187,7 @@ def _parse_integer(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, ax
         _raise_too_many(shape, items)
     value = item.__index__()
     pattern.append(INTEGER)
-    values.append(value + shape[axis] if value < 0 else value)
+    values.append(value + shape[axis] if value < 0 and wrap else value)
     return axis + 1
 
 
@@ -202,7 +211,7 @@ def _parse_mask(shape: tuple[int, ...], mask: Any, mask_shape: tuple[int, ...], 
         raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but "
                          f"{axis + len(mask_shape)} were indexed")
     for i, (n, m) in enumerate(zip(own, mask_shape, strict=True)):
-        if n != m:
+        if m not in (0, n):
             raise IndexError(f"boolean index did not match shape of indexed array in index "
                              f"{axis + i}: got {mask_shape}, expected {list(own)}")
     for indices in host.nonzero():
@@ -260,12 +269,22 @@ def index_dtype(values: list[Any], shape: tuple[int, ...]) -> Any:
     return dtypes.canonicalize_dtype(np.int64 if wide else np.int32)
 
 
+def check_fits(index: int) -> None:
+    """Raise OverflowError for an integer that no index array could hold."""
+    limits = np.iinfo(dtypes.default_int_dtype())
+    if not limits.min <= index <= limits.max:
+        raise OverflowError(f"Python int {index} too large to convert to {limits.dtype}: it is no "
+                            "index into an array")
+
+
 def wrapped(i: Any, n: int, dtype: Any, wrap: bool) -> Any:
     """Index array with negative entries counted from the end."""
     unsigned = dtypes.issubdtype(get_aval(i).dtype, np.unsignedinteger)
     if isinstance(i, np.ndarray):
-        i = i.astype(dtype)
-        return np.where(i < 0, i + np.asarray(n, dtype), i) if wrap else i
+        if wrap and not unsigned:
+            i = i.astype(np.int64)
+            i = np.where(i < 0, i + n, i)
+        return i.astype(dtype)
     i = convert(i, dtype)
     if not wrap or unsigned:
         return i
@@ -332,6 +351,8 @@ def make_plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[An
     for i, (entry, value) in enumerate(zip(pattern, bound, strict=True)):
         if entry == FULL:
             continue
+        if entry == INTEGER and arrays and type(value) is int:
+            check_fits(value)
         dims: list[int] = []
         if entry == ARRAY:
             value = arrays[i]

@@ -31,7 +31,8 @@ ADVANCED = [
     (np.array(1), np.array(2)), np.zeros((0,), np.int32), (slice(None), np.array([], np.int64)),
     MASK, (MASK, 0), (slice(None), np.array([True, False, True, True, False])),
     np.ones((4, 5), bool), np.arange(20).reshape(4, 5) % 3 == 0, (MASK, slice(1, 3)),
-    (0, [1, 2]), ([0, 1], [1, 2]), True, False,
+    (0, [1, 2]), ([0, 1], [1, 2]), True, False, ((0, 1),), ((0, 1), (1, 2)), (((0, 1), (2, 3)),),
+    ([],), ((), 1), ([True, False, True, True],),
     (True, 0), (slice(None), True), np.array(True), (V, True), np.uint8([1, 2]),
     np.zeros_like(MASK),
 ]
@@ -117,6 +118,8 @@ def test_updates_broadcast_and_convert():
         assert x.at[0, 0].set(1.5).dtype == "int32"
     with pytest.raises(ValueError, match="Incompatible types for broadcasting"):
         x.at[0].set(jnp.ones(2, int))
+    with pytest.raises(ValueError, match="Cannot broadcast to shape with fewer dimensions"):
+        x.at[0].set([[1, 2, 3]])
 
 
 def test_out_of_bounds():
@@ -135,6 +138,26 @@ def test_out_of_bounds():
     assert np.isnan(wrap).all()
     with pytest.raises(ValueError, match='Unknown gather mode "foo"'):
         x.at[0].get(mode="foo")
+
+
+@pytest.mark.parametrize("jit", [lambda f: f, jax.jit])
+def test_integers_out_of_bounds(jit):
+    x = jnp.arange(4.0)
+
+    def get(i, **options):
+        return float(jit(lambda x: x.at[i].get(**options))(x))
+
+    for mode in (None, "clip", "promise_in_bounds"):
+        assert [get(i, mode=mode) for i in (-9, -5, 4, 2**31 - 1)] == [0, 0, 3, 3]
+        assert get(-1, mode=mode, wrap_negative_indices=False) == 0
+    assert [get(i, mode="clip") for i in (2**31, 2**70, -2**70)] == [3, 3, 0]
+    assert float(jit(lambda x: x[-6])(x)) == 0
+    assert np.isnan(get(-1, mode="fill", wrap_negative_indices=False))
+    assert jit(lambda x: x.at[-1].set(9, wrap_negative_indices=False))(x).tolist() == x.tolist()
+    assert jit(lambda x: x.reshape(2, 2)[-3, 1:])(x).tolist() == [1]
+    for index in (2**31, -2**40):
+        with pytest.raises(OverflowError, match="too large to convert to int32"):
+            jit(lambda x, i=index: x[i])(x)
 
 
 def test_strict_indices():
@@ -160,6 +183,11 @@ def test_strict_indices():
     ((np.zeros((2, 2), int), np.zeros(3, int)), ValueError, "Incompatible shapes for broadcasting"),
     (slice(1.5, None), TypeError, "cannot be interpreted as an integer|slice indices must be"),
     ({}, IndexError, "only integers, slices"),
+    (range(2), TypeError, "Using a non-tuple sequence for multidimensional indexing"),
+    ((range(2),), TypeError, "Using a non-tuple sequence for multidimensional indexing"),
+    (((1.0, 2),), TypeError, "Indexer must have integer or boolean type"),
+    (((None,),), ValueError, "None is not a valid value"),
+    ((2**40, V), OverflowError, "too large to convert to int32"),
 ])
 def test_bad_indices(index, error, text):
     x = jnp.asarray(X)
@@ -183,6 +211,17 @@ def test_empty_axes():
     assert x[jnp.zeros(0, int)].shape == (0, 3)
     assert x[:, 1].shape == (0,)
     assert x.at[:].set(1).shape == (0, 3)
+    assert x.at[jnp.array([0, 1])].set(1).shape == (0, 3)
+
+
+def test_masks_without_elements():
+    x = jnp.ones((2, 3))
+    for shape in [(0,), (0, 3), (2, 0), (0, 0)]:
+        assert x[np.zeros(shape, bool)].shape == (0, *x.shape[len(shape):])
+        assert x.at[np.zeros(shape, bool)].set(5).tolist() == x.tolist()
+    assert x[:, np.zeros(0, bool)].shape == (2, 0)
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        x[np.zeros((0, 4), bool)]
 
 
 def test_static_indices_make_static_slices():
