@@ -299,7 +299,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     """The coordinates of a grid: for each vector an array in which it goes along its own axis.
 
     Args:
-      xi: vectors or scalars.
+      xi: vectors.
       copy: must be true.
       sparse: leave the other axes at size 1.
       indexing: "ij": the axes are in the order of the vectors; "xy": the first two are swapped.
@@ -314,7 +314,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
     args = [asarray(x) for x in operands("meshgrid", *xi)]
     for x in args:
-        if x.ndim > 1:
+        if x.ndim != 1:
             raise ValueError("Arguments to jax.numpy.meshgrid must be 1D, got: "
                              f"{', '.join(str(x.shape) for x in args)}")
     sizes = [x.size for x in args]
@@ -397,7 +397,7 @@ class _Grid:
             return _axis_values(key, self.name)
         axes = [_axis_values(k, self.name) for k in key]
         axes = promote_dtypes(*axes) if axes else []
-        grids = meshgrid(*axes, indexing="ij", sparse=self.sparse)
+        grids = list(meshgrid(*axes, indexing="ij", sparse=self.sparse))
         if self.sparse:
             return grids
         from pyjx import numpy as jnp

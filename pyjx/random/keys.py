@@ -240,6 +240,18 @@ for _name, _symbols in {
         setattr(PRNGKeyArray, f"__{_symbol}__", _refuses(_name, f"__{_symbol}__"))
 
 
+def _has_not(name: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{name}: key arrays hold no numbers; jax.random.key_data(keys) "
+                                  "gives the ones behind them.")
+
+    method.__name__ = name
+    return method
+
+
+for _name in ("astype", "view", "item", "tolist", "sum", "mean", "max", "min", "sort", "argsort"):
+    setattr(PRNGKeyArray, _name, _has_not(_name))
+
 
 def _put(keys: PRNGKeyArray, device: Any, donate: bool) -> PRNGKeyArray:
     return PRNGKeyArray(keys._impl, device_put(keys._base_array, device, donate=donate))

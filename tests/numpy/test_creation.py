@@ -82,6 +82,35 @@ def test_values_that_are_no_numbers(value):
         jnp.array(value)
 
 
+@pytest.mark.parametrize(("value", "dtype", "expected"), [
+    ([1, jnp.bfloat16(2)], "bfloat16", [1, 2]),
+    ([ml_dtypes.bfloat16(1.5), -1], "bfloat16", [1.5, -1]),
+    ([[ml_dtypes.bfloat16(1.5), 1], [2, 3]], "bfloat16", [[1.5, 1], [2, 3]]),
+    ([np.array([1.5], ml_dtypes.bfloat16), [2]], "bfloat16", [[1.5], [2]]),
+    ([ml_dtypes.float8_e4m3fn(1), -1], "float8_e4m3fn", [1, -1]),
+    ([[1, 2], jnp.ones(2, jnp.bfloat16)], "bfloat16", [[1, 2], [1, 1]]),
+    ([np.int8(1), 2.5], "float32", [1, 2.5]),
+])
+def test_sequences_of_several_types(value, dtype, expected):
+    assert jnp.array(value).dtype == dtype
+    assert np.asarray(jnp.array(value), np.float32).tolist() == expected
+    assert jnp.array(value, "int32").dtype == "int32"
+
+
+def test_sequences_whose_values_do_not_fit():
+    for value in ([np.int8(1), 300], [2**40, jnp.ones(1, int)[0]], [np.uint32(1), -1]):
+        with pytest.raises(OverflowError, match="out of bounds"):
+            jnp.array(value)
+    for value in ([jnp.ones(1), jnp.ones(2)], [1, jnp.ones(2)], [jnp.ones(()), [1]]):
+        with pytest.raises(TypeError, match="Cannot concatenate arrays with shapes that differ"):
+            jnp.array(value)
+        with pytest.raises(TypeError, match="Cannot concatenate arrays with shapes that differ"):
+            jax.jit(lambda value=value: jnp.array(value))()
+    for value in (1j, [1j, 2]):
+        with pytest.raises(TypeError, match="real part"):
+            jnp.array(value, "float32")
+
+
 def test_none_and_ragged_sequences():
     for value in (None, [1, None]):
         with pytest.raises(ValueError, match=r"None is not a valid value for jnp\.array"):
@@ -125,6 +154,43 @@ def test_full():
     check(jnp.full((2,), 1.5, "int16"), [1, 1], "int16")
 
 
+@pytest.mark.parametrize(("value", "dtype", "expected"), [
+    (-1, "uint32", 2**32 - 1), (300, "uint8", 44), (2**40, "int32", 0), (2**32 + 5, "uint32", 5),
+    (-1.5, "uint8", 0), (300.5, "uint8", 255), (1e20, "int32", 2**31 - 1), (np.nan, "int32", 0),
+    (np.inf, "int32", 2**31 - 1), (1e39, "float32", np.inf), (2, "bool", True),
+])
+def test_full_with_numbers_that_do_not_fit(value, dtype, expected):
+    for fun in (jnp.full, jax.lax.full):
+        assert fun((2,), value, dtype).tolist() == [expected] * 2
+    like = jnp.zeros(2, dtype)
+    assert jnp.full_like(like, value).tolist() == [expected] * 2
+    assert jax.lax.full_like(like, value).tolist() == [expected] * 2
+
+
+def test_full_with_numbers_of_another_kind():
+    for fun in (jnp.full, jax.lax.full):
+        assert fun((2,), 2**40).weak_type and fun((2,), 2**40).tolist() == [0, 0]
+        with pytest.raises(TypeError, match="real part"):
+            fun((2,), 1j, "float32")
+        with pytest.raises(OverflowError):
+            fun((2,), 2**70, "int32")
+
+
+def test_filled_with_keys():
+    dtype = jax.random.key(0).dtype
+    for x in (jnp.empty(2, dtype), jnp.zeros(2, dtype), jnp.ones(2, dtype), jnp.full(2, 7, dtype)):
+        assert x.shape == (2,) and x.dtype == dtype
+    assert jnp.full(2, jax.random.key(3)).shape == (2,)
+    with pytest.raises(ValueError, match="Cannot convert_element_type from key<fry> to int32"):
+        jnp.asarray(jax.random.key(0), "int32")
+    with pytest.raises(NotImplementedError, match="key_data"):
+        jax.random.key(0).astype("int32")
+
+
+def test_shapes_may_be_arrays_of_rank_0():
+    assert jnp.zeros(jnp.asarray(2)).shape == (2,) and jnp.ones((jnp.int32(2), 3)).shape == (2, 3)
+
+
 @pytest.mark.parametrize("name", ["zeros_like", "ones_like", "empty_like", "full_like"])
 def test_like(name):
     args = (3,) if name == "full_like" else ()
@@ -144,7 +210,7 @@ def test_arange(args):
     kind = "int32" if expected.dtype.kind == "i" else "float32"
     check(jnp.arange(*args), expected, kind)
     check(jax.jit(lambda: jnp.arange(*args))(), expected, kind)
-    half = np.arange(*args, dtype=np.float16)
+    half = np.arange(*args).astype(np.float16)  # rounded once, not at each step
     check(jnp.arange(*args, dtype="float16"), half, "float16")
 
 
@@ -155,6 +221,11 @@ def test_arange_errors():
         jnp.arange(1j)
     with pytest.raises(ZeroDivisionError):
         jnp.arange(0, 3, 0)
+    with pytest.raises(OverflowError, match="infinity"):
+        jnp.arange(np.inf)
+    for args in ((True,), (3, None, None, bool)):
+        with pytest.raises(TypeError, match="iota does not accept dtype bool"):
+            jnp.arange(*args)
 
 
 @pytest.mark.parametrize(("args", "kwargs"), [
@@ -287,6 +358,9 @@ def test_device_argument():
 
 def test_meshgrid_gives_a_tuple():
     assert isinstance(jnp.meshgrid(jnp.arange(2), jnp.arange(3)), tuple)
+    assert isinstance(jnp.ogrid[:2, :3], list)
+    with pytest.raises(ValueError, match="must be 1D"):
+        jnp.meshgrid(1, 2)
     assert jnp.meshgrid() == ()
 
 
