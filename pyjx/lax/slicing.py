@@ -412,7 +412,7 @@ def _update_shape(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> 
             f"shape {update.shape} for operand shape {x.shape}."
         )
     check_same_dtypes("dynamic_update_slice", x, update)
-    return x.update(weak_type=x.weak_type and update.weak_type)
+    return x.strip_weak_type()
 
 
 def _update_jvp(primals: Any, tangents: Any) -> Any:

@@ -221,7 +221,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     [-0.5, 2.0]
     """
     (x,) = operands("leaky_relu", x)
-    return ufuncs.where(lax.ge(x, like(x, 0)), x, ufuncs.multiply(negative_slope, x))
+    return ufuncs.where(ufuncs.greater_equal(x, like(x, 0)), x, ufuncs.multiply(negative_slope, x))
 
 
 @numpy_function

@@ -131,6 +131,8 @@ def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
 
 
 def _of_numpy(x: Any, dtype: Any) -> Any:
+    if dtype is None and x.dtype == dtypes.float0:
+        return x  # of no bytes: there is nothing to put on a device
     target = dtypes.canonicalize_dtype(x.dtype) if dtype is None else dtype
     if target not in dtypes.all_dtypes:
         _raise_not_numeric(x, x.dtype)
@@ -400,6 +402,8 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
     if dtypes.is_extended(dtype):
         out = dtype.filled(shape, value)
         return out if device is None else device_put(out, device)
+    if dtype == dtypes.float0:
+        return np.zeros(shape, dtype)
     aval = ShapedArray(shape, dtype, weak_type)
     if state.dynamic is eager_trace and (aval.size <= _MOST_FROM_HOST or (
             aval.size <= _MOST_FROM_SAME_MEMORY

@@ -57,7 +57,7 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = ())
 
 def _frozen(x: Any) -> Any:
     """A static argument made hashable: lists and arrays become tuples."""
-    if hasattr(x, "__array__") and not isinstance(x, (np.generic, Tracer)):
+    if hasattr(x, "__array__") and not isinstance(x, (np.generic, Tracer, type)):
         x = x.tolist()
     if not isinstance(x, (list, tuple)):
         return x

@@ -250,7 +250,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 def _diag_matrix(v: Any, k: int) -> Any:
     n = get_aval(v).shape[0]
     size = n + abs(k)
-    zero = np.zeros((), get_aval(v).dtype)[()]
+    zero = full_aval(get_aval(v).update(shape=()), 0)
     v = ops.pad(v, zero, ((max(0, k), max(0, -k), 0),))
     rows = broadcast_in_dim(v, (size, size), (1,))
     return ops.select(_mask_of(size, k), rows, full_aval(get_aval(rows), 0))
@@ -288,6 +288,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
     [[1, 0], [0, 2]]
     """
     (v,) = operands("diagflat", v)
+    v = convert(v, get_aval(v).dtype)
     return _diag_matrix(ops.reshape(asarray(v), (get_aval(v).size,)), k)
 
 

@@ -94,12 +94,12 @@ def _constant(x: Any, widths: Pairs, values: Any) -> Any:
     first = plain[0] if plain else 0
     if all(v is first for v in plain):
         config = [(a, b, 0) for a, b in widths]
-        return lax.pad(x, convert(operands("pad", first)[0], aval.dtype), config)
+        return lax.pad(x, convert(operands("pad", first)[0], aval.dtype, aval.weak_type), config)
     for axis, ((a, b), (low, high)) in enumerate(zip(widths, values, strict=True)):
         for value, pair in ((low, (a, 0)), (high, (0, b))):
             config = [(0, 0, 0)] * aval.ndim
             config[axis] = (*pair, 0)
-            x = lax.pad(x, convert(operands("pad", value)[0], aval.dtype), config)
+            x = lax.pad(x, convert(operands("pad", value)[0], aval.dtype, aval.weak_type), config)
     return x
 
 

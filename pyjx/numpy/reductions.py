@@ -28,7 +28,7 @@ __all__ = [
 
 _half_dtypes = frozenset((np.dtype(dtypes.bfloat16), np.dtype(np.float16)))
 _wide_dtypes = frozenset([np.dtype(d) for d in (
-    "float32", "float64", "complex64", "complex128", "int32", "int64", "uint32", "uint64")])
+    "float32", "float64", "complex64", "complex128", "int64", "uint64")])
 
 
 def no_out(name: str, out: Any) -> None:

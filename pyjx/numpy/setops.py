@@ -341,7 +341,7 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     wide = (*shape, count)
     same = lax.eq(lax.broadcast_in_dim(x, wide, range(len(shape))),
                   lax.broadcast_in_dim(lax.reshape(y, (count,)), wide, (len(shape),)))
-    found = lax.reduce_or(same, (len(shape),))
+    found = convert(lax.reduce_or(same, (len(shape),)), dtypes.bool_dtype)
     return lax.bitwise_not(found) if invert else found
 
 

@@ -119,6 +119,7 @@ def sort_complex(a: Any) -> Any:
     [(1+0j), (2+0j)]
     """
     (a,) = promote_dtypes_complex(*operands("sort_complex", a))
+    a = convert(a, get_aval(a).dtype)
     return lax.sort(a, dimension=get_aval(a).ndim - 1)
 
 

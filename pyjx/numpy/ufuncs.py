@@ -720,7 +720,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     """
     (z,) = operands("angle", z)
     re = ops.real(z) if is_complex(z) else _as_default_float(z)
-    re = convert(re, dtype_of(re))
+    re = re if is_complex(z) else convert(re, dtype_of(re))
     im = ops.imag(z) if is_complex(z) else filled_like(re, 0)
     out = ops.atan2(im, re)
     return ops.mul(out, constant_like(out, 180 / np.pi)) if deg else out

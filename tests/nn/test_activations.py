@@ -117,3 +117,7 @@ def test_gelu_is_strong_and_soft_sign_takes_complex_numbers():
     assert complex(nn.soft_sign(jnp.array(1j))) == 0.5j
     assert complex(nn.hard_tanh(jnp.array(1j))) == 1j
     assert complex(jax.grad(lambda x: jnp.real(nn.relu6(x)))(1 + 0j)) == 1
+
+
+def test_leaky_relu_of_complex_numbers():
+    assert complex(nn.leaky_relu(jnp.array(-1.0 + 0j), 0.5)) == -0.5

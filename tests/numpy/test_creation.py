@@ -388,3 +388,11 @@ def test_traced_constants_are_strongly_typed(make):
     x = jnp.array([1], "int32")
     assert not make(x).weak_type
     assert not jax.jit(make)(x).weak_type
+
+
+def test_arrays_of_float0():
+    zeros = np.zeros((2,), jax.dtypes.float0)
+    for x in (jnp.ones_like(zeros), jnp.zeros_like(zeros), jnp.asarray(zeros)):
+        assert x.dtype == jax.dtypes.float0 and x.shape == (2,)
+    with pytest.raises(TypeError, match="float0"):
+        jnp.sin(zeros)

@@ -183,3 +183,15 @@ def test_medians_of_scalars_have_no_axis(name):
     with pytest.raises(ValueError, match="out of bounds"):
         getattr(jnp, name)(jnp.array(1.0), axis=0)
     assert getattr(jnp, name)(jnp.array(1.0), axis=()) == 1.0
+
+
+def test_sums_of_int32_are_int64_under_x64():
+    with jax.enable_x64(True):
+        x = jnp.array([1, 2], "int32")
+        assert jnp.sum(x).dtype == jax.jit(jnp.sum)(x).dtype == np.int64
+        assert jnp.sum(x.astype("uint32")).dtype == np.uint64
+
+
+def test_the_dtype_of_a_running_sum_may_be_a_class():
+    with pytest.raises(ValueError, match="non-scalar"):
+        jnp.cumulative_sum(jnp.array(1.0), dtype=np.float32)
