@@ -60,7 +60,7 @@ def _relu(x: Any) -> Any:
     return lax.max(x, like(x, 0))
 
 
-_relu.defjvps(lambda g, out, x: _passed(g, lax.gt(x, like(x, 0))))
+_relu.defjvps(lambda g, out, x: _passed(g, ufuncs.greater(x, like(x, 0))))
 _relu.__name__ = "relu"
 
 
@@ -129,8 +129,8 @@ def sparse_plus(x: Any) -> Any:
     """
     x = weak_float("sparse_plus", x)
     curve = lax.div(lax.integer_pow(lax.add(x, like(x, 1.0)), 2), like(x, 4.0))
-    return ufuncs.where(lax.le(x, like(x, -1.0)), like(x, 0.0),
-                        ufuncs.where(lax.ge(x, like(x, 1.0)), x, curve))
+    return ufuncs.where(ufuncs.less_equal(x, like(x, -1.0)), like(x, 0.0),
+                        ufuncs.where(ufuncs.greater_equal(x, like(x, 1.0)), x, curve))
 
 
 @numpy_function
@@ -206,7 +206,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     [0.0, 2.0]
     """
     x = weak_float("elu", x)
-    positive = lax.gt(x, like(x, 0.0))
+    positive = ufuncs.greater(x, like(x, 0.0))
     # The masked x keeps exp, and so its derivative, finite where it is not used.
     safe = ufuncs.where(positive, like(x, 0.0), x)
     return ufuncs.where(positive, x, ufuncs.multiply(alpha, lax.expm1(safe)))
@@ -360,7 +360,7 @@ hard_swish = hard_silu
 def _log1mexp(x: Any) -> Any:
     small = lax.log(lax.neg(lax.expm1(lax.neg(x))))
     large = lax.log1p(lax.neg(lax.exp(lax.neg(x))))
-    return ufuncs.where(lax.lt(x, like(x, math.log(2.0))), small, large)
+    return ufuncs.where(ufuncs.less(x, like(x, math.log(2.0))), small, large)
 
 
 _log1mexp.defjvps(lambda g, out, x: lax.div(g, lax.expm1(x)))

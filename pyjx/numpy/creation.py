@@ -589,7 +589,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
            for v in bounds):
         raise ValueError("Passing complex start/stop/step to jnp.arange is not supported.")
     if dtype is None:
-        dtype = dtypes.result_type(*bounds)
+        dtype = dtypes.result_type(*[x for x in (start, stop, step) if x is not None])
     if dtype == np.bool_:
         raise TypeError("iota does not accept dtype bool. Accepted dtypes are subtypes of integer, "
                         "complexfloating, floating.")

@@ -121,3 +121,9 @@ def test_gelu_is_strong_and_soft_sign_takes_complex_numbers():
 
 def test_leaky_relu_of_complex_numbers():
     assert complex(nn.leaky_relu(jnp.array(-1.0 + 0j), 0.5)) == -0.5
+
+
+@pytest.mark.parametrize("name", ["elu", "selu", "celu", "relu", "sparse_plus", "log1mexp"])
+def test_activations_of_complex_numbers(name):
+    x = jnp.array([1.0 + 0j, 0.5 + 0j])
+    np.testing.assert_allclose(getattr(nn, name)(x), getattr(nn, name)(x.real), atol=1e-6)

@@ -396,3 +396,7 @@ def test_arrays_of_float0():
         assert x.dtype == jax.dtypes.float0 and x.shape == (2,)
     with pytest.raises(TypeError, match="float0"):
         jnp.sin(zeros)
+
+
+def test_arange_between_weak_and_strong():
+    assert jnp.arange(jnp.broadcast_to(1, ()), jnp.array(3, "uint16")).dtype == np.uint16
