@@ -5,6 +5,6 @@
 True
 """
 
-from pyjx.runtime.array_type import ArrayLike, DTypeLike
+from pyjx.core.array_type import ArrayLike, DTypeLike
 
 __all__ = ["ArrayLike", "DTypeLike"]

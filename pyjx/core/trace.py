@@ -22,8 +22,12 @@ from pyjx.core.effects import join_effects, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 
 if TYPE_CHECKING:
+    # A tracer is an array; what it has in common with arrays, other rooms give it.
+    from pyjx.core.array_type import Array as _Array
     from pyjx.core.named_axes import AxisFrame
     from pyjx.core.primitive import Primitive
+else:
+    _Array = object
 
 
 class Trace:
@@ -79,7 +83,7 @@ class _State(threading.local):
 state = _State()
 
 
-class Tracer:
+class Tracer(_Array):
     """A value as an interpreter sees it. It stands for an array wherever pyjx takes one."""
 
     __slots__ = ("__weakref__", "_trace", "aval")
@@ -118,7 +122,7 @@ class Tracer:
     def __len__(self) -> int:
         return len(self.aval)
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         raise TypeError(f"unhashable type: {type(self)}")
 
     def __bool__(self) -> bool:

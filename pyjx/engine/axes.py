@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.primitive import Primitive, register
@@ -65,7 +66,7 @@ transpose_p: Primitive = register(Primitive(
 ))
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """The operand with its axes in another order: axis i of the result is `permutation[i]`.
 
     Raises:
@@ -156,7 +157,7 @@ broadcast_in_dim_p = register(Primitive(
 
 
 def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int],
-                     *, out_sharding: Any = None) -> Any:
+                     *, out_sharding: Any = None) -> Array:
     """Stretch the operand to `shape`: its axis i becomes axis `broadcast_dimensions[i]`.
 
     Axes of size 1 are repeated, and so is the operand along the axes that are new.
@@ -242,7 +243,7 @@ reduce_sum_p: Primitive = register(Primitive(
 reduce_sum_p.define(batch=reduction_batch(reduce_sum_p))
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The sum over `axes`.
 
     >>> import pyjx as jax

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
@@ -43,7 +44,7 @@ le_to_p = _comparison("le_to", ORDERED)
 lt_to_p = _comparison("lt_to", ORDERED)
 
 
-def eq(x: Any, y: Any) -> Any:
+def eq(x: Any, y: Any) -> Array:
     """Whether x equals y, elementwise. Dtypes and shapes as for `lax.add`, but also bool.
 
     Raises:
@@ -57,7 +58,7 @@ def eq(x: Any, y: Any) -> Any:
     return eq_p.bind(x, y)
 
 
-def ne(x: Any, y: Any) -> Any:
+def ne(x: Any, y: Any) -> Array:
     """Whether x differs from y, elementwise; true where one is nan.
 
     >>> import pyjx as jax
@@ -68,7 +69,7 @@ def ne(x: Any, y: Any) -> Any:
     return ne_p.bind(x, y)
 
 
-def ge(x: Any, y: Any) -> Any:
+def ge(x: Any, y: Any) -> Array:
     """Whether x >= y, elementwise; false where one is nan.
 
     Raises:
@@ -82,7 +83,7 @@ def ge(x: Any, y: Any) -> Any:
     return ge_p.bind(x, y)
 
 
-def gt(x: Any, y: Any) -> Any:
+def gt(x: Any, y: Any) -> Array:
     """Whether x > y, elementwise; false where one is nan. Errors as for `ge`.
 
     >>> import pyjx as jax
@@ -93,7 +94,7 @@ def gt(x: Any, y: Any) -> Any:
     return gt_p.bind(x, y)
 
 
-def le(x: Any, y: Any) -> Any:
+def le(x: Any, y: Any) -> Array:
     """Whether x <= y, elementwise; false where one is nan. Errors as for `ge`.
 
     >>> import pyjx as jax
@@ -104,7 +105,7 @@ def le(x: Any, y: Any) -> Any:
     return le_p.bind(x, y)
 
 
-def lt(x: Any, y: Any) -> Any:
+def lt(x: Any, y: Any) -> Array:
     """Whether x < y, elementwise; false where one is nan. Errors as for `ge`.
 
     >>> import pyjx as jax
@@ -119,7 +120,7 @@ is_finite_p = elementwise("is_finite", FLOATING, out=np.bool_)
 define(is_finite_p, jvp=jvp_zero(is_finite_p))
 
 
-def is_finite(x: Any) -> Any:
+def is_finite(x: Any) -> Array:
     """Whether x is neither infinite nor nan.
 
     Raises:
@@ -156,7 +157,7 @@ for _p in (max_p, min_p):
     define(_p, jvp=_extremum_jvp(_p))
 
 
-def max(x: Any, y: Any) -> Any:
+def max(x: Any, y: Any) -> Array:
     """The larger of x and y; nan where one is nan. Complex numbers are ordered by real part first.
 
     The derivative where they are equal is one half for each.
@@ -172,7 +173,7 @@ def max(x: Any, y: Any) -> Any:
     return max_p.bind(x, y)
 
 
-def min(x: Any, y: Any) -> Any:
+def min(x: Any, y: Any) -> Array:
     """The smaller of x and y; nan where one is nan. Complex numbers are ordered by real part first.
 
     The derivative where they are equal is one half for each.
@@ -222,7 +223,7 @@ def _broadcast_like(x: Any, y: Any) -> Any:
     return broadcast_to(x, get_aval(y).shape)
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: Any, x: Any, max: Any) -> Array:
     """`x`, but `min` where it is less, and `max` where it is greater.
 
     Args:
@@ -310,7 +311,7 @@ select_n_p = register(Primitive(
 ))
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: Any, *cases: Any) -> Array:
     """From each position, the element of the case whose number `which` gives.
 
     Args:
@@ -333,7 +334,7 @@ def select_n(which: Any, *cases: Any) -> Any:
     return select_n_p.bind(which, *[operand("select_n", c, i) for i, c in enumerate(cases, 1)])
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     """`on_true` where `pred` holds, and `on_false` elsewhere.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints
 from pyjx.core.primitive import Primitive, register
@@ -418,7 +419,7 @@ def axis_tuples(function: str, dimension_numbers: Any) -> Any:
 
 def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
                 precision: Any = None, preferred_element_type: Any = None, *,
-                out_sharding: Any = None) -> Any:
+                out_sharding: Any = None) -> Array:
     """Sum of products over contracting axes, for each index of the batch axes.
 
     The result's axes are the batch axes, then the rest of `lhs`, then the rest of `rhs`:
@@ -452,7 +453,8 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
 
 
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,
-        precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+        precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+       ) -> Array:
     """Product of vectors and matrices, or `dot_general` with `dimension_numbers`.
 
     Args:
@@ -481,7 +483,7 @@ def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = N
                        out_sharding=out_sharding)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
     """Matrix products along the last two axes, for each index of the others.
 
     Raises:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.primitive import Primitive, register
@@ -65,7 +66,7 @@ def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """The operand with another dtype.
 
     Floats become integers by rounding toward zero, and anything becomes bool by comparison with 0.
@@ -121,7 +122,7 @@ define(
 )
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
     """The operand rounded to a format with fewer bits; its dtype stays.
 
     Args:
@@ -181,7 +182,7 @@ define(imag_p, jvp=jvp_linear(imag_p),
        transpose=transpose_unary(lambda ct, z: complex(like(ct, 0), _neg(ct))))
 
 
-def complex(x: Any, y: Any) -> Any:
+def complex(x: Any, y: Any) -> Array:
     """x + iy.
 
     Raises:
@@ -195,7 +196,7 @@ def complex(x: Any, y: Any) -> Any:
     return complex_p.bind(x, y)
 
 
-def real(x: Any) -> Any:
+def real(x: Any) -> Array:
     """The real part.
 
     Raises:
@@ -208,7 +209,7 @@ def real(x: Any) -> Any:
     return real_p.bind(operand("real", x))
 
 
-def imag(x: Any) -> Any:
+def imag(x: Any) -> Array:
     """The imaginary part.
 
     Raises:
@@ -237,7 +238,7 @@ define(conj_p, batch=elementwise_batch(conj_p), jvp=jvp_linear(conj_p),
        transpose=transpose_unary(_conj_back))
 
 
-def conj(x: Any) -> Any:
+def conj(x: Any) -> Array:
     """The complex conjugate; of a real number, itself as a complex one.
 
     Raises:
@@ -254,7 +255,7 @@ def conj(x: Any) -> Any:
 # -- constants -------------------------------------------------------------------------------------
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
     """An array filled with one value.
 
     Args:
@@ -322,7 +323,7 @@ def _placed(x: Any, sharding: Any) -> Any:
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
-              ) -> Any:
+              ) -> Array:
     """An array like `x`, filled with one value.
 
     Args:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.primitive import Primitive, register
@@ -343,7 +344,7 @@ def conv_general_dilated(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, feature_group_count: int = 1,
     batch_group_count: int = 1, precision: Any = None, preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Convolution in any number of dimensions, with strides, dilation, padding and groups.
 
     Args:
@@ -391,7 +392,7 @@ def conv_general_dilated(
 
 
 def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None,
-         preferred_element_type: Any = None) -> Any:
+         preferred_element_type: Any = None) -> Array:
     """Convolution of an input (batch, feature, space...) with a kernel (out, in, space...).
 
     >>> import pyjx as jax
@@ -406,7 +407,7 @@ def conv_with_general_padding(
     lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None, precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """`conv` with explicit padding and dilation.
 
     >>> import pyjx as jax
@@ -424,7 +425,7 @@ def conv_transpose(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, transpose_kernel: bool = False,
     precision: Any = None, preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
-) -> Any:
+) -> Array:
     """Transposed ("fractionally strided") convolution, which makes the input larger.
 
     It is a convolution of the input dilated by `strides`. With `transpose_kernel` the kernel is
@@ -474,7 +475,7 @@ def conv_general_dilated_patches(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """The windows of a convolution ("im2col"): each becomes the features of one position.
 
     The result's feature axis has the input's features, slowest, times the elements of a window of
@@ -514,7 +515,7 @@ def conv_general_dilated_local(
     filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: Any = None,
-) -> Any:
+) -> Array:
     """A convolution with a kernel of its own at each position of the result.
 
     `rhs` has the result's spatial sizes; its input-feature axis has the input's features, slowest,

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray
 from pyjx.core.integers import as_int, as_shape
 from pyjx.core.primitive import Primitive, register
@@ -39,7 +40,7 @@ define(iota_p, jvp=jvp_zero(iota_p), batch=lambda operands, dims, **params: (
     iota_p.bind(**params), None))  # it has no operands, so nothing is ever batched
 
 
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: Any, size: int) -> Array:
     """0, 1, ..., size - 1.
 
     Raises:
@@ -52,7 +53,7 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (as_int("iota", "size", size),), 0)
 
 
-def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
+def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Array:
     """An array whose elements are their own positions along an axis.
 
     Raises:

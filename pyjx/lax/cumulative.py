@@ -18,6 +18,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
 from pyjx.core.integers import as_int
@@ -188,7 +189,7 @@ def _apply(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Any:
                           reverse=bool(reverse))
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The sum of all elements up to each one along `axis`; from the end with `reverse`.
 
     Raises:
@@ -202,7 +203,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _apply(cumsum_p, operand, axis, reverse)
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The product of all elements up to each one along `axis`; from the end with `reverse`.
 
     Raises:
@@ -216,7 +217,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _apply(cumprod_p, operand, axis, reverse)
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The maximum of all elements up to each one along `axis`; from the end with `reverse`.
 
     Raises:
@@ -230,7 +231,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _apply(cummax_p, operand, axis, reverse)
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The minimum of all elements up to each one along `axis`; from the end with `reverse`.
 
     Raises:
@@ -244,7 +245,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _apply(cummin_p, operand, axis, reverse)
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """log(sum(exp(x))) of all elements up to each one along `axis`; from the end with `reverse`.
 
     Computed as x ⊕ y = max(x, y) + log1p(exp(-|x - y|)), so it does not overflow.

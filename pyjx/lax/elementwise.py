@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
@@ -44,7 +45,7 @@ neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=True)
 define(neg_p, jvp=jvp_linear(neg_p), transpose=transpose_unary(lambda ct, x: neg(ct)))
 
 
-def neg(x: Any) -> Any:
+def neg(x: Any) -> Array:
     """-x. Unsigned integers wrap around.
 
     Raises:
@@ -74,7 +75,7 @@ define(add_p, jvp=_sum_jvp(add_p, lambda dy: dy),
        transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: ct))
 
 
-def add(x: Any, y: Any) -> Any:
+def add(x: Any, y: Any) -> Array:
     """x + y.
 
     The arguments have one dtype, other than bool, and equal shapes up to axes of size 1; a scalar
@@ -96,7 +97,7 @@ define(sub_p, jvp=_sum_jvp(sub_p, neg),
        transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))
 
 
-def sub(x: Any, y: Any) -> Any:
+def sub(x: Any, y: Any) -> Array:
     """x - y. Dtypes and shapes as for `add`.
 
     >>> import pyjx as jax
@@ -139,7 +140,7 @@ def _mul_back(ct: Any, linear: UndefinedPrimal, other: Any) -> Any:
     return mul_p.bind(ct, other, out_dtype=None)
 
 
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     """x * y. Dtypes and shapes as for `add`.
 
     Args:
@@ -169,7 +170,7 @@ define(
 )
 
 
-def div(x: Any, y: Any) -> Any:
+def div(x: Any, y: Any) -> Array:
     """x / y; of integers, rounded toward zero. Dtypes and shapes as for `add`.
 
     Integer division by zero gives -1 (all bits set), and the overflow -2^(n-1) / -1 its dividend.
@@ -190,7 +191,7 @@ define(rem_p, jvp=jvp_by_operand(
 ))
 
 
-def rem(x: Any, y: Any) -> Any:
+def rem(x: Any, y: Any) -> Array:
     """The remainder of x / y rounded toward zero: it has the sign of `x`, as C's fmod.
 
     Raises:
@@ -245,7 +246,7 @@ define(integer_pow_p, batch=elementwise_batch(integer_pow_p),
        jvp=jvp_by_operand(integer_pow_p, _integer_pow_tangent))
 
 
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: Any, y: int) -> Array:
     """x to the power `y`, a Python integer, by repeated squaring.
 
     Raises:
@@ -258,7 +259,7 @@ def integer_pow(x: Any, y: int) -> Any:
     return integer_pow_p.bind(operand("integer_pow", x), y=as_int("integer_pow", "y", y))
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: Any) -> Array:
     """1 / x.
 
     Raises:
@@ -276,7 +277,7 @@ square_p = elementwise("square", REAL_OR_COMPLEX)
 define(square_p, jvp=jvp_by_operand(square_p, lambda g, x: mul(g, mul(like(x, 2), x))))
 
 
-def square(x: Any) -> Any:
+def square(x: Any) -> Array:
     """x * x.
 
     >>> import pyjx as jax
@@ -295,7 +296,7 @@ define(one_minus_square_p, jvp=jvp_by_operand(
     one_minus_square_p, lambda g, x: mul(g, mul(like(x, -2), x))))
 
 
-def one_minus_square(x: Any) -> Any:
+def one_minus_square(x: Any) -> Array:
     """1 - x^2, as (1 + x)(1 - x), which is exact to rounding near 1 too.
 
     >>> import pyjx as jax
@@ -349,7 +350,7 @@ define(pow_p, batch=elementwise_batch(pow_p), jvp=jvp_by_result(
     pow_p, lambda g, ans, x, y: _pow_tangent_x(g, x, y), _pow_tangent_y))
 
 
-def pow(x: Any, y: Any) -> Any:
+def pow(x: Any, y: Any) -> Array:
     """x to the power y.
 
     Args:
@@ -389,7 +390,7 @@ abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_
 define(abs_p, jvp=jvp_by_result(abs_p, _abs_tangent))
 
 
-def abs(x: Any) -> Any:
+def abs(x: Any) -> Array:
     """|x|, of the real dtype for complex `x`.
 
     Raises:
@@ -420,7 +421,7 @@ def _sign_jvp(primals: Any, tangents: Any) -> Any:
 sign_p = elementwise("sign", REAL_OR_COMPLEX, jvp=_sign_jvp)
 
 
-def sign(x: Any) -> Any:
+def sign(x: Any) -> Array:
     """-1, 0 or 1 as `x` is negative, zero or positive; x / |x| for complex `x`, and 0 at 0.
 
     >>> import pyjx as jax
@@ -447,7 +448,7 @@ for _p in (floor_p, ceil_p, round_p):
     define(_p, jvp=jvp_zero(_p))
 
 
-def floor(x: Any) -> Any:
+def floor(x: Any) -> Array:
     """The largest integer that is not above `x`, as a float.
 
     Raises:
@@ -460,7 +461,7 @@ def floor(x: Any) -> Any:
     return floor_p.bind(operand("floor", x))
 
 
-def ceil(x: Any) -> Any:
+def ceil(x: Any) -> Array:
     """The smallest integer that is not below `x`, as a float.
 
     Raises:
@@ -473,7 +474,7 @@ def ceil(x: Any) -> Any:
     return ceil_p.bind(operand("ceil", x))
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integer, as a float.
 
     Args:
@@ -501,7 +502,7 @@ nextafter_p = elementwise("nextafter", FLOATING, FLOATING)
 define(nextafter_p, jvp=jvp_by_operand(nextafter_p, lambda g, x, y: g, None))
 
 
-def nextafter(x1: Any, x2: Any) -> Any:
+def nextafter(x1: Any, x2: Any) -> Array:
     """The floating point number next to `x1` in the direction of `x2`.
 
     Raises:
@@ -558,7 +559,7 @@ polynomial_p = register(Primitive(
 polynomial_p.define(batch=elementwise_batch(polynomial_p))
 
 
-def polynomial(x: Any, coeffs: Any, *, unroll: int | None = None) -> Any:
+def polynomial(x: Any, coeffs: Any, *, unroll: int | None = None) -> Array:
     """The polynomial c_0 + c_1 x + ... + c_n x^n, by Horner's rule.
 
     Args:

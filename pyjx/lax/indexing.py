@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.primitive import Primitive, register
@@ -302,7 +303,7 @@ def gather(
     operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None, fill_value: Any = None,
-) -> Any:
+) -> Array:
     """Slices of the operand at an array of positions.
 
     Indexing an array in NumPy's way is simpler, and uses this operation where it is needed.

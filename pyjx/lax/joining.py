@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_axis, as_int, as_shape
 from pyjx.core.primitive import Primitive, register
@@ -69,7 +70,7 @@ concatenate_p = register(Primitive(
 define(concatenate_p, jvp=jointly_linear_jvp(concatenate_p))
 
 
-def concatenate(operands: Any, dimension: int) -> Any:
+def concatenate(operands: Any, dimension: int) -> Array:
     """The operands one after the other along an axis.
 
     Args:
@@ -138,7 +139,7 @@ stack_p = register(Primitive("stack", shape_rule=_stack_shape, transpose=_stack_
 define(stack_p, jvp=jointly_linear_jvp(stack_p))
 
 
-def stack(operands: Any, axis: int = 0) -> Any:
+def stack(operands: Any, axis: int = 0) -> Array:
     """The operands side by side along a new axis.
 
     Args:
@@ -185,7 +186,7 @@ unstack_p = register(Primitive(
 define(unstack_p, jvp=_parts_jvp(unstack_p))
 
 
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` along an axis, without that axis.
 
     Raises:
@@ -224,7 +225,7 @@ split_p = register(Primitive(
 define(split_p, jvp=_parts_jvp(split_p))
 
 
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> Sequence[Any]:
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
     """The operand cut in parts of the given sizes along an axis.
 
     Raises:

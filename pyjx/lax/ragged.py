@@ -12,6 +12,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
@@ -226,7 +227,7 @@ def ragged_dot_general(
     lhs: Any, rhs: Any, group_sizes: Any, ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
     precision: Any = None, preferred_element_type: Any = None, group_offset: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """`dot_general` with groups along one axis of lhs.
 
     What the groups mean depends on the ragged axis:
@@ -279,7 +280,7 @@ _MATMUL = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None,
                preferred_element_type: Any = None, group_offset: Any = None,
-               out_sharding: Any = None) -> Any:
+               out_sharding: Any = None) -> Array:
     """Matrix product in which groups of rows have matrices of their own.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax, tree_util
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
 from pyjx.core.integers import as_int, as_ints
@@ -131,7 +132,7 @@ def _bind(primitive: Primitive, operand: Any, axes: Sequence[int], **params: Any
     return primitive.bind(_operand(name, operand), axes=as_ints(name, "axes", axes), **params)
 
 
-def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The maximum over `axes`; of nothing, the least value of the dtype. A NaN wins.
 
     Its derivative is the mean over the places where the maximum is attained.
@@ -146,7 +147,7 @@ def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return _bind(reduce_max_p, operand, axes, out_sharding=out_sharding)
 
 
-def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The minimum over `axes`; of nothing, the greatest value of the dtype. A NaN wins.
 
     Its derivative is the mean over the places where the minimum is attained.
@@ -161,7 +162,7 @@ def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return _bind(reduce_min_p, operand, axes, out_sharding=out_sharding)
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     """The product over `axes`.
 
     Raises:
@@ -175,7 +176,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
     return _bind(reduce_prod_p, operand, axes)
 
 
-def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans: logical) conjunction over `axes`.
 
     Raises:
@@ -189,7 +190,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
     return _bind(reduce_and_p, operand, axes)
 
 
-def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans: logical) disjunction over `axes`.
 
     Raises:
@@ -203,7 +204,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
     return _bind(reduce_or_p, operand, axes)
 
 
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans: logical) exclusive disjunction over `axes`.
 
     Raises:
@@ -249,7 +250,7 @@ def _arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any
                           index_dtype=index_dtype)
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     """The position of the first maximum along `axis`, or of the first NaN if there is one.
 
     Args:
@@ -268,7 +269,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     return _arg(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     """The position of the first minimum along `axis`, or of the first NaN if there is one.
 
     Args:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
@@ -395,7 +396,7 @@ def scatter(
     operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
     *, indices_are_sorted: bool = False, unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """The operand with its windows at an array of positions replaced by the updates.
 
     `operand.at[...].set(...)` is simpler, and uses this operation where it is needed.
@@ -429,7 +430,7 @@ def scatter_add(
     operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
     *, indices_are_sorted: bool = False, unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """The operand with the updates added to its windows. Arguments and errors as for `scatter`.
 
     >>> import pyjx as jax
@@ -446,7 +447,7 @@ def scatter_sub(
     operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
     *, indices_are_sorted: bool = False, unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """The operand with the updates taken from its windows. Arguments and errors as for `scatter`.
 
     >>> import pyjx as jax
@@ -463,7 +464,7 @@ def scatter_mul(
     operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
     *, indices_are_sorted: bool = False, unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """The operand with its windows times the updates. Arguments and errors as for `scatter`.
 
     >>> import pyjx as jax
@@ -480,7 +481,7 @@ def scatter_min(
     operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
     *, indices_are_sorted: bool = False, unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """The lesser of the operand's windows and the updates. Arguments and errors as for `scatter`.
 
     >>> import pyjx as jax
@@ -497,7 +498,7 @@ def scatter_max(
     operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers,
     *, indices_are_sorted: bool = False, unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """The greater of the operand's windows and the updates. Arguments and errors as for `scatter`.
 
     >>> import pyjx as jax
@@ -515,7 +516,7 @@ def scatter_apply(
     dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
     indices_are_sorted: bool = False, unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """The operand with `func` applied to each element of its windows, once for each window.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
 from pyjx.core.primitive import Primitive, register
@@ -104,7 +105,7 @@ define(reshape_p, batch=_reshape_batch)
 
 
 def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *,
-            out_sharding: Any = None) -> Any:
+            out_sharding: Any = None) -> Array:
     """The same elements in another shape, in row-major order.
 
     Args:
@@ -134,7 +135,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
     )
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """The operand with the axes from `start_dimension` up to `stop_dimension` made one.
 
     Raises:
@@ -179,7 +180,7 @@ squeeze_p = linear_primitive("squeeze", _squeeze_shape,
 define(squeeze_p, batch=_squeeze_batch)
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     """The array without the given axes, whose sizes are 1.
 
     Raises:
@@ -200,7 +201,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     return squeeze_p.bind(array, dimensions=tuple(sorted(dims)))
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """The array with new axes of size 1, numbered as they are in the result.
 
     Raises:
@@ -226,7 +227,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim(array, out, kept)
 
 
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The operand repeated along new axes in front.
 
     Raises:
@@ -243,7 +244,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Any:
+def broadcast_to_rank(x: Any, rank: int) -> Array:
     """`x` with axes of size 1 put in front until it has `rank` axes.
 
     Where it has as many or more, it is returned as it is.
@@ -286,7 +287,7 @@ rev_p: Primitive = linear_primitive("rev", _rev_shape, _rev_transpose)
 define(rev_p, batch=_rev_batch)
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """The operand with its elements in reverse order along `dimensions`.
 
     Raises:
@@ -328,7 +329,7 @@ tile_p = linear_primitive("tile", _tile_shape, _tile_transpose)
 define(tile_p, batch=_tile_batch)
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: Any, reps: Sequence[int]) -> Array:
     """The operand repeated `reps[i]` times along each axis i.
 
     Raises:
@@ -408,7 +409,7 @@ pad_p = register(Primitive("pad", shape_rule=_pad_shape, transpose=_pad_transpos
 define(pad_p, jvp=jointly_linear_jvp(pad_p))
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """The operand with padding around and between its elements.
 
     Args:
@@ -480,7 +481,7 @@ bitcast_convert_type_p = register(Primitive(
 define(bitcast_convert_type_p, jvp=jvp_zero(bitcast_convert_type_p))
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     """The operand's bits read as another dtype.
 
     Where the new dtype is narrower by a factor of k, the result has a new last axis of size k;

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.primitive import Primitive, register
@@ -91,7 +92,7 @@ slice_p = define(linear_primitive("slice", _slice_shape, _slice_transpose), batc
 
 
 def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
-          strides: Sequence[int] | None = None) -> Any:
+          strides: Sequence[int] | None = None) -> Array:
     """The part of the operand from `start_indices` up to `limit_indices`.
 
     Args:
@@ -115,7 +116,7 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
 
 
 def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1,
-                 axis: int = 0) -> Any:
+                 axis: int = 0) -> Array:
     """The part of the operand from `start_index` up to `limit_index` along one axis.
 
     Negative positions count from the end; None stands for the ends.
@@ -141,7 +142,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     return slice(operand, starts, limits, steps)
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice of size 1 at a static position along one axis, without that axis if wanted.
 
     Raises:
@@ -329,7 +330,7 @@ def _sliced(x: Any, starts: Any, sizes: tuple[int, ...], allow_negative: Any) ->
 
 
 def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], *,
-                  allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+                  allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """The part of the operand of a static size at a computed position.
 
     A slice that would reach beyond the operand is moved until it fits.
@@ -359,7 +360,7 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], 
 
 
 def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
-                         allow_negative_indices: bool = True) -> Any:
+                         allow_negative_indices: bool = True) -> Array:
     """The part of the operand of size `slice_size` at a computed position along one axis.
 
     Raises:
@@ -380,7 +381,7 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
 
 
 def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
-                         allow_negative_indices: bool = True) -> Any:
+                         allow_negative_indices: bool = True) -> Array:
     """The slice of size 1 at a computed position along one axis, without that axis if wanted.
 
     Raises:
@@ -465,7 +466,7 @@ def _updated(x: Any, update: Any, starts: Any, allow_negative: Any) -> Any:
 
 
 def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
-                         allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+                         allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """The operand with the part at a computed position replaced by `update`.
 
     An update that would reach beyond the operand is moved until it fits.
@@ -494,7 +495,7 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
 
 
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
-                                allow_negative_indices: bool = True) -> Any:
+                                allow_negative_indices: bool = True) -> Array:
     """The operand with the part at a computed position along one axis replaced by `update`.
 
     Raises:
@@ -514,7 +515,7 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
 
 
 def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
-                                allow_negative_indices: bool = True) -> Any:
+                                allow_negative_indices: bool = True) -> Array:
     """The operand with the slice at a computed position along one axis replaced by `update`.
 
     Args:
@@ -557,7 +558,7 @@ def _check_index_vectors(idxs: Any, axes: tuple[int, ...]) -> None:
                         f"got {got}")
 
 
-def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """The slices of `src` at the given positions along `axes`, side by side along a new first axis.
 
     Args:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.primitive import Primitive, register
@@ -115,7 +116,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
-                 ) -> tuple[Any, Any]:
+                 ) -> tuple[Array, Array]:
     """Sort `keys` along an axis, and reorder `values`, an array of the same shape, like them.
 
     Raises:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.engine.rules import define, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import full_aval
@@ -46,7 +47,7 @@ define(erf_inv_p, jvp=jvp_by_result(
     erf_inv_p, lambda g, ans, x: mul(like(x, math.sqrt(math.pi) / 2), mul(g, exp(square(ans))))))
 
 
-def erf(x: Any) -> Any:
+def erf(x: Any) -> Array:
     """The error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x (DLMF 7.2.1).
 
     Raises:
@@ -59,7 +60,7 @@ def erf(x: Any) -> Any:
     return erf_p.bind(operand("erf", x))
 
 
-def erfc(x: Any, *, accuracy: Any = None) -> Any:
+def erfc(x: Any, *, accuracy: Any = None) -> Array:
     """The complementary error function 1 - erf(x), accurate for large x (DLMF 7.2.2).
 
     Raises:
@@ -72,7 +73,7 @@ def erfc(x: Any, *, accuracy: Any = None) -> Any:
     return erfc_p.bind(operand("erfc", x), accuracy=_accurate("erfc", accuracy))
 
 
-def erf_inv(x: Any) -> Any:
+def erf_inv(x: Any) -> Array:
     """The number whose error function is x, for x in [-1, 1] (DLMF 7.17.1).
 
     Raises:
@@ -106,7 +107,7 @@ define(zeta_p, jvp=jvp_by_operand(
     lambda g, s, q: mul(g, mul(neg(s), zeta(add(s, like(s, 1)), q)))))
 
 
-def lgamma(x: Any) -> Any:
+def lgamma(x: Any) -> Array:
     """The logarithm of |Gamma(x)| (DLMF 5.2.1): infinite at 0, -1, -2, ...
 
     Raises:
@@ -119,7 +120,7 @@ def lgamma(x: Any) -> Any:
     return lgamma_p.bind(operand("lgamma", x))
 
 
-def digamma(x: Any) -> Any:
+def digamma(x: Any) -> Array:
     """The logarithmic derivative of the gamma function, psi(x) (DLMF 5.2.2).
 
     Raises:
@@ -132,7 +133,7 @@ def digamma(x: Any) -> Any:
     return digamma_p.bind(operand("digamma", x))
 
 
-def polygamma(m: Any, x: Any) -> Any:
+def polygamma(m: Any, x: Any) -> Array:
     """The m-th derivative of `digamma` at x (DLMF 5.15).
 
     Args:
@@ -150,7 +151,7 @@ def polygamma(m: Any, x: Any) -> Any:
     return polygamma_p.bind(m, x)
 
 
-def zeta(x: Any, q: Any) -> Any:
+def zeta(x: Any, q: Any) -> Array:
     """The Hurwitz zeta function, the sum of (k + q)^-x over k = 0, 1, ... (DLMF 25.11.1).
 
     Raises:
@@ -194,7 +195,7 @@ define(random_gamma_grad_p, jvp=jvp_by_operand(
     random_gamma_grad_p, *[_no_derivative("random_gamma_grad gradient is not supported")] * 2))
 
 
-def igamma(a: Any, x: Any) -> Any:
+def igamma(a: Any, x: Any) -> Array:
     """The regularized lower incomplete gamma function P(a, x) (DLMF 8.2.4), for a, x >= 0.
 
     The integral of t^(a-1) e^-t from 0 to x, divided by Gamma(a).
@@ -210,7 +211,7 @@ def igamma(a: Any, x: Any) -> Any:
     return igamma_p.bind(a, x)
 
 
-def igammac(a: Any, x: Any) -> Any:
+def igammac(a: Any, x: Any) -> Array:
     """The regularized upper incomplete gamma function 1 - P(a, x) (DLMF 8.2.4), for a, x >= 0.
 
     Raises:
@@ -224,7 +225,7 @@ def igammac(a: Any, x: Any) -> Any:
     return igammac_p.bind(a, x)
 
 
-def igamma_grad_a(a: Any, x: Any) -> Any:
+def igamma_grad_a(a: Any, x: Any) -> Array:
     """The derivative of `igamma(a, x)` in a.
 
     Raises:
@@ -273,7 +274,7 @@ define(regularized_incomplete_beta_p, jvp=jvp_by_operand(
     regularized_incomplete_beta_p, _NO_BETA, _NO_BETA, _betainc_slope))
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: Any, b: Any, x: Any) -> Array:
     """The regularized incomplete beta function I_x(a, b) (DLMF 8.17.2), for x in [0, 1].
 
     The integral of t^(a-1) (1-t)^(b-1) from 0 to x, divided by that from 0 to 1.
@@ -362,7 +363,7 @@ def _bessel_i1e_tangent(g: Any, ans: Any, x: Any) -> Any:
 define(bessel_i1e_p, jvp=jvp_by_result(bessel_i1e_p, _bessel_i1e_tangent))
 
 
-def bessel_i0e(x: Any) -> Any:
+def bessel_i0e(x: Any) -> Array:
     """The modified Bessel function I_0 (DLMF 10.25.2), scaled: e^-|x| I_0(x).
 
     Raises:
@@ -375,7 +376,7 @@ def bessel_i0e(x: Any) -> Any:
     return bessel_i0e_p.bind(operand("bessel_i0e", x))
 
 
-def bessel_i1e(x: Any) -> Any:
+def bessel_i1e(x: Any) -> Array:
     """The modified Bessel function I_1 (DLMF 10.25.2), scaled: e^-|x| I_1(x).
 
     Raises:

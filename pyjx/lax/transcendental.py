@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.engine.rules import define, jvp_by_operand, jvp_by_result
@@ -88,7 +89,7 @@ exp_p = elementwise("exp", INEXACT)
 _by_result(exp_p, lambda g, ans, x: mul(g, ans))
 
 
-def exp(x: Any, *, accuracy: Any = None) -> Any:
+def exp(x: Any, *, accuracy: Any = None) -> Array:
     """e^x.
 
     Args:
@@ -115,7 +116,7 @@ exp2_p = elementwise("exp2", INEXACT, decomposition=_exp2)
 _by_result(exp2_p, lambda g, ans, x: mul(like(x, math.log(2.0)), mul(g, ans)))
 
 
-def exp2(x: Any, *, accuracy: Any = None) -> Any:
+def exp2(x: Any, *, accuracy: Any = None) -> Array:
     """2^x. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -130,7 +131,7 @@ expm1_p = elementwise("expm1", INEXACT)
 _by_operand(expm1_p, lambda g, x: mul(g, exp(x)))
 
 
-def expm1(x: Any, *, accuracy: Any = None) -> Any:
+def expm1(x: Any, *, accuracy: Any = None) -> Array:
     """e^x - 1, accurate near 0. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -145,7 +146,7 @@ log_p = elementwise("log", INEXACT)
 _by_operand(log_p, lambda g, x: div(g, x))
 
 
-def log(x: Any, *, accuracy: Any = None) -> Any:
+def log(x: Any, *, accuracy: Any = None) -> Array:
     """The natural logarithm: nan for negative real x. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -172,7 +173,7 @@ log2_p = elementwise("log2", INEXACT, decomposition=_log2)
 _by_operand(log2_p, lambda g, x: div(g, mul(x, like(x, math.log(2.0)))))
 
 
-def log2(x: Any, *, accuracy: Any = None) -> Any:
+def log2(x: Any, *, accuracy: Any = None) -> Array:
     """The logarithm to base 2. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -187,7 +188,7 @@ log1p_p = elementwise("log1p", INEXACT)
 _by_operand(log1p_p, lambda g, x: div(g, add(x, like(x, 1))))
 
 
-def log1p(x: Any, *, accuracy: Any = None) -> Any:
+def log1p(x: Any, *, accuracy: Any = None) -> Array:
     """log(1 + x), accurate near 0. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -202,7 +203,7 @@ logistic_p = elementwise("logistic", INEXACT)
 _by_result(logistic_p, lambda g, ans, x: mul(g, mul(ans, sub(like(ans, 1), ans))))
 
 
-def logistic(x: Any, *, accuracy: Any = None) -> Any:
+def logistic(x: Any, *, accuracy: Any = None) -> Array:
     """1 / (1 + e^-x). Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -219,7 +220,7 @@ sqrt_p = elementwise("sqrt", INEXACT)
 _by_result(sqrt_p, lambda g, ans, x: mul(g, div(like(x, 0.5), ans)))
 
 
-def sqrt(x: Any, *, accuracy: Any = None) -> Any:
+def sqrt(x: Any, *, accuracy: Any = None) -> Array:
     """The square root: nan for negative real x. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -234,7 +235,7 @@ rsqrt_p = elementwise("rsqrt", INEXACT)
 _by_result(rsqrt_p, lambda g, ans, x: mul(g, mul(like(x, -0.5), div(ans, x))))
 
 
-def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
+def rsqrt(x: Any, *, accuracy: Any = None) -> Array:
     """1 / sqrt(x). Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -249,7 +250,7 @@ cbrt_p = elementwise("cbrt", FLOATING)
 _by_result(cbrt_p, lambda g, ans, x: mul(g, mul(like(x, 1 / 3), integer_pow(ans, -2))))
 
 
-def cbrt(x: Any, *, accuracy: Any = None) -> Any:
+def cbrt(x: Any, *, accuracy: Any = None) -> Array:
     """The real cube root, of negative x too. Arguments as for `exp`.
 
     Raises:
@@ -275,7 +276,7 @@ _by_operand(cos_p, lambda g, x: neg(mul(g, sin(x))))
 _by_result(tan_p, lambda g, ans, x: mul(g, add(like(x, 1), square(ans))))
 
 
-def sin(x: Any, *, accuracy: Any = None) -> Any:
+def sin(x: Any, *, accuracy: Any = None) -> Array:
     """The sine of x, an angle in radians. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -285,7 +286,7 @@ def sin(x: Any, *, accuracy: Any = None) -> Any:
     return sin_p.bind(operand("sin", x), accuracy=_accurate("sin", accuracy))
 
 
-def cos(x: Any, *, accuracy: Any = None) -> Any:
+def cos(x: Any, *, accuracy: Any = None) -> Array:
     """The cosine of x, an angle in radians. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -295,7 +296,7 @@ def cos(x: Any, *, accuracy: Any = None) -> Any:
     return cos_p.bind(operand("cos", x), accuracy=_accurate("cos", accuracy))
 
 
-def tan(x: Any, *, accuracy: Any = None) -> Any:
+def tan(x: Any, *, accuracy: Any = None) -> Array:
     """The tangent of x, an angle in radians. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -316,7 +317,7 @@ _by_operand(acos_p, lambda g, x: mul(g, neg(rsqrt(one_minus_square(x)))))
 _by_operand(atan_p, lambda g, x: div(g, add(like(x, 1), square(x))))
 
 
-def asin(x: Any) -> Any:
+def asin(x: Any) -> Array:
     """The angle in [-pi/2, pi/2] whose sine is x; nan for real x outside [-1, 1].
 
     Raises:
@@ -329,7 +330,7 @@ def asin(x: Any) -> Any:
     return asin_p.bind(operand("asin", x))
 
 
-def acos(x: Any) -> Any:
+def acos(x: Any) -> Array:
     """The angle in [0, pi] whose cosine is x; nan for real x outside [-1, 1].
 
     Raises:
@@ -342,7 +343,7 @@ def acos(x: Any) -> Any:
     return acos_p.bind(operand("acos", x))
 
 
-def atan(x: Any) -> Any:
+def atan(x: Any) -> Array:
     """The angle in [-pi/2, pi/2] whose tangent is x.
 
     Raises:
@@ -364,7 +365,7 @@ define(atan2_p, jvp=jvp_by_operand(
 ))
 
 
-def atan2(x: Any, y: Any) -> Any:
+def atan2(x: Any, y: Any) -> Array:
     """The angle of the point (y, x): atan(x / y), in the quadrant of the signs of both.
 
     Raises:
@@ -391,7 +392,7 @@ _by_operand(cosh_p, lambda g, x: mul(g, sinh(x)))
 _by_result(tanh_p, lambda g, ans, x: mul(g, one_minus_square(ans)))
 
 
-def sinh(x: Any) -> Any:
+def sinh(x: Any) -> Array:
     """The hyperbolic sine, (e^x - e^-x) / 2.
 
     Raises:
@@ -404,7 +405,7 @@ def sinh(x: Any) -> Any:
     return sinh_p.bind(operand("sinh", x))
 
 
-def cosh(x: Any) -> Any:
+def cosh(x: Any) -> Array:
     """The hyperbolic cosine, (e^x + e^-x) / 2.
 
     Raises:
@@ -417,7 +418,7 @@ def cosh(x: Any) -> Any:
     return cosh_p.bind(operand("cosh", x))
 
 
-def tanh(x: Any, *, accuracy: Any = None) -> Any:
+def tanh(x: Any, *, accuracy: Any = None) -> Array:
     """The hyperbolic tangent, sinh x / cosh x. Arguments and errors as for `exp`.
 
     >>> import pyjx as jax
@@ -450,7 +451,7 @@ _by_operand(acosh_p, lambda g, x: mul(g, mul(rsqrt(sub(x, like(x, 1))), rsqrt(ad
 _by_operand(atanh_p, lambda g, x: div(g, one_minus_square(x)))
 
 
-def asinh(x: Any) -> Any:
+def asinh(x: Any) -> Array:
     """The number whose hyperbolic sine is x.
 
     Raises:
@@ -463,7 +464,7 @@ def asinh(x: Any) -> Any:
     return asinh_p.bind(operand("asinh", x))
 
 
-def acosh(x: Any) -> Any:
+def acosh(x: Any) -> Array:
     """The number whose hyperbolic cosine is x; nan for real x below 1.
 
     Raises:
@@ -476,7 +477,7 @@ def acosh(x: Any) -> Any:
     return acosh_p.bind(operand("acosh", x))
 
 
-def atanh(x: Any) -> Any:
+def atanh(x: Any) -> Array:
     """The number whose hyperbolic tangent is x; nan for real x outside [-1, 1].
 
     Raises:

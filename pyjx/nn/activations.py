@@ -8,6 +8,7 @@ from typing import Any
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
@@ -65,7 +66,7 @@ _relu.__name__ = "relu"
 
 
 @numpy_function
-def relu(x: Any) -> Any:
+def relu(x: Any) -> Array:
     """max(x, 0), elementwise. Its derivative at 0 is 0.
 
     >>> import pyjx as jax
@@ -86,7 +87,7 @@ _relu6.__name__ = "relu6"
 
 
 @numpy_function
-def relu6(x: Any) -> Any:
+def relu6(x: Any) -> Array:
     """min(max(x, 0), 6), elementwise. Its derivative at 0 and at 6 is 0.
 
     >>> import pyjx as jax
@@ -97,7 +98,7 @@ def relu6(x: Any) -> Any:
 
 
 @numpy_function
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Any) -> Array:
     """1 / (1 + exp(-x)), elementwise.
 
     >>> import pyjx as jax
@@ -108,7 +109,7 @@ def sigmoid(x: Any) -> Any:
 
 
 @numpy_function
-def softplus(x: Any) -> Any:
+def softplus(x: Any) -> Array:
     """log(1 + exp(x)), elementwise.
 
     >>> import pyjx as jax
@@ -120,7 +121,7 @@ def softplus(x: Any) -> Any:
 
 
 @numpy_function
-def sparse_plus(x: Any) -> Any:
+def sparse_plus(x: Any) -> Array:
     """0 below -1, x above 1, (x + 1)**2 / 4 between, elementwise.
 
     >>> import pyjx as jax
@@ -134,7 +135,7 @@ def sparse_plus(x: Any) -> Any:
 
 
 @numpy_function
-def sparse_sigmoid(x: Any) -> Any:
+def sparse_sigmoid(x: Any) -> Array:
     """The derivative of `sparse_plus`: 0 below -1, 1 above 1, (x + 1) / 2 between, elementwise.
 
     >>> import pyjx as jax
@@ -147,7 +148,7 @@ def sparse_sigmoid(x: Any) -> Any:
 
 
 @numpy_function
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: Any) -> Array:
     """x / (|x| + 1), elementwise.
 
     >>> import pyjx as jax
@@ -159,7 +160,7 @@ def soft_sign(x: Any) -> Any:
 
 
 @numpy_function
-def silu(x: Any) -> Any:
+def silu(x: Any) -> Array:
     """x * sigmoid(x), elementwise; also called swish.
 
     >>> import pyjx as jax
@@ -174,7 +175,7 @@ swish = silu
 
 
 @numpy_function
-def mish(x: Any) -> Any:
+def mish(x: Any) -> Array:
     """x * tanh(softplus(x)), elementwise (Misra 2019, arXiv:1908.08681).
 
     >>> import pyjx as jax
@@ -186,7 +187,7 @@ def mish(x: Any) -> Any:
 
 
 @numpy_function
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: Any) -> Array:
     """log(sigmoid(x)) = -softplus(-x), elementwise.
 
     >>> import pyjx as jax
@@ -198,7 +199,7 @@ def log_sigmoid(x: Any) -> Any:
 
 
 @numpy_function
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: Any, alpha: Any = 1.0) -> Array:
     """x where x > 0, alpha * (exp(x) - 1) elsewhere, elementwise.
 
     >>> import pyjx as jax
@@ -213,7 +214,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 
 
 @numpy_function
-def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Array:
     """x where x >= 0, negative_slope * x elsewhere, elementwise.
 
     >>> import pyjx as jax
@@ -225,7 +226,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
 
 
 @numpy_function
-def hard_tanh(x: Any) -> Any:
+def hard_tanh(x: Any) -> Array:
     """-1 below -1, 1 above 1, x between, elementwise.
 
     >>> import pyjx as jax
@@ -238,7 +239,7 @@ def hard_tanh(x: Any) -> Any:
 
 
 @numpy_function
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: Any, alpha: Any = 1.0) -> Array:
     """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), elementwise (arXiv:1704.07483).
 
     >>> import pyjx as jax
@@ -251,7 +252,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
 
 
 @numpy_function
-def selu(x: Any) -> Any:
+def selu(x: Any) -> Array:
     """Scaled `elu`, which keeps mean 0 and variance 1 (Klambauer et al. 2017, arXiv:1706.02515).
 
     >>> import pyjx as jax
@@ -278,7 +279,7 @@ def _gelu_exact(x: Any) -> Any:
 
 
 @numpy_function(static_argnames=("approximate",))
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: Any, approximate: bool = True) -> Array:
     """x * P(N <= x) for N of the standard normal distribution, elementwise.
 
     Args:
@@ -296,7 +297,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
 
 @numpy_function(static_argnames=("axis",))
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: Any, axis: int = -1) -> Array:
     """The first half of `x` along an axis times the sigmoid of the second half (arXiv:1612.08083).
 
     Raises:
@@ -317,7 +318,7 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 
 @numpy_function
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: Any, b: Any = 4) -> Array:
     """(x + sqrt(x**2 + b)) / 2, elementwise (Barron 2021, arXiv:2112.11687).
 
     >>> import pyjx as jax
@@ -330,7 +331,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
 
 
 @numpy_function
-def hard_sigmoid(x: Any) -> Any:
+def hard_sigmoid(x: Any) -> Array:
     """relu6(x + 3) / 6, elementwise.
 
     >>> import pyjx as jax
@@ -342,7 +343,7 @@ def hard_sigmoid(x: Any) -> Any:
 
 
 @numpy_function
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: Any) -> Array:
     """x * hard_sigmoid(x), elementwise; also called hard swish.
 
     >>> import pyjx as jax
@@ -368,7 +369,7 @@ _log1mexp.__name__ = "log1mexp"
 
 
 @numpy_function
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: Any) -> Array:
     """log(1 - exp(-x)) for x > 0, elementwise, precise for small and large x (Maechler 2012).
 
     >>> import pyjx as jax
@@ -379,7 +380,7 @@ def log1mexp(x: Any) -> Any:
 
 
 @numpy_function
-def tanh(x: Any, /) -> Any:
+def tanh(x: Any, /) -> Array:
     """The hyperbolic tangent, elementwise.
 
     >>> import pyjx as jax
@@ -390,7 +391,7 @@ def tanh(x: Any, /) -> Any:
 
 
 @numpy_function
-def identity(x: Any) -> Any:
+def identity(x: Any) -> Array:
     """`x` as it is, as an array.
 
     >>> import pyjx as jax

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
@@ -55,7 +56,7 @@ def _total(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 @numpy_function(static_argnames=("axis",))
-def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     """exp(x) divided by its sum over the given axes.
 
     Args:
@@ -78,7 +79,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
 
 
 @numpy_function(static_argnames=("axis",))
-def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     """The logarithm of `softmax`; -inf where the mask is false. Arguments as for `softmax`.
 
     >>> import pyjx as jax
@@ -158,7 +159,7 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False,
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
     """log(mean(exp(x))) over the given axes, without overflow; arguments as for `logsumexp`.
 
     >>> import pyjx as jax
@@ -181,7 +182,7 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
 
 @numpy_function(static_argnames=("num_classes", "dtype", "axis", "out_sharding"))
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
-            out_sharding: Any = None) -> Any:
+            out_sharding: Any = None) -> Array:
     """Arrays of zeros with a one at the index that each element of `x` gives.
 
     Indices outside [0, num_classes) give zeros only.
@@ -211,7 +212,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
 
 @numpy_function(static_argnames=("axis", "algorithm"))
 def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
-                epsilon: Any = 1e-5, where: Any = None, *, algorithm: str = "fast") -> Any:
+                epsilon: Any = 1e-5, where: Any = None, *, algorithm: str = "fast") -> Array:
     """(x - mean) / sqrt(variance + epsilon) over the given axes.
 
     Args:

@@ -16,6 +16,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.numpy import creation
 from pyjx.numpy.dispatch import numpy_function
@@ -41,7 +42,7 @@ def _product(lhs: Any, rhs: Any) -> Any:
 
 @numpy_function(static_argnames=("preferred_element_type",))
 def scaled_matmul(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any,
-                  preferred_element_type: Any = np.float32) -> Any:
+                  preferred_element_type: Any = np.float32) -> Array:
     """The product of two matrices whose blocks have scales.
 
     Args:

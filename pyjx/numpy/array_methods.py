@@ -534,7 +534,7 @@ def install() -> None:
         setattr(Tracer, name, _of_value(name, getter=True))
     for name in ("block_until_ready", "copy_to_host_async"):
         setattr(Tracer, name, _unavailable(name, "method"))
-    Tracer.sharding = _unavailable(  # type: ignore[attr-defined]
+    Tracer.sharding = _unavailable(  # type: ignore[assignment, method-assign]
         "sharding", "attribute", " Outside jit the array itself has it.")
 
 

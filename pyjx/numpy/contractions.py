@@ -10,6 +10,7 @@ from typing import Any
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import broadcast_shapes
@@ -49,7 +50,7 @@ def contract(name: str, a: Any, b: Any, dimension_numbers: Any, precision: Any, 
 
 @numpy_function(static_argnames=_dot_options)
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
-        out_sharding: Any = None) -> Any:
+        out_sharding: Any = None) -> Array:
     """The product that sums over the last axis of `a` and the second last (or only) one of `b`.
 
     Args:
@@ -78,7 +79,7 @@ _matrix_dims = (((1,), (0,)), ((), ()))
 
 @numpy_function(static_argnames=_dot_options)
 def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
-           out_sharding: Any = None) -> Any:
+           out_sharding: Any = None) -> Array:
     """The matrix product, of the last two axes; those before them are broadcast.
 
     Args:
@@ -148,7 +149,7 @@ def _batched_matmul(a: Any, b: Any, precision: Any, preferred: Any, out_sharding
 
 @numpy_function(static_argnames=("axes", *_dot_options))
 def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
-              preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+              preferred_element_type: Any = None, out_sharding: Any = None) -> Array:
     """The product that sums over given axes of `a` and `b`.
 
     Args:
@@ -190,7 +191,7 @@ def _conjugated(x: Any) -> Any:
 
 
 @numpy_function(static_argnames=("precision", "preferred_element_type"))
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The sum of products of the flattened arrays, `a` conjugated.
 
     >>> import pyjx as jax
@@ -230,7 +231,7 @@ def _with_lead(x: Any, lead: Axes, core: int) -> Any:
 
 @numpy_function(static_argnames=("axis", "precision", "preferred_element_type"))
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
-           preferred_element_type: Any = None) -> Any:
+           preferred_element_type: Any = None) -> Array:
     """The sum of products along an axis, `x1` conjugated; the other axes are broadcast.
 
     >>> import pyjx as jax
@@ -249,7 +250,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
 
 
 @numpy_function
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: Any, x2: Any, /) -> Array:
     """Matrices times vectors: shapes (..., m, n) and (..., n) give (..., m).
 
     >>> import pyjx as jax
@@ -261,7 +262,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
 
 
 @numpy_function
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: Any, x2: Any, /) -> Array:
     """Vectors, conjugated, times matrices: shapes (..., n) and (..., n, m) give (..., m).
 
     >>> import pyjx as jax
@@ -273,7 +274,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
 
 
 @numpy_function(static_argnames=("precision", "preferred_element_type"))
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The product that sums over the last axes of both; with a scalar, the elementwise product.
 
     >>> import pyjx as jax
@@ -291,7 +292,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 @numpy_function
-def outer(a: Any, b: Any, out: None = None) -> Any:
+def outer(a: Any, b: Any, out: None = None) -> Array:
     """The products of all pairs of elements: shape (a.size, b.size).
 
     >>> import pyjx as jax
@@ -307,7 +308,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
 
 
 @numpy_function
-def kron(a: Any, b: Any) -> Any:
+def kron(a: Any, b: Any) -> Array:
     """The Kronecker product: `a` with each element replaced by its product with all of `b`.
 
     >>> import pyjx as jax
@@ -329,7 +330,7 @@ def kron(a: Any, b: Any) -> Any:
 
 @numpy_function(static_argnames=("offset", "axis1", "axis2", "dtype"))
 def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
-          out: None = None) -> Any:
+          out: None = None) -> Array:
     """The sum of a diagonal of the matrices that two axes span.
 
     Args:
@@ -364,7 +365,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 @numpy_function(static_argnames=("axisa", "axisb", "axisc", "axis"))
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
-          axis: int | None = None) -> Any:
+          axis: int | None = None) -> Array:
     """The cross product of vectors of three components.
 
     Args:

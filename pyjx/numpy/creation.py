@@ -14,6 +14,7 @@ import numpy as np
 from pyjx import jaxlib_api
 from pyjx import lax as ops
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
@@ -39,7 +40,7 @@ _MOST_FROM_SAME_MEMORY = 1 << 30
 
 
 def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | None = "K",
-          ndmin: int = 0, device: Any = None, out_sharding: Any = None) -> Any:
+          ndmin: int = 0, device: Any = None, out_sharding: Any = None) -> Array:
     """The array of a value: a number, nested sequences, a NumPy array, anything like an array.
 
     Args:
@@ -77,7 +78,7 @@ _never_narrowed = dtypes.all_dtypes - {np.dtype(t) for t in ("i8", "u8", "f8", "
 
 
 def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
-            device: Any = None, out_sharding: Any = None) -> Any:
+            device: Any = None, out_sharding: Any = None) -> Array:
     """The array of a value, which is the value itself where that is an array of the dtype.
 
     Args and errors are those of `array`; `copy=True` asks for new buffers.
@@ -290,7 +291,7 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
     return _of_host(host, dtypes.canonicalize_dtype(host.dtype) if dtype is None else dtype)
 
 
-def copy(a: Any, order: str | None = None) -> Any:
+def copy(a: Any, order: str | None = None) -> Array:
     """The array in new buffers.
 
     >>> import pyjx as jax
@@ -301,7 +302,7 @@ def copy(a: Any, order: str | None = None) -> Any:
     return array(a, copy=True, order=order)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """The array with another dtype; complex values lose their imaginary part in real dtypes.
 
     >>> import pyjx as jax
@@ -330,7 +331,7 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
     return _placed(_array(x, dtype, copy), device)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
     """The elements of a buffer of bytes as array of rank 1; see `numpy.frombuffer`.
 
     >>> import pyjx as jax
@@ -341,7 +342,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 
 def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
-                 ) -> Any:
+                 ) -> Array:
     """The array of the values of a function of its indices, which it gets one at a time.
 
     >>> import pyjx as jax
@@ -357,7 +358,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     return fun(*[arange(n, dtype=dtype) for n in shape])
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """The array of an object that exports itself through DLPack, sharing its memory if it can.
 
     >>> import pyjx as jax
@@ -418,7 +419,7 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
     return out if device is None else device_put(out, device)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of zeros.
 
     Args:
@@ -437,7 +438,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return filled(_shape_of(shape, "zeros"), 0, dtype, False, _either(device, out_sharding))
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of ones; arguments as those of `zeros`.
 
     >>> import pyjx as jax
@@ -448,7 +449,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     return filled(_shape_of(shape, "ones"), 1, dtype, False, _either(device, out_sharding))
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array whose elements do not matter; they are zeros.
 
     >>> import pyjx as jax
@@ -464,7 +465,7 @@ def _either(device: Any, out_sharding: Any) -> Any:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
-         out_sharding: Any = None) -> Any:
+         out_sharding: Any = None) -> Array:
     """An array filled with a value, which is broadcast to the shape.
 
     >>> import pyjx as jax
@@ -509,7 +510,7 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], A
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-               out_sharding: Any = None) -> Any:
+               out_sharding: Any = None) -> Array:
     """Zeros with the shape and dtype of `a`, unless others are given.
 
     >>> import pyjx as jax
@@ -520,7 +521,7 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
 
 
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-              out_sharding: Any = None) -> Any:
+              out_sharding: Any = None) -> Array:
     """Ones with the shape and dtype of `a`, unless others are given.
 
     >>> import pyjx as jax
@@ -530,7 +531,8 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = Non
     return _filled_like("ones_like", a, 1, dtype, shape, _either(device, out_sharding))
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+              ) -> Array:
     """An array like `prototype` whose elements do not matter; they are zeros.
 
     >>> import pyjx as jax
@@ -546,7 +548,7 @@ def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, device: 
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-              out_sharding: Any = None) -> Any:
+              out_sharding: Any = None) -> Array:
     """An array with the shape and dtype of `a`, filled with a value broadcast to the shape.
 
     >>> import pyjx as jax
@@ -566,7 +568,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
-           device: Any = None, out_sharding: Any = None) -> Any:
+           device: Any = None, out_sharding: Any = None) -> Array:
     """Numbers from `start` (by default 0) up to, but without, `stop`, in steps.
 
     Raises:
@@ -710,7 +712,7 @@ def _count(name: str, num: Any) -> int:
 
 
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
-             dtype: Any = None, axis: int = 0) -> Any:
+             dtype: Any = None, axis: int = 0) -> Array:
     """`base` to the powers `linspace(start, stop, num)`.
 
     >>> import pyjx as jax
@@ -729,7 +731,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
-              axis: int = 0) -> Any:
+              axis: int = 0) -> Array:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
     >>> import pyjx as jax

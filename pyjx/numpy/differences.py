@@ -10,6 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import is_concrete
 from pyjx.numpy import reductions, ufuncs
@@ -41,7 +42,7 @@ def _gaps(x: Any, axis: int) -> Any:
 
 
 @numpy_function(static_argnames=("n", "axis"))
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """The differences of neighbours along an axis, taken `n` times.
 
     Args:
@@ -84,7 +85,7 @@ def _as_part(x: Any, a: Any, axis: int) -> Any:
 
 
 @numpy_function
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """The differences of neighbours in the flattened array.
 
     Args:
@@ -175,7 +176,7 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None,
 
 
 @numpy_function(static_argnames=("axis",))
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule.
 
     Args:
@@ -202,7 +203,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 @numpy_function(static_argnames=("axis",))
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:
     """Angles along an axis with jumps of more than half a period taken back.
 
     Args:
@@ -240,7 +241,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
 
 @numpy_function(static_argnames=("period",))
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-           ) -> Any:
+           ) -> Array:
     """Piecewise linear interpolation.
 
     Args:
@@ -349,7 +350,7 @@ _conv_options = ("mode", "precision", "preferred_element_type")
 
 @numpy_function(static_argnames=_conv_options)
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
-             preferred_element_type: Any = None) -> Any:
+             preferred_element_type: Any = None) -> Array:
     """The convolution of two sequences: the sums of a[k - i] * v[i] over i.
 
     Args:
@@ -369,7 +370,7 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
 
 @numpy_function(static_argnames=_conv_options)
 def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
-              preferred_element_type: Any = None) -> Any:
+              preferred_element_type: Any = None) -> Array:
     """The correlation of two sequences: the sums of a[i + k] * conj(v[i]) over i.
 
     Args are those of `convolve`.

@@ -14,6 +14,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, state
 from pyjx.lax.contractions import canonicalize_precision
@@ -295,7 +296,7 @@ _compiled_einsum = numpy_function(
 
 def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
            precision: Any = None, preferred_element_type: Any = None, _dot_general: Any = None,
-           out_sharding: Any = None) -> Any:
+           out_sharding: Any = None) -> Array:
     """Einstein summation: sums of products over named axes.
 
     Args:

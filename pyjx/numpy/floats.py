@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax as ops
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.numpy.promotion import (
     convert,
@@ -35,7 +36,7 @@ from pyjx.runtime.operations import op_jit
 
 
 @op_jit
-def arctan2(x1: Any, x2: Any, /) -> Any:
+def arctan2(x1: Any, x2: Any, /) -> Array:
     """The angle of the point (x2, x1), in radians from -pi to pi, elementwise.
 
     >>> import pyjx as jax
@@ -60,7 +61,7 @@ def _log_of_sum(x: Any, y: Any, exponential: Any, scale: float) -> Any:
 
 
 @op_jit
-def logaddexp(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> Any:
+def logaddexp(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> Array:
     """log(exp(x1) + exp(x2)), elementwise, without overflow.
 
     >>> import pyjx as jax
@@ -91,7 +92,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 
 @op_jit
-def logaddexp2(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> Any:
+def logaddexp2(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> Array:
     """log2(2**x1 + 2**x2), elementwise, without overflow.
 
     >>> import pyjx as jax
@@ -108,7 +109,7 @@ def logaddexp2(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> 
 
 
 @op_jit
-def hypot(x1: Any, x2: Any, /) -> Any:
+def hypot(x1: Any, x2: Any, /) -> Array:
     """sqrt(x1**2 + x2**2), elementwise, without overflow: m * sqrt(1 + (n / m)**2), m >= n.
 
     Raises:
@@ -135,7 +136,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
 
 
 @op_jit
-def heaviside(x1: Any, x2: Any, /) -> Any:
+def heaviside(x1: Any, x2: Any, /) -> Array:
     """0 where x1 < 0, 1 where x1 > 0, x2 where x1 == 0, elementwise.
 
     >>> import pyjx as jax
@@ -168,7 +169,7 @@ def _signbit(x: Any) -> Any:
 
 
 @op_jit
-def signbit(x: Any, /) -> Any:
+def signbit(x: Any, /) -> Array:
     """Where the sign of x is negative; also of -0.0.
 
     >>> import pyjx as jax
@@ -182,7 +183,7 @@ def signbit(x: Any, /) -> Any:
 
 
 @op_jit
-def copysign(x1: Any, x2: Any, /) -> Any:
+def copysign(x1: Any, x2: Any, /) -> Array:
     """|x1| with the sign of x2, elementwise.
 
     >>> import pyjx as jax
@@ -197,7 +198,7 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 
 
 @op_jit
-def nextafter(x: Any, y: Any, /) -> Any:
+def nextafter(x: Any, y: Any, /) -> Array:
     """The next number after x in the direction of y, elementwise.
 
     >>> import pyjx as jax
@@ -208,7 +209,7 @@ def nextafter(x: Any, y: Any, /) -> Any:
 
 
 @op_jit
-def spacing(x: Any, /) -> Any:
+def spacing(x: Any, /) -> Array:
     """The distance from x to the next number farther from 0; negative for negative x.
 
     >>> import pyjx as jax
@@ -251,7 +252,7 @@ def _scaled(x: Any, k: Any) -> Any:
 
 
 @op_jit
-def frexp(x: Any, /) -> Any:
+def frexp(x: Any, /) -> tuple[Array, Array]:
     """Mantissa m and exponent e of floats: x == m * 2**e with 0.5 <= |m| < 1; (x, 0) for 0.
 
     >>> import pyjx as jax
@@ -280,7 +281,7 @@ def frexp(x: Any, /) -> Any:
 
 
 @op_jit
-def ldexp(x1: Any, x2: Any, /) -> Any:
+def ldexp(x1: Any, x2: Any, /) -> Array:
     """x1 * 2**x2, elementwise, for integers x2.
 
     Raises:
@@ -299,7 +300,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
 
 
 @op_jit
-def modf(x: Any, /, out: None = None) -> Any:
+def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
     """The fractional and the whole part of x, both with the sign of x.
 
     Raises:
@@ -342,7 +343,7 @@ def _real_sinc(x: Any) -> Any:
 
 
 @op_jit
-def sinc(x: Any, /) -> Any:
+def sinc(x: Any, /) -> Array:
     """sin(pi x) / (pi x), elementwise, and 1 at 0; exactly 0 at other whole numbers.
 
     >>> import pyjx as jax
@@ -363,7 +364,7 @@ def sinc(x: Any, /) -> Any:
 
 
 @op_jit
-def i0(x: Any) -> Any:
+def i0(x: Any) -> Array:
     """The modified Bessel function of the first kind of order 0, elementwise.
 
     >>> import pyjx as jax
@@ -379,7 +380,7 @@ def i0(x: Any) -> Any:
 
 @op_jit(static_argnames=("copy",))
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
-               neginf: Any = None) -> Any:
+               neginf: Any = None) -> Array:
     """x with nan and infinities replaced by numbers.
 
     Args:
@@ -417,7 +418,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
 
 
 @op_jit(static_argnames=("equal_nan",))
-def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Where |a - b| <= atol + rtol * |b|; infinities are close if they are equal.
 
     With `equal_nan` nan is close to nan.
@@ -453,7 +454,7 @@ def _all(x: Any) -> Any:
 
 
 @op_jit(static_argnames=("equal_nan",))
-def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Whether all elements of a and b are close, as an array; see `isclose`.
 
     >>> import pyjx as jax
@@ -481,7 +482,7 @@ def _as_pair(a1: Any, a2: Any) -> tuple[Any, Any] | None:
         return None
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Whether a1 and a2 have the same shape and equal elements, as an array.
 
     With `equal_nan` nan equals nan.
@@ -498,7 +499,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return _array_equal(*pair, equal_nan=equal_nan and is_inexact(pair[0]))
 
 
-def array_equiv(a1: Any, a2: Any) -> Any:
+def array_equiv(a1: Any, a2: Any) -> Array:
     """Whether a1 and a2 have equal elements after broadcasting, as an array.
 
     >>> import pyjx as jax
@@ -555,7 +556,7 @@ def _magnitudes(name: str, x1: Any, x2: Any) -> list[Any]:
 
 
 @op_jit
-def gcd(x1: Any, x2: Any) -> Any:
+def gcd(x1: Any, x2: Any) -> Array:
     """The greatest common divisor of integers, elementwise.
 
     Raises:
@@ -569,7 +570,7 @@ def gcd(x1: Any, x2: Any) -> Any:
 
 
 @op_jit
-def lcm(x1: Any, x2: Any) -> Any:
+def lcm(x1: Any, x2: Any) -> Array:
     """The least common multiple of integers, elementwise.
 
     Raises:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax as ops
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.trace import concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
@@ -21,11 +22,10 @@ from pyjx.runtime.operations import op_jit
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 
 
-def _mask(shape: tuple[int, int], k: int, compare: Any) -> Any:
+def _mask(shape: tuple[int, ...], k: int, compare: Any) -> Any:
     """`compare(row + k, column)`, as a host array or, while tracing, of iotas."""
     if state.dynamic is eager_trace:
-        rows, columns = np.ogrid[:shape[0], :shape[1]]
-        return getattr(np, compare)(rows + k, columns)
+        return getattr(np, compare)(np.arange(shape[0])[:, None] + k, np.arange(shape[1]))
     int32 = np.dtype(np.int32)
     rows = ops.broadcasted_iota(int32, shape, 0)
     columns = ops.broadcasted_iota(int32, shape, 1)
@@ -41,7 +41,7 @@ def _matrix(mask: Any, dtype: Any) -> Any:
     return array(mask, dtype) if isinstance(mask, np.ndarray) else convert(mask, dtype)
 
 
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """The N x M matrix (by default square) with ones on diagonal `k` and zeros elsewhere.
 
     >>> import pyjx as jax
@@ -57,7 +57,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     return out if device is None else device_put(out, device)
 
 
-def identity(n: Any, dtype: Any = None) -> Any:
+def identity(n: Any, dtype: Any = None) -> Array:
     """The n x n identity matrix.
 
     >>> import pyjx as jax
@@ -67,7 +67,7 @@ def identity(n: Any, dtype: Any = None) -> Any:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     """The N x M matrix (by default square) with ones on and below diagonal `k`.
 
     >>> import pyjx as jax
@@ -93,7 +93,7 @@ def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:
 
 
 @op_jit(static_argnames=("k",))
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: Any, k: int = 0) -> Array:
     """The matrices (last two axes) with zeros above diagonal `k`.
 
     Raises:
@@ -107,7 +107,7 @@ def tril(m: Any, k: int = 0) -> Any:
 
 
 @op_jit(static_argnames=("k",))
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: Any, k: int = 0) -> Array:
     """The matrices (last two axes) with zeros below diagonal `k`.
 
     Raises:
@@ -124,7 +124,7 @@ def _host_indices(indices: Any) -> tuple[Any, ...]:
     return tuple([array(i, dtypes.default_int_dtype()) for i in indices])
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Row and column indices of the elements on and below diagonal `k` of an n x m matrix.
 
     >>> import pyjx as jax
@@ -134,7 +134,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     return _host_indices(np.tril_indices(n, k, m))  # type: ignore[return-value]
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Row and column indices of the elements on and above diagonal `k` of an n x m matrix.
 
     >>> import pyjx as jax
@@ -152,7 +152,7 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` for the shape of a matrix.
 
     >>> import pyjx as jax
@@ -163,7 +163,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     return tril_indices(n, k, m)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` for the shape of a matrix.
 
     >>> import pyjx as jax
@@ -174,7 +174,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     return triu_indices(n, k, m)
 
 
-def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
+def diag_indices(n: Any, ndim: Any = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array with `ndim` axes of size `n`.
 
     >>> import pyjx as jax
@@ -188,7 +188,7 @@ def diag_indices(n: Any, ndim: Any = 2) -> tuple[Any, ...]:
     return (arange(n),) * ndim
 
 
-def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+def diag_indices_from(arr: Any) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array, whose axes are of one size.
 
     >>> import pyjx as jax
@@ -205,7 +205,7 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
 
 
 def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None
-                 ) -> tuple[Any, ...]:
+                 ) -> tuple[Array, ...]:
     """The indices where `mask_func(ones((n, n)), k)` is not zero.
 
     >>> import pyjx as jax
@@ -260,7 +260,7 @@ def _mask_of(size: int, k: int) -> Any:
     return _mask((size, size), k, "equal")
 
 
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: Any, k: int = 0) -> Array:
     """The matrix with a vector on diagonal `k`, or the diagonal `k` of a matrix.
 
     Raises:
@@ -280,7 +280,7 @@ def diag(v: Any, k: int = 0) -> Any:
     raise ValueError("diag input must be 1d or 2d")
 
 
-def diagflat(v: Any, k: int = 0) -> Any:
+def diagflat(v: Any, k: int = 0) -> Array:
     """The matrix with the elements of an array on diagonal `k`.
 
     >>> import pyjx as jax
@@ -296,7 +296,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-             ) -> tuple[Any, ...]:
+             ) -> tuple[Array, ...]:
     """The coordinates of a grid: for each vector an array in which it goes along its own axis.
 
     Args:
@@ -348,7 +348,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     return array(np.indices(shape), dtype)
 
 
-def ix_(*args: Any) -> tuple[Any, ...]:
+def ix_(*args: Any) -> tuple[Array, ...]:
     """Index arrays that together select the grid of the given indices along each axis.
 
     >>> import pyjx as jax

@@ -10,6 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy import creation, ufuncs
@@ -29,7 +30,7 @@ def _counted(index: Any, weights: Any, size: int) -> Any:
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
-             out_sharding: Any = None) -> Any:
+             out_sharding: Any = None) -> Array:
     """How often each of the integers 0, 1, ... occurs.
 
     Args:
@@ -90,7 +91,7 @@ def _edges(a: Any, bins: Any, limits: Any) -> Any:
     return creation.linspace(low, high, count + 1, dtype=dtype)
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
     """The edges of the bins that `histogram` uses.
 
     >>> import pyjx as jax
@@ -101,7 +102,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,
-              density: bool | None = None, out_sharding: Any = None) -> tuple[Any, Any]:
+              density: bool | None = None, out_sharding: Any = None) -> tuple[Array, Array]:
     """How many values lie in each bin.
 
     Args:
@@ -141,7 +142,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,
 
 
 def histogram2d(x: Any, y: Any, bins: Any = 10, range: Sequence[Any] | None = None,
-                weights: Any = None, density: bool | None = None) -> tuple[Any, Any, Any]:
+                weights: Any = None, density: bool | None = None) -> tuple[Array, Array, Array]:
     """How many points (x, y) lie in each cell; (counts, edges of x, edges of y).
 
     Arguments are those of `histogramdd`, with `x` and `y` in place of the sample.
@@ -160,7 +161,7 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Sequence[Any] | None = No
 
 
 def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
-                weights: Any = None, density: bool | None = None) -> tuple[Any, list[Any]]:
+                weights: Any = None, density: bool | None = None) -> tuple[Array, list[Array]]:
     """How many points of several coordinates lie in each cell.
 
     Args:
@@ -193,8 +194,9 @@ def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
         raise ValueError("should be a bin for each dimension.")
     columns = [lax.squeeze(lax.slice_in_dim(sample, i, i + 1, axis=1), (1,))
                for i in np.arange(dims).tolist()]
-    edges, cell, inside = [], 0, True
-    sizes = []
+    cell: Any = 0
+    inside: Any = True
+    edges, sizes = [], []
     for i, column in enumerate(columns):
         edge = _edges(column, per_axis[i], None if range is None else range[i])
         n = get_aval(edge).shape[0] - 1

@@ -16,6 +16,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx import lax as ops
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
@@ -483,7 +484,7 @@ for _name, _method, _what in (
                                  "fill_value"))
 def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
          unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None
-         ) -> Any:
+         ) -> Array:
     """The elements of `a` at `indices` along `axis`.
 
     Args:
@@ -577,7 +578,7 @@ def _aligned_index(x: Any, i: Any, axis: int) -> tuple[Any, ...]:
 
 @op_jit(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None,
-                    fill_value: Any = None, *, wrap_negative_indices: bool = True) -> Any:
+                    fill_value: Any = None, *, wrap_negative_indices: bool = True) -> Array:
     """Elements of `arr` along an axis, at indices that each row has its own of.
 
     Args:
@@ -602,7 +603,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,
-                   mode: Any = None) -> Any:
+                   mode: Any = None) -> Array:
     """The array with `values` at the indices along an axis; see `take_along_axis`.
 
     Raises:

@@ -12,6 +12,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, concrete_or_error, is_concrete
 from pyjx.numpy.axes import as_tuple, canonical_axis
@@ -71,7 +72,7 @@ def joined(name: str, parts: list[Any], axis: Any) -> Any:
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """The arrays joined along an axis.
 
     Args:
@@ -96,7 +97,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
 
 
 @numpy_function(static_argnames=("axis",))
-def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
     """The arrays joined along an axis: `concatenate` as in the array API standard.
 
     >>> import pyjx as jax
@@ -107,7 +108,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
     """The arrays, of one shape, joined along a new axis.
 
     Args:
@@ -147,7 +148,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
 
 
 @numpy_function(static_argnames=("axis",))
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an array along an axis.
 
     >>> import pyjx as jax
@@ -180,7 +181,7 @@ def _stacked(name: str, at_least: Callable[[Any], Any], axis: int | None, tup: A
 
 
 @numpy_function(static_argnames=("dtype",))
-def vstack(tup: Any, dtype: Any = None) -> Any:
+def vstack(tup: Any, dtype: Any = None) -> Array:
     """The arrays as rows of one: joined along the first of at least two axes.
 
     >>> import pyjx as jax
@@ -191,7 +192,7 @@ def vstack(tup: Any, dtype: Any = None) -> Any:
 
 
 @numpy_function(static_argnames=("dtype",))
-def hstack(tup: Any, dtype: Any = None) -> Any:
+def hstack(tup: Any, dtype: Any = None) -> Array:
     """The arrays side by side: joined along the second axis, or the only one.
 
     >>> import pyjx as jax
@@ -202,7 +203,7 @@ def hstack(tup: Any, dtype: Any = None) -> Any:
 
 
 @numpy_function(static_argnames=("dtype",))
-def dstack(tup: Any, dtype: Any = None) -> Any:
+def dstack(tup: Any, dtype: Any = None) -> Array:
     """The arrays joined along the third of at least three axes.
 
     >>> import pyjx as jax
@@ -218,7 +219,7 @@ def _as_column(x: Any) -> Any:
 
 
 @numpy_function
-def column_stack(tup: Any) -> Any:
+def column_stack(tup: Any) -> Array:
     """One-dimensional arrays as the columns of a matrix; matrices are taken as they are.
 
     >>> import pyjx as jax
@@ -229,7 +230,7 @@ def column_stack(tup: Any) -> Any:
 
 
 @numpy_function(static_argnames=("axis",))
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """`arr` with `values` behind it along an axis; without one both are flattened.
 
     >>> import pyjx as jax
@@ -244,7 +245,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 
 @numpy_function
-def block(arrays: Any) -> Any:
+def block(arrays: Any) -> Array:
     """An array put together from nested lists of blocks.
 
     The innermost lists are joined along the last axis, those around them along the second last,
@@ -305,7 +306,7 @@ def _cut(name: str, ary: Any, indices_or_sections: Any, axis: Any, uneven: bool)
 
 
 @numpy_function(static_argnames=("indices_or_sections", "axis"))
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """The array cut into parts along an axis.
 
     Args:
@@ -324,7 +325,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 @numpy_function(static_argnames=("indices_or_sections", "axis"))
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """The array cut into parts along an axis, the first ones longer by one if need be.
 
     >>> import pyjx as jax
@@ -335,7 +336,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 @numpy_function(static_argnames=("indices_or_sections",))
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """The array cut along its first axis; see `split`.
 
     >>> import pyjx as jax
@@ -346,7 +347,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
 
 @numpy_function(static_argnames=("indices_or_sections",))
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """The array cut along its second axis, or its only one; see `split`.
 
     >>> import pyjx as jax
@@ -358,7 +359,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
 
 @numpy_function(static_argnames=("indices_or_sections",))
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """The array cut along its third axis; see `split`.
 
     >>> import pyjx as jax
@@ -372,7 +373,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
 
 @numpy_function(static_argnames=("reps",))
-def tile(A: Any, reps: int | Sequence[int]) -> Any:
+def tile(A: Any, reps: int | Sequence[int]) -> Array:
     """The array repeated `reps` times along its axes; missing axes and counts are 1.
 
     >>> import pyjx as jax
@@ -388,7 +389,7 @@ def tile(A: Any, reps: int | Sequence[int]) -> Any:
 
 
 @numpy_function(static_argnames=("new_shape",))
-def resize(a: Any, new_shape: Any) -> Any:
+def resize(a: Any, new_shape: Any) -> Array:
     """The elements repeated, or cut off, to fill `new_shape`.
 
     >>> import pyjx as jax
@@ -417,7 +418,7 @@ def repeated(a: Any, count: int, axis: int) -> Any:
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None, *,
-           total_repeat_length: int | None = None, out_sharding: Any = None) -> Any:
+           total_repeat_length: int | None = None, out_sharding: Any = None) -> Array:
     """Each slice of the array repeated along an axis.
 
     Args:

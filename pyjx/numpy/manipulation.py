@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
@@ -64,7 +65,7 @@ def inferred_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
 
 @numpy_function(static_argnames=("shape", "order", "copy", "out_sharding"))
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
-            out_sharding: Any = None) -> Any:
+            out_sharding: Any = None) -> Array:
     """The array with another shape and the same elements in the same order.
 
     Args:
@@ -84,7 +85,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
     old = get_aval(a).shape
     new = inferred_shape(old, concrete_shape(shape))
     if order == "C":
-        x = lax.reshape(a, new) if new != old or not isinstance(a, Tracer) else a
+        x: Any = lax.reshape(a, new) if new != old or not isinstance(a, Tracer) else a
     elif order == "F":
         reversed_axes = tuple(range(len(old)))[::-1]
         x = lax.reshape(a, new[::-1], reversed_axes)
@@ -97,7 +98,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
 
 
 @numpy_function(static_argnames=("order", "out_sharding"))
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements as a one-dimensional array.
 
     >>> import pyjx as jax
@@ -121,7 +122,7 @@ def permuted(a: Any, permutation: tuple[int, ...]) -> Any:
 
 
 @numpy_function(static_argnames=("axes",))
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """The array with its axes in another order, by default reversed.
 
     Args:
@@ -143,7 +144,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
 
 
 @numpy_function(static_argnames=("axes",))
-def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+def permute_dims(a: Any, /, axes: Sequence[int]) -> Array:
     """The array with its axes in another order: axis i of the result is `axes[i]` of `a`.
 
     >>> import pyjx as jax
@@ -154,7 +155,7 @@ def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
 
 
 @numpy_function
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: Any, /) -> Array:
     """The array with its last two axes exchanged.
 
     >>> import pyjx as jax
@@ -170,7 +171,7 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 @numpy_function(static_argnames=("axis1", "axis2"))
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """The array with two axes exchanged.
 
     >>> import pyjx as jax
@@ -199,7 +200,7 @@ def moved(a: Any, source: Any, destination: Any) -> Any:
 
 
 @numpy_function(static_argnames=("source", "destination"))
-def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """The array with some axes moved to other positions; the others keep their order.
 
     Raises:
@@ -214,7 +215,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
 
 
 @numpy_function(static_argnames=("axis", "start"))
-def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """The array with one axis moved in front of the axis `start`.
 
     >>> import pyjx as jax
@@ -235,7 +236,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 
 @numpy_function(static_argnames=("axis",))
-def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
+def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The array without axes of size 1.
 
     Args:
@@ -257,7 +258,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
 
 
 @numpy_function(static_argnames=("axis",))
-def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """The array with new axes of size 1 at the positions `axis` of the result.
 
     Raises:
@@ -362,7 +363,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 
 @numpy_function
-def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
     """The arrays stretched to their common shape.
 
     Raises:
@@ -388,7 +389,7 @@ def spread(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 @numpy_function(static_argnames=("shape", "out_sharding"))
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     """The array stretched to `shape` by NumPy's rules.
 
     Raises:
@@ -421,7 +422,7 @@ def flipped(m: Any, axis: Any) -> Any:
 
 
 @numpy_function(static_argnames=("axis",))
-def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
+def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The array with the elements in reverse order along the given axes, by default all.
 
     >>> import pyjx as jax
@@ -432,7 +433,7 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
 
 
 @numpy_function
-def fliplr(m: Any) -> Any:
+def fliplr(m: Any) -> Array:
     """The array reversed along its second axis.
 
     >>> import pyjx as jax
@@ -443,7 +444,7 @@ def fliplr(m: Any) -> Any:
 
 
 @numpy_function
-def flipud(m: Any) -> Any:
+def flipud(m: Any) -> Array:
     """The array reversed along its first axis.
 
     >>> import pyjx as jax
@@ -454,7 +455,7 @@ def flipud(m: Any) -> Any:
 
 
 @numpy_function(static_argnames=("k", "axes"))
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """The array turned by 90 degrees `k` times, from the first axis towards the second.
 
     >>> import pyjx as jax
@@ -479,7 +480,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
 
 
 @numpy_function(static_argnames=("axis",))
-def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
+def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements moved along axes by `shift` places; those moved out at the end return in front.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes
@@ -46,7 +47,7 @@ def _without_nan(x: Any, fill: Any) -> Any:
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-           initial: Any = None, where: Any = None) -> Any:
+           initial: Any = None, where: Any = None) -> Array:
     """The sum of the elements that are not nan; arguments as for `sum`.
 
     >>> import pyjx as jax
@@ -59,7 +60,7 @@ def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdi
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-            initial: Any = None, where: Any = None) -> Any:
+            initial: Any = None, where: Any = None) -> Array:
     """The product of the elements that are not nan; arguments as for `prod`.
 
     >>> import pyjx as jax
@@ -86,7 +87,7 @@ def _nan_extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], A
 
 @numpy_function(static_argnames=("axis", "keepdims"))
 def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-           where: Any = None) -> Any:
+           where: Any = None) -> Array:
     """The largest of the elements that are not nan; nan if all are. Arguments as for `max`.
 
     >>> import pyjx as jax
@@ -99,7 +100,7 @@ def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, i
 
 @numpy_function(static_argnames=("axis", "keepdims"))
 def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-           where: Any = None) -> Any:
+           where: Any = None) -> Array:
     """The smallest of the elements that are not nan; nan if all are. Arguments as for `max`.
 
     >>> import pyjx as jax
@@ -122,7 +123,7 @@ def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: Any, axis: An
 
 @numpy_function(static_argnames=("axis", "keepdims"))
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-              ) -> Any:
+              ) -> Array:
     """The position of the largest element that is not nan; -1 if all are. As `argmax` otherwise.
 
     >>> import pyjx as jax
@@ -134,7 +135,7 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
 def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-              ) -> Any:
+              ) -> Array:
     """The position of the smallest element that is not nan; -1 if all are. As `argmin` otherwise.
 
     >>> import pyjx as jax
@@ -145,7 +146,7 @@ def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The running sum, nan taken as 0; arguments as for `cumsum`.
 
     >>> import pyjx as jax
@@ -157,7 +158,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The running product, nan taken as 1; arguments as for `cumprod`.
 
     >>> import pyjx as jax
@@ -170,7 +171,7 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-            where: Any = None) -> Any:
+            where: Any = None) -> Array:
     """The mean of the elements that are not nan; nan if all are. Arguments as for `mean`.
 
     >>> import pyjx as jax
@@ -211,7 +212,7 @@ def _nan_variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, wher
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
+           keepdims: bool = False, where: Any = None, mean: Any = None) -> Array:
     """The variance of the elements that are not nan; arguments as for `var`.
 
     >>> import pyjx as jax
@@ -224,7 +225,7 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
+           keepdims: bool = False, where: Any = None, mean: Any = None) -> Array:
     """The standard deviation of the elements that are not nan; arguments as for `var`.
 
     >>> import pyjx as jax

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.dispatch import numpy_function
@@ -243,7 +244,7 @@ def _pad(array: Any, widths: Pairs, mode: str, **options: Any) -> Any:
     return _padded(array, widths, mode, options)
 
 
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
     """The array with a border.
 
     Args:

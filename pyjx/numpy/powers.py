@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax as ops
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.numpy.promotion import (
@@ -78,7 +79,7 @@ def _int_power(x: Any, y: Any) -> Any:
     return ops.select(ops.bitwise_or(ops.ge(y, zero), keeps), out, stretch(zero, shape))
 
 
-def power(x1: Any, x2: Any, /) -> Any:
+def power(x1: Any, x2: Any, /) -> Array:
     """x1 to the power of x2, elementwise.
 
     An exponent that is one known integer is part of the program, the power a few multiplications,
@@ -115,7 +116,7 @@ pow = power
 
 
 @op_jit
-def float_power(x: Any, y: Any, /) -> Any:
+def float_power(x: Any, y: Any, /) -> Array:
     """x to the power of y, elementwise. Integers become floats.
 
     >>> import pyjx as jax

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes
@@ -157,7 +158,7 @@ def _by_weights(x: Any, q: Any, weights: Any, skip_nan: bool) -> Any:
 
 @numpy_function(static_argnames=_static)
 def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-             method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+             method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Array:
     """The values below which given shares of the elements lie; nan if one element is nan.
 
     Args:
@@ -186,7 +187,7 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
 
 @numpy_function(static_argnames=_static)
 def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-                method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+                method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Array:
     """The quantiles of the elements that are not nan; arguments as for `quantile`.
 
     >>> import pyjx as jax
@@ -205,7 +206,7 @@ def _share(name: str, q: Any) -> Any:
 @numpy_function(static_argnames=(*_static, "out_sharding"))
 def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
                method: str = "linear", keepdims: bool = False, *, weights: Any = None,
-               out_sharding: Any = None) -> Any:
+               out_sharding: Any = None) -> Array:
     """The values below which given percentages of the elements lie; otherwise as `quantile`.
 
     >>> import pyjx as jax
@@ -218,7 +219,7 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
 
 @numpy_function(static_argnames=_static)
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-                  method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+                  method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Array:
     """The percentiles of the elements that are not nan; otherwise as `quantile`.
 
     >>> import pyjx as jax
@@ -231,7 +232,7 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_
 
 @numpy_function(static_argnames=("axis", "overwrite_input", "keepdims"))
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-           keepdims: bool = False) -> Any:
+           keepdims: bool = False) -> Array:
     """The middle element, or the mean of the two middle ones; nan if one element is nan.
 
     >>> import pyjx as jax
@@ -244,7 +245,7 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
 
 @numpy_function(static_argnames=("axis", "overwrite_input", "keepdims"))
 def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-              keepdims: bool = False) -> Any:
+              keepdims: bool = False) -> Array:
     """The median of the elements that are not nan.
 
     >>> import pyjx as jax

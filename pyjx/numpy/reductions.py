@@ -13,6 +13,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
@@ -142,7 +143,7 @@ def is_wide(a: Any) -> bool:
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
 def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Array:
     """The sum of array elements over the given axes.
 
     Args:
@@ -172,7 +173,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Array:
     """The product of array elements over the given axes; arguments as for `sum`.
 
     >>> import pyjx as jax
@@ -243,7 +244,7 @@ def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
 
 @numpy_function(static_argnames=("axis", "keepdims"))
 def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None) -> Any:
+        where: Any = None) -> Array:
     """The largest element over the given axes; nan if there is one.
 
     Args:
@@ -266,7 +267,7 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
 
 @numpy_function(static_argnames=("axis", "keepdims"))
 def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None) -> Any:
+        where: Any = None) -> Array:
     """The smallest element over the given axes; nan if there is one. Arguments as for `max`.
 
     >>> import pyjx as jax
@@ -282,7 +283,7 @@ amin = min
 
 @numpy_function(static_argnames=("axis", "keepdims"))
 def minmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False,
-           initial: Any = None, where: Any = None) -> tuple[Any, Any]:
+           initial: Any = None, where: Any = None) -> tuple[Array, Array]:
     """The smallest and the largest element over the given axes; arguments as for `max`.
 
     >>> import pyjx as jax
@@ -296,7 +297,7 @@ def minmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False,
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest element less the smallest one over the given axes ("peak to peak").
 
     >>> import pyjx as jax
@@ -336,7 +337,7 @@ def _reduce_or(x: Any, axes: tuple[int, ...]) -> Any:
 
 @numpy_function(static_argnames=("axis", "keepdims"))
 def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
-        where: Any = None) -> Any:
+        where: Any = None) -> Array:
     """Whether all elements over the given axes are true (not zero).
 
     >>> import pyjx as jax
@@ -348,7 +349,7 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
 
 @numpy_function(static_argnames=("axis", "keepdims"))
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
-        where: Any = None) -> Any:
+        where: Any = None) -> Array:
     """Whether an element over the given axes is true (not zero).
 
     >>> import pyjx as jax
@@ -359,7 +360,7 @@ def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """How many elements over the given axes are not zero; of the default integer dtype.
 
     >>> import pyjx as jax
@@ -394,7 +395,8 @@ def arg_extremum(name: str, find: Callable[..., Any], a: Any, axis: Any, out: An
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+          ) -> Array:
     """The position of the first largest element along an axis; nan counts as largest.
 
     Args:
@@ -414,7 +416,8 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+          ) -> Array:
     """The position of the first smallest element along an axis; arguments as for `argmax`.
 
     >>> import pyjx as jax
@@ -460,7 +463,7 @@ def mean_of(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any, name: str
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
-         where: Any = None) -> Any:
+         where: Any = None) -> Array:
     """The arithmetic mean over the given axes; nan over none.
 
     Args:
@@ -510,7 +513,7 @@ def _cumulative(name: str, scan: Callable[..., Any], a: Any, axis: Any, dtype: A
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The running sum along an axis.
 
     Args:
@@ -527,7 +530,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The running product along an axis; arguments as for `cumsum`.
 
     >>> import pyjx as jax
@@ -559,7 +562,7 @@ def _with_initial(name: str, scan: Callable[..., Any], unit: int, x: Any, axis: 
 
 @numpy_function(static_argnames=("axis", "dtype", "include_initial"))
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
-                   include_initial: bool = False) -> Any:
+                   include_initial: bool = False) -> Array:
     """The running sum along an axis, of the array API standard.
 
     Args:
@@ -580,7 +583,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
 
 @numpy_function(static_argnames=("axis", "dtype", "include_initial"))
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
-                    include_initial: bool = False) -> Any:
+                    include_initial: bool = False) -> Array:
     """The running product along an axis; arguments as for `cumulative_sum`.
 
     By default integers keep their dtype and bools get the default integer dtype.

@@ -14,6 +14,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.numpy import creation, indexing, ufuncs
@@ -57,7 +58,7 @@ def _true_places(mask: Any, size: int, fill: Any) -> Any:
     return ufuncs.where(lax.lt(place, literal(count, dtype)), place, literal(fill, dtype))
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that are not zero: one array for each axis.
 
     Args:
@@ -103,7 +104,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
 
 def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None,
-             fill_value: Any = 0, out: None = None) -> Any:
+             fill_value: Any = 0, out: None = None) -> Array:
     """The slices of `a` along `axis` where `condition` holds.
 
     Args:
@@ -140,7 +141,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
     return indexing.take(a, where, axis, mode="fill", fill_value=fill_value)
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the elements that are not zero in the flattened array; see `nonzero`.
 
     >>> import pyjx as jax
@@ -151,7 +152,7 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     return nonzero(lax.reshape(a, (get_aval(a).size,)), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the elements that are not zero, as the rows of a matrix; see `nonzero`.
 
     >>> import pyjx as jax
@@ -309,7 +310,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     return _UniqueInverseResult(values, inverse)
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The different values; see `unique`.
 
     >>> import pyjx as jax
@@ -323,7 +324,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
-         method: str = "auto") -> Any:
+         method: str = "auto") -> Array:
     """Whether each element is among `test_elements`.
 
     Args:
@@ -350,7 +351,7 @@ def _flat(name: str, *arrays: Any) -> list[Any]:
     return [lax.reshape(x, (get_aval(x).size,)) for x in parts]
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The values that are in one of two arrays, in order; `size`, `fill_value` as for `unique`.
 
     >>> import pyjx as jax
@@ -382,7 +383,7 @@ def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-              fill_value: Any = None) -> Any:
+              fill_value: Any = None) -> Array:
     """The values of `ar1` that are not in `ar2`, in order.
 
     Args:
@@ -416,7 +417,7 @@ def _first_of_runs(x: Any) -> Any:
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-             fill_value: Any = None) -> Any:
+             fill_value: Any = None) -> Array:
     """The values that are in exactly one of two arrays, in order.
 
     `size` and `fill_value` are as for `unique`; by default missing values are the first one.

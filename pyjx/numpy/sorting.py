@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
@@ -39,7 +40,7 @@ def _along_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
 
 @numpy_function(static_argnames=("axis", "kind", "order", "stable", "descending"))
 def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
-         stable: bool = True, descending: bool = False) -> Any:
+         stable: bool = True, descending: bool = False) -> Array:
     """The elements in ascending order along an axis; nan last.
 
     Args:
@@ -60,7 +61,7 @@ def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None
 
 @numpy_function(static_argnames=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
-            stable: bool = True, descending: bool = False, dtype: Any = None) -> Any:
+            stable: bool = True, descending: bool = False, dtype: Any = None) -> Array:
     """The indices that sort an array along an axis; arguments as for `sort`.
 
     `dtype` is the integer dtype of the result.
@@ -83,7 +84,7 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
 
 
 @numpy_function(static_argnames=("axis", "batch_size"))
-def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Any:
+def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
     """The indices that sort by several keys, the last one first.
 
     Args:
@@ -111,7 +112,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Any:
 
 
 @numpy_function
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: Any) -> Array:
     """The elements as complex numbers, sorted by real part, then by imaginary part.
 
     >>> import pyjx as jax
@@ -144,7 +145,7 @@ def _negated(a: Any) -> Any:
 
 
 @numpy_function(static_argnames=("kth", "axis"))
-def partition(a: Any, kth: int, axis: int = -1) -> Any:
+def partition(a: Any, kth: int, axis: int = -1) -> Array:
     """The elements along an axis, those before place `kth` none larger, those behind none smaller.
 
     >>> import pyjx as jax
@@ -159,7 +160,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
 
 
 @numpy_function(static_argnames=("kth", "axis"))
-def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
     """The indices that partition an array; see `partition`.
 
     >>> import pyjx as jax
@@ -271,7 +272,7 @@ _search = {"scan": _bisected, "scan_unrolled": _bisected, "sort": _merged,
 
 @numpy_function(static_argnames=("side", "method"))
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
-                 ) -> Any:
+                 ) -> Array:
     """Where to insert values into a sorted array so that it stays sorted.
 
     Args:
@@ -313,7 +314,7 @@ def _place_dtype(size: int) -> Any:
 
 
 @numpy_function(static_argnames=("right", "method"))
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
     """The number of the bin in which each value lies.
 
     Args:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer
 from pyjx.numpy import reductions, ufuncs
@@ -99,7 +100,7 @@ _options = ("axis", "dtype", "ddof", "keepdims", "correction")
 @numpy_function(static_argnames=_options)
 def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
-        ) -> Any:
+        ) -> Array:
     """The variance: the mean of squared distances from the mean.
 
     Args:
@@ -127,7 +128,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
 @numpy_function(static_argnames=_options)
 def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
-        ) -> Any:
+        ) -> Array:
     """The standard deviation, the square root of the variance; arguments as for `var`.
 
     >>> import pyjx as jax
@@ -199,7 +200,7 @@ def _rows(x: Any, rowvar: bool) -> Any:
 
 @numpy_function(static_argnames=("rowvar", "bias", "ddof", "dtype"))
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
-        fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Any:
+        fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Array:
     """The covariance matrix of variables.
 
     Args:
@@ -278,7 +279,7 @@ def _observation_weights(x: Any, fweights: Any, aweights: Any) -> Any:
 
 
 @numpy_function(static_argnames=("rowvar", "dtype"))
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
     """The Pearson correlation matrix: covariances divided by both standard deviations.
 
     >>> import pyjx as jax

@@ -7,12 +7,13 @@ callables (see `op_jit`); their Python bodies are `__wrapped__`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, TypeAlias, overload
 
 import numpy as np
 
 from pyjx import lax as ops
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -46,10 +47,22 @@ from pyjx.numpy.promotion import (
     promote_two_inexact,
     stretch,
 )
+from pyjx.runtime.jit import Wrapped
 from pyjx.runtime.operations import op_jit
 
 _bool = dtypes.bool_dtype
 _Body = Callable[..., Any]
+_Unary: TypeAlias = Wrapped[[Any], Array]
+_Binary: TypeAlias = Wrapped[[Any, Any], Array]
+
+
+class _Reducible(Protocol):
+    """A function that NumPy also gives `out` and `where`."""
+
+    @property
+    def __wrapped__(self) -> _Body: ...
+
+    def __call__(self, x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array: ...
 
 
 def dtype_of(x: Any) -> Any:
@@ -114,7 +127,7 @@ def _scaled(x: Any, factor: float, operation: _Body = ops.mul) -> Any:
     return operation(x, constant_like(x, factor))
 
 
-def _float_function(name: str, operation: _Body, doc: str) -> Any:
+def _float_function(name: str, operation: _Body, doc: str) -> _Unary:
     """A function of floats and complex numbers; integers become floats."""
 
     def body(x: Any, /) -> Any:
@@ -161,7 +174,7 @@ asinh, acosh, atanh = arcsinh, arccosh, arctanh
 radians, degrees = deg2rad, rad2deg
 
 
-def _function(name: str, operation: _Body, doc: str) -> Any:
+def _function(name: str, operation: _Body, doc: str) -> _Unary:
     """A function that keeps the dtype."""
 
     def body(x: Any, /) -> Any:
@@ -223,7 +236,7 @@ bitwise_count = _function("bitwise_count", _bitwise_count,
 
 
 @op_jit
-def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array:
     """x + y, elementwise; `or` for booleans.
 
     >>> import pyjx as jax
@@ -237,7 +250,7 @@ def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
 
 
 @op_jit
-def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array:
     """x - y, elementwise.
 
     >>> import pyjx as jax
@@ -251,7 +264,7 @@ def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
 
 
 @op_jit
-def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array:
     """x * y, elementwise; `and` for booleans.
 
     >>> import pyjx as jax
@@ -265,7 +278,7 @@ def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
 
 
 @op_jit
-def true_divide(x: Any, y: Any, /) -> Any:
+def true_divide(x: Any, y: Any, /) -> Array:
     """x / y, elementwise. Integers become floats.
 
     >>> import pyjx as jax
@@ -277,7 +290,7 @@ def true_divide(x: Any, y: Any, /) -> Any:
 
 
 @op_jit
-def divide(x: Any, y: Any, /) -> Any:
+def divide(x: Any, y: Any, /) -> Array:
     """x / y, elementwise. Integers become floats.
 
     >>> import pyjx as jax
@@ -344,7 +357,7 @@ def _check_not_complex(name: str, x: Any) -> None:
 
 
 @op_jit
-def floor_divide(x1: Any, x2: Any, /) -> Any:
+def floor_divide(x1: Any, x2: Any, /) -> Array:
     """The quotient rounded down, elementwise.
 
     >>> import pyjx as jax
@@ -357,7 +370,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 
 @op_jit
-def remainder(x1: Any, x2: Any, /) -> Any:
+def remainder(x1: Any, x2: Any, /) -> Array:
     """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise.
 
     >>> import pyjx as jax
@@ -370,7 +383,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
 
 
 @op_jit
-def mod(x1: Any, x2: Any, /) -> Any:
+def mod(x1: Any, x2: Any, /) -> Array:
     """x1 - x2 * floor(x1 / x2), which has the sign of x2, elementwise.
 
     >>> import pyjx as jax
@@ -381,7 +394,7 @@ def mod(x1: Any, x2: Any, /) -> Any:
 
 
 @op_jit
-def divmod(x1: Any, x2: Any, /) -> Any:
+def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
     """The pair `(floor_divide(x1, x2), remainder(x1, x2))`.
 
     >>> import pyjx as jax
@@ -394,7 +407,7 @@ def divmod(x1: Any, x2: Any, /) -> Any:
 
 
 @op_jit
-def fmod(x1: Any, x2: Any, /) -> Any:
+def fmod(x1: Any, x2: Any, /) -> Array:
     """The remainder of division rounded towards zero, which has the sign of x1, elementwise.
 
     >>> import pyjx as jax
@@ -406,7 +419,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
 
 
 @op_jit
-def negative(x: Any, /, *, out: None = None, where: None = None) -> Any:
+def negative(x: Any, /, *, out: None = None, where: None = None) -> Array:
     """-x, elementwise.
 
     >>> import pyjx as jax
@@ -421,7 +434,7 @@ def negative(x: Any, /, *, out: None = None, where: None = None) -> Any:
 # -- comparison ------------------------------------------------------------------------------------
 
 
-def _comparison(name: str, primitive: Any, doc: str) -> Any:
+def _comparison(name: str, primitive: Any, doc: str) -> _Binary:
     def body(x: Any, y: Any, /) -> Any:
         x, y = promote_two(name, x, y)
         return primitive.bind(x, y)
@@ -429,7 +442,7 @@ def _comparison(name: str, primitive: Any, doc: str) -> Any:
     return _named(body, name, doc)
 
 
-def _combination(name: str, primitive: Any, doc: str) -> Any:
+def _combination(name: str, primitive: Any, doc: str) -> _Reducible:
     """Of operands of one dtype, which the result has too."""
 
     def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
@@ -450,7 +463,7 @@ def _order(primitive: Any, x: Any, y: Any) -> Any:
     return ops.select(ops.eq(a, b), ties, primitive.bind(a, b))
 
 
-def _ordering(name: str, primitive: Any, doc: str) -> Any:
+def _ordering(name: str, primitive: Any, doc: str) -> _Binary:
     def body(x: Any, y: Any, /) -> Any:
         return _order(primitive, *promote_two(name, x, y))
 
@@ -468,7 +481,7 @@ minimum = _combination("minimum", min_p, "The smaller of x and y, elementwise; n
 
 
 @op_jit
-def fmax(x1: Any, x2: Any) -> Any:
+def fmax(x1: Any, x2: Any) -> Array:
     """The larger of x1 and x2, elementwise; the other one where one is nan.
 
     >>> import pyjx as jax
@@ -480,7 +493,7 @@ def fmax(x1: Any, x2: Any) -> Any:
 
 
 @op_jit
-def fmin(x1: Any, x2: Any) -> Any:
+def fmin(x1: Any, x2: Any) -> Array:
     """The smaller of x1 and x2, elementwise; the other one where one is nan.
 
     >>> import pyjx as jax
@@ -509,7 +522,7 @@ def as_bool(x: Any) -> Any:
     return x if dtype is _bool or dtype == _bool else ops.ne(x, constant_like(x, 0))
 
 
-def _logical(name: str, primitive: Any, doc: str) -> Any:
+def _logical(name: str, primitive: Any, doc: str) -> _Reducible:
     def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
         if out is not None or where is not None:
             raise unsupported(name, out)
@@ -529,7 +542,7 @@ bitwise_or = _combination("bitwise_or", or_p, "The bits set in x or y.")
 bitwise_xor = _combination("bitwise_xor", xor_p, "The bits set in either x or y.")
 
 
-def _shift(name: str, choose: Callable[[Any], Any], doc: str) -> Any:
+def _shift(name: str, choose: Callable[[Any], Any], doc: str) -> _Binary:
     def body(x: Any, y: Any, /) -> Any:
         x, y = promote_args_numeric(name, x, y)
         return choose(x).bind(x, y)
@@ -572,6 +585,16 @@ _where_body.__name__ = _where_body.__qualname__ = "where"
 _where = op_jit(_where_body)
 
 
+@overload
+def where(condition: Any, x: None = None, y: None = None, /, *, size: int | None = None,
+          fill_value: Any = None) -> tuple[Array, ...]: ...
+
+
+@overload
+def where(condition: Any, x: Any, y: Any, /, *, size: int | None = None,
+          fill_value: Any = None) -> Array: ...
+
+
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
           fill_value: Any = None) -> Any:
     """`x` where the condition holds, else `y`; without them, the indices where it holds.
@@ -602,7 +625,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 
 
 @op_jit
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     """The values brought between `min` and `max`; None sets no bound.
 
     Raises:
@@ -631,7 +654,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
 
 
 @op_jit
-def rint(x: Any, /) -> Any:
+def rint(x: Any, /) -> Array:
     """x rounded to whole numbers, halves to even ones. Integers become floats.
 
     >>> import pyjx as jax
@@ -668,7 +691,7 @@ def _round_integers(x: Any, step: int) -> Any:
 
 
 @op_jit(static_argnames=("decimals", "out"))
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     """Values rounded to a number of decimals, halves to even digits.
 
     Args:
@@ -711,7 +734,7 @@ imag = _function("imag", _imag, "The imaginary part, elementwise.")
 
 
 @op_jit(static_argnames=("deg",))
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: Any, deg: bool = False) -> Array:
     """The argument of complex numbers, in radians or degrees.
 
     >>> import pyjx as jax
@@ -740,7 +763,7 @@ def _isinf(x: Any) -> Any:
     return ops.eq(ops.abs(x), scalar_constant(np.inf, dtype_of(x)))
 
 
-def _infinity_test(name: str, value: float) -> Any:
+def _infinity_test(name: str, value: float) -> _Unary:
     def body(x: Any, /, out: None = None) -> Any:
         if out is not None:
             raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")

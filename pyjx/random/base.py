@@ -11,6 +11,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
 from pyjx.random.implementations import (
     PRNGImpl,
@@ -196,7 +197,7 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
     return random_seed_p.bind(seed, impl=impl)
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """A random key from an integer seed.
 
     Args:
@@ -225,7 +226,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
 Key = key
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     """The data of `key(seed)`, as functions of this module also take it: an array of uint32.
 
     >>> PRNGKey(42)
@@ -235,7 +236,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     return random_unwrap_p.bind(made) if is_key(made) else made
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """The key array of key data, whose last axis is that of a key's words.
 
     Raises:
@@ -254,7 +255,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     return random_wrap_p.bind(key_bits_array, impl=chosen)
 
 
-def key_data(keys: Any) -> Any:
+def key_data(keys: Any) -> Array:
     """The uint32 data of a key array.
 
     >>> key_data(key(42))
@@ -274,7 +275,7 @@ def key_impl(keys: Any) -> str:
     return str(wrapped.dtype._impl.name)
 
 
-def clone(key: Any) -> Any:
+def clone(key: Any) -> Array:
     """The same key, for use once more where the reuse of keys is checked.
 
     >>> clone(key(42))
@@ -306,7 +307,7 @@ def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
     return random_split_p.bind(key, shape=shape)
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     """New keys, which are independent of each other and of `key`.
 
     Args:
@@ -342,7 +343,7 @@ def _fold_in(key: Any, data: Any) -> Any:
     return random_fold_in_p.bind(key, data)
 
 
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: Any, data: Any) -> Array:
     """A new key for each integer.
 
     Args:
@@ -375,7 +376,7 @@ def _bits(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-         ) -> Any:
+         ) -> Array:
     """Uniform random bits.
 
     Args:

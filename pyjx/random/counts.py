@@ -10,6 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.lax.common import broadcast_shapes, broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
@@ -187,7 +188,7 @@ def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any, method: 
 
 
 def poisson(key: Any, lam: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-            method: str = "exact", out_sharding: Any = None) -> Any:
+            method: str = "exact", out_sharding: Any = None) -> Array:
     """Poisson random numbers: probability lam^k exp(-lam) / k! of k = 0, 1, ...
 
     Args:
@@ -353,7 +354,7 @@ def _binomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any = None
-             ) -> Any:
+             ) -> Array:
     """Binomial random numbers: successes among `n` trials, each with probability `p`.
 
     Args:

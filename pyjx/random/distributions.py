@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.lax.common import broadcast_shapes, broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
@@ -46,7 +47,7 @@ def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> A
 
 
 def lognormal(key: Any, sigma: Any = 1.0, shape: Sequence[int] | None = None, dtype: Any = None, *,
-              out_sharding: Any = None) -> Any:
+              out_sharding: Any = None) -> Array:
     """exp(sigma x) with x normal.
 
     Args:
@@ -76,7 +77,7 @@ def _maxwell(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def maxwell(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-            ) -> Any:
+            ) -> Array:
     """The length of a vector of three normal numbers: density ~ x^2 exp(-x^2 / 2) for x >= 0.
 
     >>> import pyjx as jax
@@ -98,7 +99,7 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: tuple[int, .
 
 
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Sequence[int] = (),
-                         dtype: Any = None) -> Any:
+                         dtype: Any = None) -> Array:
     """loc + scale s x with x from `maxwell` and s a random sign.
 
     Args:
@@ -132,7 +133,7 @@ def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def wald(key: Any, mean: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-         out_sharding: Any = None) -> Any:
+         out_sharding: Any = None) -> Array:
     """Inverse Gaussian random numbers with shape parameter 1 and the given mean.
 
     By Michael, Schucany and Haas, "Generating random variates using transformations with multiple
@@ -158,7 +159,7 @@ def _pareto(key: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def pareto(key: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-           out_sharding: Any = None) -> Any:
+           out_sharding: Any = None) -> Array:
     """Pareto random numbers: density b / x^(b + 1) for x >= 1.
 
     >>> import pyjx as jax
@@ -179,7 +180,7 @@ def _rayleigh(key: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any) -> An
 
 
 def rayleigh(key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-             out_sharding: Any = None) -> Any:
+             out_sharding: Any = None) -> Array:
     """Rayleigh random numbers: density ~ x exp(-x^2 / (2 scale^2)) for x >= 0.
 
     >>> import pyjx as jax
@@ -202,7 +203,7 @@ def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: tuple[int, 
 
 
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Sequence[int] = (),
-                dtype: Any = None) -> Any:
+                dtype: Any = None) -> Array:
     """Weibull random numbers: scale x^(1 / concentration) with x from `exponential`.
 
     >>> import pyjx as jax
@@ -229,7 +230,7 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: tuple[int,
 
 
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Sequence[int] | None = None,
-               dtype: Any = None, *, out_sharding: Any = None) -> Any:
+               dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Random numbers in [left, right] with a density that rises linearly to `mode` and falls.
 
     >>> import pyjx as jax
@@ -255,7 +256,7 @@ def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def geometric(key: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-              out_sharding: Any = None) -> Any:
+              out_sharding: Any = None) -> Array:
     """The number of trials up to the first success, each of which has probability `p`.
 
     Raises:

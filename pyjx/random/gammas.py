@@ -17,6 +17,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
@@ -220,7 +221,7 @@ def _sample_gamma(name: str, key: Any, a: Any, shape: Any, dtype: Any, log_space
 
 
 def gamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-          method: str = "exact", out_sharding: Any = None) -> Any:
+          method: str = "exact", out_sharding: Any = None) -> Array:
     """Gamma random numbers: density ~ x^(a - 1) exp(-x) for x >= 0.
 
     Args:
@@ -241,7 +242,7 @@ def gamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = Non
 
 
 def loggamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-             method: str = "exact", out_sharding: Any = None) -> Any:
+             method: str = "exact", out_sharding: Any = None) -> Array:
     """The logarithms of gamma random numbers, which are finite for small `a` too.
 
     >>> import pyjx as jax
@@ -262,7 +263,7 @@ def _beta(key: Any, a: Any, b: Any, *, shape: tuple[int, ...], dtype: Any, metho
 
 
 def beta(key: Any, a: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-         method: str = "exact", out_sharding: Any = None) -> Any:
+         method: str = "exact", out_sharding: Any = None) -> Array:
     """Beta random numbers: density ~ x^(a - 1) (1 - x)^(b - 1) on [0, 1].
 
     >>> import pyjx as jax
@@ -289,7 +290,7 @@ def _chisquare(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any, method:
 
 
 def chisquare(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-              method: str = "exact", out_sharding: Any = None) -> Any:
+              method: str = "exact", out_sharding: Any = None) -> Array:
     """Chi-square random numbers: density ~ x^(df / 2 - 1) exp(-x / 2) for x >= 0.
 
     >>> import pyjx as jax
@@ -313,7 +314,7 @@ def _f(key: Any, dfnum: Any, dfden: Any, *, shape: tuple[int, ...], dtype: Any) 
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-      out_sharding: Any = None) -> Any:
+      out_sharding: Any = None) -> Array:
     """F random numbers: quotients of two chi-square numbers, each divided by its parameter.
 
     >>> import pyjx as jax
@@ -336,7 +337,7 @@ def _t(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def t(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-      out_sharding: Any = None) -> Any:
+      out_sharding: Any = None) -> Array:
     """Student's t random numbers: density ~ (1 + x^2 / df)^(-(df + 1) / 2).
 
     >>> import pyjx as jax
@@ -363,7 +364,7 @@ def _dirichlet(key: Any, alpha: Any, *, shape: tuple[int, ...], dtype: Any, meth
 
 
 def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
-              out_sharding: Any = None) -> Any:
+              out_sharding: Any = None) -> Array:
     """Dirichlet random vectors: positive numbers with sum 1, density ~ prod x_i^(alpha_i - 1).
 
     Args:
@@ -410,7 +411,7 @@ def _generalized_normal(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any)
 
 
 def generalized_normal(key: Any, p: Any, shape: Sequence[int] = (), dtype: Any = None, *,
-                       out_sharding: Any = None) -> Any:
+                       out_sharding: Any = None) -> Array:
     """Random numbers with density ~ exp(-|x|^p); `p` is a scalar.
 
     >>> import pyjx as jax

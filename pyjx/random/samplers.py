@@ -13,6 +13,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.lax.common import broadcast_shapes, broadcast_to
@@ -158,7 +159,7 @@ def _uniform(key: Any, low: Any = 0.0, high: Any = 1.0, *, shape: tuple[int, ...
 
 
 def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any = 0.0,
-            maxval: Any = 1.0, *, out_sharding: Any = None) -> Any:
+            maxval: Any = 1.0, *, out_sharding: Any = None) -> Array:
     """Uniform random numbers from [minval, maxval).
 
     Args:
@@ -206,7 +207,7 @@ def _normal(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-           ) -> Any:
+           ) -> Array:
     """Normal random numbers with mean 0 and variance 1.
 
     A complex dtype gives real and imaginary parts with variance 1/2.
@@ -288,7 +289,7 @@ def _randint(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: An
 
 
 def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any = None, *,
-            out_sharding: Any = None) -> Any:
+            out_sharding: Any = None) -> Array:
     """Uniform random integers from [minval, maxval).
 
     Args:
@@ -332,7 +333,7 @@ def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def exponential(key: Any, shape: Sequence[int] = (), dtype: Any = None, *,
-                out_sharding: Any = None) -> Any:
+                out_sharding: Any = None) -> Array:
     """Exponential random numbers with rate 1: density exp(-x) for x >= 0.
 
     >>> import pyjx as jax
@@ -372,7 +373,7 @@ def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
 
 
 def gumbel(key: Any, shape: Sequence[int] = (), dtype: Any = None, mode: str | None = None, *,
-           out_sharding: Any = None) -> Any:
+           out_sharding: Any = None) -> Array:
     """Gumbel random numbers: distribution function exp(-exp(-x)).
 
     Args:
@@ -397,7 +398,7 @@ def _laplace(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def laplace(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-            ) -> Any:
+            ) -> Array:
     """Laplace random numbers: density exp(-|x|) / 2.
 
     >>> import pyjx as jax
@@ -416,7 +417,7 @@ def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def logistic(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-             ) -> Any:
+             ) -> Array:
     """Logistic random numbers: distribution function 1 / (1 + exp(-x)).
 
     >>> import pyjx as jax
@@ -435,7 +436,7 @@ def _cauchy(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def cauchy(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-           ) -> Any:
+           ) -> Array:
     """Cauchy random numbers: density 1 / (pi (1 + x^2)).
 
     >>> import pyjx as jax
@@ -460,7 +461,7 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: tuple[int, ...
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Sequence[int] | None = None,
-                     dtype: Any = None, *, out_sharding: Any = None) -> Any:
+                     dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Normal random numbers under the condition that they are in (lower, upper).
 
     Args:
@@ -496,7 +497,7 @@ def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Sequence[int] | None = None, mode: str = "low", *,
-              out_sharding: Any = None) -> Any:
+              out_sharding: Any = None) -> Array:
     """Booleans that are True with probability `p`.
 
     Args:
@@ -538,7 +539,7 @@ def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def rademacher(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None
-               ) -> Any:
+               ) -> Array:
     """-1 or 1 with equal probability.
 
     >>> import pyjx as jax

@@ -11,6 +11,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import broadcast_shapes
@@ -75,7 +76,7 @@ def _axis(axis: int, ndim: int) -> int:
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
-                out_sharding: Any = None) -> Any:
+                out_sharding: Any = None) -> Array:
     """A random permutation of the numbers below `x`, or of an array along an axis.
 
     Args:
@@ -152,7 +153,7 @@ def _choose(key: Any, p: Any = None, *, size: int, shape: tuple[int, ...], repla
 
 
 def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p: Any = None,
-           axis: int = 0, mode: str | None = None) -> Any:
+           axis: int = 0, mode: str | None = None) -> Array:
     """Random elements of an array, or random integers below `a`.
 
     Args:
@@ -232,7 +233,8 @@ def _categorical(key: Any, logits: Any, *, axis: int, shape: tuple[int, ...], re
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Sequence[int] | None = None,
-                replace: bool = True, mode: str | None = None, *, out_sharding: Any = None) -> Any:
+                replace: bool = True, mode: str | None = None, *, out_sharding: Any = None
+               ) -> Array:
     """Indices along an axis, with probabilities proportional to `exp(logits)`.
 
     Args:

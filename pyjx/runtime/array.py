@@ -17,10 +17,10 @@ import numpy as np
 
 from pyjx import jaxlib_api
 from pyjx.core import avals, dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import Tracer
 from pyjx.runtime import sharding as shardings  # noqa: F401  (gives the shardings their methods)
-from pyjx.runtime.array_type import Array
 from pyjx.runtime.sharding import SingleDeviceSharding, single_device_sharding
 
 jaxlib_api.initialize(Tracer)

@@ -58,7 +58,10 @@ class Wrapped(CompiledFunction[P, R], Protocol):
     @overload
     def __get__(self, instance: None, owner: Any = None) -> Wrapped[P, R]: ...
 
-    @overload
+    @overload  # of a function whose parameters are not known
+    def __get__(self: Wrapped[[], R], instance: Any, owner: Any = None) -> Callable[..., R]: ...
+
+    @overload  # as a method
     def __get__(self: Wrapped[Concatenate[Any, Q], R], instance: Any, owner: Any = None
                 ) -> Callable[Q, R]: ...
 

@@ -1,0 +1,127 @@
+"""What users write: no type checker may find fault with it."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, assert_type
+
+import numpy as np
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax, nn, random
+from pyjx.typing import ArrayLike, DTypeLike
+
+jax.config.update("jax_enable_x64", False)
+assert_type(jax.config.read("jax_enable_x64"), Any)
+print(jax.config.jax_enable_x64, jax.__version__)
+
+key = random.key(0)
+x = jnp.ones((2, 3), dtype=jnp.float32)
+y: jax.Array = random.normal(key, (2, 3))
+table: dict[str, jnp.ndarray] = {"x": x, "y": y}
+
+# Functions of arrays give arrays.
+assert_type(x, jax.Array)
+assert_type(jnp.sum(x, axis=0, keepdims=True), jax.Array)
+assert_type(jnp.add(x, 1), jax.Array)
+assert_type(jnp.sin(x), jax.Array)
+assert_type(jnp.maximum(x, y), jax.Array)
+assert_type(jnp.equal(x, y), jax.Array)
+assert_type(jnp.logical_and(x, y), jax.Array)
+assert_type(jnp.where(x > 0, x, y), jax.Array)
+assert_type(jnp.where(x > 0), tuple[jax.Array, ...])
+assert_type(jnp.concatenate([x, y], axis=0), jax.Array)
+assert_type(jnp.split(x, 2), list[jax.Array])
+assert_type(jnp.divmod(x, 2), tuple[jax.Array, jax.Array])
+assert_type(nn.softmax(x, axis=-1), jax.Array)
+assert_type(nn.relu(x), jax.Array)
+assert_type(random.uniform(key, (3,), minval=-1.0), jax.Array)
+assert_type(random.split(key, 3), jax.Array)
+assert_type(lax.add(x, y), jax.Array)
+assert_type(lax.dot(x, y.T), jax.Array)
+initial = nn.initializers.he_normal()(key, (2, 3), jnp.float32)
+
+# Attributes, methods and operators of arrays.
+assert_type(x.shape, tuple[int, ...])
+assert_type(x.ndim, int)
+assert_type(x.T, jax.Array)
+assert_type(x.at[0].set(1.0, mode="drop"), jax.Array)
+assert_type(x.at[0, 1:].get(mode="fill", fill_value=0), jax.Array)
+assert_type(x.astype(jnp.bfloat16), jax.Array)
+assert_type(x.sum(axis=(0, 1)).item(), Any)
+assert_type(x.reshape(3, 2).reshape((6,)), jax.Array)
+assert_type(-x + 1 * x / 2.0 - 1j, jax.Array)
+assert_type(2 ** x // np.float32(3), jax.Array)
+assert_type(x @ y.T, jax.Array)
+assert_type((x > 0) & (y != 1) | ~(x == y), jax.Array)
+assert_type(x[0, ..., None], jax.Array)
+assert_type(float(x.mean()), float)
+assert_type(x.block_until_ready(), jax.Array)
+total = sum(row for row in x)
+host = np.asarray(x)
+if isinstance(x, jax.Array) and x.dtype == jnp.float32:
+    print(x.devices(), x.sharding, x.weak_type)
+if isinstance(x, jax.core.Tracer):
+    print(x.aval.shape)
+
+
+# jit keeps the signature, in all its forms.
+def scaled(x: jax.Array, n: int = 2) -> jax.Array:
+    return x * n
+
+
+@jax.jit
+def doubled(x: jax.Array, *, by: float = 2.0) -> jax.Array:
+    return x * by
+
+
+@partial(jax.jit, static_argnames=("n",))
+def tripled(x: ArrayLike, n: int = 3) -> jax.Array:
+    return jnp.multiply(x, n)
+
+
+@jax.jit(static_argnums=(1,), donate_argnums=0)
+def halved(x: jax.Array, n: int) -> jax.Array:
+    return x / n
+
+
+@jax.tree_util.register_static
+class Model:
+    @jax.jit
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return x
+
+    @partial(jax.jit, static_argnums=0)
+    def apply(self, x: jax.Array, *, train: bool = False) -> jax.Array:
+        return x
+
+
+assert_type(jax.jit(scaled, static_argnums=1)(x, 3), jax.Array)
+assert_type(doubled(x, by=3.0), jax.Array)
+tripled(x, n=2)
+assert_type(halved(x, 2), jax.Array)
+assert_type(Model()(x), jax.Array)
+Model().apply(x, train=True)
+lowered = doubled.lower(x)
+print(lowered.as_text(), lowered.compile().as_text(), doubled.trace(x).jaxpr)
+doubled.clear_cache()
+
+
+# Transformations.
+def loss(w: jax.Array, x: jax.Array) -> jax.Array:
+    return jnp.mean(jnp.tanh(x @ w) ** 2)
+
+
+value, grads = jax.value_and_grad(loss)(x.T, x)
+mapped: Callable[..., Any] = jax.vmap(jax.grad(loss), in_axes=(None, 0))
+outs, tangents = jax.jvp(loss, (x.T, x), (x.T, x))
+shapes = jax.eval_shape(loss, x.T, x)
+leaves = jax.tree_util.tree_leaves({"a": x})
+doubled_tree = jax.tree.map(lambda leaf: leaf * 2, {"a": x})
+
+
+def cast(x: ArrayLike, dtype: DTypeLike) -> jax.Array:
+    return jnp.asarray(x, dtype=dtype)
+
+
+print(cast(1.0, "float32"), cast(x, jnp.int32), cast(True, np.dtype("int8")))

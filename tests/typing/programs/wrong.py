@@ -1,0 +1,72 @@
+"""Mistakes that a type checker must find: each line with a comment `# wrong` and no other."""
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax, nn, random
+
+x = jnp.ones((2, 3))
+key = random.key(0)
+
+# Misspelt keywords.
+jnp.sum(x, axes=0)  # wrong
+jnp.mean(x, keep_dims=True)  # wrong
+jnp.add(x, x, output=None)  # wrong
+jnp.concatenate([x, x], axes=0)  # wrong
+jnp.sin(x, axis=0)  # wrong
+jnp.zeros((2,), dtpe=jnp.float32)  # wrong
+nn.softmax(x, axes=-1)  # wrong
+nn.relu(x, inplace=True)  # wrong
+random.normal(key, shpae=(2,))  # wrong
+random.uniform(key, (2,), min=0)  # wrong
+lax.add(x, x, precision=None)  # wrong
+x.sum(axes=0)  # wrong
+x.at[0].set(1, mod="drop")  # wrong
+jax.jit(jnp.sin, static_argnum=0)  # wrong
+jax.grad(jnp.sum, argnum=0)  # wrong
+jax.vmap(jnp.sin, in_axis=0)  # wrong
+
+
+@jax.jit(static_argname="n")  # wrong
+def scaled(x: jax.Array, n: int) -> jax.Array:
+    return x * n
+
+
+@jax.jit
+def doubled(x: jax.Array, *, by: float = 2.0) -> jax.Array:
+    return x * by
+
+
+class Model:
+    @jax.jit
+    def apply(self, x: jax.Array) -> jax.Array:
+        return x
+
+
+# Wrong calls of jitted functions.
+doubled(x, 3.0)  # wrong
+doubled(x, by="3")  # wrong
+doubled()  # wrong
+doubled.lower(x, b=2)  # wrong
+doubled.lowered(x)  # wrong
+print(doubled(x).shpae)  # wrong
+jax.jit(doubled)(x, bye=3.0)  # wrong
+Model().apply(x, x)  # wrong
+Model().apply("x")  # wrong
+
+# Wrong names.
+print(x.shapes)  # wrong
+x.set(0)  # wrong
+x.at[0].put(1)  # wrong
+x.T.summ()  # wrong
+print(jnp.sum(x).dtipe)  # wrong
+jnp.summ(x)  # wrong
+nn.softmaxx(x)  # wrong
+random.gaussian(key)  # wrong
+jax.gradient(jnp.sum)  # wrong
+
+# Wrong operands.
+x + "1"  # wrong
+x[0] @ None  # wrong
+number: int = jnp.sum(x)  # wrong
+x.astype(3)  # wrong
+shape: list[int] = x.shape  # wrong
