@@ -250,14 +250,14 @@ def _set_thread_guard(value: Any, local: bool) -> None:
 
 def _set_logging_level(value: Any, local: bool) -> None:
     if value is not None:
-        import logging
+        import logging  # slow to load, and seldom wanted
 
         logging.getLogger("pyjx").setLevel(value)
 
 
 def _log_modules(value: Any, local: bool) -> None:
     """Debug messages of the named modules go to stderr."""
-    import logging
+    import logging  # slow to load, and seldom wanted
 
     for name in (value or "").split(","):
         if name.strip():
@@ -607,8 +607,8 @@ class Config:
 
     def config_with_absl(self) -> None:
         """Makes each flag an absl flag; its value is taken when absl has parsed its flags."""
-        import absl.app
-        import absl.flags
+        import absl.app  # an optional package
+        import absl.flags  # an optional package
 
         if self.use_absl:
             return
@@ -632,7 +632,7 @@ class Config:
 
     def parse_flags_with_absl(self) -> None:
         """Parses the flags of this module in `sys.argv` by absl, leaving others alone."""
-        import absl.flags
+        import absl.flags  # an optional package
 
         self.config_with_absl()
         ours = [arg for arg in sys.argv[1:]

@@ -316,9 +316,9 @@ def mlir_context() -> Any:
     """An MLIR context that knows every dialect which XLA takes. Imports the MLIR bindings."""
     global _context
     if _context is None:
-        from jaxlib.mlir import ir
-        from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-        from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo
+        from jaxlib.mlir import ir  # large
+        from jaxlib.mlir._mlir_libs import _jax_mlir_ext  # large
+        from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo  # large
 
         registry = ir.DialectRegistry()
         _jax_mlir_ext.register_dialects(registry)
@@ -334,7 +334,7 @@ def mlir_context() -> Any:
 
 def parse_module(program: str | bytes) -> Any:
     """The MLIR module of a text or bytecode."""
-    from jaxlib.mlir import ir
+    from jaxlib.mlir import ir  # the bindings are large
 
     with mlir_context():
         return ir.Module.parse(program)
@@ -367,7 +367,7 @@ def register_custom_call(name: str, handler: Any, platform: str, api_version: in
 
 def lapack_targets() -> dict[str, Any]:
     """jaxlib's LAPACK functions by name, ready for use. Imports SciPy, which brings LAPACK."""
-    from jaxlib.cpu import _lapack
+    from jaxlib.cpu import _lapack  # loads SciPy
 
     _lapack.initialize()
     return _lapack.registrations()  # type: ignore[no-any-return]

@@ -35,7 +35,7 @@ def static(**kwargs: Any) -> Any:
     >>> jax.tree.leaves(Scale(2.0))
     [2.0]
     """
-    import dataclasses
+    import dataclasses  # loads inspect
 
     kwargs["metadata"] = {"static": True, **(kwargs.get("metadata") or {})}
     return dataclasses.field(**kwargs)

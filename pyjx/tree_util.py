@@ -634,7 +634,7 @@ def register_dataclass(nodetype: _Class, data_fields: Sequence[str] | None = Non
 
 
 def _fields_by_metadata(nodetype: Any, drop_fields: Sequence[str]) -> tuple[list[str], list[str]]:
-    import dataclasses
+    import dataclasses  # loads inspect
 
     fields = [f for f in dataclasses.fields(nodetype) if f.name not in drop_fields]
     return ([f.name for f in fields if not f.metadata.get("static", False)],
@@ -642,7 +642,7 @@ def _fields_by_metadata(nodetype: Any, drop_fields: Sequence[str]) -> tuple[list
 
 
 def _check_fields(nodetype: Any, given: set[str], dropped: set[str]) -> None:
-    import dataclasses
+    import dataclasses  # loads inspect
 
     init_fields = {f.name for f in dataclasses.fields(nodetype) if f.init}
     problems = ""

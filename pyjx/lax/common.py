@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_shape
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import broadcast_in_dim
 
@@ -50,8 +52,6 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     >>> broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    from pyjx.core.integers import as_shape
-
     return _broadcast(tuple([as_shape("broadcast_shapes", "shapes", s) for s in shapes]))
 
 
@@ -82,9 +82,8 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     offset = len(shape) - len(in_shape)
     kept = [i for i, n in enumerate(in_shape) if n == shape[offset + i]]
     if len(kept) < len(in_shape):  # axes of size 1 that are stretched are dropped, then made anew
-        from pyjx.lax.shapes import squeeze
 
-        x = squeeze(x, [i for i in range(len(in_shape)) if i not in kept])
+        x = lax.squeeze(x, [i for i in range(len(in_shape)) if i not in kept])
     return broadcast_in_dim(x, shape, [offset + i for i in kept])
 
 

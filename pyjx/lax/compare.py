@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
@@ -138,7 +139,7 @@ def is_finite(x: Any) -> Array:
 
 def _share(x: Any, ans: Any, y: Any) -> Any:
     """The derivative of an extremum in x: 1 where x is it, shared where x and y both are."""
-    from pyjx.lax.convert import cast
+    from pyjx.lax.convert import cast  # stands above
 
     dtype = get_aval(ans).dtype
     return select(eq(x, y), full_aval(get_aval(ans), 0.5), cast(eq(x, ans), dtype))
@@ -204,9 +205,7 @@ def _clamp_shape(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedA
 
 
 def _inside(x: Any, low: Any, high: Any) -> Any:
-    from pyjx.lax.bitwise import bitwise_and
-
-    return bitwise_and(gt(x, low), lt(x, high))
+    return lax.bitwise_and(gt(x, low), lt(x, high))
 
 
 clamp_p = register(Primitive("clamp", shape_rule=_clamp_shape))

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
+import ml_dtypes as ml
 import numpy as np
 
-from pyjx import configuration
+from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
@@ -132,8 +133,6 @@ class DotAlgorithmPreset(Enum):
         if accumulation is None:
             return None
         if self.name.startswith("ANY_F8"):
-            import ml_dtypes as ml
-
             return (accumulation, np.float16, ml.bfloat16, ml.float8_e4m3fn, ml.float8_e5m2,
                     ml.float8_e5m2fnuz, ml.float8_e4m3fnuz, ml.float8_e4m3b11fnuz)
         narrow = {"F16_F16_F32": np.float16, "BF16_BF16_F32": dtypes.bfloat16}.get(self.name)
@@ -305,7 +304,6 @@ def convert(x: Any, dtype: Any) -> Any:
     """`x` as an array of `dtype`."""
     if get_aval(x).dtype == dtype:
         return x
-    from pyjx import lax
 
     return lax.convert_element_type(x, dtype)
 
@@ -544,8 +542,6 @@ def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = No
 
 def _scaled(side: str, x: Any, scale: Any, dtype: Any) -> Any:
     """`x * scale` in `dtype`, each element of `scale` standing for a block of `x`."""
-    from pyjx import lax
-
     x = convert(x, dtype)
     if scale is None:
         return x

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
@@ -32,6 +33,7 @@ from pyjx.lax.nary import (
     transpose_nary,
     transpose_unary,
 )
+from pyjx.runtime.device_put import device_put
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
 # -- conversion of dtypes --------------------------------------------------------------------------
@@ -166,9 +168,7 @@ def _complex_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _neg(x: Any) -> Any:
-    from pyjx.lax.elementwise import neg
-
-    return neg(x)
+    return lax.neg(x)
 
 
 # Re(ct (x + iy)) = Re(ct) x - Im(ct) y
@@ -317,8 +317,6 @@ def filler(value: Any, dtype: Any, weak: bool) -> Any:
 def _placed(x: Any, sharding: Any) -> Any:
     if sharding is None:
         return x
-    from pyjx.runtime.device_put import device_put
-
     return device_put(x, sharding)
 
 

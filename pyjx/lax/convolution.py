@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int, as_ints
@@ -135,7 +136,6 @@ def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int
 def _reshape(x: Any, shape: Sequence[int]) -> Any:
     if get_aval(x).shape == tuple(shape):
         return x
-    from pyjx import lax
 
     return lax.reshape(x, tuple(shape))
 
@@ -203,8 +203,6 @@ def _transpose_lhs(ct: Any, lhs: ShapedArray, rhs: Any, *, window_strides: Any, 
 
 
 def _reverse(x: Any, axes: Sequence[int]) -> Any:
-    from pyjx import lax
-
     return lax.rev(x, tuple(axes)) if axes else x
 
 
@@ -486,8 +484,6 @@ def conv_general_dilated_patches(
     >>> jax.lax.conv_general_dilated_patches(x, (2,), (1,), "VALID").tolist()
     [[[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]]
     """
-    from pyjx import lax
-
     name = "conv_general_dilated_patches"
     lhs = _operand(name, lhs)
     x = get_aval(lhs)

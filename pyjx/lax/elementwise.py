@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
@@ -319,7 +320,6 @@ def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
 
 def _pow_tangent_x(g: Any, x: Any, y: Any) -> Any:
     # d/dx x^y = y x^(y-1); for integers y = 0 it is 0 even at x = 0
-    from pyjx.lax.compare import eq, select
     dtype = get_aval(x).dtype
     integer = dtypes.issubdtype(get_aval(y).dtype, np.integer)
     if is_scalar_constant(y):
@@ -328,21 +328,19 @@ def _pow_tangent_x(g: Any, x: Any, y: Any) -> Any:
         return mul(g, mul(factor, pow(x, less if integer else scalar_constant(less, dtype))))
     less = sub(y, scalar_constant(1, get_aval(y).dtype))
     if integer:
-        less = select(eq(y, like(y, 0)), y, less)
+        less = lax.select(lax.eq(y, like(y, 0)), y, less)
         y = cast(y, dtype)
     return mul(g, mul(y, pow(x, less)))
 
 
 def _pow_tangent_y(g: Any, ans: Any, x: Any, y: Any) -> Any:
     # d/dy x^y = log(x) x^y, where log(0) is taken as 0: its limit for y > 0
-    from pyjx.lax.compare import eq, select
-    from pyjx.lax.transcendental import log
 
     if is_scalar_constant(x):
         safe = like(g, x if x != 0 else 1)
     else:
-        safe = select(eq(x, like(x, 0)), full_aval(get_aval(x), 1), x)
-    return mul(g, mul(log(safe), ans))
+        safe = lax.select(lax.eq(x, like(x, 0)), full_aval(get_aval(x), 1), x)
+    return mul(g, mul(lax.log(safe), ans))
 
 
 pow_p = register(Primitive("pow", shape_rule=_pow_shape))
@@ -374,16 +372,13 @@ def pow(x: Any, y: Any) -> Array:
 
 
 def _abs_tangent(g: Any, ans: Any, x: Any) -> Any:
-    from pyjx.lax.compare import eq, ge, select
-    from pyjx.lax.convert import conj, real
-
     dtype = get_aval(x).dtype
     if not dtypes.issubdtype(dtype, np.complexfloating):
-        return select(ge(x, like(x, 0)), g, neg(g))
+        return lax.select(lax.ge(x, like(x, 0)), g, neg(g))
     # d|z| = Re(conj(z) / |z| dz)
     size = cast(ans, dtype)
-    size = select(eq(size, like(x, 0)), full_aval(get_aval(x), 1), size)
-    return real(mul(g, div(conj(x), size)))
+    size = lax.select(lax.eq(size, like(x, 0)), full_aval(get_aval(x), 1), size)
+    return lax.real(mul(g, div(lax.conj(x), size)))
 
 
 abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_dtype)
@@ -404,18 +399,15 @@ def abs(x: Any) -> Array:
 
 
 def _sign_jvp(primals: Any, tangents: Any) -> Any:
-    from pyjx.lax.compare import eq, select
-    from pyjx.lax.convert import complex, conj, imag
-
     (x,), (g,) = primals, tangents
     ans = sign_p.bind(x)
     if not dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
         return ans, Zero.of_primal(ans)
     # d(z / |z|) = i s Im(conj(s) dz) / |z|, where s = z / |z|
     size = abs(x)
-    size = select(eq(size, like(size, 0)), full_aval(get_aval(size), 1), size)
-    turn = div(imag(mul(conj(ans), instantiate(g))), size)
-    return ans, mul(ans, complex(zeros_like(turn), turn))
+    size = lax.select(lax.eq(size, like(size, 0)), full_aval(get_aval(size), 1), size)
+    turn = div(lax.imag(mul(lax.conj(ans), instantiate(g))), size)
+    return ans, mul(ans, lax.complex(zeros_like(turn), turn))
 
 
 sign_p = elementwise("sign", REAL_OR_COMPLEX, jvp=_sign_jvp)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.engine.tangents import full_aval
@@ -141,9 +142,8 @@ def _gamma_density(a: Any, x: Any) -> Any:
     # x^a e^-x / Gamma(a + 1); for large a by Stirling's series (DLMF 5.11.1), where the large
     # parts of the exponent cancel: a log x - x - log Gamma(a+1)
     #   = -a (m - log(1+m)) - log(2 pi a)/2 - 1/(12 a) + 1/(360 a^3) - ..., m = (x - a)/a
-    from pyjx.lax.special import lgamma
 
-    small = exp(sub(sub(mul(a, log(x)), x), lgamma(add(a, like(a, 1)))))
+    small = exp(sub(sub(mul(a, log(x)), x), lax.lgamma(add(a, like(a, 1)))))
     r = integer_pow(a, -1)
     r2 = mul(r, r)
     tail = like(a, 0)
@@ -172,7 +172,6 @@ def _upper_for_large(a: Any, x: Any) -> Any:
     # DLMF 8.12.4: Q(a, x) = erfc(eta sqrt(a/2)) / 2 + R, where eta^2 / 2 = m - log(1 + m),
     # m = (x - a)/a, with the first terms of R = e^(-a eta^2/2) / sqrt(2 pi a) (c_0 + ...),
     # c_0 = -1/3 + eta/12 - 2 eta^2/135 + ...; R is negligible where eta is not small.
-    from pyjx.lax.special import erfc
 
     m = _deviation(a, x)
     half_square = _excess(m)
@@ -181,7 +180,7 @@ def _upper_for_large(a: Any, x: Any) -> Any:
     for c in (1 / 864, -2 / 135, 1 / 12, -1 / 3):
         c0 = add(mul(c0, eta), like(a, c))
     rest = div(mul(exp(neg(mul(a, half_square))), c0), sqrt(mul(like(a, 2 * math.pi), a)))
-    return add(mul(like(a, 0.5), erfc(mul(eta, sqrt(mul(like(a, 0.5), a))))), rest)
+    return add(mul(like(a, 0.5), lax.erfc(mul(eta, sqrt(mul(like(a, 0.5), a))))), rest)
 
 
 def _gamma_domain(a: Any, x: Any) -> tuple[Any, Any, Any, Any]:
@@ -249,16 +248,14 @@ def upper_gamma(a: Any, x: Any) -> Any:
 
 def _slope_per_density(a: Any, x: Any) -> tuple[Any, Any, Any]:
     """(dP/da) / (x^a e^-x / Gamma(a+1)), and the arguments made harmless."""
-    from pyjx.lax.special import digamma
-
     by_series, safe, x_series, x_fraction = _gamma_domain(a, x)
     a_series = select(by_series, safe, constant(a, 1))
     a_fraction = select(by_series, constant(a, 0.5), safe)
     total, total_slope = _gamma_series(a_series, x_series)
     h, h_slope = _gamma_fraction(a_fraction, x_fraction)
     # d log(x^a e^-x / Gamma(a+1)) / da = log x - psi(a+1); of Q's factor, log x - psi(a).
-    lower = add(mul(total, sub(log(x_series), digamma(add(a_series, like(a, 1))))), total_slope)
-    upper = add(mul(h, sub(log(x_fraction), digamma(a_fraction))), h_slope)
+    lower = add(mul(total, sub(log(x_series), lax.digamma(add(a_series, like(a, 1))))), total_slope)
+    upper = add(mul(h, sub(log(x_fraction), lax.digamma(a_fraction))), h_slope)
     safe_x = select(by_series, x_series, x_fraction)
     return select(by_series, lower, neg(mul(a_fraction, upper))), safe, safe_x
 
@@ -334,8 +331,6 @@ def _beta_fraction(a: Any, b: Any, x: Any) -> Any:
 @in_single
 def incomplete_beta(a: Any, b: Any, x: Any) -> Any:
     """I_x(a, b), DLMF 8.17.2."""
-    from pyjx.lax.special import lgamma
-
     zero, one, infinity = like(x, 0), like(x, 1), like(x, np.inf)
     valid = bitwise_and(bitwise_and(ge(a, zero), ge(b, zero)),
                         bitwise_and(ge(x, zero), le(x, one)))
@@ -348,7 +343,7 @@ def incomplete_beta(a: Any, b: Any, x: Any) -> Any:
     # The fraction converges fast for x < (a+1)/(a+b+2); otherwise I_x(a, b) = 1 - I_{1-x}(b, a).
     swap = gt(y, div(add(p, one), add(add(p, q), like(x, 2))))
     s, t, z = select(swap, q, p), select(swap, p, q), select(swap, sub(one, y), y)
-    log_beta = sub(add(lgamma(p), lgamma(q)), lgamma(add(p, q)))
+    log_beta = sub(add(lax.lgamma(p), lax.lgamma(q)), lax.lgamma(add(p, q)))
     exponent = sub(add(mul(p, log(y)), mul(q, log1p(neg(y)))), log_beta)
     value = mul(div(exp(exponent), s), _beta_fraction(s, t, z))
     value = select(swap, sub(one, value), value)

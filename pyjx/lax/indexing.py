@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
@@ -251,11 +252,9 @@ def _gather_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 def _gather_transpose(ct: Any, x: Any, indices: Any, *, dimension_numbers: GatherDimensionNumbers,
                       slice_sizes: Axes, unique_indices: bool, indices_are_sorted: bool,
                       mode: GatherScatterMode, fill_value: Any) -> Any:
-    from pyjx.lax.scattering import ScatterDimensionNumbers, scatter_add
-
     zeros = full_aval(x.aval.update(dtype=get_aval(ct).dtype), 0)
-    return scatter_add(
-        zeros, indices, ct, ScatterDimensionNumbers(*dimension_numbers),
+    return lax.scatter_add(
+        zeros, indices, ct, lax.ScatterDimensionNumbers(*dimension_numbers),
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
     ), None
 

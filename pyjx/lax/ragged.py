@@ -29,6 +29,7 @@ from pyjx.lax.contractions import (
     product_dtype,
 )
 from pyjx.lax.nary import operand
+from pyjx.transforms.linear_transpose import linear_transpose
 
 
 class RaggedDotDimensionNumbers(NamedTuple):
@@ -178,8 +179,6 @@ def _by_masking(lhs: Any, rhs: Any, group_sizes: Any, *, ragged_dot_dimension_nu
 
 
 def _ragged_transpose(ct: Any, lhs: Any, rhs: Any, group_sizes: Any, **params: Any) -> Any:
-    from pyjx.transforms.linear_transpose import linear_transpose
-
     if is_undefined_primal(lhs):
         pull = linear_transpose(lambda x: _by_masking(x, rhs, group_sizes, **params), lhs.aval)
         return pull(ct)[0], None, None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_sizes
@@ -97,8 +98,6 @@ rng_bit_generator_p = register(
 
 def _rng_bits_batch(operands: Any, dims: Any, *, shape: tuple[int, ...], **params: Any) -> Any:
     """One generator, that of the first key, makes the bits of all examples."""
-    from pyjx import lax
-
     keys = moveaxis(operands[0], dims[0], 0)
     size, width = get_aval(keys).shape
     first = lax.reshape(lax.slice(keys, (0, 0), (1, width)), (width,))
@@ -164,8 +163,6 @@ rng_uniform_p = register(Primitive("rng_uniform", shape_rule=_rng_uniform_shape)
 
 def _rng_uniform_batch(operands: Any, dims: Any, *, shape: tuple[int, ...]) -> Any:
     """Numbers from [0, 1) for all examples, each brought to the bounds of its own."""
-    from pyjx import lax
-
     size = next(get_aval(x).shape[0] for x, d in zip(operands, dims, strict=True) if d is not None)
     full = (size, *shape)
     low, high = [lax.broadcast_in_dim(x, full, () if d is None else (0,))

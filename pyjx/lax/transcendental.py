@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
@@ -161,11 +162,10 @@ def _log2(x: Any, *, accuracy: Any = None) -> Any:
     y = log(x, accuracy=accuracy)
     if not dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
         return mul(y, like(y, 1 / math.log(2.0)))
-    from pyjx.lax.convert import complex, imag, real
 
-    re, im = real(y), imag(y)
+    re, im = lax.real(y), lax.imag(y)
     scale = like(re, 1 / math.log(2.0))
-    return complex(mul(re, scale), mul(im, scale))
+    return lax.complex(mul(re, scale), mul(im, scale))
 
 
 log2_p = elementwise("log2", INEXACT, decomposition=_log2)
@@ -430,12 +430,11 @@ def tanh(x: Any, *, accuracy: Any = None) -> Array:
 
 def _asinh_slope(x: Any) -> Any:
     # 1 / sqrt(x^2 + 1), as r / sqrt((r x)^2 + r^2) with r = 1 / max(|x|, 1): x^2 may overflow
-    from pyjx.lax.compare import clamp
-    from pyjx.lax.convert import cast, stop_gradient
+    from pyjx.lax.convert import cast, stop_gradient  # stands above
 
     size = stop_gradient(abs(x))
     bound = float(dtypes.finfo(get_aval(size).dtype).max) ** 0.5
-    r = integer_pow(clamp(like(size, 1), size, like(size, bound)), -1)
+    r = integer_pow(lax.clamp(like(size, 1), size, like(size, bound)), -1)
     r = cast(r, get_aval(x).dtype)
     return mul(r, rsqrt(add(square(mul(x, r)), square(r))))
 

@@ -14,6 +14,7 @@ from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.floats import logaddexp
+from pyjx.numpy.operands import is_inexact
 from pyjx.numpy.promotion import convert, literal, operands, promote_inexact
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -34,7 +35,7 @@ def weak_float(name: str, x: Any) -> Any:
     """The argument of the function `name`; other numbers become floats of weak type, as beside a
     Python float."""
     (x,) = operands(name, x)
-    return x if ufuncs.is_inexact(x) else convert(x, dtypes.default_float_dtype(), True)
+    return x if is_inexact(x) else convert(x, dtypes.default_float_dtype(), True)
 
 
 def weak_int(name: str, x: Any) -> Any:

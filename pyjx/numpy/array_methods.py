@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax as ops
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.avals import aval_makers
+from pyjx.core.avals import aval_makers, canonical_shape
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
 from pyjx.numpy import creation, indexing, powers, ufuncs
 from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import is_arraylike
 from pyjx.runtime.array import Array, ArrayImpl
+from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
 
 _Body = Callable[..., Any]
 
 
 def _numpy() -> Any:
-    from pyjx import numpy as jnp
-
     return jnp
 
 
@@ -253,8 +253,6 @@ def _array_reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
 def _sizes(aval: Any, shape: Any) -> tuple[int, ...]:
     """`shape` with the size that is -1 computed."""
     if type(shape) is not tuple or not all(type(n) is int for n in shape):
-        from pyjx.core.avals import canonical_shape
-
         shape = canonical_shape(shape)
     if -1 in shape:
         rest = 1
@@ -389,8 +387,6 @@ def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
     """The array on a Device or Sharding."""
     if stream is not None:
         raise NotImplementedError("stream argument of array.to_device()")
-    from pyjx.runtime.device_put import device_put
-
     return device_put(self, device)
 
 

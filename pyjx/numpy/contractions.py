@@ -19,6 +19,7 @@ from pyjx.numpy.axes import as_tuple, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
 from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, stretch
+from pyjx.numpy.reductions import promoted_integer
 
 __all__ = [
     "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
@@ -345,8 +346,6 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.trace is not supported.")
-    from pyjx.numpy.reductions import promoted_integer
-
     (a,) = operands("trace", a)
     a = moved(a, (axis1, axis2), (-2, -1))
     aval = get_aval(a)

@@ -13,13 +13,15 @@ import numpy as np
 
 from pyjx import jaxlib_api
 from pyjx import lax as ops
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
-from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
+from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p, moveaxis
 from pyjx.lax.common import broadcast_shapes, scalar_of_dtype
 from pyjx.lax.convert import filler
+from pyjx.numpy.operands import constant_like
 from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_args, stretch
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
@@ -325,7 +327,7 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
                       "your input.", DeprecationWarning, stacklevel=3)
         x = x.real
     if dtype == np.bool_ and aval.dtype != np.bool_:
-        from pyjx.numpy.ufuncs import as_bool
+        from pyjx.numpy.ufuncs import as_bool  # stands above
 
         return _placed(convert(as_bool(x), dtype), device)
     return _placed(_array(x, dtype, copy), device)
@@ -349,7 +351,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     >>> jax.numpy.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
     [[0, 1], [1, 2]]
     """
-    from pyjx import vmap
+    from pyjx import vmap  # loads the transformations
 
     shape = canonical_shape(shape)
     fun: Callable[..., Any] = partial(function, **kwargs)
@@ -490,8 +492,6 @@ def _full(shape: tuple[int, ...], fill_value: Any, dtype: Any, device: Any) -> A
 
 
 def _broadcast(x: Any, shape: tuple[int, ...]) -> Any:
-    from pyjx import numpy as jnp
-
     return broadcast_in_dim(x, shape, ()) if not get_aval(x).shape else jnp.broadcast_to(x, shape)
 
 
@@ -640,8 +640,6 @@ def _traced_range(low: int, high: int, by: int, dtype: Any) -> Any:
 @op_jit(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     """start * (1 - t) + stop * t for t = i / n, where n is num - 1 with the end point."""
-    from pyjx.numpy.ufuncs import constant_like
-
     compute = np.result_type(dtypes.to_inexact_dtype(dtype), np.float32) \
         if dtype not in dtypes.complex_dtypes else dtype
     wide = dtypes.canonicalize_dtype(dtypes.to_inexact_dtype(
@@ -668,8 +666,6 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
 
 
 def _moved(x: Any, axis: int) -> Any:
-    from pyjx.engine.axes import moveaxis
-
     rank = get_aval(x).ndim
     if not -rank <= axis < rank:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
@@ -697,7 +693,6 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     if not retstep:
         return out
     pieces = num - 1 if endpoint else num
-    from pyjx import numpy as jnp
 
     step = jnp.true_divide(jnp.subtract(convert(stop, inexact), convert(start, inexact)),
                            float(pieces)) if pieces > 0 else filled((), np.nan, inexact)
@@ -719,8 +714,6 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     >>> jax.numpy.logspace(0.0, 2.0, 3).round(2).tolist()
     [1.0, 10.0, 100.0]
     """
-    from pyjx import numpy as jnp
-
     start, stop = operands("logspace", start, stop)
     if dtype is not None:
         dtype = _user_dtype(dtype, "logspace")
@@ -738,8 +731,6 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     >>> jax.numpy.geomspace(1.0, 4.0, 3).round(4).tolist()
     [1.0, 2.0, 4.0]
     """
-    from pyjx import numpy as jnp
-
     start, stop = promote_args("geomspace", start, stop)
     inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     target = inexact if dtype is None else _user_dtype(dtype, "geomspace")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
@@ -16,6 +17,7 @@ from pyjx.core.trace import is_concrete
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.manipulation import moved
 from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes, promote_dtypes_inexact
 from pyjx.numpy.sorting import searchsorted
 
@@ -187,8 +189,6 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     >>> float(jax.numpy.trapezoid(jax.numpy.array([0.0, 2.0, 2.0])))
     3.0
     """
-    from pyjx.numpy.manipulation import moved
-
     if x is None:
         (y,) = promote_dtypes_inexact(*operands("trapezoid", y))
         y = moved(y, axis, -1)
@@ -262,8 +262,6 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 
 def interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -> Any:
-    from pyjx.numpy import indexing
-
     x, xp, fp = operands("interp", x, xp, fp)
     if get_aval(xp).shape != get_aval(fp).shape or get_aval(xp).ndim != 1:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
@@ -280,7 +278,7 @@ def interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -
     before = ufuncs.subtract(place, 1)
 
     def at(values: Any, index: Any) -> Any:
-        return indexing.take(values, index, axis=0, mode="clip")
+        return jnp.indexing.take(values, index, axis=0, mode="clip")
 
     rise = ufuncs.subtract(at(fp, place), at(fp, before))
     run = ufuncs.subtract(at(xp, place), at(xp, before))

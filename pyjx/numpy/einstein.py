@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
@@ -188,7 +189,7 @@ def _path(terms: list[str], output: str, shapes: Shapes, optimize: Any) -> list[
 def _searched_path(terms: list[str], output: str, shapes: Shapes, optimize: Any
                    ) -> tuple[list[tuple[int, ...]], Any]:
     """The path that opt_einsum finds, and its description."""
-    import opt_einsum
+    import opt_einsum  # only for contractions of three operands and more
 
     how = "auto" if optimize is True else optimize
     path, info = opt_einsum.contract_path(",".join(terms) + "->" + output, *shapes, shapes=True,
@@ -243,9 +244,7 @@ def _diagonal(x: Any, axes: tuple[int, ...]) -> Any:
 
 def _summed(x: Any, axes: tuple[int, ...], dtype: Any) -> Any:
     """The sum, of half-precision floats in float32 unless `dtype` is wider."""
-    from pyjx.numpy.reductions import sum as numpy_sum
-
-    return numpy_sum.__wrapped__(x, axes, dtype=None if get_aval(x).dtype != np.bool_ else dtype)
+    return jnp.sum.__wrapped__(x, axes, dtype=None if get_aval(x).dtype != np.bool_ else dtype)
 
 
 def _run(steps: list[Step], values: list[Any], dot: Callable[..., Any], dtype: Any) -> Any:

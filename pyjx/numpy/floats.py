@@ -8,9 +8,18 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax as ops
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.numpy.operands import (
+    constant_like,
+    dtype_of,
+    filled_like,
+    is_complex,
+    is_inexact,
+    is_integer,
+)
 from pyjx.numpy.promotion import (
     convert,
     operands,
@@ -19,17 +28,7 @@ from pyjx.numpy.promotion import (
     promote_inexact,
     stretch,
 )
-from pyjx.numpy.ufuncs import (
-    as_array,
-    constant_like,
-    dtype_of,
-    filled_like,
-    is_complex,
-    is_inexact,
-    is_integer,
-    spread_all,
-    unsupported,
-)
+from pyjx.numpy.ufuncs import as_array, spread_all, unsupported
 from pyjx.runtime.operations import op_jit
 
 # -- two arguments ---------------------------------------------------------------------------------
@@ -474,10 +473,8 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool) -> Any:
 
 
 def _as_pair(a1: Any, a2: Any) -> tuple[Any, Any] | None:
-    from pyjx.numpy.creation import asarray
-
     try:
-        return asarray(a1), asarray(a2)
+        return jnp.asarray(a1), jnp.asarray(a2)
     except Exception:  # what is no array equals nothing
         return None
 
@@ -491,11 +488,9 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     >>> bool(jax.numpy.array_equal(jax.numpy.arange(3), [0, 1, 2]))
     True
     """
-    from pyjx.numpy.creation import asarray
-
     pair = _as_pair(a1, a2)
     if pair is None or pair[0].shape != pair[1].shape:
-        return asarray(False)
+        return jnp.asarray(False)
     return _array_equal(*pair, equal_nan=equal_nan and is_inexact(pair[0]))
 
 
@@ -506,16 +501,13 @@ def array_equiv(a1: Any, a2: Any) -> Array:
     >>> bool(jax.numpy.array_equiv(jax.numpy.ones(3), 1))
     True
     """
-    from pyjx.lax.common import broadcast_shapes
-    from pyjx.numpy.creation import asarray
-
     pair = _as_pair(a1, a2)
     if pair is None:
-        return asarray(False)
+        return jnp.asarray(False)
     try:
-        broadcast_shapes(pair[0].shape, pair[1].shape)
+        ops.broadcast_shapes(pair[0].shape, pair[1].shape)
     except ValueError:
-        return asarray(False)
+        return jnp.asarray(False)
     return _array_equal(*pair, equal_nan=False)
 
 

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax as ops
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.trace import concrete_or_error, eager_trace, state
-from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval
 from pyjx.numpy.creation import arange, array, asarray, linspace
+from pyjx.numpy.indexing import canonical_axis, getitem
 from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_dtypes
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
@@ -212,8 +214,6 @@ def mask_indices(n: int, mask_func: Any, k: int = 0, *, size: int | None = None
     >>> [i.tolist() for i in jax.numpy.mask_indices(2, jax.numpy.triu)]
     [[0, 0, 1], [0, 1, 1]]
     """
-    from pyjx import numpy as jnp
-
     return jnp.nonzero(mask_func(jnp.ones((n, n)), k), size=size)  # type: ignore[no-any-return]
 
 
@@ -228,9 +228,6 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     >>> jax.numpy.diagonal(jax.numpy.arange(4).reshape(2, 2)).tolist()
     [0, 3]
     """
-    from pyjx.engine.axes import transpose
-    from pyjx.numpy.indexing import canonical_axis, getitem
-
     (x,) = operands("diagonal", a)
     rank = get_aval(x).ndim
     if rank < 2:
@@ -355,8 +352,6 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     >>> [i.shape for i in jax.numpy.ix_([0, 1], [2])]
     [(2, 1), (1, 1)]
     """
-    from pyjx import numpy as jnp
-
     out = []
     for i, x in enumerate(args):
         if isinstance(x, (list, tuple)):
@@ -401,7 +396,6 @@ class _Grid:
         grids = list(meshgrid(*axes, indexing="ij", sparse=self.sparse))
         if self.sparse:
             return grids
-        from pyjx import numpy as jnp
 
         return jnp.stack(grids, 0) if grids else array([])
 
@@ -424,8 +418,6 @@ class _Joiner:
         self.trans1d = trans1d
 
     def __getitem__(self, key: Any) -> Any:
-        from pyjx import numpy as jnp
-
         items = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, trans1d = (0 if self.name == "r_" else -1), self.ndmin, self.trans1d
         matrix = ""

@@ -15,6 +15,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx import lax as ops
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import aval_makers, get_aval
@@ -201,8 +202,6 @@ def write(method: str, x: Any, y: Any, pattern: tuple[Entry, ...], values: Any,
           options: Options = _default, function: Any = None) -> Any:
     """`x` with the elements at an index set to, or combined with, `y`."""
     if method == "divide" or method == "power":
-        from pyjx import numpy as jnp
-
         factors = write("multiply", jnp.ones_like(x), y, pattern, values, options)
         return getattr(jnp, method)(x, factors)
     old = get_aval(x)
@@ -442,9 +441,7 @@ class IndexUpdateRef:
 
 
 def _values_of(y: Any) -> Any:
-    from pyjx.numpy.creation import asarray
-
-    return asarray(y)
+    return jnp.asarray(y)
 
 
 def _update_method(name: str, method: str, doc: str) -> Any:
@@ -517,8 +514,6 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
     if mode == "wrap":
-        from pyjx import numpy as jnp
-
         i = jnp.remainder(i, n)
         mode = "promise_in_bounds"
     elif mode not in (None, "fill", "clip", "promise_in_bounds"):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
@@ -463,10 +464,9 @@ def _repeat_static(a: Any, repeats: Any, axis: int) -> Any:
     if repeats.size == 1:
         return repeated(a, max(int(repeats[0]), 0), axis)
     _check_repeats(repeats.size, size)
-    from pyjx.numpy import indexing
 
     index = np.repeat(np.arange(size, dtype=np.int32), repeats)
-    return indexing.take(a, index, axis=axis, mode="clip")
+    return jnp.indexing.take(a, index, axis=axis, mode="clip")
 
 
 def _repeat_dynamic(a: Any, repeats: Any, axis: int, total: int) -> Any:
@@ -482,6 +482,5 @@ def _repeat_dynamic(a: Any, repeats: Any, axis: int, total: int) -> Any:
     wide = lax.broadcast_in_dim(place, (total, size), (0,))
     index = lax.reduce_sum(convert(lax.ge(wide, lax.broadcast_in_dim(ends, (total, size), (1,))),
                                    dtype), (1,))
-    from pyjx.numpy import indexing
 
-    return indexing.take(a, index, axis=axis, mode="clip")
+    return jnp.indexing.take(a, index, axis=axis, mode="clip")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, is_concrete
@@ -527,9 +528,8 @@ def _rolled(a: Any, step: Any, axis: int) -> Any:
         return a if not step else lax.concatenate(
             [lax.slice_in_dim(a, size - step, size, axis=axis),
              lax.slice_in_dim(a, 0, size - step, axis=axis)], axis)
-    from pyjx.numpy import ufuncs
 
-    step = ufuncs.remainder(step, size)
+    step = jnp.ufuncs.remainder(step, size)
     start = lax.sub(stretch(np.asarray(size, get_aval(step).dtype)[()], ()), step)
     return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), start, size, axis)
 

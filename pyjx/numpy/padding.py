@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import pyjx
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
@@ -210,8 +211,6 @@ _stats: dict[str, Callable[..., Any]] = {
 def _by_function(x: Any, widths: Pairs, function: Callable[..., Any], options: dict[str, Any]
                  ) -> Any:
     """A user's function, applied to each row along each axis of the array padded with 0."""
-    import pyjx
-
     x = _constant(x, widths, 0)
     for axis, pair in enumerate(widths):
         mapped: Callable[..., Any] = lambda row, pair=pair, axis=axis: function(  # noqa: E731

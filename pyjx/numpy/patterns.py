@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyjx import errors
 from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
@@ -197,8 +198,6 @@ def _parse_mask(shape: tuple[int, ...], mask: Any, mask_shape: tuple[int, ...], 
     if isinstance(mask, Tracer):
         known = mask.to_concrete_value()
         if known is None:
-            from pyjx import errors
-
             raise errors.NonConcreteBooleanIndexError(mask)
         mask = known
     host = np.asarray(mask)

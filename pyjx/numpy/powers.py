@@ -12,6 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.numpy.operands import constant_like, dtype_of, filled_like, is_inexact, is_integer
 from pyjx.numpy.promotion import (
     common_shape,
     convert,
@@ -22,15 +23,7 @@ from pyjx.numpy.promotion import (
     promote_shapes,
     stretch,
 )
-from pyjx.numpy.ufuncs import (
-    absolute,
-    as_array,
-    constant_like,
-    dtype_of,
-    filled_like,
-    is_inexact,
-    is_integer,
-)
+from pyjx.numpy.ufuncs import absolute, as_array
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import op_jit
 

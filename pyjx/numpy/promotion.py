@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import configuration
+from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.scalars import is_scalar_constant
@@ -86,12 +86,10 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
-    from pyjx.lax import convert as conversions
-
     if aval.dtype != dtype and _drops_imaginary_part(aval.dtype, dtype):
         _warn_of_lost_part()
-        x = conversions.real(x)
-    return conversions.convert_element_type_p.bind(
+        x = lax.real(x)
+    return lax.convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak, sharding=None
     )
 
@@ -199,9 +197,7 @@ def stretch(x: Any, shape: tuple[int, ...]) -> Any:
     offset = len(shape) - len(old)
     kept = [i for i, n in enumerate(old) if n == shape[offset + i]]
     if len(kept) < len(old):
-        from pyjx.lax import squeeze
-
-        x = squeeze(x, [i for i in range(len(old)) if i not in kept])
+        x = lax.squeeze(x, [i for i in range(len(old)) if i not in kept])
     return broadcast_in_dim_p.bind(
         x, shape=shape, broadcast_dimensions=tuple([offset + i for i in kept]), sharding=None
     )

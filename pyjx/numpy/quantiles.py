@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
@@ -120,17 +121,15 @@ def _interpolated(x: Any, q: Any, method: str, skip_nan: bool) -> Any:
 
 def _taken(x: Any, place: Any, per_slice: bool) -> Any:
     """The elements at `place` along the last axis, which each slice has of its own or all share."""
-    from pyjx.numpy import indexing
-
     index = convert(place, dtypes.default_int_dtype())
     last = get_aval(x).ndim - 1
     if not per_slice:
-        return indexing.take(x, index, axis=last, mode="clip")
+        return jnp.indexing.take(x, index, axis=last, mode="clip")
     shape = get_aval(x).shape[:last]
     single = get_aval(index).shape == shape
     if single:
         index = lax.reshape(index, (*shape, 1))
-    out = indexing.take_along_axis(x, index, axis=last)
+    out = jnp.indexing.take_along_axis(x, index, axis=last)
     return lax.squeeze(out, (last,)) if single else out
 
 

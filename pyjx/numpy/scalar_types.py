@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from pyjx import numpy as jnp
+
 
 class ScalarType(type):
     """The class of scalar types."""
@@ -27,9 +29,7 @@ class ScalarType(type):
         return not cls == other
 
     def __call__(cls, x: Any) -> Any:
-        from pyjx.numpy.creation import asarray
-
-        return asarray(cls.dtype.type(x) if isinstance(x, str) else x, dtype=cls.dtype)
+        return jnp.asarray(cls.dtype.type(x) if isinstance(x, str) else x, dtype=cls.dtype)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls.dtype.type)

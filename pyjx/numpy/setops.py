@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyjx import lax
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
@@ -51,10 +52,9 @@ def _true_places(mask: Any, size: int, fill: Any) -> Any:
         return lax.full((size,), fill, dtype)
     rank = lax.cumsum(convert(lax.reshape(mask, (count,)), dtype))
     # The k-th true element is where the count of true elements first reaches k + 1.
-    from pyjx.numpy.sorting import searchsorted
 
     wanted = lax.add(lax.iota(dtype, size), lax.full((size,), 1, dtype))
-    place = convert(searchsorted.__wrapped__(rank, wanted), dtype)
+    place = convert(jnp.searchsorted.__wrapped__(rank, wanted), dtype)
     return ufuncs.where(lax.lt(place, literal(count, dtype)), place, literal(fill, dtype))
 
 

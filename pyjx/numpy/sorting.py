@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
@@ -226,14 +227,12 @@ def _less(x: Any, y: Any) -> Any:
 
 def _bisected(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     """For each v, the number of elements of the sorted `a` that are less (or equal)."""
-    from pyjx.numpy import indexing
-
     size, shape = get_aval(a).shape[0], get_aval(v).shape
     low, high = lax.full(shape, 0, dtype), lax.full(shape, size, dtype)
     one = literal(1, dtype)
     for _ in range(size.bit_length()):
         middle = lax.add(low, lax.shift_right_logical(lax.sub(high, low), one))
-        there = indexing.take(a, lax.min(middle, literal(size - 1, dtype)), axis=0, mode="clip")
+        there = jnp.indexing.take(a, lax.min(middle, literal(size - 1, dtype)), axis=0, mode="clip")
         above = lax.bitwise_not(_less(v, there)) if right else _less(there, v)
         open_ = lax.lt(low, high)
         low = lax.select(lax.bitwise_and(open_, above), lax.add(middle, one), low)
@@ -298,10 +297,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     if get_aval(a).ndim != 1:
         raise ValueError("a should be 1-dimensional")
     if sorter is not None:
-        from pyjx.numpy import indexing
-
         (sorter,) = operands("searchsorted", sorter)
-        a = indexing.take(a, sorter, axis=0)
+        a = jnp.indexing.take(a, sorter, axis=0)
     dtype = _place_dtype(get_aval(a).size)
     if not get_aval(a).size:
         return lax.full(get_aval(v).shape, 0, dtype)

@@ -11,6 +11,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer
+from pyjx.numpy.indexing import canonical_axis
 from pyjx.numpy.promotion import operands
 from pyjx.runtime.array import ArrayImpl
 
@@ -167,7 +168,5 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     sizes = _shape("size", a)
     if axis is None:
         return math.prod(sizes)
-    from pyjx.numpy.indexing import canonical_axis
-
     axes = (axis,) if isinstance(axis, int) else axis
     return math.prod([sizes[canonical_axis(d, len(sizes))] for d in axes])

@@ -12,12 +12,12 @@ from typing import Any, Protocol, TypeAlias, overload
 import numpy as np
 
 from pyjx import lax as ops
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.engine.tangents import full_aval
 from pyjx.lax.bitwise import (
     and_p,
     or_p,
@@ -30,6 +30,14 @@ from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, select_n_p
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
 from pyjx.numpy.examples import with_example
+from pyjx.numpy.operands import (
+    constant_like,
+    dtype_of,
+    filled_like,
+    is_complex,
+    is_inexact,
+    is_integer,
+)
 from pyjx.numpy.promotion import (
     as_operand,
     check_arraylike,
@@ -47,6 +55,7 @@ from pyjx.numpy.promotion import (
     promote_two_inexact,
     stretch,
 )
+from pyjx.runtime.device_put import array_from_host
 from pyjx.runtime.jit import Wrapped
 from pyjx.runtime.operations import op_jit
 
@@ -63,39 +72,6 @@ class _Reducible(Protocol):
     def __wrapped__(self) -> _Body: ...
 
     def __call__(self, x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array: ...
-
-
-def dtype_of(x: Any) -> Any:
-    return get_aval(x).dtype
-
-
-def is_integer(x: Any) -> bool:
-    return dtype_of(x) in dtypes.integer_dtypes
-
-
-def is_inexact(x: Any) -> bool:
-    dtype = dtype_of(x)
-    return dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes
-
-
-def is_complex(x: Any) -> bool:
-    return dtype_of(x) in dtypes.complex_dtypes
-
-
-def constant_like(x: Any, value: Any) -> Any:
-    """`value` as a scalar of the type of `x`, to stand beside it in an operation."""
-    aval = get_aval(x)
-    scalar = np.asarray(value).astype(aval.dtype)[()]
-    if aval.weak_type and aval.dtype == dtypes.python_scalar_dtype(type(scalar.item())):
-        return scalar.item()
-    return scalar
-
-
-def filled_like(x: Any, value: Any, dtype: Any = None) -> Any:
-    """An array of the shape of `x` filled with a number; without `dtype`, of the type of `x`."""
-    if dtype is None:
-        return stretch(constant_like(x, value), get_aval(x).shape)
-    return full_aval(get_aval(x).update(dtype=np.dtype(dtype), weak_type=False), value)
 
 
 def _named(body: _Body, name: str, doc: str) -> Any:
@@ -209,8 +185,6 @@ def _bitwise_count(x: Any) -> Any:
 def as_array(x: Any) -> Any:
     """`x` where a result must be an array: scalars and NumPy arrays are moved to the device."""
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
-        from pyjx.runtime.device_put import array_from_host
-
         return array_from_host(x)
     return x
 
@@ -612,8 +586,6 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     [0, 0, 5]
     """
     if x is None and y is None:
-        from pyjx import numpy as jnp
-
         operands("where", condition)
         return jnp.nonzero(condition, size=size, fill_value=fill_value)
     if size is not None or fill_value is not None:

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.rules import define, jvp_zero
+from pyjx.numpy import array_methods
 from pyjx.random.implementations import PRNGImpl, over_batch
 from pyjx.runtime.array import Array, ArrayImpl
 from pyjx.runtime.device_put import array_from_host, device_put, put_handlers
@@ -137,8 +139,6 @@ class PRNGKeyArray(Array):
     # -- indexing and shape: the same on the data, whose last axis stays ---------------------------
 
     def _of(self, function: str, *args: Any, **kwargs: Any) -> Any:
-        from pyjx import numpy as jnp
-
         return getattr(jnp, function)(self, *args, **kwargs)
 
     def __getitem__(self, index: Any) -> PRNGKeyArray:
@@ -190,9 +190,7 @@ class PRNGKeyArray(Array):
 
     @property
     def at(self) -> Any:
-        from pyjx.numpy.array_methods import _at
-
-        return _at(self)
+        return array_methods._at(self)
 
     # -- operators ---------------------------------------------------------------------------------
 

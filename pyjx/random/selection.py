@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
+from pyjx import errors, lax
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
@@ -39,8 +40,6 @@ def shuffle(key: Any, x: Any, axis: int) -> Any:
 
 
 def _take(x: Any, indices: Any, axis: int) -> Any:
-    from pyjx import numpy as jnp
-
     return jnp.take(x, indices, axis=axis, unique_indices=False)
 
 
@@ -116,8 +115,6 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
 
 
 def raise_traced_size(name: str, x: Any) -> None:
-    from pyjx import errors
-
     raise errors.ConcretizationTypeError(
         x, f"The error occurred in jax.random.{name}(): its size must be known when it is traced.")
 
@@ -137,8 +134,6 @@ def _choose(key: Any, p: Any = None, *, size: int, shape: tuple[int, ...], repla
         order = shuffle(key, lax.iota(dtype, size), 0)
         return lax.reshape(lax.slice(order, (0,), (count,)), shape)
     if replace:
-        from pyjx import numpy as jnp
-
         total = lax.cumsum(p, 0)
         last = lax.reshape(lax.slice(total, (size - 1,), (size,)), ())
         dtype = get_aval(total).dtype

@@ -34,7 +34,7 @@ _KEEP_FRACTION = 0.8  # of the bound, when entries are evicted
 
 
 def _debug(message: str, *args: Any) -> None:
-    import logging
+    import logging  # slow to load, and seldom wanted
 
     logging.getLogger(__name__).debug(message, *args)
 
@@ -165,7 +165,7 @@ def entry_for(client: Any, program: str | bytes, devices: tuple[Any, ...], optio
     option_bytes = _serialized(options)
     if b"xla_dump" in flags or b"xla_dump" in option_bytes:
         return None  # the user wants what only a compilation gives
-    import hashlib
+    import hashlib  # loads OpenSSL
 
     kinds = tuple(dict.fromkeys(d.device_kind for d in devices))
     digest = hashlib.sha256(_MAGIC)
@@ -216,7 +216,7 @@ class Entry:
             _debug("the compilation cache cannot be written: %s", error)
 
     def _checksum(self, blob: bytes) -> bytes:
-        import hashlib
+        import hashlib  # loads OpenSSL
 
         return hashlib.sha256(self._key + blob).digest()
 

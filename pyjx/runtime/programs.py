@@ -103,6 +103,6 @@ def _warn_of_unused(avals: Sequence[Any]) -> None:
 
 
 def _log(message: str) -> None:
-    import logging
+    import logging  # slow to load, and seldom wanted
 
     logging.getLogger(__name__).warning(message)

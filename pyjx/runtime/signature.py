@@ -58,7 +58,7 @@ def parameters_of(fun: Callable[..., Any]) -> Parameters | None:
     code = plain_code(fun)
     if code is not None:
         return parameters_of_code(code)
-    import inspect
+    import inspect  # slow to load, and seldom needed
 
     try:
         parameters = list(inspect.signature(fun).parameters.values())

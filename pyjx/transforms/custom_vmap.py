@@ -71,7 +71,7 @@ class custom_vmap:
                 f"No batching rule defined for custom_vmap function {self.__name__} using def_vmap."
             )
         if kwargs:
-            import inspect
+            import inspect  # slow to load, and seldom needed
 
             bound = inspect.signature(self.fun).bind(*args, **kwargs)
             bound.apply_defaults()

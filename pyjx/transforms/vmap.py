@@ -273,7 +273,7 @@ def _leaf_names(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iter
 
 
 def _positional_names(fun: Any, n: int) -> list[str]:
-    import inspect
+    import inspect  # slow to load, and seldom needed
 
     try:
         parameters = list(inspect.signature(fun).parameters.values())

@@ -1,0 +1,45 @@
+"""What the functions of this package ask of an operand, and make in its likeness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.engine.tangents import full_aval
+from pyjx.numpy.promotion import stretch
+
+
+def dtype_of(x: Any) -> Any:
+    return get_aval(x).dtype
+
+
+def is_integer(x: Any) -> bool:
+    return dtype_of(x) in dtypes.integer_dtypes
+
+
+def is_inexact(x: Any) -> bool:
+    dtype = dtype_of(x)
+    return dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes
+
+
+def is_complex(x: Any) -> bool:
+    return dtype_of(x) in dtypes.complex_dtypes
+
+
+def constant_like(x: Any, value: Any) -> Any:
+    """`value` as a scalar of the type of `x`, to stand beside it in an operation."""
+    aval = get_aval(x)
+    scalar = np.asarray(value).astype(aval.dtype)[()]
+    if aval.weak_type and aval.dtype == dtypes.python_scalar_dtype(type(scalar.item())):
+        return scalar.item()
+    return scalar
+
+
+def filled_like(x: Any, value: Any, dtype: Any = None) -> Any:
+    """An array of the shape of `x` filled with a number; without `dtype`, of the type of `x`."""
+    if dtype is None:
+        return stretch(constant_like(x, value), get_aval(x).shape)
+    return full_aval(get_aval(x).update(dtype=np.dtype(dtype), weak_type=False), value)
