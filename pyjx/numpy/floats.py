@@ -336,9 +336,11 @@ def _real_sinc(x: Any) -> Any:
     series = ops.polynomial(ops.square(r), _sinc_series(dtype_of(x)))
     near_zero = ops.eq(n, zero)
     half = ops.mul(n, constant_like(n, 0.5))
-    divisor = ops.select(ops.eq(half, ops.floor(half)), x, ops.neg(x))
-    divisor = ops.select(near_zero, filled_like(x, 1), divisor)
-    return ops.select(near_zero, series, ops.div(ops.mul(r, series), divisor))
+    minus = ops.ne(ops.eq(half, ops.floor(half)), ops.gt(x, zero))  # n odd, or x < 0
+    sine = ops.mul(r, series)
+    sine = ops.select(minus, ops.sub(filled_like(x, 0), sine), sine)  # 0 at whole numbers, not -0
+    divisor = ops.select(near_zero, filled_like(x, 1), ops.abs(x))
+    return ops.select(near_zero, series, ops.div(sine, divisor))
 
 
 @op_jit
