@@ -6,10 +6,11 @@ same traceback, name stack and primitive.
 
 from __future__ import annotations
 
+from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowering.types import quoted
-from pyjx.core.frames import Frame, user_frames
+from pyjx.core.frames import frame_at, user_code
 from pyjx.core.jaxpr import JaxprEqn
 
 if TYPE_CHECKING:
@@ -37,69 +38,76 @@ class Scope(NamedTuple):
 class Locations:
     """The location aliases of a module."""
 
-    __slots__ = ("_aliases", "_frames", "_of_eqn", "_stacks", "lines")
+    __slots__ = ("_aliases", "_frames", "_of_eqn", "_placed", "_stacks", "lines")
 
     def __init__(self, frames: int) -> None:
         self.lines: list[str] = []
         self._frames = frames
         self._aliases: dict[str, str] = {}
-        self._of_eqn: dict[Any, str] = {}
+        self._of_eqn: dict[Scope, dict[Any, str]] = {}
         self._stacks: dict[Any, str] = {}
+        self._placed: dict[Any, str] = {}
 
     def located(self, block: Block) -> list[str]:
         """The lines of a function with a location behind each operation."""
         lines = block.lines
-        found: list[str | None] = [None] * len(lines)
-        for start, end, eqn in block.marks:
-            alias = self._of(eqn, block.scope)
-            for i in range(start, end):
-                if found[i] is None:
-                    found[i] = alias
-        name = block.scope.name
-        rest = self._alias(f"loc({quoted(name)})") if name else "unknown"
-        return [line if line.endswith(_HEADS) else f"{line} loc({alias or rest})"
-                for line, alias in zip(lines, found, strict=True)]
+        ends: list[str | None] = [None] * len(lines)
+        scope = block.scope
+        of_eqn = self._of_eqn.setdefault(scope, {})
+        for start, stop, eqn in block.marks:
+            info = eqn.source_info
+            key = info.traceback, id(info.name_stack), eqn.primitive
+            end = of_eqn.get(key)
+            if end is None or eqn.primitive.name in _CALLS:
+                end = of_eqn[key] = f" loc({self._of(eqn, scope)})"
+            for i in range(start, stop):
+                if ends[i] is None:
+                    ends[i] = end
+        rest = f" loc({self._alias(quoted(scope.name)) if scope.name else 'unknown'})"
+        return [line if line.endswith(_HEADS) else line + (end or rest)
+                for line, end in zip(lines, ends, strict=True)]
 
     def _of(self, eqn: JaxprEqn, scope: Scope) -> str:
+        """The alias of an equation's location."""
         info = eqn.source_info
         kind = eqn.primitive.name
         if kind in _CALLS:
             kind = _CALLS[kind].format(eqn.params["name"])
-        key = info.traceback, str(info.name_stack), kind, scope
-        alias = self._of_eqn.get(key)
-        if alias is None:
-            name = quoted("/".join([part for part in (scope.name, key[1], kind) if part]))
-            place = self._stack(info.traceback, scope.function)
-            alias = self._of_eqn[key] = self._alias(f"loc({name}({place}))" if place else
-                                                    f"loc({name})")
-        return alias
+        parts = scope.name, str(info.name_stack), kind
+        name = quoted("/".join([part for part in parts if part]))
+        place = self._stack(info.traceback, scope.function)
+        return self._alias(f"{name}({place})" if place else name)
 
     def _stack(self, traceback: Any, function: tuple[str, str | None] | None) -> str:
         """The alias of the user's frames inside a function; empty if there are none."""
         place = self._stacks.get((traceback, function))
         if place is None:
-            place = ""
-            frames = user_frames(traceback)  # innermost first
-            while function is not None and frames and _function_of(frames[-1]) != function:
+            frames = list(user_code(traceback))  # innermost first
+            while function is not None and frames and _function_of(frames[-1][0]) != function:
                 del frames[-1]
-            for f in reversed(frames[:self._frames]):
-                frame = self._alias(_frame_text(f))
-                place = self._alias(f"loc(callsite({frame} at {place}))") if place else frame
+            place = ""
+            for at in reversed(frames[:self._frames]):
+                place = self._placed.get((place, at)) or self._place(place, *at)
             self._stacks[traceback, function] = place
+        return place
+
+    def _place(self, caller: str, code: CodeType, offset: int) -> str:
+        """The alias of a frame below a stack of others."""
+        f = frame_at(code, offset)
+        place = self._alias(f"{quoted(f.function_name)}({quoted(f.file_name)}:{f.start_line}:"
+                            f"{f.start_column + 1})")
+        if caller:
+            place = self._alias(f"callsite({place} at {caller})")
+        self._placed[caller, (code, offset)] = place
         return place
 
     def _alias(self, text: str) -> str:
         alias = self._aliases.get(text)
         if alias is None:
             alias = self._aliases[text] = f"#loc{len(self._aliases) + 1}"
-            self.lines.append(f"{alias} = {text}")
+            self.lines.append(f"{alias} = loc({text})")
         return alias
 
 
-def _frame_text(f: Frame) -> str:
-    return (f"loc({quoted(f.function_name)}({quoted(f.file_name)}:"
-            f"{f.start_line}:{f.start_column + 1}))")
-
-
-def _function_of(f: Frame) -> tuple[str, str]:
-    return f.function_name.rpartition(".")[2], f.file_name
+def _function_of(code: CodeType) -> tuple[str, str]:
+    return code.co_name, code.co_filename

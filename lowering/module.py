@@ -141,7 +141,10 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
         start = len(lines)
         if rule.widens:
             shape = eqn.outvars[0].aval.shape
-            out = rule.emit(b, eqn, *[b.widened(v, env, shape) for v in eqn.invars])
+            out = rule.emit(b, eqn, *[
+                env[v] if type(v) is Var and v.aval.shape == shape else b.widened(v, env, shape)
+                for v in eqn.invars
+            ])
         else:
             out = rule.emit(b, eqn, *[
                 b.constant(v.val, v.aval) if type(v) is Literal else env[v]  # type: ignore[index]

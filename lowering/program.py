@@ -15,7 +15,8 @@ from lowering.locations import Locations, Scope
 from lowering.module import Module, constant_operand, emit_jaxpr
 from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import Effects
-from pyjx.core.jaxpr import ClosedJaxpr, Literal
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.passes.dce import used_variables
 
 # Constants of up to so many bytes are written into the text; larger ones become arguments.
 INLINE_CONSTANT_BYTES = 32
@@ -74,11 +75,8 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
       NotImplementedError: a primitive has no rule for the platform.
     """
     jaxpr = closed.jaxpr
-    kept = [True] * len(jaxpr.invars)
-    if not keep_unused:
-        used = {v for e in jaxpr.eqns for v in e.invars if type(v) is not Literal}
-        used.update([v for v in jaxpr.outvars if type(v) is not Literal])
-        kept = [v in used for v in jaxpr.invars]
+    used = set(jaxpr.invars) if keep_unused else used_variables(jaxpr)
+    kept = [v in used for v in jaxpr.invars]
     donated = [d and k for d, k in zip(donated or [False] * len(kept), kept, strict=True)]
     small = [isinstance(c, np.ndarray) and c.nbytes <= INLINE_CONSTANT_BYTES
              for c in closed.consts]

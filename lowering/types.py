@@ -76,9 +76,28 @@ def tensor_types(avals: Any) -> str:
     return ", ".join([tensor_type(a) for a in avals])
 
 
+_SCALAR_TEXTS = 4096  # how many are kept
+_scalar_texts: dict[Any, str] = {}
+
+
 def scalar_text(value: Any, dtype: Any) -> str:
     """A number as an element of a `dense<...>`: decimal where that is exact, else its bits."""
-    dtype = np.dtype(dtype)
+    key = type(value), value, dtype
+    try:
+        text = _scalar_texts.get(key)
+    except TypeError:  # an array of rank 0
+        return _scalar_text(value, np.dtype(dtype))
+    if text is None:
+        text = _scalar_text(value, np.dtype(dtype))
+        if value and not isinstance(value, (complex, np.complexfloating)):
+            # zeros, and complex numbers with one, are equal with both signs
+            if len(_scalar_texts) >= _SCALAR_TEXTS:
+                _scalar_texts.clear()
+            _scalar_texts[key] = text
+    return text
+
+
+def _scalar_text(value: Any, dtype: np.dtype) -> str:
     if dtype == dtypes.float0:  # has no values; lowered as booleans
         return "false"
     if dtype == np.bool_:

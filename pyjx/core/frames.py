@@ -63,15 +63,18 @@ def is_internal(file_name: str) -> bool:
     return internal
 
 
-def _user_code(traceback: Traceback | None) -> Iterator[tuple[CodeType, int]]:
+def user_code(traceback: Traceback | None) -> Iterator[tuple[CodeType, int]]:
+    """The user's frames of a jaxlib traceback, innermost first, as code and offset into it."""
     if traceback is not None:
-        codes, offsets = traceback.raw_frames()
-        for code, offset in zip(codes, offsets, strict=True):
-            if not is_internal(code.co_filename):
+        internal = _is_internal_file
+        for code, offset in zip(*traceback.raw_frames(), strict=True):
+            file_name = code.co_filename
+            if not (internal[file_name] if file_name in internal else is_internal(file_name)):
                 yield code, offset
 
 
-def _frame(code: CodeType, offset: int) -> Frame:
+def frame_at(code: CodeType, offset: int) -> Frame:
+    """The position of an instruction."""
     line, column, end_line, end_column = _addr2location(code, offset)
     if column < 0:  # python -X no_debug_ranges
         end_line, column, end_column = line, 0, 0
@@ -81,15 +84,15 @@ def _frame(code: CodeType, offset: int) -> Frame:
 def user_frames(traceback: Traceback | None, limit: int | None = None) -> list[Frame]:
     """The user's frames of a jaxlib traceback, innermost first, at most `limit` of them."""
     frames: list[Frame] = []
-    for code, offset in _user_code(traceback):
+    for code, offset in user_code(traceback):
         if limit is not None and len(frames) >= limit:
             break
-        frames.append(_frame(code, offset))
+        frames.append(frame_at(code, offset))
     return frames
 
 
 def user_frame(traceback: Traceback | None) -> Frame | None:
     """The innermost frame of a jaxlib traceback that is the user's; None if there is none."""
-    for code, offset in _user_code(traceback):
-        return _frame(code, offset)
+    for code, offset in user_code(traceback):
+        return frame_at(code, offset)
     return None

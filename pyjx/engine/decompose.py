@@ -7,22 +7,21 @@ longer one becomes a function, one for all uses with the same types and paramete
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from lowering.rules import rules_for
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.nested import holders, holders_in, map_jaxprs
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.calls import jit_p
-from pyjx.engine.types import Params
 
 # A program of up to so many equations stands where it is used.
 IN_PLACE_EQNS = 6
 # Primitives that say how a program is differentiated, and are lowered as the program.
 _WRAPPERS = frozenset({"custom_jvp_call", "custom_vjp_call"})
-_PROGRAMS = (ClosedJaxpr, Jaxpr)
 
 _traced: dict[Any, ClosedJaxpr] = {}
 
@@ -31,23 +30,24 @@ _traced: dict[Any, ClosedJaxpr] = {}
 def decompose(closed: ClosedJaxpr, platform: str) -> ClosedJaxpr:
     """The program, and those nested in it, in operations that have a lowering rule for the
     platform; the same one if it is so already."""
-    jaxpr = _rewritten(closed.jaxpr, platform)
+    jaxpr = _rewritten(closed.jaxpr, platform, {id(e) for e in holders(closed)})
     return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
 
 
-def _rewritten(jaxpr: Jaxpr, platform: str) -> Jaxpr:
+def _rewritten(jaxpr: Jaxpr, platform: str, holding: Collection[int]) -> Jaxpr:
+    """`holding` are the ids of the equations that hold jaxprs."""
     rules = rules_for(platform)
-    if all(e.primitive.name in rules and not _holds_programs(e.params) for e in jaxpr.eqns):
+    if not holding and all([p.name in rules for p in {e.primitive for e in jaxpr.eqns}]):
         return jaxpr
     eqns: list[JaxprEqn] = []
     values: dict[Var, Any] = {}  # results that are other values of the program
     for eqn in jaxpr.eqns:
+        holds = id(eqn) in holding
         if values:
             eqn = eqn.replace(invars=_read(eqn.invars, values))
         program = None if eqn.primitive.name in rules else _program_of(eqn, platform)
         if program is None:
-            params = _rewritten_params(eqn.params, platform)
-            eqns.append(eqn if params is eqn.params else eqn.replace(params=params))
+            eqns.append(_with_rewritten_jaxprs(eqn, platform) if holds else eqn)
         elif program.consts or (len(program.eqns) > IN_PLACE_EQNS
                                 and eqn.primitive.name not in _WRAPPERS):
             name = (program.jaxpr.debug_info.func_name if eqn.primitive.name in _WRAPPERS
@@ -62,25 +62,12 @@ def _read(atoms: Sequence[Atom], values: dict[Any, Any]) -> list[Atom]:
     return [values.get(v, v) for v in atoms]
 
 
-def _holds_programs(params: Mapping[str, Any]) -> bool:
-    for value in params.values():
-        if isinstance(value[0] if type(value) is tuple and value else value, _PROGRAMS):
-            return True
-    return False
+def _with_rewritten_jaxprs(eqn: JaxprEqn, platform: str) -> JaxprEqn:
+    def rewrite(jaxpr: Jaxpr) -> Jaxpr:
+        return _rewritten(jaxpr, platform, {id(e) for e in holders_in(jaxpr)})
 
-
-def _rewritten_params(params: Params, platform: str) -> dict[str, Any]:
-    if not _holds_programs(params):
-        return params
-
-    def rewrite(value: Any) -> Any:
-        if isinstance(value, ClosedJaxpr):
-            return decompose(value, platform)
-        if isinstance(value, Jaxpr):
-            return _rewritten(value, platform)
-        return tuple(map(rewrite, value)) if type(value) is tuple else value
-
-    return {name: rewrite(value) for name, value in params.items()}
+    params = map_jaxprs(eqn.params, lambda closed: decompose(closed, platform), rewrite)
+    return eqn if params is eqn.params else eqn.replace(params=params)
 
 
 def _program_of(eqn: JaxprEqn, platform: str) -> ClosedJaxpr | None:

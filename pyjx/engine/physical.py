@@ -13,9 +13,9 @@ from pyjx.core import dtypes, source_info
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from pyjx.core.nested import holders, holders_in, map_jaxprs
 from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
-from pyjx.engine.types import Params
 
 
 def _is_key(aval: Any) -> bool:
@@ -26,28 +26,32 @@ def _physical(aval: Any) -> Any:
     return aval.dtype.physical_aval(aval) if _is_key(aval) else aval
 
 
-def _nested(params: Params) -> bool:
+def _nested(eqn: JaxprEqn) -> bool:
     """Whether a parameter holds a program with keys."""
-    for value in params.values():
-        for part in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(part, (ClosedJaxpr, Jaxpr)) and _has_keys(part):
-                return True
-    return False
+    return any(
+        _has_keys(part)
+        for value in eqn.params.values()
+        for part in (value if isinstance(value, (tuple, list)) else (value,))
+        if isinstance(part, (ClosedJaxpr, Jaxpr))
+    )
 
 
 def _has_keys(program: ClosedJaxpr | Jaxpr) -> bool:
     if isinstance(program, ClosedJaxpr):
         return _closed_has_keys(program)
-    return (
-        any(_is_key(v.aval) for v in (*program.invars, *program.constvars))
-        or any(any(_is_key(v.aval) for v in eqn.outvars) or _nested(eqn.params)
-               for eqn in program.eqns)
-    )
+    return _makes_keys(program) or any(map(_nested, holders_in(program)))
 
 
 @derived_structure
 def _closed_has_keys(closed: ClosedJaxpr) -> bool:
-    return _has_keys(closed.jaxpr)
+    return _makes_keys(closed.jaxpr) or any(map(_nested, holders(closed)))
+
+
+def _makes_keys(jaxpr: Jaxpr) -> bool:
+    """Whether a variable of the jaxpr itself is a key array."""
+    avals = {v.aval for e in jaxpr.eqns for v in e.outvars}
+    avals.update([v.aval for v in jaxpr.all_invars])
+    return any(map(_is_key, avals))
 
 
 @derived
@@ -89,8 +93,9 @@ def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
     primitive = eqn.primitive
     params = eqn.params
     avals = [v.aval for v in eqn.invars]
-    if _nested(params):
-        return _results(eqn, primitive.bind(*operands, **_physical_params(params)))
+    if _nested(eqn):
+        params = map_jaxprs(params, physicalize, _physical_jaxpr)
+        return _results(eqn, primitive.bind(*operands, **params))
     in_keys = [_is_key(a) for a in avals]
     if not any(in_keys) and not any(_is_key(v.aval) for v in eqn.outvars):
         return _results(eqn, primitive.bind(*operands, **params))
@@ -124,15 +129,5 @@ def _results(eqn: JaxprEqn, out: Any) -> list[Any]:
     return list(out) if eqn.primitive.multiple_results else [out]
 
 
-def _physical_params(params: Params) -> dict[str, Any]:
-    def convert(value: Any) -> Any:
-        if isinstance(value, ClosedJaxpr):
-            return physicalize(value)
-        if isinstance(value, Jaxpr):
-            return _rewrite(value, []).jaxpr if _has_keys(value) else value
-        if isinstance(value, (tuple, list)) and any(
-                isinstance(v, (ClosedJaxpr, Jaxpr)) for v in value):
-            return type(value)([convert(v) for v in value])
-        return value
-
-    return {name: convert(value) for name, value in params.items()}
+def _physical_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+    return _rewrite(jaxpr, []).jaxpr if _has_keys(jaxpr) else jaxpr

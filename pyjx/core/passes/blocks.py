@@ -23,13 +23,10 @@ class Flow:
 
     def crossing(self, n: int) -> np.ndarray:
         """For each position, how many values are made before it and used at or after it."""
-        change = np.zeros(n + 2, np.int64)
-        last_use = self.last_use
-        for v, i in self.defined.items():
-            use = last_use.get(v, i)
-            if use > i:
-                change[i + 1] += 1
-                change[use + 1] -= 1
+        defined = np.fromiter(self.defined.values(), np.int64)
+        used = np.fromiter(map(self.last_use.get, self.defined, self.defined.values()), np.int64)
+        defined, used = defined[used > defined], used[used > defined]
+        change = np.bincount(defined + 1, minlength=n + 2) - np.bincount(used + 1, minlength=n + 2)
         return np.cumsum(change)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyjx.core.effects import join_effects, keeps_alive
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn
 
 
 def dce(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -16,6 +16,8 @@ def dce(closed: ClosedJaxpr) -> ClosedJaxpr:
     jaxpr = dce_jaxpr(closed.jaxpr, (True,) * len(closed.jaxpr.outvars))
     if jaxpr is closed.jaxpr:
         return closed
+    if not closed.consts:
+        return ClosedJaxpr(jaxpr, [])
     used = used_variables(jaxpr)
     kept = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True) if v in used]
     return ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in kept]), [c for _, c in kept])
@@ -24,28 +26,28 @@ def dce(closed: ClosedJaxpr) -> ClosedJaxpr:
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
     """The jaxpr with the outputs where `used_outputs`, and only the equations they need."""
     outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
-    live: set[Var] = {v for v in outvars if type(v) is not Literal}  # type: ignore[misc]
+    live: set[Atom] = set(outvars)  # literals do no harm
     eqns: list[JaxprEqn] = []
     changed = len(outvars) < len(jaxpr.outvars)
     for eqn in reversed(jaxpr.eqns):
-        used = [v in live for v in eqn.outvars]
-        if not any(used) and not (eqn.effects and keeps_alive(eqn.effects)):
+        if live.isdisjoint(eqn.outvars) and not (eqn.effects and keeps_alive(eqn.effects)):
             changed = True
             continue
         if eqn.primitive.dce is not None:
-            live_eqn = eqn.primitive.dce(eqn, tuple(used))
+            live_eqn = eqn.primitive.dce(eqn, tuple([v in live for v in eqn.outvars]))
             changed = changed or live_eqn is not eqn
             eqn = live_eqn
         eqns.append(eqn)
-        live.update([v for v in eqn.invars if type(v) is not Literal])  # type: ignore[misc]
+        live.update(eqn.invars)
     if not changed:
         return jaxpr
     eqns.reverse()
     return jaxpr.replace(outvars=outvars, eqns=eqns, effects=join_effects(eqns))
 
 
-def used_variables(jaxpr: Jaxpr) -> set[Var]:
-    """The variables that an equation or the results read."""
-    used = {v for e in jaxpr.eqns for v in e.invars if type(v) is not Literal}
-    used.update([v for v in jaxpr.outvars if type(v) is not Literal])
-    return used  # type: ignore[return-value]
+def used_variables(jaxpr: Jaxpr) -> set[Atom]:
+    """The variables that an equation or the results read, and literals."""
+    used = set(jaxpr.outvars)
+    for eqn in jaxpr.eqns:
+        used.update(eqn.invars)
+    return used

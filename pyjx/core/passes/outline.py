@@ -11,13 +11,16 @@ All of it is linear in the number of equations for a bounded number of distances
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from operator import is_not
 
 import numpy as np
 
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.nested import holders, map_jaxprs
 from pyjx.core.passes.blocks import Flow, Group, Users, groups_of
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.passes.recompute import narrow_borders
@@ -42,46 +45,51 @@ outlined_call_p = Primitive(
 @derived_structure
 def outline(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The program with each block that repeats as a function, called at each of its places."""
-    jaxpr = _outline_jaxpr(_share_calls(closed.jaxpr), 0)
-    return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
+    calls: Counter[ClosedJaxpr] = Counter()
+    _count_calls(closed, calls, set())
+    return _outlined(closed, calls, {})
 
 
-def _share_calls(jaxpr: Jaxpr) -> Jaxpr:
-    """Calls of a jaxpr that is called several times stay calls when compiled."""
-    uses: dict[ClosedJaxpr, int] = {}
-    _count_uses(jaxpr, uses, {})
-    if not uses:
-        return jaxpr
-    return _rewrite_calls(jaxpr, uses, {})
+def _count_calls(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr], seen: set[ClosedJaxpr]) -> None:
+    """Count the calls of each jaxpr in a program, and in the programs inside it."""
+    seen.add(closed)
+    for eqn in holders(closed):
+        for value in eqn.params.values():
+            for inner in value if isinstance(value, (tuple, list)) else (value,):
+                if isinstance(inner, ClosedJaxpr):
+                    calls[inner] += eqn.primitive.name == "jit"
+                    if inner not in seen:
+                        _count_calls(inner, calls, seen)
 
 
-def _count_uses(jaxpr: Jaxpr, uses: dict[ClosedJaxpr, int], seen: dict[int, Jaxpr]) -> None:
-    if id(jaxpr) in seen:
-        return
-    seen[id(jaxpr)] = jaxpr
-    for eqn in jaxpr.eqns:
-        if eqn.primitive.name == "jit":
-            called = eqn.params["jaxpr"]
-            uses[called] = uses.get(called, 0) + 1
-            _count_uses(called.jaxpr, uses, seen)
+def _outlined(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr],
+              done: dict[ClosedJaxpr, ClosedJaxpr]) -> ClosedJaxpr:
+    """The program outlined, and those inside it; calls of a jaxpr that is called several times stay
+    calls when compiled."""
+    found = done.get(closed)
+    if found is None:
+        jaxpr = closed.jaxpr
+        inside = {id(e): e for e in holders(closed)}
+        if inside:
+            eqns = [_shared(e, calls, done) if id(e) in inside else e for e in jaxpr.eqns]
+            if any(map(is_not, eqns, jaxpr.eqns)):
+                jaxpr = jaxpr.replace(eqns=eqns)
+        jaxpr = _outline_jaxpr(jaxpr, 0)
+        found = closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
+        done[closed] = found
+    return found
 
 
-def _rewrite_calls(jaxpr: Jaxpr, uses: dict[ClosedJaxpr, int], done: dict[ClosedJaxpr, ClosedJaxpr]
-                   ) -> Jaxpr:
-    eqns = []
-    for eqn in jaxpr.eqns:
-        if eqn.primitive.name == "jit":
-            called = eqn.params["jaxpr"]
-            if called not in done:
-                body = _outline_jaxpr(_rewrite_calls(called.jaxpr, uses, done), 0)
-                done[called] = called if body is called.jaxpr else ClosedJaxpr(body, called.consts)
-            if uses[called] > 1 and len(called.eqns) >= MIN_BLOCK and not called.consts:
-                eqn = eqn.replace(primitive=outlined_call_p, params={
-                    "jaxpr": done[called], "name": eqn.params["name"]})
-            elif done[called] is not called:
-                eqn = eqn.replace(params={**eqn.params, "jaxpr": done[called]})
-        eqns.append(eqn)
-    return jaxpr.replace(eqns=eqns)
+def _shared(eqn: JaxprEqn, calls: Counter[ClosedJaxpr], done: dict[ClosedJaxpr, ClosedJaxpr]
+            ) -> JaxprEqn:
+    params = map_jaxprs(
+        eqn.params, lambda inner: _outlined(inner, calls, done), lambda jaxpr: jaxpr)
+    if eqn.primitive.name == "jit":
+        called: ClosedJaxpr = eqn.params["jaxpr"]
+        if calls[called] > 1 and len(called.eqns) >= MIN_BLOCK and not called.consts:
+            return eqn.replace(primitive=outlined_call_p,
+                               params={"jaxpr": params["jaxpr"], "name": params["name"]})
+    return eqn if params is eqn.params else eqn.replace(params=params)
 
 
 # -- blocks ----------------------------------------------------------------------------------------

@@ -18,32 +18,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyjx.core.jaxpr import JaxprEqn, Literal
+from pyjx.core.jaxpr import JaxprEqn, Var
 
 # Blocks of fewer equations stay where they are: calling them costs more than compiling them.
 MIN_BLOCK = 20
 # How many distances are looked at, the most frequent ones.
-MAX_DISTANCES = 48
+MAX_DISTANCES = 32
 
 
 def number_eqns(eqns: Sequence[JaxprEqn]) -> np.ndarray:
     """An integer for each equation, equal where all but the operands' identity is equal."""
-    numbers: dict[Any, int] = {}
-    out = np.empty(len(eqns), np.int64)
-    for i, eqn in enumerate(eqns):
-        types = [_literal_key(v) if type(v) is Literal else v.aval for v in eqn.invars]
+    known: dict[Any, int] = {}
+    numbers: list[int] = []
+    for eqn in eqns:
+        types = [v.aval if type(v) is Var else _literal_key(v) for v in eqn.invars]
         primitive, params = eqn.primitive, eqn.params
         if not primitive.cached:  # its result types follow from more than operands and parameters
             types += [v.aval for v in eqn.outvars]
-        key = (primitive, *params.items(), *types) if params else (primitive, *types)
+        key = (primitive, *types, *params.items()) if params else (primitive, *types)
         try:
-            out[i] = numbers.setdefault(key, len(numbers))
+            numbers.append(known.setdefault(key, len(known)))
         except TypeError:  # an unhashable parameter: like no other equation
-            out[i] = numbers.setdefault(id(eqn), len(numbers))
-    return out
+            numbers.append(known.setdefault(id(eqn), len(known)))
+    return np.array(numbers, np.int64)
 
 
-def _literal_key(literal: Literal) -> Any:
+def _literal_key(literal: Any) -> Any:
     value = literal.val
     # Equal floats have equal bits, but for zeros; complex numbers have two parts to be zero.
     return (literal.aval, value) if value and type(value) is float else literal.key
@@ -117,30 +117,29 @@ def _distances(numbers: np.ndarray) -> list[int]:
 
 def _best_at(numbers: np.ndarray, distance: int) -> tuple[int, Repeat | None]:
     """What the best repeat at a distance saves, and the repeat."""
-    breaks = np.flatnonzero(numbers[distance:] != numbers[:-distance])
-    edges = np.concatenate(([-1], breaks, [len(numbers) - distance]))
-    lengths = np.diff(edges) - 1
-    savings = np.where(lengths >= distance, lengths - lengths % distance, lengths)
-    savings[lengths < MIN_BLOCK] = 0
-    best = int(np.argmax(savings))
-    saving, length, start = int(savings[best]), int(lengths[best]), int(edges[best]) + 1
-    if not saving:
+    n = len(numbers) - distance
+    breaks = np.flatnonzero(numbers[distance:] != numbers[:n])
+    lengths = np.diff(breaks, prepend=-1, append=n) - 1
+    long = np.flatnonzero(lengths >= MIN_BLOCK)
+    if not long.size:
         return 0, None
+    lengths = lengths[long]
+    savings = np.where(lengths >= distance, lengths - lengths % distance, lengths)
+    best = int(np.argmax(savings))
+    length, at = int(lengths[best]), int(long[best])
+    start = int(breaks[at - 1]) + 1 if at else 0
     if length < distance:
-        return saving, Repeat(start, length, 1, start + length)
-    return saving, Repeat(start, distance, length // distance + 1, start + length + distance)
+        return length, Repeat(start, length, 1, start + length)
+    copies = length // distance + 1
+    return int(savings[best]), Repeat(start, distance, copies, start + length + distance)
 
 
 def occurrences(numbers: np.ndarray, pattern: np.ndarray) -> list[int]:
     """Where `pattern` stands in `numbers`, without overlaps."""
     n, k = len(numbers), len(pattern)
-    if n < k:
-        return []
-    # rarest number first: few positions are left to compare in full
-    values, counts = np.unique(numbers, return_counts=True)
-    count_of = dict(zip(values.tolist(), counts.tolist(), strict=True))
-    rare = min(range(k), key=lambda i: count_of.get(int(pattern[i]), 0))
-    starts = np.flatnonzero(numbers[rare:n - k + 1 + rare] == pattern[rare])
+    starts = np.arange(max(0, n - k + 1))
+    for i in (0, k // 4, k // 2, k - 1):  # few positions are left to compare in full
+        starts = starts[numbers[starts + i] == pattern[i]]
     found: list[int] = []
     for s in starts.tolist():
         if (not found or s >= found[-1] + k) and np.array_equal(numbers[s:s + k], pattern):
