@@ -222,7 +222,7 @@ def _less(x: Any, y: Any) -> Any:
     """x < y in the order in which nan is the largest."""
     if not dtypes.issubdtype(get_aval(x).dtype, np.inexact):
         return lax.lt(x, y)
-    return lax.bitwise_or(lax.lt(x, y), lax.bitwise_and(lax.eq(x, x), lax.ne(y, y)))
+    return lax.bitwise_or(ufuncs.less(x, y), lax.bitwise_and(lax.eq(x, x), lax.ne(y, y)))
 
 
 def _bisected(a: Any, v: Any, right: bool, dtype: Any) -> Any:
@@ -337,4 +337,4 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     down = lax.sub(literal(size, dtype), searchsorted.__wrapped__(
         lax.rev(bins, (0,)), x, **options))
     first, last = (lax.squeeze(lax.slice_in_dim(bins, i, i + 1), (0,)) for i in (0, size - 1))
-    return ufuncs.where(lax.ge(last, first), up, down)
+    return ufuncs.where(ufuncs.greater_equal(last, first), up, down)

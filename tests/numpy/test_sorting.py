@@ -168,3 +168,11 @@ def test_compress_refuses_true_beyond_the_array():
         jnp.compress(jnp.array([True, False, True]), jnp.arange(2))
     with pytest.raises(ValueError, match="must equal 1 for a single operand"):
         lax.sort(jnp.arange(2), num_keys=2)
+
+
+@pytest.mark.parametrize("method", ["scan", "sort", "compare_all"])
+def test_places_of_complex_numbers(method):
+    edges = jnp.array([0, 1j, 2])
+    places = jnp.searchsorted(edges, jnp.array([1j, 2]), method=method)
+    assert places.tolist() == [1, 2]
+    assert jnp.digitize(jnp.array([1j, 2]), edges[::-1]).tolist() == [1, 0]
