@@ -16,7 +16,7 @@ from pyjx.core.jaxpr import JaxprEqn
 _UNARY = {
     "ceil": "ceil", "clz": "count_leading_zeros", "exp": "exponential",
     "expm1": "exponential_minus_one", "floor": "floor", "log": "log", "log1p": "log_plus_one",
-    "logistic": "logistic", "neg": "negate", "not": "not", "population_count": "popcnt",
+    "neg": "negate", "not": "not", "population_count": "popcnt",
     "rsqrt": "rsqrt", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh", "cbrt": "cbrt",
 }
 _CHLO_UNARY = (

@@ -198,7 +198,12 @@ def log1p(x: Any, *, accuracy: Any = None) -> Array:
     return log1p_p.bind(operand("log1p", x), accuracy=_accurate("log1p", accuracy))
 
 
-logistic_p = elementwise("logistic", INEXACT)
+def _logistic(x: Any, *, accuracy: Any = None) -> Any:
+    # in these operations also for half-precision numbers, whose last bits then agree with JAX's
+    return div(like(x, 1), add(like(x, 1), exp(neg(x))))
+
+
+logistic_p = elementwise("logistic", INEXACT, decomposition=_logistic)
 # d s(x) = s(x) (1 - s(x)) dx
 _by_result(logistic_p, lambda g, ans, x: mul(g, mul(ans, sub(like(ans, 1), ans))))
 

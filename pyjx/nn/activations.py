@@ -302,7 +302,7 @@ def glu(x: Any, axis: int = -1) -> Array:
     """The first half of `x` along an axis times the sigmoid of the second half (arXiv:1612.08083).
 
     Raises:
-      ValueError: the axis has an odd size.
+      AssertionError: the axis has an odd size.
 
     >>> import pyjx as jax
     >>> jax.nn.glu(jax.numpy.array([2.0, 0.0])).tolist()
@@ -313,7 +313,8 @@ def glu(x: Any, axis: int = -1) -> Array:
     axis = canonical_axis(axis, aval.ndim)
     size = aval.shape[axis]
     if size % 2:
-        raise ValueError(f"glu: axis {axis} must be of even size, got shape {aval.shape}")
+        raise AssertionError(f"glu: axis size must be divisible by 2, got size {size} of axis "
+                             f"{axis} of shape {aval.shape}.")
     first, second = lax.split(x, [size // 2, size // 2], axis)
     return lax.mul(first, lax.logistic(second))
 

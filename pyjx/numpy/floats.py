@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.numpy.ufuncs import as_array, spread_all, unsupported
 from pyjx.runtime.operations import op_jit
+from pyjx.transforms.custom_jvp import custom_jvp
 
 # -- two arguments ---------------------------------------------------------------------------------
 
@@ -48,15 +50,32 @@ def arctan2(x1: Any, x2: Any, /) -> Array:
 atan2 = arctan2
 
 
-def _log_of_sum(x: Any, y: Any, exponential: Any, scale: float) -> Any:
-    """max(x, y) + log(1 + b^-|x - y|) / log(b); where x - y is inf - inf, it counts as 0."""
-    x, y = spread_all("logaddexp", x, y)
-    top = ops.max(x, y)
-    gap = ops.sub(x, y)
-    same = ops.eq(x, y)  # also where both are the same infinity
-    gap = ops.select(same, filled_like(gap, 0), gap)
-    rest = ops.log1p(exponential(ops.neg(ops.abs(gap))))
-    return ops.add(top, rest if scale == 1 else ops.mul(rest, constant_like(rest, scale)))
+def _log_of_sum(exponential: Callable[[Any], Any], scale: float) -> Callable[[Any, Any], Any]:
+    """log_b(b^x + b^y) = max(x, y) + log_b(1 + b^-|x - y|) of real numbers; `scale` is 1 / log(b).
+
+    Its derivative is s dx + (1 - s) dy with s = 1 / (1 + b^(y - x)). The difference of equal
+    infinities counts as 0.
+    """
+    def gap(x: Any, y: Any) -> Any:
+        return ops.select(ops.eq(x, y), filled_like(x, 0), ops.sub(x, y))
+
+    def times(x: Any, factor: float) -> Any:
+        return x if factor == 1 else ops.mul(x, constant_like(x, factor))
+
+    @custom_jvp
+    def log_of_sum(x: Any, y: Any) -> Any:
+        rest = ops.log1p(exponential(ops.neg(ops.abs(gap(x, y)))))
+        return ops.add(ops.max(x, y), times(rest, scale))
+
+    log_of_sum.defjvps(
+        lambda g, out, x, y: ops.mul(g, ops.logistic(times(gap(x, y), 1 / scale))),
+        lambda g, out, x, y: ops.mul(g, ops.logistic(times(gap(y, x), 1 / scale))),
+    )
+    return log_of_sum
+
+
+_logaddexp = _log_of_sum(ops.exp, 1)
+_logaddexp2 = _log_of_sum(ops.exp2, 1 / math.log(2.0))
 
 
 @op_jit
@@ -72,7 +91,7 @@ def logaddexp(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> A
     x, y = promote_args_inexact("logaddexp", x1, x2)
     if is_complex(x):
         return _complex_logaddexp(x, y)
-    return _log_of_sum(x, y, ops.exp, 1)
+    return _logaddexp(*spread_all("logaddexp", x, y))
 
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:
@@ -104,7 +123,7 @@ def logaddexp2(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> 
     if is_complex(x):
         scale = constant_like(x, np.log(2.0))
         return ops.div(_complex_logaddexp(ops.mul(x, scale), ops.mul(y, scale)), scale)
-    return _log_of_sum(x, y, ops.exp2, 1 / np.log(2.0))
+    return _logaddexp2(*spread_all("logaddexp2", x, y))
 
 
 @op_jit

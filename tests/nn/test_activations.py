@@ -81,7 +81,7 @@ def test_options():
     np.testing.assert_allclose(nn.leaky_relu(x, 0.3), np.where(x >= 0, x, 0.3 * x), rtol=1e-5)
     np.testing.assert_allclose(nn.log1mexp(abs(x)), np.log(-np.expm1(-abs(x))), rtol=1e-4)
     np.testing.assert_allclose(nn.glu(x[:32]), x[:16] * special.expit(x[16:32]), rtol=1e-5)
-    with pytest.raises(ValueError, match="must be of even size"):
+    with pytest.raises(AssertionError, match="axis size must be divisible by 2"):
         nn.glu(x)
     assert nn.relu(jnp.array([-1, 2])).dtype == jnp.int32
 
@@ -127,3 +127,15 @@ def test_leaky_relu_of_complex_numbers():
 def test_activations_of_complex_numbers(name):
     x = jnp.array([1.0 + 0j, 0.5 + 0j])
     np.testing.assert_allclose(getattr(nn, name)(x), getattr(nn, name)(x.real), atol=1e-6)
+
+
+def test_logistic_of_half_precision_agrees_with_jax():
+    x = jnp.array([-3.0, 0.5, 2.0], jnp.bfloat16)
+    want = [0.04736328125, 0.62109375, 0.8828125]
+    np.testing.assert_array_equal(np.asarray(jax.lax.logistic(x), np.float32), want)
+
+
+def test_softplus_has_the_sigmoid_as_derivative():
+    x = np.array([-1000.0, -5.0, 0.0, 3.0, 1000.0, np.inf, -np.inf], np.float32)
+    slope = jax.vmap(jax.grad(nn.softplus))(x)
+    np.testing.assert_allclose(slope, special.expit(x), rtol=1e-6)

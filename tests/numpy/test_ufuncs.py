@@ -380,3 +380,13 @@ def test_whole_numbers_and_angles_of_integers_have_the_default_float_dtype():
         assert jnp.angle(jnp.array([1], "int32")).dtype == np.float64
     assert not jnp.rint(1).weak_type and not jnp.angle(1.0).weak_type
     assert not jnp.heaviside(jnp.arange(2), 1.0).weak_type
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+@pytest.mark.parametrize(("x", "y", "want"), [
+    (1000.0, 1000.0, (0.5, 0.5)), (np.inf, 5.0, (1, 0)), (-np.inf, 3.0, (0, 1)),
+    (-np.inf, -np.inf, (0.5, 0.5)), (90.0, -90.0, (1, 0)),
+])
+def test_derivatives_of_logaddexp_far_out(name, x, y, want):
+    gradient = jax.grad(getattr(jnp, name), (0, 1))(x, y)
+    np.testing.assert_allclose(gradient, want, atol=1e-6)

@@ -96,8 +96,6 @@ EXPLAINED = [
               ours="Invalid number of spacing arguments 2 for axis=.."),
     Explained("a geometric range through 0 keeps its ends", "value", source="geomspace",
               theirs=" nan"),
-    Explained("the samplers that draw until they accept batch their keys", "value",
-              source="impl='rbg'"),
     Explained("axes that are the same are named as by NumPy", "error", source="diagonal|trace",
               ours="cannot be the same"),
     Explained("sections are integers", "raises", source="split",
