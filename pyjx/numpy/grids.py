@@ -77,8 +77,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     [[1.0, 0.0], [1.0, 1.0]]
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "tri")
-    shape = canonical_shape((N, N if M is None else M))
-    return _matrix(_mask(shape, k, "greater_equal"), dtype)
+    rows, columns = canonical_shape((N, N if M is None else M))
+    return _matrix(_mask((rows, columns), k, "greater_equal"), dtype)
 
 
 def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:
