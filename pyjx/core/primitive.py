@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from pyjx.core.avals import AbstractValue
-from pyjx.core.effects import Effects, no_effects
+from pyjx.core.effects import Effects
 from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.trace import Tracer, state
 
@@ -147,9 +149,6 @@ class Primitive:
         out = self.shape_rule(*in_avals, **params)
         return list(out) if self.multiple_results else out
 
-    def effects_of(self, params: dict[str, Any]) -> Effects:
-        return no_effects if self.effects is None else self.effects(params)
-
     # How primitives of other libraries are given their rules, which they may give anew.
 
     def def_impl(self, impl: Rule) -> Rule:
@@ -165,21 +164,40 @@ class Primitive:
         return self.name
 
     def __reduce__(self) -> Any:
-        return find_primitive, (self.name,)
+        return find_primitive, (self.name, _modules.get(self.name))
 
 
 OUT_AVALS_CAPACITY = 8192  # answers of a shape rule that are kept
 
 _named: dict[str, Primitive] = {}
+_modules: dict[str, str] = {}  # which module defines a primitive, by its name
 
 
 def register(primitive: Primitive) -> Primitive:
-    """Make `primitive` findable by its name: for pickling, and for the test of completeness."""
+    """Make `primitive` findable by its name: for pickling, and for the test of completeness.
+
+    Raises:
+      ValueError: there is another one of this name.
+    """
+    if primitive.name in _named:
+        raise ValueError(f"There is a primitive named {primitive.name!r} already.")
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    if frame is not None:  # it is defined while a module is loaded
+        _modules[primitive.name] = frame.f_globals["__name__"]
     _named[primitive.name] = primitive
     return primitive
 
 
-def find_primitive(name: str) -> Primitive:
+def find_primitive(name: str, module: str | None = None) -> Primitive:
+    """The registered primitive called `name`, which loading `module` defines.
+
+    Raises:
+      KeyError: there is none.
+    """
+    if name not in _named and module is not None:
+        importlib.import_module(module)
     try:
         return _named[name]
     except KeyError:

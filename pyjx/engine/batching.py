@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.effects import axis_names
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked, state
@@ -21,7 +22,7 @@ class BatchTracer(Tracer):
         aval = get_aval(val)
         self._trace = trace
         example = _examples.get((aval, batch_dim))
-        self.aval = _example(aval, batch_dim) if example is None else example
+        self.aval = example_aval(aval, batch_dim) if example is None else example
         self.val = val
         self.batch_dim = batch_dim
 
@@ -37,7 +38,7 @@ CAPACITY = 8192  # batched avals whose example is kept
 _examples: dict[tuple[ShapedArray, int], ShapedArray] = {}
 
 
-def _example(aval: ShapedArray, dim: int) -> ShapedArray:
+def example_aval(aval: ShapedArray, dim: int) -> ShapedArray:
     """The aval of one example of a batch whose examples lie along axis `dim`."""
     example = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
     if len(_examples) >= CAPACITY:
@@ -112,23 +113,27 @@ class SameAxisTrace(BatchTrace):
 
     def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
+        saved = state.dynamic
         state.dynamic = self.outside
         try:
             pairs = [self.value_and_dim(x) for x in operands]
-            if all(d is None for _, d in pairs):
+            if all([d is None for _, d in pairs]) and not self.is_read_by(primitive, params):
                 return primitive.bind(*[x for x, _ in pairs], **params)
             return BatchTrace.process(self, primitive, operands, params)
         finally:
-            state.dynamic = self
+            state.dynamic = saved
+
+    def is_read_by(self, primitive: Primitive, params: Params) -> bool:
+        """Whether the primitive reads the axis by its name."""
+        return primitive.effects is not None and self.axis.name in axis_names(
+            primitive.effects(params))
 
 
-def batch_again(
-    fun: FlatFunction, args: Values, in_dims: Dims,
-    like: BatchTrace,
-) -> tuple[list[Any], list[int | None]]:
+def batch_again(fun: FlatFunction, args: Values, in_dims: Dims, like: BatchTrace
+                ) -> tuple[list[Any], list[int | None]]:
     """As `batch_flat`, over the axis of the trace `like`."""
     trace = SameAxisTrace(like)
-    with new_level(trace):
+    with new_level(trace), named_axis(like.axis, trace):
         state.dynamic = trace
         try:
             outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
@@ -138,10 +143,8 @@ def batch_again(
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
-def batch_flat(
-    fun: FlatFunction, args: Values, in_dims: Dims,
-    axis: Axis | int,
-) -> tuple[list[Any], list[int | None]]:
+def batch_flat(fun: FlatFunction, args: Values, in_dims: Dims, axis: Axis | int
+               ) -> tuple[list[Any], list[int | None]]:
     """Batched outputs of a function on flat values, and where their batch axes are.
 
     An int is the size of an axis without a name.

@@ -24,10 +24,11 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eager_trace, jaxpr_as_fun, state, trace_to_jaxpr
 from pyjx.engine.axes import reduce_sum
-from pyjx.engine.batching import BatchTrace, batch_again, match_axis
+from pyjx.engine.batching import BatchTrace, batch_again, example_aval, match_axis
 from pyjx.engine.calls import call
 from pyjx.engine.forward import CustomVJPException
-from pyjx.engine.subjaxprs import backward_jaxpr, batch_jaxpr, consts_as_inputs
+from pyjx.engine.functions import name_of
+from pyjx.engine.subjaxprs import backward_jaxpr, batch_jaxpr, consts_as_inputs, selected
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Tangents, Value, Values
 
@@ -69,15 +70,11 @@ def _record(primitive: Primitive, operands: tuple[Value, ...], params: Params) -
     fun = params["call_jaxpr"]
     if isinstance(fun, ClosedJaxpr):
         return None
-    debug = DebugInfo(primitive.name, _name(fun))
+    debug = DebugInfo(primitive.name, name_of(fun))
     closed = trace_to_jaxpr(fun, [get_aval(x) for x in operands], debug)
     consts = closed.consts
     params = {**params, "call_jaxpr": consts_as_inputs(closed), "num_consts": len(consts)}
     return primitive.bind(*consts, *operands, **params)
-
-
-def _name(fun: Any) -> str:
-    return str(getattr(fun, "__name__", type(fun).__name__))
 
 
 def _run(*args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
@@ -196,7 +193,7 @@ class _BatchedFun:
 
     @property
     def __name__(self) -> str:
-        return _name(self.fun)
+        return name_of(self.fun)
 
     def __call__(self, *args: Any) -> list[Any]:
         b = self.batching
@@ -212,15 +209,15 @@ class _BatchedJvp:
 
     @property
     def __name__(self) -> str:
-        return _name(self.rule)
+        return name_of(self.rule)
 
     def __call__(self, primals: Values, tangents: Tangents) -> tuple[Any, Any]:
         b = self.batching
         float0 = [getattr(t, "dtype", None) == dtypes.float0 for t in tangents]
         nonzero = [type(t) is not SymbolicZero and not f
                    for t, f in zip(tangents, float0, strict=True)]
-        values = _selected(tangents, nonzero)
-        dims = _selected(b.dims, nonzero)  # tangents have the shapes of their primals
+        values = selected(tangents, nonzero)
+        dims = selected(b.dims, nonzero)  # tangents have the shapes of their primals
         avals: list[Any] = []
         out_nonzero: list[bool] = []
 
@@ -254,10 +251,6 @@ class _BatchedJvp:
 
     def check(self, outs: Values, expected: Sequence[Any]) -> None:
         """The rule that is batched has been checked where it was recorded."""
-
-
-def _selected(xs: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    return [x for x, flag in zip(xs, flags, strict=True) if flag]
 
 
 def _common_dim(primal: int | None, tangent: int | None, nonzero: bool) -> int | None:
@@ -340,7 +333,7 @@ def _custom_vjp_jvp(
         fwd_jaxpr_thunk.check(outs, call_jaxpr.out_avals)
     out_avals = tuple([get_aval(x).to_tangent_aval() for x in outs])
     out_tangents = custom_lin_p.bind(
-        *residuals, *_selected(tangents, nonzero), bwd=pull_back,
+        *residuals, *selected(tangents, nonzero), bwd=pull_back,
         in_zeros=tuple([not nz for nz in nonzero]), num_res=len(residuals), out_avals=out_avals,
         symbolic_zeros=symbolic_zeros,
     )
@@ -357,7 +350,7 @@ class _BatchedFwd:
 
     @property
     def __name__(self) -> str:
-        return _name(self.fwd)
+        return name_of(self.fwd)
 
     def __call__(self, primals: Values, nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
         b = self.batching
@@ -389,13 +382,14 @@ class _BatchedBwd:
 
     @property
     def __name__(self) -> str:
-        return _name(self.bwd)
+        return name_of(self.bwd)
 
     def __call__(self, residuals: Sequence[Any], cotangents: Tangents) -> list[Any]:
         b = self.batching
         assert b.out_dims is not None
         n = len(residuals)
-        zero_avals = [_example_aval(ct.aval, d) if type(ct) is SymbolicZero else None
+        zero_avals = [None if type(ct) is not SymbolicZero else ct.aval if d is None
+                      else example_aval(ct.aval, d)
                       for ct, d in zip(cotangents, b.out_dims, strict=True)]
         values = [ct for ct in cotangents if type(ct) is not SymbolicZero]
         dims = [d for d, a in zip(b.out_dims, zero_avals, strict=True) if a is None]
@@ -417,12 +411,6 @@ class _BatchedBwd:
         if wanted is None:
             return ct if dim is None else reduce_sum(ct, (dim,))
         return match_axis(ct, dim, wanted, self.batching.size)
-
-
-def _example_aval(aval: Any, dim: int | None) -> Any:
-    if dim is None:
-        return aval
-    return aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
 
 
 def _custom_vjp_batch(

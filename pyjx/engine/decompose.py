@@ -11,6 +11,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from lowering.rules import rules_for
+from pyjx import configuration
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import holders, holders_in, map_jaxprs
@@ -23,7 +25,7 @@ IN_PLACE_EQNS = 6
 # Primitives that say how a program is differentiated, and are lowered as the program.
 _WRAPPERS = frozenset({"custom_jvp_call", "custom_vjp_call"})
 
-_traced: dict[Any, ClosedJaxpr] = {}
+_traced = BoundedDict(4096)  # programs of operations
 
 
 @derived
@@ -78,7 +80,7 @@ def _program_of(eqn: JaxprEqn, platform: str) -> ClosedJaxpr | None:
     if primitive.decomposition is None:
         return None
     avals = tuple([v.aval for v in eqn.invars])
-    key: Any = (primitive, avals, *params.items())
+    key: Any = (primitive, avals, configuration.trace_context(), *params.items())
     try:
         program = _traced.get(key)
     except TypeError:  # an unhashable parameter

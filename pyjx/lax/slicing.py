@@ -11,6 +11,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
@@ -30,7 +31,6 @@ from pyjx.lax.shapes import (
     pad,
     squeeze,
 )
-from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.operations import op_jit
 
 # -- slice -----------------------------------------------------------------------------------------

@@ -17,12 +17,12 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.trace import eager_trace, state
 from pyjx.lax.contractions import canonicalize_precision
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
-from pyjx.runtime.bounded import BoundedDict
 
 __all__ = ["einsum", "einsum_path"]
 

@@ -19,6 +19,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import aval_makers, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
@@ -41,7 +42,6 @@ from pyjx.numpy.patterns import (
 )
 from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
-from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.operations import op_jit
 
 

@@ -13,6 +13,7 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.random.implementations import (
     PRNGImpl,
     _rbg_seed,
@@ -32,7 +33,6 @@ from pyjx.random.keys import (
     random_unwrap_p,
     random_wrap_p,
 )
-from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.device_put import array_from_numpy, device_put
 from pyjx.runtime.operations import op_jit
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyjx.core.avals import get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
@@ -15,7 +16,6 @@ from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import set_eager
 from pyjx.engine.calls import jit_p
 from pyjx.runtime import dispatch
-from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.dispatch import Miss, registry
 
 _LEAF = registry.flatten(0)[1]

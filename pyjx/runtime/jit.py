@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from types import FunctionType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -21,17 +22,17 @@ from typing import (
 )
 
 from pyjx import configuration
-from pyjx.core import name_stack, tracebacks
+from pyjx.core import bounded, name_stack, tracebacks
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.trace import Tracer, eager_trace, eval_jaxpr, state, trace_to_jaxpr
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.runtime import backends, bounded, dispatch, signature
+from pyjx.runtime import backends, dispatch, signature
 from pyjx.runtime import eager as _eager  # noqa: F401  (runs what is not traced)
-from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
@@ -95,6 +96,7 @@ class JitOptions(TypedDict, total=False):
 
 
 _traces: Any = weakref.WeakKeyDictionary()  # function -> {options: {signature: TracedCall}}
+_holders: Any = weakref.WeakSet()  # functions that hold such a dict themselves
 
 
 class TracedCall:
@@ -301,6 +303,10 @@ def _any_tracer(*groups: Iterable[Any]) -> bool:
 
 
 def _traces_of(fun: Callable[..., Any], key: Any) -> dict[Any, TracedCall]:
+    own = None if type(fun) is FunctionType else getattr(fun, "jit_traces", None)
+    if type(own) is dict:  # its traces hold it, so it must be what holds them
+        _holders.add(fun)
+        return own.setdefault(key, {})  # type: ignore[no-any-return]
     try:
         return _traces.setdefault(fun, {}).setdefault(key, {})  # type: ignore[no-any-return]
     except TypeError:  # not hashable, or no weak references
@@ -438,13 +444,15 @@ def spec_of(fn: Any) -> JitSpec:
 
 
 def clear_caches() -> None:
-    """Forget all traces and compiled programs of this process.
+    """Forget what functions were traced to, and compiled programs that nothing else holds.
+
+    Traced and compiled stages that the program has kept go on working.
 
     >>> import pyjx as jax
     >>> jax.clear_caches()
     """
-    for options in list(_traces.values()):
-        for traces in options.values():
+    for options in [*_traces.values(), *[fun.jit_traces for fun in list(_holders)]]:
+        for traces in list(options.values()):
             traces.clear()
     bounded.clear_all()
     dispatch.clear_caches()

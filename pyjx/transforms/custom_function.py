@@ -22,6 +22,8 @@ class CustomFunction:
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
                  nondiff_argnames: Sequence[str] = ()) -> None:
         self.fun = fun
+        # What `jit` traces it to holds it, by its rules: together they go.
+        self.jit_traces: dict[Any, Any] = {}
         self.__wrapped__ = fun
         for attribute in _COPIED:
             value = getattr(fun, attribute, None)

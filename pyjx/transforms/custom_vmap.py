@@ -11,7 +11,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import (
     JaxprTrace,
     Tracer,
-    eval_jaxpr,
+    eager_trace,
     jaxpr_as_fun,
     state,
     trace_to_jaxpr,
@@ -20,7 +20,7 @@ from pyjx.engine.batching import BatchTrace, match_axis
 from pyjx.engine.calls import call as bind_call
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
-from pyjx.engine.subjaxprs import backward_jaxpr
+from pyjx.engine.subjaxprs import backward_jaxpr, consts_as_inputs
 
 
 class custom_vmap:
@@ -78,12 +78,12 @@ class custom_vmap:
             args = bound.args
         leaves, in_tree = flatten(args)
         check_values(leaves)
-        if state.dynamic.level == 0 and not any(isinstance(x, Tracer) for x in leaves):
+        if state.dynamic is eager_trace and not any([isinstance(x, Tracer) for x in leaves]):
             return self.fun(*args)
         flat = FlatFun(self.fun, in_tree)
         rule = _Rule(self.vmap_rule, flat)
         outs = custom_vmap_call_p.bind(*leaves, call=flat, rule=rule, in_tree=in_tree,
-                                       out_tree=None)
+                                       out_tree=None, num_consts=0)
         return flat.unflatten(outs)
 
 
@@ -135,10 +135,9 @@ def _record(trace: JaxprTrace, operands: tuple[Any, ...], params: dict[str, Any]
         return None
     closed = trace_to_jaxpr(fun, [get_aval(x) for x in operands],
                             DebugInfo("custom_vmap", fun.__name__))
-    if closed.consts:
-        return eval_jaxpr(closed.jaxpr, closed.consts, *operands)
-    return custom_vmap_call_p.bind(*operands, **{
-        **params, "call": closed, "out_tree": fun.out_tree})
+    return custom_vmap_call_p.bind(*closed.consts, *operands, **{
+        **params, "call": consts_as_inputs(closed), "out_tree": fun.out_tree,
+        "num_consts": len(closed.consts)})
 
 
 def _function(fun: Any) -> Callable[..., list[Any]]:
@@ -150,7 +149,14 @@ def _call_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return outs, jvp_flat(_function(params["call"]), primals, tangents)[1]
 
 
-def _call_batch(trace: BatchTrace, operands: Any, dims: Any, *, rule: Any, **_: Any) -> Any:
+def _call_batch(trace: BatchTrace, operands: Any, dims: Any, *, rule: Any, num_consts: int, **_: Any
+                ) -> Any:
+    if any([d is not None for d in dims[:num_consts]]):
+        raise ValueError(
+            f"custom_vmap: the function of the rule {rule.__name__} closes over a value that is "
+            "mapped by the same vmap. The rule does not get it: pass it as an argument."
+        )
+    operands, dims = operands[num_consts:], dims[num_consts:]
     size = trace.axis.size
     at_front = [x if d is None else match_axis(x, d, 0, size)
                 for x, d in zip(operands, dims, strict=True)]

@@ -106,3 +106,19 @@ def test_a_jaxpr_goes_without_the_collector(use):
         assert [r() is None for r in held] == [True, True]
     finally:
         gc.enable()
+
+
+def test_traces_of_a_function_with_custom_derivatives_go_with_it():
+    def made():
+        @jax.custom_jvp
+        def h(x):
+            return jnp.sin(x)
+
+        h.defjvp(lambda primals, tangents: (h(*primals), tangents[0]))
+        jax.jit(h)(1.0)
+        jax.grad(jax.jit(h))(1.0)
+        return weakref.ref(h)
+
+    held = made()
+    gc.collect()
+    assert held() is None

@@ -121,3 +121,31 @@ def test_unbound_names():
         total(jnp.ones(3))
     with pytest.raises(NameError, match=r"The named axes here are \['j'\]"):
         jax.vmap(lambda x: total(x), axis_name="j")(xs)
+
+
+def test_in_backward_rules():
+    @jax.custom_vjp
+    def h(x):
+        return x * 1
+
+    h.defvjp(lambda x: (x * 1, x), lambda x, ct: (ct * total(x) + total(np.float32(1.0)),))
+    f = jax.vmap(h, axis_name="i")
+    np.testing.assert_allclose(jax.grad(lambda x: f(x).sum())(xs), [xs.sum() + 3] * 3)
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: f(x).sum()))(xs), [xs.sum() + 3] * 3)
+    both = jax.vmap(jax.grad(lambda x: f(x).sum()), axis_name="j")(np.stack([xs, 2 * xs]))
+    np.testing.assert_allclose(both, [[6.0] * 3, [9.0] * 3])
+
+
+def test_compile_time_evaluation_in_backward_rules():
+    @jax.custom_vjp
+    def h(x):
+        return x * 1
+
+    def bwd(x, ct):
+        with jax.ensure_compile_time_eval():
+            n = int(jnp.sum(jnp.arange(3) * 2))
+        return (ct * n * x,)
+
+    h.defvjp(lambda x: (x * 1, x), bwd)
+    got = jax.jit(jax.grad(lambda x: jax.vmap(h)(x).sum()))(xs)
+    np.testing.assert_allclose(got, 6 * xs)

@@ -1,10 +1,13 @@
 """The kinds of rules are a closed set."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from pyjx.core.avals import ShapedArray
-from pyjx.core.primitive import RULE_KINDS, Primitive
+from pyjx.core.primitive import RULE_KINDS, Primitive, register
 from pyjx.lax import neg_p
 
 
@@ -45,3 +48,16 @@ def test_answers_of_shape_rules_are_kept_and_bounded(monkeypatch):
     for n in range(10):
         test_p.out_avals((aval,), {"n": n})
     assert len(test_p._out_avals) <= 3
+
+
+def test_names_are_given_once():
+    with pytest.raises(ValueError, match="primitive named 'neg' already"):
+        register(Primitive("neg"))
+
+
+def test_pickles_are_read_in_a_new_process():
+    write = "import pickle, pyjx.lax as lax; print(pickle.dumps([lax.while_p, lax.neg_p]).hex())"
+    data = subprocess.run([sys.executable, "-c", write], capture_output=True, text=True, check=True)
+    read = f"import pickle; print(pickle.loads(bytes.fromhex({data.stdout.strip()!r})))"
+    done = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True)
+    assert done.stdout == "[while, neg]\n", done.stderr

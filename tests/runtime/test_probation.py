@@ -7,8 +7,8 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.core.bounded import BoundedDict
 from pyjx.runtime import probation
-from pyjx.runtime.bounded import BoundedDict
 from pyjx.runtime.executable import Executable
 
 

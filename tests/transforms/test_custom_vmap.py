@@ -69,3 +69,32 @@ def test_linear_call():
     assert float(ct) == 4.5
     with pytest.raises(TypeError, match="output structure must match that of linear inputs"):
         linear_call(lambda r, x: x, lambda r, ct: (ct, ct), 1.0, 2.0)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+def test_the_rule_is_kept_where_the_function_closes_over_values(wrap):
+    def outer(w, x):
+        @custom_vmap
+        def scale(x):
+            return x * w
+
+        @scale.def_vmap
+        def rule(axis_size, in_batched, x):
+            return x * w + 100, in_batched[0]
+
+        return jax.vmap(wrap(scale))(x)
+
+    x = np.arange(3.0, dtype=np.float32)
+    for w in (2.0, np.full(1, 2.0, np.float32)[0], jax.numpy.float32(2)):
+        np.testing.assert_array_equal(outer(w, x), 2 * x + 100)
+        np.testing.assert_array_equal(jax.jit(outer)(w, x), 2 * x + 100)
+
+
+def test_a_mapped_value_that_is_closed_over_is_refused():
+    def f(w, x):
+        scale = custom_vmap(lambda x: x * w)
+        scale.def_vmap(lambda axis_size, in_batched, x: (x, in_batched[0]))
+        return jax.jit(scale)(x)
+
+    with pytest.raises(ValueError, match="closes over a value that is mapped"):
+        jax.vmap(f)(np.ones(2, np.float32), np.ones(2, np.float32))
