@@ -141,13 +141,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the result is the exit status."""
     options = _parser().parse_args(argv)
     try:
-        fun = load_function(options.function)
-        args = [parse_spec(a) for a in options.arguments]
-        if options.grad:
-            fun = jax.grad(fun)
-        if options.vmap:
-            fun = jax.vmap(fun)
-        write(emit(fun, args, options.emit).rstrip("\n") + "\n", options.output)
+        with contextlib.redirect_stdout(sys.stderr):  # what the user's code prints
+            fun = load_function(options.function)
+            args = [parse_spec(a) for a in options.arguments]
+            if options.grad:
+                fun = jax.grad(fun)
+            if options.vmap:
+                fun = jax.vmap(fun)
+            text = emit(fun, args, options.emit)
+        write(text.rstrip("\n") + "\n", options.output)
     except UsageError as error:
         print(f"emit-hlo: {error}", file=sys.stderr)
         return 2

@@ -122,6 +122,14 @@ def test_grad_and_vmap(run, model):
     assert "f32[5]" in text
 
 
+def test_what_the_program_prints_is_no_output(run, tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text("print('loading')\ndef f(x):\n    print('tracing', x.shape)\n    return x\n")
+    status, out, err = run(f"{path}:f", "f32[2]", "--emit", "jaxpr")
+    assert (status, err) == (0, "loading\ntracing (2,)\n")
+    assert out.startswith("{ lambda ;") and "print" not in out
+
+
 def test_targets(run, model):
     assert run(f"{model}:Namespace.inner", "f32[2]")[0] == 0
     status, text, _ = run("pyjx.numpy:sin", "f32[2]")

@@ -1,0 +1,54 @@
+"""The program and the commands in README.md do what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A folder with the program that the README shows."""
+    (program,) = blocks("python")
+    (tmp_path / "model.py").write_text(program)
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_program_runs(model: Path) -> None:
+    out = run(model, "model.py")
+    assert out.startswith("{ lambda ; a:f32[3] b:f32[8,3] c:f32[8]. let")
+    assert "name=step" in out
+
+
+def test_emit_hlo_shows_it(model: Path) -> None:
+    program, *arguments = shlex.split(blocks("sh")[2])
+    assert program == ".venv/bin/emit-hlo"
+    out = run(model, "-m", "pyjx.cli.emit_hlo", *arguments)
+    assert out.startswith("module @jit_loss") and "stablehlo.tanh" in out
+
+
+def test_what_it_links_to_is_there() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README) + re.findall(r"`((?:examples|benchmarks)/\S+?)`",
+                                                                README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
