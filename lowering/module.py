@@ -41,6 +41,7 @@ class Function:
         """Write the end of the body, which returns the values of these names."""
         self.block.raw(f"return {', '.join(outs)} : {', '.join(self.results)}" if outs
                        else "return")
+        del self.block.module  # which holds this function
 
     def text(self, places: Locations | None = None) -> str:
         """MLIR's text; with `places` operations and arguments have locations."""

@@ -342,9 +342,6 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None,
     return narrow
 
 
-check_user_dtype_supported = check_and_canonicalize_user_dtype
-
-
 def dtype(x: Any) -> DType:
     """The dtype of a value, or the one a dtype-like (a type, a name) stands for.
 

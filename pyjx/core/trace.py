@@ -42,6 +42,12 @@ class Trace:
                 ) -> Any:
         raise NotImplementedError
 
+    def check_outer(self, x: Any) -> None:
+        """Raise UnexpectedTracerError if `x` is a tracer of a trace that is not outside this one,
+        or has ended."""
+        if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
+            raise_leaked(x)
+
     def check_alive(self, operands: Sequence[Any]) -> None:
         """Raise UnexpectedTracerError if the function that this trace watched has returned."""
         if not self.alive:
@@ -275,9 +281,7 @@ class JaxprTrace(Trace):
         if isinstance(x, JaxprTracer) and x._trace is self:
             return x._var
         if isinstance(x, Tracer):
-            trace = x._trace
-            if not trace.alive or trace.level >= self.level:
-                raise_leaked(x)
+            self.check_outer(x)
         elif type(x) in literal_types:
             aval = get_aval(x)
             if type(x) is int and x.bit_length() >= 32:

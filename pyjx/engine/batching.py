@@ -8,7 +8,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import axis_names
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, new_level, raise_leaked, state
+from pyjx.core.trace import Trace, Tracer, new_level, state
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.types import Dims, FlatFunction, Params, Value, Values
 
@@ -62,8 +62,7 @@ class BatchTrace(Trace):
     def value_and_dim(self, x: Any) -> tuple[Any, int | None]:
         if type(x) is BatchTracer and x._trace.tag is self.tag:
             return x.val, x.batch_dim
-        if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
-            raise_leaked(x)
+        self.check_outer(x)
         return x, None
 
     def join(self, val: Any, dim: int | None) -> Any:

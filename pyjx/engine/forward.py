@@ -7,7 +7,7 @@ from typing import Any
 from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, eager_trace, raise_leaked, state
+from pyjx.core.trace import Trace, Tracer, eager_trace, state
 from pyjx.engine.tangents import Zero, zero_tangent
 from pyjx.engine.types import FlatFunction, Params, Tangents, Value, Values
 
@@ -72,8 +72,7 @@ class JVPTrace(Trace):
         """Primal and tangent of any value; one of an outer trace is constant here."""
         if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
-        if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
-            raise_leaked(x)
+        self.check_outer(x)
         return x, zero_tangent(get_aval(x))
 
     def join(self, primal: Any, tangent: Any) -> Any:

@@ -15,7 +15,7 @@ from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import SourceInfo
-from pyjx.core.trace import Trace, Tracer, eager_trace, raise_leaked, state
+from pyjx.core.trace import Trace, Tracer, eager_trace, state
 from pyjx.engine.forward import JVPTrace, JVPTracer
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import FlatFunction, Params, Tangent, Tangents, Value, Values
@@ -90,8 +90,7 @@ class LinearTrace(Trace):
         """A tangent's variable, or the value that any other operand is."""
         if type(x) is LinearTracer and x._trace is self:
             return x._var
-        if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
-            raise_leaked(x)
+        self.check_outer(x)
         return x
 
 

@@ -45,6 +45,16 @@ le_to_p = _comparison("le_to", ORDERED)
 lt_to_p = _comparison("lt_to", ORDERED)
 
 
+def _all_words_equal(avals: Any, x: Any, y: Any) -> Any:
+    """Whether elements of an extended dtype, which are arrays of words, are equal."""
+    same = eq_p.bind(x, y)
+    return lax.reduce_and(same, tuple(range(avals[0].ndim, get_aval(same).ndim)))
+
+
+eq_p.define(physical=_all_words_equal)
+ne_p.define(physical=lambda avals, x, y: lax.bitwise_not(_all_words_equal(avals, x, y)))
+
+
 def eq(x: Any, y: Any) -> Array:
     """Whether x equals y, elementwise. Dtypes and shapes as for `lax.add`, but also bool.
 

@@ -150,7 +150,6 @@ PrecisionLike = (
     None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm
     | DotAlgorithmPreset
 )
-CanonicalPrecision = None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
 
 
 def canonicalize_precision(precision: Any, function: str = "dot_general") -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
@@ -373,20 +372,6 @@ def _same_physical(avals: Any, data: Any) -> Any:
     return data
 
 
-def _compared(avals: Any, x: Any, y: Any, compare: Any, reduce: Any) -> Any:
-    same = compare(x, y)
-    ndim = avals[0].ndim
-    return reduce(same, range(ndim, get_aval(same).ndim))
-
-
-def _eq_physical(avals: Any, x: Any, y: Any) -> Any:
-    return _compared(avals, x, y, lax.eq, lambda a, axes: lax.reduce_and(a, tuple(axes)))
-
-
-def _ne_physical(avals: Any, x: Any, y: Any) -> Any:
-    return _compared(avals, x, y, lax.ne, lambda a, axes: lax.reduce_or(a, tuple(axes)))
-
-
 random_seed_p.define(physical=_seed_physical)
 random_split_p.define(physical=_split_physical)
 random_bits_p.define(physical=_bits_physical)
@@ -394,8 +379,6 @@ random_fold_in_p.define(physical=_fold_in_physical)
 random_wrap_p.define(physical=_wrap_physical)
 random_unwrap_p.define(physical=_same_physical)
 random_clone_p.define(physical=_same_physical)
-lax.eq_p.define(physical=_eq_physical)
-lax.ne_p.define(physical=_ne_physical)
 
 
 # -- eager shortcuts -------------------------------------------------------------------------------

@@ -347,11 +347,6 @@ def get_backend(backend: str | Any | None = None) -> Any:
     raise RuntimeError(f"Unknown backend {backend}. Available backends are {present}{why}")
 
 
-def is_initialized() -> bool:
-    """Whether a backend has started."""
-    return bool(_clients)
-
-
 def clear_backends() -> None:
     """Forget all backends, so that the next use starts them anew. Arrays on them stay valid."""
     global _default_client

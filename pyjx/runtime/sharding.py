@@ -524,11 +524,6 @@ def single_device_sharding(device: Any, memory_kind: str | None = None) -> Any:
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
-def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
-    """The sharding of arrays on one device (in one of its memories)."""
-    return single_device_sharding(device, memory_kind)
-
-
 # ---- a mesh -------------------------------------------------------------------------------
 
 

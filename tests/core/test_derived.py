@@ -92,7 +92,9 @@ def scaled_sine(scale):
     lambda f, x: jax.vmap(f)(x),
     lambda f, x: jax.jvp(f, (x,), (x,)),
     lambda f, x: f.lower(x).compile()(x),
-], ids=["call", "nested", "grad", "vmap", "jvp", "stages"])
+    lambda f, x: jax.jit(lambda y: jax.lax.while_loop(
+        lambda s: s[0] < 2, lambda s: (s[0] + 1, f(s[1])), (0, y)))(x),
+], ids=["call", "nested", "grad", "vmap", "jvp", "stages", "while"])
 def test_a_jaxpr_goes_without_the_collector(use):
     """With the function go its jaxpr, what is derived from it, and its large constants."""
     gc.collect()
