@@ -297,7 +297,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     """The coordinates of a grid: for each vector an array in which it goes along its own axis.
 
     Args:
-      xi: vectors.
+      xi: vectors or scalars.
       copy: must be true.
       sparse: leave the other axes at size 1.
       indexing: "ij": the axes are in the order of the vectors; "xy": the first two are swapped.
@@ -312,7 +312,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
     args = [asarray(x) for x in operands("meshgrid", *xi)]
     for x in args:
-        if x.ndim != 1:
+        if x.ndim > 1:
             raise ValueError("Arguments to jax.numpy.meshgrid must be 1D, got: "
                              f"{', '.join(str(x.shape) for x in args)}")
     sizes = [x.size for x in args]

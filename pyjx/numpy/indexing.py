@@ -268,9 +268,9 @@ def _update(y: Any, x: Any, plan: Plan) -> Any:
     except ValueError:
         fits = False
     if not fits:
-        if len(own) > len(plan.shape):
-            raise ValueError("Cannot broadcast to shape with fewer dimensions: "
-                             f"arr_shape={own} shape={plan.shape}")
+        extra = len(own) - len(plan.shape)
+        if extra > 0 and own[:extra] == (1,) * extra:  # NumPy drops leading axes of size 1
+            return _update(ops.squeeze(y, range(extra)), x, plan)
         name = dtypes.name(x.dtype)
         raise ValueError(
             "Incompatible types for broadcasting: input type="
