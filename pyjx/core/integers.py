@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any, NoReturn
 
+import numpy as np
+
 from pyjx.core.avals import Shape, canonical_shape
 
 
@@ -83,14 +85,14 @@ def as_axis(function: str, argument: str, axis: Any, ndim: int) -> int:
 
     Raises:
       TypeError: it is no integer, or a traced one.
-      ValueError: there is no such axis.
+      AxisError: there is no such axis; a ValueError and an IndexError.
 
     >>> as_axis("squeeze", "dimensions", -1, 3)
     2
     """
     i = as_int(function, argument, axis)
     if not -ndim <= i < ndim:
-        raise ValueError(
+        raise np.exceptions.AxisError(
             f"{function}: {argument}: axis {axis} is out of bounds for array of dimension {ndim}"
         )
     return i + ndim if i < 0 else i

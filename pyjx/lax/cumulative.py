@@ -166,6 +166,7 @@ def _choice_tangent(g: Any, x: Any, before: Any, better: Any, axis: int, reverse
 def _with_tangent(primitive: Primitive, rule: Any) -> None:
     def jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
         (x,), (g,) = primals, tangents
+        axis %= get_aval(x).ndim or 1  # the recurrence counts from the front
         y = primitive.bind(x, axis=axis, reverse=reverse)
         if get_aval(g).dtype == dtypes.float0 or type(g) is Zero:
             return y, Zero.of_primal(y)

@@ -20,14 +20,14 @@ def canonical_axis(axis: Any, ndim: int) -> int:
 
     Raises:
       TypeError: it is no integer.
-      ValueError: there is no such axis.
+      AxisError: there is no such axis; a ValueError and an IndexError.
 
     >>> canonical_axis(-1, 3)
     2
     """
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+        raise np.exceptions.AxisError(axis, ndim)
     return axis + ndim if axis < 0 else axis
 
 
@@ -36,7 +36,8 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
     Raises:
       TypeError: `axis` is none of these.
-      ValueError: an axis is out of bounds or named twice.
+      AxisError: an axis is out of bounds.
+      ValueError: an axis is named twice.
 
     >>> canonical_axes((0, -1), 3)
     (0, 2)

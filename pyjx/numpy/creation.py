@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import jaxlib_api
+from pyjx import configuration, jaxlib_api
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
@@ -21,6 +21,7 @@ from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p, moveaxis
 from pyjx.lax.common import broadcast_shapes, scalar_of_dtype
 from pyjx.lax.convert import filler
+from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.operands import constant_like
 from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_args, stretch
 from pyjx.runtime.array import ArrayImpl
@@ -666,10 +667,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
 
 
 def _moved(x: Any, axis: int) -> Any:
-    rank = get_aval(x).ndim
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
-    return moveaxis(x, 0, axis % rank)
+    return moveaxis(x, 0, canonical_axis(axis, get_aval(x).ndim))
 
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
@@ -687,9 +685,11 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     """
     start, stop = operands("linspace", start, stop)
     num = _count("linspace", num)
+    axis = operator.index(axis)
     inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     dtype = inexact if dtype is None else _user_dtype(dtype, "linspace")
-    out = _placed(_linspace(start, stop, num, bool(endpoint), dtype, operator.index(axis)), device)
+    with configuration.numpy_dtype_promotion("standard"):
+        out = _placed(_linspace(start, stop, num, bool(endpoint), dtype, axis), device)
     if not retstep:
         return out
     pieces = num - 1 if endpoint else num
@@ -719,8 +719,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
         dtype = _user_dtype(dtype, "logspace")
     powers = linspace(start, stop, num, endpoint, axis=axis)
     out = jnp.float_power(base, powers)
-    target = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else dtype
-    return convert(out, target)
+    return convert(out, get_aval(powers).dtype if dtype is None else dtype)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,

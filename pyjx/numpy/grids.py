@@ -15,8 +15,9 @@ from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.trace import concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval
+from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.creation import arange, array, asarray, linspace
-from pyjx.numpy.indexing import canonical_axis, getitem
+from pyjx.numpy.indexing import getitem
 from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_dtypes
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit

@@ -23,6 +23,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
+from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.patterns import (
     ARRAY,
     BOOL,
@@ -524,18 +525,6 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     return read(x, pattern, (i,), options)
 
 
-def canonical_axis(axis: Any, rank: int) -> int:
-    """The axis counted from the front.
-
-    Raises:
-      ValueError: there is no such axis.
-    """
-    axis = axis.__index__()
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
-    return int(axis + rank if axis < 0 else axis)
-
-
 def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Any, Any, int]:
     x, i = operands(name, arr, indices)
     if get_aval(i).dtype not in dtypes.integer_dtypes:
@@ -623,6 +612,6 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
 
 
 __all__ = [
-    "IndexUpdateHelper", "IndexUpdateRef", "canonical_axis", "getitem", "put_along_axis", "reader",
+    "IndexUpdateHelper", "IndexUpdateRef", "getitem", "put_along_axis", "reader",
     "take", "take_along_axis",
 ]

@@ -200,7 +200,8 @@ def _nan_variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, wher
     axes = canonical_axes(axis, aval.ndim)
     if mean is None:
         mean = nanmean.__wrapped__(x, axes, computed, None, True, where)
-    parts = masked(kept, squared(ufuncs.subtract(x, convert(mean, computed))), 0)
+    # Masked before they are squared, so that no derivative is nan.
+    parts = squared(masked(kept, ufuncs.subtract(x, convert(mean, computed)), 0))
     total = _sum(parts, axes, keepdims=keepdims)
     real = get_aval(parts).dtype
     free = ufuncs.subtract(_sum(kept, axes, dtype=real, keepdims=keepdims), ddof)

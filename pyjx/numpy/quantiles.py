@@ -45,8 +45,7 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
     elif method not in (*_methods, "inverted_cdf"):
         raise ValueError("method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
                          "'inverted_cdf'")
-    dtype = get_aval(a).dtype
-    return convert(a, dtype), convert(q, dtype)
+    return a, q
 
 
 def _flattened(x: Any, axes: tuple[int, ...]) -> Any:
@@ -67,7 +66,10 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: b
     a, q = _check(name, a, q, out, overwrite_input, method, weights)
     ndim = get_aval(a).ndim
     axes = canonical_axes(axis, ndim)
-    dtype = get_aval(a).dtype
+    given = get_aval(a).dtype
+    # Between elements of 16 bits there are places that only single precision tells apart.
+    dtype = np.dtype(np.float32) if dtypes.itemsize_bits(given) == 16 else given
+    a, q = convert(a, dtype), convert(q, dtype)
     if weights is not None:
         (weights,) = operands(name, weights)
         weights = _flattened(stretch(convert(weights, dtype), get_aval(a).shape), axes)
@@ -77,7 +79,9 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: b
     if not skip_nan:  # one nan makes the whole slice nan
         spoiled = lax.reduce_or(missing, (last,))
         x = ufuncs.where(restore_axes(spoiled, (last,), last + 1), literal(np.nan, dtype), x)
-    if method == "inverted_cdf":
+    if skip_nan and not get_aval(x).shape[last]:
+        found = lax.full((*get_aval(x).shape[:last], *get_aval(q).shape), np.nan, dtype)
+    elif method == "inverted_cdf":
         found = _by_weights(x, q, weights, skip_nan)
     else:
         x = lax.sort(x, dimension=last, is_stable=False)
@@ -87,7 +91,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: b
     if keepdims and axes:
         extra = get_aval(q).ndim
         found = restore_axes(found, tuple([i + extra for i in axes]), ndim + extra)
-    return found
+    return convert(found, given)
 
 
 def _interpolated(x: Any, q: Any, method: str, skip_nan: bool) -> Any:
@@ -234,10 +238,17 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
            keepdims: bool = False) -> Array:
     """The middle element, or the mean of the two middle ones; nan if one element is nan.
 
+    Raises:
+      ValueError: there are no elements.
+
     >>> import pyjx as jax
     >>> float(jax.numpy.median(jax.numpy.array([1.0, 5.0, 2.0])))
     2.0
     """
+    (a,) = operands("median", a)
+    shape = get_aval(a).shape
+    if 0 in [shape[i] for i in canonical_axes(axis, len(shape))]:
+        raise ValueError("jax.numpy.median reduction axis must be non-empty")
     return _quantile("quantile", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, False,
                      None)
 

@@ -43,10 +43,12 @@ def promoted_integer(dtype: Any) -> Any:
     if dtype == np.bool_:
         return dtypes.default_int_dtype()
     if dtypes.issubdtype(dtype, np.unsignedinteger):
-        return dtypes.promote_types(dtype, dtypes.default_uint_dtype())
-    if dtypes.issubdtype(dtype, np.integer):
-        return dtypes.promote_types(dtype, dtypes.default_int_dtype())
-    return dtype
+        least = dtypes.default_uint_dtype()
+    elif dtypes.issubdtype(dtype, np.integer):
+        least = dtypes.default_int_dtype()
+    else:
+        return dtype
+    return dtype if dtypes.itemsize_bits(dtype) >= dtypes.itemsize_bits(least) else least
 
 
 def masked(where: Any, x: Any, fill: Any) -> Any:

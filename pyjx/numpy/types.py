@@ -11,7 +11,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer
-from pyjx.numpy.indexing import canonical_axis
+from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.promotion import operands
 from pyjx.runtime.array import ArrayImpl
 

@@ -69,3 +69,9 @@ def test_doubling_equals_the_loop(f, reverse):
     for shards, want in zip(loaded.execute_sharded([operand])
                             .disassemble_into_single_device_arrays(), loss(X), strict=True):
         np.testing.assert_allclose(np.asarray(shards[0]), want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("fun, want", [(lax.cumprod, [3, 1]), (lax.cummax, [1, 1])])
+def test_negative_axes_under_grad(fun, want):
+    got = jax.grad(lambda x: fun(x, -1).sum())(np.array([1.0, 2.0], np.float32))
+    assert got.tolist() == want

@@ -195,3 +195,26 @@ def test_sums_of_int32_are_int64_under_x64():
 def test_the_dtype_of_a_running_sum_may_be_a_class():
     with pytest.raises(ValueError, match="non-scalar"):
         jnp.cumulative_sum(jnp.array(1.0), dtype=np.float32)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: jnp.mean(x, axis=1), lambda x: jnp.std(x, axis=-2), lambda x: jnp.argmax(x, axis=1),
+    lambda x: jnp.sum(x, axis=(0, 1)), lambda x: jnp.split(x, 2, axis=1),
+    lambda x: jnp.swapaxes(x, 0, 1), lambda x: jnp.take(x, 0, 1), lambda x: jnp.sort(x, 1),
+    lambda x: jnp.linspace(x, x, 3, axis=2), lambda x: jax.lax.slice_in_dim(x, 0, 1, axis=1),
+], ids=str)
+def test_an_axis_out_of_bounds_is_both_errors(call):
+    for error in (ValueError, IndexError, np.exceptions.AxisError):
+        with pytest.raises(error, match="is out of bounds for array of dimension"):
+            call(jnp.ones(2))
+
+
+def test_sums_of_short_integers_under_strict_promotion():
+    x = jnp.ones(3, "int8")
+    with jax.numpy_dtype_promotion("strict"):
+        assert jnp.sum(x).dtype == jnp.prod(x).dtype == np.int32
+        assert jnp.cumulative_sum(x).dtype == np.int32
+        assert jnp.sum(x.astype("uint8")).dtype == np.uint32
+        assert jnp.linspace(0, 1, 3).tolist() == [0, 0.5, 1]
+        with pytest.raises(jax.dtypes.TypePromotionError):
+            jnp.linspace(jnp.ones(1), jnp.ones(1, int), 3)

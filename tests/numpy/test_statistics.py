@@ -138,3 +138,33 @@ def test_quantiles_over_no_axes():
 def test_histogram_promotes_its_weights():
     counts, _ = jnp.histogram(jnp.arange(3), weights=jnp.arange(3))
     assert counts.dtype == np.float32
+
+
+def test_quantiles_of_nothing():
+    x = jnp.zeros((3, 0))
+    assert np.isnan(jnp.nanmedian(x, 1)).tolist() == [True] * 3
+    assert np.isnan(jnp.nanmedian(x)) and jnp.nanmedian(x, 1, keepdims=True).shape == (3, 1)
+    assert jnp.nanquantile(x, jnp.array([0.1, 0.2]), 1).shape == (2, 3)
+    assert jnp.nanpercentile(x.astype(int), 5, 1).dtype == np.float32
+    assert jnp.nanmedian(x, 0).shape == jnp.median(x, 0).shape == (0,)
+    for axis in (None, 1, (0, 1)):
+        with pytest.raises(ValueError, match="reduction axis must be non-empty"):
+            jnp.median(x, axis)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_quantiles_of_short_floats_are_rounded_once(dtype):
+    x, q = jnp.array([1, 2, 3, 5.5], dtype), np.array([0.3, 0.1, 0.77], np.float32)
+    want = np.quantile(np.asarray(x, np.float32), q).astype(dtype)
+    for fun, share in ((jnp.quantile, q), (jnp.nanquantile, q), (jnp.percentile, 100 * q)):
+        got = fun(x, share)
+        assert got.dtype == dtype and got.tolist() == want.tolist()
+
+
+def test_derivatives_without_nan():
+    x = np.array([1.0, np.nan, 3.0], np.float32)
+    assert jax.grad(jnp.nanvar)(x).tolist() == [-1, 0, 1]
+    assert jax.grad(jnp.nanstd)(x).tolist() == [-0.5, 0, 0.5]
+    assert jax.grad(jnp.nanvar)(x[:2]).tolist() == [0, 0]
+    kept = jax.grad(lambda x: jnp.nanvar(x, where=np.array([True, True, False])))(x)
+    assert kept.tolist() == [0, 0, 0]
