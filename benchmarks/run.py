@@ -27,6 +27,7 @@ UNITS = {
     "peak memory": (2.0**20, "MiB"),
     "eager": (1, "us"),
     "transforms": (1, "us"),
+    "iteration": (1, "us"),
     "jit": (1, "us"),
     "linear": (1, "us/eqn"),
     "equations": (1, ""),
@@ -57,6 +58,8 @@ def model_group(model: str, **options: Any) -> list[Process]:
 GROUPS: dict[str, list[Process]] = {
     "import": [Process("import", "import")],
     "eager": [Process("eager", "eager")],
+    "fifty": [Process("fifty operations", "fifty")],
+    "iteration": [Process("iteration", "iteration")],
     "transforms": [Process("transforms", "transforms")],
     "jit": [Process("jit", "jit")],
     "linear": [Process("linear", "linear", at_most=2)],
@@ -69,6 +72,7 @@ GROUPS: dict[str, list[Process]] = {
         for n in (3, 6, 24)
     ],
     "warm": [Process("warm cache", "process", {"model": "transformer", "layers": 12}, cached=True)],
+    "first": [Process("two layers", "process", {"model": "transformer", "layers": 2})],
 }
 
 BARS: dict[Key, float] = {
@@ -81,6 +85,11 @@ BARS: dict[Key, float] = {
             *("a[0]", "a[1:3]", "a[:, i]", ".at[0].set", "zeros", "array (list)", "array (numpy)"),
             *("float(b[0])", "random.split", "reshape", "concatenate"),
         )
+    },
+    ("fifty operations", "all"): 0.60,
+    **{
+        ("iteration", what): 0.50
+        for what in ("vector of 1000", "matrix of 1000 rows", "integers")
     },
     ("transforms", "grad(f)(x)"): 0.20,
     ("transforms", "vmap(f)(x)"): 0.20,
@@ -96,6 +105,7 @@ BARS: dict[Key, float] = {
     ("transformer 24", "step"): 0.6,
     **{(model, "step"): 1.0 + NOISE for model in ("resnet50", "lstm", "hessian")},
     ("warm cache", "to first step"): 0.35,
+    ("two layers", "to first step"): 0.50,
 }
 
 

@@ -87,6 +87,52 @@ def measure_eager():
     return {name: microseconds_per_call(call) for name, call in calls.items()}
 
 
+def measure_fifty():
+    """Fifty operations that no process has run yet, from the first to the last result."""
+    import numpy as np
+    from models import jax, jnp
+
+    a = jnp.asarray(np.linspace(0.1, 0.9, 1024, dtype=np.float32).reshape(32, 32))
+    b = jnp.asarray(np.linspace(0.1, 0.9, 32, dtype=np.float32))
+    i = jnp.asarray(np.arange(32, dtype=np.int32))
+    jax.block_until_ready((a, b, i))
+    operations = [
+        *(lambda f=f: f(a) for f in (
+            *(jnp.exp, jnp.log, jnp.sin, jnp.tanh, jnp.sqrt, jnp.abs, jnp.negative, jnp.floor),
+            *(jnp.square, jnp.isnan, jnp.sum, jnp.mean, jnp.max, jnp.argmax, jnp.cumsum, jnp.sort),
+            *(jnp.argsort, jnp.transpose, jnp.ravel, jnp.any, jnp.std, jnp.log1p, jnp.cos),
+            *(jax.nn.relu, jax.nn.softmax, jax.nn.gelu, jax.nn.sigmoid),
+        )),
+        *(lambda f=f: f(a, b) for f in (
+            *(jnp.add, jnp.subtract, jnp.multiply, jnp.divide, jnp.maximum, jnp.power, jnp.less),
+            *(jnp.equal, jnp.matmul, jnp.arctan2, jnp.logaddexp, jnp.broadcast_arrays),
+        )),
+        lambda: a[0], lambda: a[1:3], lambda: a[i], lambda: a.at[0].set(1.0), lambda: i % 3,
+        lambda: i + 1, lambda: a.astype(jnp.bfloat16), lambda: jnp.where(a > 0.5, a, 0.0),
+        lambda: jnp.concatenate([a, a]), lambda: jnp.stack([b, b]), lambda: a.reshape(16, 64),
+    ]  # fmt: skip
+
+    assert len(operations) == 50
+    return {"all": seconds(lambda: [jax.block_until_ready(f()) for f in operations])[1]}
+
+
+def measure_iteration():
+    """Microseconds an element, over the rows and over the numbers of an array."""
+    import numpy as np
+    from models import jax, jnp
+
+    def per_element(x):
+        jax.block_until_ready(list(x))
+        return 1e6 * min(seconds(lambda: jax.block_until_ready(list(x)))[1]
+                         for _ in range(7)) / len(x)
+
+    return {
+        "vector of 1000": per_element(jnp.asarray(np.arange(1000, dtype=np.float32))),
+        "matrix of 1000 rows": per_element(jnp.asarray(np.ones((1000, 32), np.float32))),
+        "integers": per_element(jnp.asarray(np.arange(1000, dtype=np.int32))),
+    }
+
+
 def measure_transforms():
     import numpy as np
     from models import jax, jnp

@@ -307,6 +307,9 @@ def set_effort(build_options: Any, level: str, memory_level: str, time_effort: f
         build_options.memory_fitting_effort = memory_effort
 
 
+# Whether XLA can emit the kernels of the CPU without MLIR, by `xla_cpu_use_fusion_emitters=False`.
+HAS_OLDER_CPU_EMITTERS: bool = JAXLIB_VERSION < (0, 11)
+
 _EFFORT_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 
 _context: Any = None

@@ -36,12 +36,13 @@ def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_t
     """Run a jaxpr on flat arguments, on `device` or where these say.
 
     `options` go to `compile_closed`; `label` is what errors call the program; a program
-    `on_probation` need not stay loaded.
+    `on_probation` is that of a single operation, which need not stay loaded.
     """
     committed = device is not None
     if not committed:
         device, committed = device_of((*leaves, *closed.consts))
-    program, executable = compile_closed(closed, name, device=device, **options)
+    program, executable = compile_closed(closed, name, device=device, quick=on_probation,
+                                         **options)
     return run(executable, closed, label or name, leaves, out_tree, committed,
                program if on_probation else None)
 

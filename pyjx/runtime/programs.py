@@ -18,6 +18,7 @@ from pyjx.engine.physical import physicalize
 from pyjx.runtime import backends
 from pyjx.runtime import compile as compiler
 from pyjx.runtime.executable import Executable
+from pyjx.runtime.quick import quick_options
 
 
 class Program:
@@ -59,10 +60,12 @@ def _program(closed: ClosedJaxpr, name: str, donated: tuple[bool, ...], keep_unu
 def compile_closed(
     closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (), keep_unused: bool = False,
     compiler_options: Any = (), device: Any = None, lowered: LoweredProgram | None = None,
+    quick: bool = False,
 ) -> tuple[Program, Executable]:
     """The program of a jaxpr for a device, kept with the jaxpr, and its executable.
 
-    `lowered` is what `lower_closed` gave for it, if it is at hand.
+    `lowered` is what `lower_closed` gave for it, if it is at hand; `quick` says that it is a single
+    operation, which is to be compiled in little time.
     """
     device = backends.default_device() if device is None else device
 
@@ -71,8 +74,12 @@ def compile_closed(
             closed, name, donated=donated, keep_unused=keep_unused, platform=device.platform)
         if configuration.log_compiles.value:
             _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
+        options = compiler_options
+        if quick:
+            options = quick_options(source.text, closed.in_avals + closed.out_avals,
+                                    device.platform)
         loaded = compiler.compile(source, devices=(device,),
-                                  compiler_options=dict(compiler_options) or None)
+                                  compiler_options=dict(options) or None)
         return Executable(loaded, closed, source, device)
 
     program = _program(closed, name, tuple(donated), keep_unused, compiler_options, device)

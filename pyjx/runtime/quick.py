@@ -1,0 +1,55 @@
+"""The cheapest way to compile the program of a single operation on CPU.
+
+XLA's newer emitters make kernels through MLIR, which takes as long as all the rest: a product is
+compiled in 25 ms with them and in 13 without. Where they and the older ones, straight to LLVM, give
+the same bits at the same speed, single operations are compiled by the older ones.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pyjx import jaxlib_api
+
+_OPTIONS = (("xla_cpu_parallel_codegen_split_count", 1), ("xla_cpu_use_fusion_emitters", False))
+
+# Element by element; as fast on arrays of any size. Not here: atan2, cbrt, tan and the other
+# functions that have code of their own in each, which differs in the last bits.
+_ELEMENTWISE = """
+    abs add and bitcast_convert broadcast_in_dim ceil clamp compare concatenate constant convert
+    cosine count_leading_zeros divide erf erf_inv exponential exponential_minus_one floor iota
+    is_finite log log_plus_one logistic maximum minimum multiply negate not or pad popcnt power
+    remainder reshape return reverse round_nearest_afz round_nearest_even rsqrt select shift_left
+    shift_right_arithmetic shift_right_logical sign sine slice sqrt square subtract tanh xor"""
+# Slower on large arrays by a fifth; transposition, which takes four times as long, is not here.
+_OTHERS = "dynamic_slice dynamic_update_slice gather reduce scatter sort"
+
+_elementwise = frozenset(_ELEMENTWISE.split())
+_all = _elementwise.union(_OTHERS.split())
+_SMALL = 4096  # elements, for which the time of a kernel does not count
+
+_OPERATION = re.compile(r"(?:stablehlo|chlo)\.(\w+)(?=[ (\"])")
+# Types in which intermediate results are rounded, or products and sums contracted, elsewhere.
+_OTHER_TYPE = re.compile("xf16>|<f16>|complex<")
+_LONGEST = 1 << 14  # characters; in longer programs it pays to compile kernels side by side
+
+
+def quick_options(text: str, avals: Sequence[Any], platform: str) -> tuple[tuple[str, Any], ...]:
+    """The compiler options for a program of one operation; none where they would be seen.
+
+    Args:
+      text: the program.
+      avals: of its arguments and results.
+      platform: what it is compiled for.
+    """
+    if (platform != "cpu" or not jaxlib_api.HAS_OLDER_CPU_EMITTERS or len(text) > _LONGEST
+            or "xla_cpu" in os.environ.get("XLA_FLAGS", "")):
+        return ()
+    small = all(aval.size <= _SMALL for aval in avals)
+    same = _all if small else _elementwise
+    if same.issuperset(_OPERATION.findall(text)) and not _OTHER_TYPE.search(text):
+        return _OPTIONS
+    return ()

@@ -1,0 +1,60 @@
+"""Single operations are compiled by other options than programs, to the same values."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import jaxlib_api
+from pyjx.runtime.quick import quick_options
+
+older_emitters = pytest.mark.skipif(
+    not jaxlib_api.HAS_OLDER_CPU_EMITTERS, reason="this jaxlib has one kind of emitters")
+
+FUNCTIONS = {
+    "exp": jnp.exp, "log": jnp.log, "sin": jnp.sin, "tanh": jnp.tanh, "sqrt": jnp.sqrt,
+    "log1p": jnp.log1p, "expm1": jnp.expm1, "floor": jnp.floor, "sum": jnp.sum, "max": jnp.max,
+    "cumsum": jnp.cumsum, "sort": jnp.sort, "softmax": jax.nn.softmax, "gelu": jax.nn.gelu,
+    "std": jnp.std, "power": lambda x: x**2.5,
+    "where": lambda x: jnp.where(x > 0, x, 0), "transpose": jnp.transpose, "cbrt": jnp.cbrt,
+    "tan": jnp.tan, "arctan": jnp.arctan, "gather": lambda x: x[jnp.array([2, 0])],
+    "pad": lambda x: jnp.pad(x, 1), "mod": lambda x: x % 3, "logsumexp": jax.nn.logsumexp,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_values_are_those_of_compiled_programs(name, dtype):
+    rng = np.random.default_rng(0)
+    x = jnp.asarray(np.concatenate([rng.standard_normal((20, 17)), rng.uniform(-30, 30, (9, 17))]),
+                    dtype)
+    function = FUNCTIONS[name]
+    eager = np.asarray(function(x))
+    compiled = np.asarray(jax.jit(lambda x: function(x))(x))
+    assert eager.tobytes() == compiled.tobytes()
+
+
+def is_quick(function, dtype, size=4, platform="cpu"):
+    traced = jax.jit(function).trace(jax.ShapeDtypeStruct((size, size), dtype))
+    avals = traced.jaxpr.in_avals + traced.jaxpr.out_avals
+    return bool(quick_options(traced.lower().as_text(), avals, platform))
+
+
+@older_emitters
+def test_which_programs():
+    assert is_quick(lambda x: jnp.sum(x * 2), "float32")
+    assert not is_quick(lambda x: jnp.sum(x * 2), "float32", 1000)
+    assert is_quick(jnp.exp, "float32", 1000)
+    assert is_quick(jnp.sort, "bfloat16")
+    assert not is_quick(lambda x: x.T, "float32")
+    assert not is_quick(jnp.tan, "float32")
+    assert not is_quick(lambda x: x * x, "float16")
+    assert not is_quick(lambda x: x * x, "complex64")
+    assert not is_quick(lambda x: x * 2, "float32", platform="cuda")
+
+
+@older_emitters
+def test_flags_of_the_user_win(monkeypatch):
+    assert is_quick(jnp.exp, "float32")
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=true")
+    assert not is_quick(jnp.exp, "float32")
