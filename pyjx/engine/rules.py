@@ -102,8 +102,3 @@ def _align(x: Any, d: int | None, shape: tuple[int, ...], dim: int) -> Any:
 def unbatched_dims(d: int, dims: tuple[int, ...]) -> tuple[int, ...]:
     """Axis numbers of one example as axis numbers of the batch whose batch axis is `d`."""
     return tuple([i if i < d else i + 1 for i in dims])
-
-
-def define(primitive: Primitive, **rules: Rule) -> Primitive:
-    """Give `primitive` rules that need the primitive itself."""
-    return primitive.define(**rules)

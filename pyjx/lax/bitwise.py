@@ -7,7 +7,7 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.engine.rules import define, jvp_zero
+from pyjx.engine.rules import jvp_zero
 from pyjx.lax.elementwise import add, mul
 from pyjx.lax.nary import INTEGER, INTEGER_OR_BOOL, elementwise, like, operand, operands
 
@@ -167,4 +167,4 @@ def mulhi(x: Any, y: Any, /) -> Array:
 
 for _p in (and_p, or_p, xor_p, not_p, shift_left_p, shift_right_arithmetic_p,
            shift_right_logical_p, population_count_p, clz_p, mulhi_p):
-    define(_p, jvp=jvp_zero(_p))
+    _p.define(jvp=jvp_zero(_p))

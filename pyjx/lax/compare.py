@@ -14,7 +14,6 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.rules import (
-    define,
     elementwise_batch,
     jvp_by_operand,
     jvp_by_result,
@@ -30,7 +29,7 @@ from pyjx.lax.nary import ANY, FLOATING, ORDERED, elementwise, operand, operands
 
 def _comparison(name: str, kinds: str) -> Primitive:
     primitive = elementwise(name, kinds, kinds, out=np.bool_)
-    return define(primitive, jvp=jvp_zero(primitive))
+    return primitive.define(jvp=jvp_zero(primitive))
 
 
 eq_p = _comparison("eq", ANY)
@@ -128,7 +127,7 @@ def lt(x: Any, y: Any) -> Array:
 
 
 is_finite_p = elementwise("is_finite", FLOATING, out=np.bool_)
-define(is_finite_p, jvp=jvp_zero(is_finite_p))
+is_finite_p.define(jvp=jvp_zero(is_finite_p))
 
 
 def is_finite(x: Any) -> Array:
@@ -165,7 +164,7 @@ def _extremum_jvp(primitive: Primitive) -> Any:
 max_p = elementwise("max", ANY, ANY)
 min_p = elementwise("min", ANY, ANY)
 for _p in (max_p, min_p):
-    define(_p, jvp=_extremum_jvp(_p))
+    _p.define(jvp=_extremum_jvp(_p))
 
 
 def max(x: Any, y: Any) -> Array:
@@ -220,7 +219,7 @@ def _inside(x: Any, low: Any, high: Any) -> Any:
 
 clamp_p = register(Primitive("clamp", shape_rule=_clamp_shape))
 # clamp is its operand between the bounds, and a bound where the operand is beyond it.
-define(clamp_p, batch=elementwise_batch(clamp_p), jvp=jvp_by_operand(
+clamp_p.define(batch=elementwise_batch(clamp_p), jvp=jvp_by_operand(
     clamp_p,
     lambda g, low, x, high: select(_broadcast_like(_inside(low, x, high), g), g, zeros_like(g)),
     lambda g, low, x, high: select(_inside(x, low, high), g, zeros_like(g)),

@@ -16,7 +16,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import transpose
-from pyjx.engine.rules import define, jvp_by_operand
+from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import is_undefined_primal
 from pyjx.lax.nary import operand as _operand
 
@@ -375,8 +375,7 @@ def _dot_general_printed(params: dict[str, Any]) -> list[tuple[str, Any]]:
 
 dot_general_p = register(Primitive(
     "dot_general", shape_rule=_dot_general_shape, printed=_dot_general_printed))
-define(
-    dot_general_p,
+dot_general_p.define(
     jvp=jvp_by_operand(
         dot_general_p,
         lambda g, x, y, **params: dot_general_p.bind(g, y, **params),

@@ -16,7 +16,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
-from pyjx.engine.rules import define, elementwise_batch, jvp_linear, jvp_zero
+from pyjx.engine.rules import elementwise_batch, jvp_linear, jvp_zero
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
 from pyjx.lax.common import scalar_of_dtype
 from pyjx.lax.nary import (
@@ -117,8 +117,7 @@ def _precision_shape(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) 
 reduce_precision_p = register(Primitive(
     "reduce_precision", shape_rule=_precision_shape, linear=True))
 # Almost everywhere a step function, but its tangents are rounded as it rounds.
-define(
-    reduce_precision_p, batch=elementwise_batch(reduce_precision_p),
+reduce_precision_p.define(batch=elementwise_batch(reduce_precision_p),
     jvp=jvp_linear(reduce_precision_p),
     transpose=transpose_unary(lambda ct, x, **bits: reduce_precision_p.bind(ct, **bits)),
 )
@@ -172,14 +171,14 @@ def _neg(x: Any) -> Any:
 
 
 # Re(ct (x + iy)) = Re(ct) x - Im(ct) y
-define(complex_p, jvp=_complex_jvp,
+complex_p.define(jvp=_complex_jvp,
        transpose=transpose_nary(lambda ct, x, y: real(ct), lambda ct, x, y: _neg(imag(ct))))
 # ct Re(z) = Re(ct z)
-define(real_p, jvp=jvp_linear(real_p),
-       transpose=transpose_unary(lambda ct, z: complex(ct, like(ct, 0))))
+real_p.define(jvp=jvp_linear(real_p),
+              transpose=transpose_unary(lambda ct, z: complex(ct, like(ct, 0))))
 # ct Im(z) = Re(-i ct z)
-define(imag_p, jvp=jvp_linear(imag_p),
-       transpose=transpose_unary(lambda ct, z: complex(like(ct, 0), _neg(ct))))
+imag_p.define(jvp=jvp_linear(imag_p),
+              transpose=transpose_unary(lambda ct, z: complex(like(ct, 0), _neg(ct))))
 
 
 def complex(x: Any, y: Any) -> Array:
@@ -234,8 +233,8 @@ def _conj_back(ct: Any, z: ShapedArray, *, input_dtype: Any) -> Any:
 
 
 conj_p = register(Primitive("conj", shape_rule=_conj_shape, linear=True))
-define(conj_p, batch=elementwise_batch(conj_p), jvp=jvp_linear(conj_p),
-       transpose=transpose_unary(_conj_back))
+conj_p.define(batch=elementwise_batch(conj_p), jvp=jvp_linear(conj_p),
+              transpose=transpose_unary(_conj_back))
 
 
 def conj(x: Any) -> Array:
@@ -360,7 +359,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
 # -- identities ------------------------------------------------------------------------------------
 
 copy_p = elementwise("copy", ANY, linear=True)
-define(copy_p, jvp=jvp_linear(copy_p), transpose=transpose_unary(lambda ct, x: copy_p.bind(ct)))
+copy_p.define(jvp=jvp_linear(copy_p), transpose=transpose_unary(lambda ct, x: copy_p.bind(ct)))
 
 # tie(x, y) is y, and keeps x from being dropped before it.
 tie_p: Primitive = register(Primitive(
@@ -372,7 +371,7 @@ tie_p: Primitive = register(Primitive(
 ))
 
 stop_gradient_p = elementwise("stop_gradient", ANY)
-define(stop_gradient_p, jvp=jvp_zero(stop_gradient_p))
+stop_gradient_p.define(jvp=jvp_zero(stop_gradient_p))
 
 
 def stop_gradient(x: Any) -> Any:

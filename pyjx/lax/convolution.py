@@ -22,7 +22,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis, transpose
-from pyjx.engine.rules import define, jvp_by_operand
+from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import is_undefined_primal
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.contractions import (
@@ -294,8 +294,7 @@ def _merge_within(x: Any, source: int, target: int, groups: int) -> Any:
 
 
 conv_general_dilated_p = register(Primitive(_NAME, shape_rule=_conv_shape))
-define(
-    conv_general_dilated_p,
+conv_general_dilated_p.define(
     jvp=jvp_by_operand(
         conv_general_dilated_p,
         lambda g, x, y, **params: conv_general_dilated_p.bind(g, y, **params),

@@ -25,7 +25,7 @@ from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import at_front
-from pyjx.engine.rules import define, jvp_linear
+from pyjx.engine.rules import jvp_linear
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
 from pyjx.lax.nary import operand as _operand
 
@@ -56,7 +56,7 @@ def _cumulative(name: str, kind: Any, kind_name: str) -> Primitive:
         (x,), (d,) = operands, dims
         return primitive.bind(x, axis=axis if axis < d else axis + 1, reverse=reverse), d
 
-    return define(primitive, batch=batch)
+    return primitive.define(batch=batch)
 
 
 cumsum_p = _cumulative("cumsum", np.number, "number")
@@ -66,8 +66,8 @@ cummin_p = _cumulative("cummin", np.number, "number")
 cumlogsumexp_p = _cumulative("cumlogsumexp", np.inexact, "inexact")
 
 cumsum_p.linear = True
-define(cumsum_p, jvp=jvp_linear(cumsum_p),
-       transpose=lambda ct, x, *, axis, reverse: (
+cumsum_p.define(jvp=jvp_linear(cumsum_p),
+                transpose=lambda ct, x, *, axis, reverse: (
            cumsum_p.bind(ct, axis=axis, reverse=not reverse),))
 
 
@@ -172,7 +172,7 @@ def _with_tangent(primitive: Primitive, rule: Any) -> None:
             return y, Zero.of_primal(y)
         return y, rule(instantiate(g), x, y, axis, reverse)
 
-    define(primitive, jvp=jvp)
+    primitive.define(jvp=jvp)
 
 
 _with_tangent(cumprod_p, _prod_tangent)

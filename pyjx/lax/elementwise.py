@@ -15,7 +15,6 @@ from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.engine.rules import (
-    define,
     elementwise_batch,
     jvp_by_operand,
     jvp_by_result,
@@ -43,7 +42,7 @@ from pyjx.lax.nary import (
 # -- sums and products -----------------------------------------------------------------------------
 
 neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=True)
-define(neg_p, jvp=jvp_linear(neg_p), transpose=transpose_unary(lambda ct, x: neg(ct)))
+neg_p.define(jvp=jvp_linear(neg_p), transpose=transpose_unary(lambda ct, x: neg(ct)))
 
 
 def neg(x: Any) -> Array:
@@ -72,8 +71,8 @@ def _sum_jvp(primitive: Primitive, second: Any) -> Any:
 
 
 add_p = elementwise("add", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True)
-define(add_p, jvp=_sum_jvp(add_p, lambda dy: dy),
-       transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: ct))
+add_p.define(jvp=_sum_jvp(add_p, lambda dy: dy),
+             transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: ct))
 
 
 def add(x: Any, y: Any) -> Array:
@@ -94,8 +93,8 @@ def add(x: Any, y: Any) -> Array:
 
 
 sub_p = elementwise("sub", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True)
-define(sub_p, jvp=_sum_jvp(sub_p, neg),
-       transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))
+sub_p.define(jvp=_sum_jvp(sub_p, neg),
+             transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))
 
 
 def sub(x: Any, y: Any) -> Array:
@@ -119,8 +118,7 @@ def _mul_shape(x: ShapedArray, y: ShapedArray, *, out_dtype: Any = None) -> Shap
 
 mul_p = register(Primitive("mul", shape_rule=_mul_shape, linear=True))
 # d(x y) = dx y + x dy
-define(
-    mul_p,
+mul_p.define(
     batch=elementwise_batch(mul_p),
     jvp=jvp_by_operand(
         mul_p, lambda g, x, y, out_dtype=None: mul_p.bind(g, y, out_dtype=out_dtype),
@@ -161,8 +159,7 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
 
 div_p = elementwise("div", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True)
 # d(x / y) = dx / y - dy x / y^2
-define(
-    div_p,
+div_p.define(
     jvp=jvp_by_operand(
         div_p, lambda g, x, y: div(g, y),
         lambda g, x, y: mul(mul(neg(g), x), integer_pow(y, -2)),
@@ -186,7 +183,7 @@ def div(x: Any, y: Any) -> Array:
 
 rem_p = elementwise("rem", "integer, floating", "integer, floating")
 # rem(x, y) = x - y trunc(x / y), and trunc is constant almost everywhere
-define(rem_p, jvp=jvp_by_operand(
+rem_p.define(jvp=jvp_by_operand(
     rem_p, lambda g, x, y: g,
     lambda g, x, y: mul(neg(g), mul(sign(div(x, y)), floor(abs(div(x, y))))),
 ))
@@ -243,8 +240,8 @@ def _integer_pow_by_squaring(x: Any, *, y: int) -> Any:
 integer_pow_p = register(Primitive(
     "integer_pow", shape_rule=_integer_pow_shape, decomposition=_integer_pow_by_squaring,
 ))
-define(integer_pow_p, batch=elementwise_batch(integer_pow_p),
-       jvp=jvp_by_operand(integer_pow_p, _integer_pow_tangent))
+integer_pow_p.define(batch=elementwise_batch(integer_pow_p),
+                     jvp=jvp_by_operand(integer_pow_p, _integer_pow_tangent))
 
 
 def integer_pow(x: Any, y: int) -> Array:
@@ -275,7 +272,7 @@ def reciprocal(x: Any) -> Array:
 
 square_p = elementwise("square", REAL_OR_COMPLEX)
 # d x^2 = 2 x dx
-define(square_p, jvp=jvp_by_operand(square_p, lambda g, x: mul(g, mul(like(x, 2), x))))
+square_p.define(jvp=jvp_by_operand(square_p, lambda g, x: mul(g, mul(like(x, 2), x))))
 
 
 def square(x: Any) -> Array:
@@ -293,7 +290,7 @@ one_minus_square_p = elementwise(
     decomposition=lambda x: mul(add(like(x, 1), x), sub(like(x, 1), x)),
 )
 # d(1 - x^2) = -2 x dx
-define(one_minus_square_p, jvp=jvp_by_operand(
+one_minus_square_p.define(jvp=jvp_by_operand(
     one_minus_square_p, lambda g, x: mul(g, mul(like(x, -2), x))))
 
 
@@ -344,7 +341,7 @@ def _pow_tangent_y(g: Any, ans: Any, x: Any, y: Any) -> Any:
 
 
 pow_p = register(Primitive("pow", shape_rule=_pow_shape))
-define(pow_p, batch=elementwise_batch(pow_p), jvp=jvp_by_result(
+pow_p.define(batch=elementwise_batch(pow_p), jvp=jvp_by_result(
     pow_p, lambda g, ans, x, y: _pow_tangent_x(g, x, y), _pow_tangent_y))
 
 
@@ -382,7 +379,7 @@ def _abs_tangent(g: Any, ans: Any, x: Any) -> Any:
 
 
 abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_dtype)
-define(abs_p, jvp=jvp_by_result(abs_p, _abs_tangent))
+abs_p.define(jvp=jvp_by_result(abs_p, _abs_tangent))
 
 
 def abs(x: Any) -> Array:
@@ -437,7 +434,7 @@ floor_p = elementwise("floor", FLOATING)
 ceil_p = elementwise("ceil", FLOATING)
 round_p = elementwise("round", FLOATING)
 for _p in (floor_p, ceil_p, round_p):
-    define(_p, jvp=jvp_zero(_p))
+    _p.define(jvp=jvp_zero(_p))
 
 
 def floor(x: Any) -> Array:
@@ -491,7 +488,7 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
 
 nextafter_p = elementwise("nextafter", FLOATING, FLOATING)
 # The neighbour of x moves as x does.
-define(nextafter_p, jvp=jvp_by_operand(nextafter_p, lambda g, x, y: g, None))
+nextafter_p.define(jvp=jvp_by_operand(nextafter_p, lambda g, x, y: g, None))
 
 
 def nextafter(x1: Any, x2: Any) -> Array:

@@ -13,7 +13,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_axis, as_int, as_shape
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
-from pyjx.engine.rules import define, unbatched_dims
+from pyjx.engine.rules import unbatched_dims
 from pyjx.engine.tangents import instantiate, is_undefined_primal
 from pyjx.engine.types import Rule
 from pyjx.lax.common import all_weak, check_same_dtypes
@@ -67,7 +67,7 @@ concatenate_p = register(Primitive(
     "concatenate", shape_rule=_concatenate_shape, transpose=_concatenate_transpose,
     batch=_concatenate_batch, linear=True,
 ))
-define(concatenate_p, jvp=jointly_linear_jvp(concatenate_p))
+concatenate_p.define(jvp=jointly_linear_jvp(concatenate_p))
 
 
 def concatenate(operands: Any, dimension: int) -> Array:
@@ -136,7 +136,7 @@ def _stack_batch(operands: Any, dims: Any, *, axis: int) -> Any:
 
 stack_p = register(Primitive("stack", shape_rule=_stack_shape, transpose=_stack_transpose,
                              batch=_stack_batch, linear=True))
-define(stack_p, jvp=jointly_linear_jvp(stack_p))
+stack_p.define(jvp=jointly_linear_jvp(stack_p))
 
 
 def stack(operands: Any, axis: int = 0) -> Array:
@@ -183,7 +183,7 @@ unstack_p = register(Primitive(
     "unstack", shape_rule=_unstack_shape, batch=_unstack_batch, multiple_results=True, linear=True,
     transpose=lambda cts, x, *, axis: (stack_p.bind(*map(instantiate, cts), axis=axis),),
 ))
-define(unstack_p, jvp=_parts_jvp(unstack_p))
+unstack_p.define(jvp=_parts_jvp(unstack_p))
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
@@ -222,7 +222,7 @@ split_p = register(Primitive(
     "split", shape_rule=_split_shape, batch=_split_batch, multiple_results=True, linear=True,
     transpose=lambda cts, x, *, sizes, axis: (concatenate(map(instantiate, cts), axis),),
 ))
-define(split_p, jvp=_parts_jvp(split_p))
+split_p.define(jvp=_parts_jvp(split_p))
 
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:

@@ -16,7 +16,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
-from pyjx.engine.rules import define, jvp_by_operand
+from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import is_undefined_primal
 from pyjx.lax.contractions import (
     axis_tuple,
@@ -211,8 +211,7 @@ def _ragged_batch(operands: Any, dims: Any, *, ragged_dot_dimension_numbers: Any
 ragged_dot_general_p = register(
     Primitive("ragged_dot_general", shape_rule=_ragged_shape, decomposition=_by_masking)
 )
-define(
-    ragged_dot_general_p, transpose=_ragged_transpose, batch=_ragged_batch,
+ragged_dot_general_p.define(transpose=_ragged_transpose, batch=_ragged_batch,
     jvp=jvp_by_operand(
         ragged_dot_general_p,
         lambda g, x, y, n, **params: ragged_dot_general_p.bind(g, y, n, **params),

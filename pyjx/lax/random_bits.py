@@ -14,7 +14,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
-from pyjx.engine.rules import define, jvp_zero
+from pyjx.engine.rules import jvp_zero
 from pyjx.lax.nary import operand
 
 _UINT32 = np.dtype(np.uint32)
@@ -43,7 +43,7 @@ def cipher(name: str, operands: int, results: int, decomposition: Any = None) ->
 
     primitive = register(Primitive(name, shape_rule=shape_rule, batch=batch, multiple_results=True,
                                    decomposition=decomposition))
-    return define(primitive, jvp=jvp_zero(primitive))
+    return primitive.define(jvp=jvp_zero(primitive))
 
 
 def _example_shape(x: Any, d: int | None) -> tuple[int, ...]:
@@ -106,7 +106,7 @@ def _rng_bits_batch(operands: Any, dims: Any, *, shape: tuple[int, ...], **param
     return [lax.concatenate([lax.reshape(new, (1, width)), rest], 0), bits], [0, 0]
 
 
-define(rng_bit_generator_p, batch=_rng_bits_batch, jvp=jvp_zero(rng_bit_generator_p))
+rng_bit_generator_p.define(batch=_rng_bits_batch, jvp=jvp_zero(rng_bit_generator_p))
 
 
 def rng_bit_generator(key: Any, shape: Sequence[int], dtype: Any = np.uint32,
@@ -176,7 +176,7 @@ def _rng_uniform_batch(operands: Any, dims: Any, *, shape: tuple[int, ...]) -> A
     return lax.add(low, lax.rem(bits, lax.sub(high, low))), 0
 
 
-define(rng_uniform_p, batch=_rng_uniform_batch, jvp=jvp_zero(rng_uniform_p))
+rng_uniform_p.define(batch=_rng_uniform_batch, jvp=jvp_zero(rng_uniform_p))
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:

@@ -26,7 +26,7 @@ from pyjx.engine.axes import (
 )
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
-from pyjx.engine.rules import define, jvp_by_result, jvp_zero, unbatched_dims
+from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import full_aval
 from pyjx.lax.common import as_dtype
 from pyjx.lax.nary import operand as _operand
@@ -49,7 +49,7 @@ def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = Non
         return ShapedArray(reduced_shape(name, x, axes), x.dtype, x.weak_type)
 
     primitive = register(Primitive(name, shape_rule=shape_rule))
-    return define(primitive, batch=reduction_batch(primitive))
+    return primitive.define(batch=reduction_batch(primitive))
 
 
 def _check_number(name: str, x: ShapedArray) -> None:
@@ -71,7 +71,7 @@ reduce_and_p = _reduction("reduce_and", _check_logical)
 reduce_or_p = _reduction("reduce_or", _check_logical)
 reduce_xor_p = _reduction("reduce_xor", _check_logical)
 for _p in (reduce_and_p, reduce_or_p, reduce_xor_p):
-    define(_p, jvp=jvp_zero(_p))
+    _p.define(jvp=jvp_zero(_p))
 
 
 def _along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
@@ -87,8 +87,8 @@ def _extremum_jvp(g: Any, ans: Any, x: Any, *, axes: tuple[int, ...], out_shardi
     return lax.div(reduce_sum(lax.mul(g, places), axes), reduce_sum(places, axes))
 
 
-define(reduce_max_p, jvp=jvp_by_result(reduce_max_p, _extremum_jvp))
-define(reduce_min_p, jvp=jvp_by_result(reduce_min_p, _extremum_jvp))
+reduce_max_p.define(jvp=jvp_by_result(reduce_max_p, _extremum_jvp))
+reduce_min_p.define(jvp=jvp_by_result(reduce_min_p, _extremum_jvp))
 
 
 def _halves(x: Any, axis: int) -> tuple[Any, Any, Any]:
@@ -124,7 +124,7 @@ def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> Any:
     return out, tangent
 
 
-define(reduce_prod_p, jvp=_prod_jvp)
+reduce_prod_p.define(jvp=_prod_jvp)
 
 
 def _bind(primitive: Primitive, operand: Any, axes: Sequence[int], **params: Any) -> Any:
@@ -240,7 +240,7 @@ def _arg_shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: Any) -> Sh
 argmax_p = register(Primitive("argmax", shape_rule=_arg_shape))
 argmin_p = register(Primitive("argmin", shape_rule=_arg_shape))
 for _p in (argmax_p, argmin_p):
-    define(_p, batch=reduction_batch(_p), jvp=jvp_zero(_p))
+    _p.define(batch=reduction_batch(_p), jvp=jvp_zero(_p))
 
 
 def _arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:

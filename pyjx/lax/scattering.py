@@ -23,7 +23,6 @@ from pyjx.core.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
-from pyjx.engine.rules import define
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.indexing import (
@@ -346,7 +345,7 @@ def _apply_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 
 def _scatter(name: str, function: str, **rules: Any) -> Primitive:
     p = register(Primitive(name, shape_rule=_scatter_shape(function), **rules))
-    return define(p, batch=_scatter_batch(p))
+    return p.define(batch=_scatter_batch(p))
 
 
 scatter_p = _scatter("scatter", "scatter", jvp=_replace_jvp, transpose=_replace_transpose)
@@ -359,9 +358,9 @@ scatter_mul_p = _scatter("scatter-mul", "scatter_mul", jvp=_product_jvp,
 scatter_min_p = _scatter("scatter-min", "scatter_min")
 scatter_max_p = _scatter("scatter-max", "scatter_max")
 for _p in (scatter_add_p, scatter_sub_p):
-    define(_p, jvp=_sum_jvp(_p))
+    _p.define(jvp=_sum_jvp(_p))
 for _p in (scatter_min_p, scatter_max_p):
-    define(_p, jvp=_extremum_jvp(_p))
+    _p.define(jvp=_extremum_jvp(_p))
 
 _combiners: dict[Any, Jaxpr] = {}
 

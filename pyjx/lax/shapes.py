@@ -17,7 +17,7 @@ from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis, reduce_sum, transpose
-from pyjx.engine.rules import define, jvp_linear, jvp_zero, unbatched_dims
+from pyjx.engine.rules import jvp_linear, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
 from pyjx.engine.types import Rule
 from pyjx.lax.nary import operand as _operand
@@ -40,7 +40,7 @@ def linear_primitive(name: str, shape_rule: Rule, transposed: Rule) -> Primitive
         return (transposed(ct, x.aval, **params),)
 
     p = register(Primitive(name, shape_rule=shape_rule, transpose=back, linear=True))
-    return define(p, jvp=jvp_linear(p))
+    return p.define(jvp=jvp_linear(p))
 
 
 def insert(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
@@ -101,7 +101,7 @@ def _reshape_batch(operands: Any, dims: Any, *, new_sizes: tuple[int, ...],
 
 
 reshape_p = linear_primitive("reshape", _reshape_shape, _reshape_transpose)
-define(reshape_p, batch=_reshape_batch)
+reshape_p.define(batch=_reshape_batch)
 
 
 def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *,
@@ -177,7 +177,7 @@ def _squeeze_batch(operands: Any, dims: Any, *, dimensions: tuple[int, ...]) -> 
 
 squeeze_p = linear_primitive("squeeze", _squeeze_shape,
                              lambda ct, aval, *, dimensions: reshape(ct, aval.shape))
-define(squeeze_p, batch=_squeeze_batch)
+squeeze_p.define(batch=_squeeze_batch)
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
@@ -284,7 +284,7 @@ def _rev_transpose(ct: Any, aval: ShapedArray, *, dimensions: tuple[int, ...]) -
 
 
 rev_p: Primitive = linear_primitive("rev", _rev_shape, _rev_transpose)
-define(rev_p, batch=_rev_batch)
+rev_p.define(batch=_rev_batch)
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
@@ -326,7 +326,7 @@ def _tile_batch(operands: Any, dims: Any, *, reps: tuple[int, ...]) -> Any:
 
 
 tile_p = linear_primitive("tile", _tile_shape, _tile_transpose)
-define(tile_p, batch=_tile_batch)
+tile_p.define(batch=_tile_batch)
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Array:
@@ -406,7 +406,7 @@ def _pad_batch(operands: Any, dims: Any, *, padding_config: PaddingConfig) -> An
 
 pad_p = register(Primitive("pad", shape_rule=_pad_shape, transpose=_pad_transpose,
                            batch=_pad_batch, linear=True))
-define(pad_p, jvp=jointly_linear_jvp(pad_p))
+pad_p.define(jvp=jointly_linear_jvp(pad_p))
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
@@ -478,7 +478,7 @@ def _bitcast_batch(operands: Any, dims: Any, *, new_dtype: Any) -> Any:
 bitcast_convert_type_p = register(Primitive(
     "bitcast_convert_type", shape_rule=_bitcast_shape, batch=_bitcast_batch,
 ))
-define(bitcast_convert_type_p, jvp=jvp_zero(bitcast_convert_type_p))
+bitcast_convert_type_p.define(jvp=jvp_zero(bitcast_convert_type_p))
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:

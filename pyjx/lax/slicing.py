@@ -17,7 +17,6 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import at_front, broadcast_in_dim
-from pyjx.engine.rules import define
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather, gather_p
@@ -88,7 +87,7 @@ def _slice_batch(operands: Any, dims: Any, *, start_indices: tuple[int, ...],
     ), d
 
 
-slice_p = define(linear_primitive("slice", _slice_shape, _slice_transpose), batch=_slice_batch)
+slice_p = linear_primitive("slice", _slice_shape, _slice_transpose).define(batch=_slice_batch)
 
 
 def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],

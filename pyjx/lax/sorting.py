@@ -13,7 +13,6 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_axis, moveaxis
-from pyjx.engine.rules import define
 from pyjx.engine.tangents import Zero
 from pyjx.lax.nary import operand as _operand
 
@@ -171,7 +170,7 @@ def _top_k_batch(operands: Any, dims: Any, *, axis: int, is_stable: bool, k: int
 
 top_k_p = register(Primitive("top_k", shape_rule=_top_k_shape, batch=_top_k_batch,
                              multiple_results=True))
-define(top_k_p, jvp=_choice_jvp(top_k_p, lambda params, ndim: params["axis"]))
+top_k_p.define(jvp=_choice_jvp(top_k_p, lambda params, ndim: params["axis"]))
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
@@ -256,7 +255,7 @@ def _approx_batch(operands: Any, dims: Any, *, reduction_dimension: int, **param
 
 approx_top_k_p = register(Primitive("approx_top_k", shape_rule=_approx_shape, batch=_approx_batch,
                                     decomposition=_approx_exact, multiple_results=True))
-define(approx_top_k_p, jvp=_choice_jvp(
+approx_top_k_p.define(jvp=_choice_jvp(
     approx_top_k_p, lambda params, ndim: _approx_axis(params["reduction_dimension"], ndim)))
 
 

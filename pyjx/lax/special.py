@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.engine.rules import define, jvp_by_operand, jvp_by_result
+from pyjx.engine.rules import jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import full_aval
 from pyjx.lax import incomplete
 from pyjx.lax.common import broadcast_operands, check_same_dtypes
@@ -37,13 +37,13 @@ erf_p = elementwise("erf", FLOATING)
 erfc_p = elementwise("erfc", FLOATING)
 erf_inv_p = elementwise("erf_inv", FLOATING)
 # d erf(x) = 2/sqrt(pi) e^(-x^2) dx
-define(erf_p, jvp=jvp_by_operand(
+erf_p.define(jvp=jvp_by_operand(
     erf_p, lambda g, x: mul(like(x, 2 / math.sqrt(math.pi)), mul(g, exp(neg(square(x)))))))
 # d erfc(x) = -2/sqrt(pi) e^(-x^2) dx
-define(erfc_p, jvp=jvp_by_operand(
+erfc_p.define(jvp=jvp_by_operand(
     erfc_p, lambda g, x, **_: mul(like(x, -2 / math.sqrt(math.pi)), mul(g, exp(neg(square(x)))))))
 # d erf_inv(x) = sqrt(pi)/2 e^(erf_inv(x)^2) dx
-define(erf_inv_p, jvp=jvp_by_result(
+erf_inv_p.define(jvp=jvp_by_result(
     erf_inv_p, lambda g, ans, x: mul(like(x, math.sqrt(math.pi) / 2), mul(g, exp(square(ans))))))
 
 
@@ -93,16 +93,16 @@ digamma_p = elementwise("digamma", FLOATING)
 polygamma_p = elementwise("polygamma", FLOATING, FLOATING)
 zeta_p = elementwise("zeta", FLOATING, FLOATING)
 # d log |Gamma(x)| = psi(x) dx
-define(lgamma_p, jvp=jvp_by_operand(lgamma_p, lambda g, x: mul(g, digamma(x))))
+lgamma_p.define(jvp=jvp_by_operand(lgamma_p, lambda g, x: mul(g, digamma(x))))
 # d psi(x) = psi'(x) dx
-define(digamma_p, jvp=jvp_by_operand(
+digamma_p.define(jvp=jvp_by_operand(
     digamma_p, lambda g, x: mul(g, polygamma(like(x, 1), x))))
 # d/dx psi^(m)(x) = psi^(m+1)(x)
-define(polygamma_p, jvp=jvp_by_operand(
+polygamma_p.define(jvp=jvp_by_operand(
     polygamma_p, _no_derivative("polygamma gradient with respect to m is not supported"),
     lambda g, m, x: mul(g, polygamma(add(m, like(m, 1)), x))))
 # d/dq zeta(s, q) = -s zeta(s + 1, q)
-define(zeta_p, jvp=jvp_by_operand(
+zeta_p.define(jvp=jvp_by_operand(
     zeta_p, _no_derivative("zeta gradient with respect to x is not supported"),
     lambda g, s, q: mul(g, mul(neg(s), zeta(add(s, like(s, 1)), q)))))
 
@@ -179,19 +179,19 @@ igamma_grad_a_p = elementwise("igamma_grad_a", FLOATING, FLOATING,
                               decomposition=incomplete.lower_gamma_slope)
 random_gamma_grad_p = elementwise("random_gamma_grad", FLOATING, FLOATING,
                                   decomposition=incomplete.gamma_sample_slope)
-define(igamma_p, jvp=jvp_by_operand(
+igamma_p.define(jvp=jvp_by_operand(
     igamma_p, lambda g, a, x: mul(g, igamma_grad_a(a, x)),
     lambda g, a, x: mul(g, _density(a, x))))
 # Q = 1 - P
-define(igammac_p, jvp=jvp_by_operand(
+igammac_p.define(jvp=jvp_by_operand(
     igammac_p, lambda g, a, x: neg(mul(g, igamma_grad_a(a, x))),
     lambda g, a, x: neg(mul(g, _density(a, x)))))
 # d/dx dP/da = d/da dP/dx = (log x - psi(a)) dP/dx
-define(igamma_grad_a_p, jvp=jvp_by_operand(
+igamma_grad_a_p.define(jvp=jvp_by_operand(
     igamma_grad_a_p,
     _no_derivative("igamma_grad_a gradient with respect to a is not supported"),
     lambda g, a, x: mul(g, mul(_density(a, x), sub(log(x), digamma(a))))))
-define(random_gamma_grad_p, jvp=jvp_by_operand(
+random_gamma_grad_p.define(jvp=jvp_by_operand(
     random_gamma_grad_p, *[_no_derivative("random_gamma_grad gradient is not supported")] * 2))
 
 
@@ -270,7 +270,7 @@ _NO_BETA = _no_derivative("Betainc gradient with respect to a and b not supporte
 regularized_incomplete_beta_p = elementwise(
     "regularized_incomplete_beta", FLOATING, FLOATING, FLOATING,
     decomposition=incomplete.incomplete_beta)
-define(regularized_incomplete_beta_p, jvp=jvp_by_operand(
+regularized_incomplete_beta_p.define(jvp=jvp_by_operand(
     regularized_incomplete_beta_p, _NO_BETA, _NO_BETA, _betainc_slope))
 
 
@@ -346,7 +346,7 @@ bessel_i0e_p = elementwise("bessel_i0e", FLOATING,
                            decomposition=incomplete.in_single(_bessel_i0e))
 bessel_i1e_p = elementwise("bessel_i1e", FLOATING)
 # With I_0' = I_1: d (e^-|x| I_0(x)) = (e^-|x| I_1(x) - sign(x) e^-|x| I_0(x)) dx
-define(bessel_i0e_p, jvp=jvp_by_result(
+bessel_i0e_p.define(jvp=jvp_by_result(
     bessel_i0e_p, lambda g, ans, x: mul(g, sub(bessel_i1e(x), mul(sign(x), ans)))))
 
 
@@ -360,7 +360,7 @@ def _bessel_i1e_tangent(g: Any, ans: Any, x: Any) -> Any:
     return mul(g, select(regular, slope, full_aval(aval, 0.5)))
 
 
-define(bessel_i1e_p, jvp=jvp_by_result(bessel_i1e_p, _bessel_i1e_tangent))
+bessel_i1e_p.define(jvp=jvp_by_result(bessel_i1e_p, _bessel_i1e_tangent))
 
 
 def bessel_i0e(x: Any) -> Array:

@@ -14,7 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.engine.rules import define, jvp_by_operand, jvp_by_result
+from pyjx.engine.rules import jvp_by_operand, jvp_by_result
 from pyjx.lax.elementwise import (
     abs,
     add,
@@ -75,12 +75,12 @@ def _accurate(name: str, accuracy: Any) -> Any:
 
 def _by_operand(primitive: Primitive, tangent: Callable[[Any, Any], Any]) -> None:
     """The derivative from `tangent(g, x)`."""
-    define(primitive, jvp=jvp_by_operand(primitive, lambda g, x, **_: tangent(g, x)))
+    primitive.define(jvp=jvp_by_operand(primitive, lambda g, x, **_: tangent(g, x)))
 
 
 def _by_result(primitive: Primitive, tangent: Callable[[Any, Any, Any], Any]) -> None:
     """The derivative from `tangent(g, ans, x)`."""
-    define(primitive, jvp=jvp_by_result(primitive, lambda g, ans, x, **_: tangent(g, ans, x)))
+    primitive.define(jvp=jvp_by_result(primitive, lambda g, ans, x, **_: tangent(g, ans, x)))
 
 
 # -- exponentials and logarithms -------------------------------------------------------------------
@@ -363,7 +363,7 @@ def atan(x: Any) -> Array:
 
 atan2_p = elementwise("atan2", INEXACT, INEXACT)
 # d atan2(y, x) = (x dy - y dx) / (x^2 + y^2)
-define(atan2_p, jvp=jvp_by_operand(
+atan2_p.define(jvp=jvp_by_operand(
     atan2_p,
     lambda g, y, x: mul(g, div(x, add(square(y), square(x)))),
     lambda g, y, x: mul(g, div(neg(y), add(square(y), square(x)))),

@@ -19,7 +19,7 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import at_front
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
-from pyjx.engine.rules import define, jvp_by_operand, jvp_linear
+from pyjx.engine.rules import jvp_by_operand, jvp_linear
 from pyjx.engine.tangents import full_aval, is_undefined_primal
 from pyjx.lax.common import as_dtype
 from pyjx.lax.convolution_shapes import named_pads, padding_pairs
@@ -171,7 +171,7 @@ reduce_window_max_p = register(Primitive(
 reduce_window_min_p = register(Primitive(
     "reduce_window_min", shape_rule=_windows_shape("reduce_window_min")))
 for _p in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):
-    define(_p, batch=_windows_batch(_p))
+    _p.define(batch=_windows_batch(_p))
 
 
 def _window_sum_transpose(ct: Any, x: Any, *, window_dimensions: Ints, window_strides: Ints,
@@ -198,7 +198,7 @@ def _window_sum_transpose(ct: Any, x: Any, *, window_dimensions: Ints, window_st
     ),)
 
 
-define(reduce_window_sum_p, jvp=jvp_linear(reduce_window_sum_p), transpose=_window_sum_transpose)
+reduce_window_sum_p.define(jvp=jvp_linear(reduce_window_sum_p), transpose=_window_sum_transpose)
 
 
 def _choice_jvp(primitive: Primitive, select: str, identity: Callable[[Any], Any]) -> Any:
@@ -224,8 +224,8 @@ def _choice_jvp(primitive: Primitive, select: str, identity: Callable[[Any], Any
     return jvp
 
 
-define(reduce_window_max_p, jvp=_choice_jvp(reduce_window_max_p, "ge", least))
-define(reduce_window_min_p, jvp=_choice_jvp(reduce_window_min_p, "le", greatest))
+reduce_window_max_p.define(jvp=_choice_jvp(reduce_window_max_p, "ge", least))
+reduce_window_min_p.define(jvp=_choice_jvp(reduce_window_min_p, "le", greatest))
 
 
 # -- select_and_gather_add, select_and_scatter_add -------------------------------------------------
@@ -262,8 +262,8 @@ def _linear_in_first(primitive: Primitive) -> Any:
                           None)
 
 
-define(select_and_gather_add_p, jvp=_linear_in_first(select_and_gather_add_p),
-       batch=_windows_batch(select_and_gather_add_p))
+select_and_gather_add_p.define(jvp=_linear_in_first(select_and_gather_add_p),
+                               batch=_windows_batch(select_and_gather_add_p))
 
 
 def _scatter_shape(source: ShapedArray, x: ShapedArray, *, select_prim: Any,
@@ -290,8 +290,8 @@ def _scatter_transpose(ct: Any, source: Any, x: Any, *, select_prim: Any, window
 select_and_scatter_add_p = register(Primitive(
     "select_and_scatter_add", shape_rule=_scatter_shape, transpose=_scatter_transpose,
     linear=True))
-define(select_and_scatter_add_p, jvp=_linear_in_first(select_and_scatter_add_p),
-       batch=_windows_batch(select_and_scatter_add_p))
+select_and_scatter_add_p.define(jvp=_linear_in_first(select_and_scatter_add_p),
+                                batch=_windows_batch(select_and_scatter_add_p))
 
 
 # -- select_and_scatter: with any functions --------------------------------------------------------

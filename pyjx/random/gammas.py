@@ -22,7 +22,6 @@ from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front
-from pyjx.engine.rules import define
 from pyjx.engine.tangents import Zero
 from pyjx.lax.common import broadcast_shapes
 from pyjx.random.base import check_key, on_key, placed, split_traced
@@ -150,7 +149,7 @@ def _gamma_batch(operands: Any, dims: Any, *, log_space: bool) -> Any:
 random_gamma_p = register(
     Primitive("random_gamma", shape_rule=_gamma_shape, decomposition=_decomposition)
 )
-define(random_gamma_p, jvp=_gamma_jvp, batch=_gamma_batch)
+random_gamma_p.define(jvp=_gamma_jvp, batch=_gamma_batch)
 
 
 # -- the approximate method ------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_axis, moveaxis
-from pyjx.engine.rules import define, jvp_zero
+from pyjx.engine.rules import jvp_zero
 from pyjx.numpy import array_methods
 from pyjx.random.implementations import PRNGImpl, over_batch
 from pyjx.runtime.array import Array, ArrayImpl
@@ -286,7 +286,7 @@ def _primitive(name: str, shape_rule: Any, batch: Any = None) -> Primitive:
     def batch_in_front(operands: Any, dims: Any, **params: Any) -> Any:
         return primitive.bind(moveaxis(operands[0], dims[0], 0), **params), 0
 
-    return define(primitive, batch=batch or batch_in_front, jvp=jvp_zero(primitive))
+    return primitive.define(batch=batch or batch_in_front, jvp=jvp_zero(primitive))
 
 
 def _seed_shape(seeds: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
@@ -389,9 +389,9 @@ def _wrap_now(data: Any, *, impl: PRNGImpl) -> PRNGKeyArray:
 
 
 # On concrete arrays these only relabel: no program is needed.
-define(random_wrap_p, impl=_wrap_now)
-define(random_unwrap_p, impl=lambda x: x._base_array)
-define(random_clone_p, impl=lambda x: PRNGKeyArray(x._impl, x._base_array))
+random_wrap_p.define(impl=_wrap_now)
+random_unwrap_p.define(impl=lambda x: x._base_array)
+random_clone_p.define(impl=lambda x: PRNGKeyArray(x._impl, x._base_array))
 
 
 def is_eager(*values: Any) -> bool:
