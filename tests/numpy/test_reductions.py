@@ -202,7 +202,7 @@ def test_the_dtype_of_a_running_sum_may_be_a_class():
     lambda x: jnp.sum(x, axis=(0, 1)), lambda x: jnp.split(x, 2, axis=1),
     lambda x: jnp.swapaxes(x, 0, 1), lambda x: jnp.take(x, 0, 1), lambda x: jnp.sort(x, 1),
     lambda x: jnp.linspace(x, x, 3, axis=2), lambda x: jax.lax.slice_in_dim(x, 0, 1, axis=1),
-], ids=str)
+])
 def test_an_axis_out_of_bounds_is_both_errors(call):
     for error in (ValueError, IndexError, np.exceptions.AxisError):
         with pytest.raises(error, match="is out of bounds for array of dimension"):
