@@ -51,8 +51,8 @@ def test_unknown_names(package):
 
 @pytest.mark.parametrize("package", stubs.PACKAGES)
 def test_stubs_agree_with_the_tables(package):
-    with open(stubs.stub_path(package), encoding="utf-8") as file:
-        assert file.read() == stubs.stub(package), "run `python -m pyjx.cli.stubs`"
+    text = stubs.stub_path(package).read_text(encoding="utf-8")
+    assert text == stubs.stub(package), "run `python -m pyjx.cli.stubs`"
 
 
 @pytest.mark.parametrize("package", TABLES)

@@ -6,9 +6,16 @@
 from __future__ import annotations
 
 import importlib
-import os
+from pathlib import Path
 
-PACKAGES = ("pyjx", "pyjx.core", "pyjx.lax", "pyjx.nn", "pyjx.numpy", "pyjx.random")
+import pyjx
+
+ROOT = Path(pyjx.__file__).parent
+# The packages whose `__init__.py` attaches its names.
+PACKAGES = tuple(sorted(
+    ".".join(("pyjx", *path.parent.relative_to(ROOT).parts)) for path in ROOT.rglob("__init__.py")
+    if "attach(__name__" in path.read_text(encoding="utf-8")
+))
 
 
 def stub(package: str) -> str:
@@ -30,16 +37,13 @@ def stub(package: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def stub_path(package: str) -> str:
-    module = importlib.import_module(package)
-    assert module.__file__ is not None
-    return os.path.join(os.path.dirname(module.__file__), "__init__.pyi")
+def stub_path(package: str) -> Path:
+    return ROOT.joinpath(*package.split(".")[1:], "__init__.pyi")
 
 
 def write_stubs() -> None:
     for package in PACKAGES:
-        with open(stub_path(package), "w", encoding="utf-8") as file:
-            file.write(stub(package))
+        stub_path(package).write_text(stub(package), encoding="utf-8")
 
 
 if __name__ == "__main__":
