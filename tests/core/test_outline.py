@@ -106,6 +106,38 @@ def test_nested_repeats(x):
     same_with_and_without(deep, x, weights(5))
 
 
+def test_large_functions_have_functions_inside(x):
+    def block(x, w):
+        for _ in range(12):
+            x = layer(x, w)
+        return jnp.cumsum(x, axis=0) * 0.1 - jnp.max(x)
+
+    def deep(x, ws):
+        for w in ws:
+            x = block(x, w)
+        return jnp.sum(x)
+
+    text = lowered(deep, x, weights(4))
+    private, calls = functions(text)
+    assert private == 2
+    assert calls == 4 + 12
+    same_with_and_without(deep, x, weights(4))
+
+
+def test_bodies_of_loops(x):
+    def f(x, ws):
+        def body(state):
+            i, x = state
+            for w in ws:
+                x = layer(x, w)
+            return i + 1, x * 0.1
+
+        return jax.lax.while_loop(lambda state: state[0] < 3, body, (0, x))[1]
+
+    assert functions(lowered(f, x, weights(6))) == (1, 6)
+    same_with_and_without(f, x, weights(6))
+
+
 def test_nothing_repeats(x):
     text = lowered(lambda x, w: layer(x, w), x, weights(1)[0])
     assert functions(text) == (0, 0)

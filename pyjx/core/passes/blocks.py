@@ -94,16 +94,8 @@ class Users:
 
     __slots__ = ("_of",)
 
-    def __init__(self, jaxpr: Jaxpr, groups: Sequence[Group]) -> None:
+    def __init__(self) -> None:
         self._of: dict[Any, list[int]] = {}
-        inside = np.zeros(len(jaxpr.eqns), np.bool_)
-        for group in groups:
-            for start, inputs in zip(group.starts, group.inputs, strict=True):
-                inside[start:start + group.length] = True
-                self.add(inputs, start)
-        for i in np.flatnonzero(~inside).tolist():
-            self.add(jaxpr.eqns[i].invars, i)
-        self.add(jaxpr.outvars, len(jaxpr.eqns))
 
     def add(self, variables: Iterable[Any], user: int) -> None:
         for v in variables:
@@ -118,4 +110,35 @@ class Users:
 
     def after(self, variable: Var, user: int) -> bool:
         """Whether somebody else reads the variable after `user`."""
-        return any([u > user for u in self._of.get(variable, ())])
+        users = self._of.get(variable)
+        return users is not None and any([u > user for u in users])
+
+
+class Program:
+    """Equations, and how they are parted into blocks.
+
+    Attributes:
+      numbers: equal for equations that are equal but for the operands' identity.
+      defined: the position of the equation that makes a variable.
+      block: for each position, where its block starts; -1 outside of blocks.
+    """
+
+    __slots__ = ("block", "defined", "eqns", "numbers", "users")
+
+    def __init__(self, jaxpr: Jaxpr, numbers: np.ndarray, defined: dict[Var, int],
+                 groups: Sequence[Group]) -> None:
+        self.eqns = jaxpr.eqns
+        self.numbers: list[int] = numbers.tolist()
+        self.defined = defined
+        self.block = [-1] * len(jaxpr.eqns)
+        for group in groups:
+            for start in group.starts:
+                self.block[start:start + group.length] = [start] * group.length
+        self.users = Users()
+        for group in groups:
+            for start, inputs in zip(group.starts, group.inputs, strict=True):
+                self.users.add(inputs, start)
+        for i, (eqn, start) in enumerate(zip(self.eqns, self.block, strict=True)):
+            if start < 0:
+                self.users.add(eqn.invars, i)
+        self.users.add(jaxpr.outvars, len(self.eqns))

@@ -21,7 +21,7 @@ from pyjx.core.derived import derived_structure
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import holders, map_jaxprs
-from pyjx.core.passes.blocks import Flow, Group, Users, groups_of
+from pyjx.core.passes.blocks import Flow, Group, Program, Users, groups_of
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.passes.recompute import narrow_borders
 from pyjx.core.passes.repeats import MIN_BLOCK, Repeat, Repeats, number_eqns, occurrences
@@ -33,6 +33,9 @@ from pyjx.core.primitive import Primitive
 KEEPS_INLINE = frozenset({"conv_general_dilated"})
 # What a function must save, as a part of all equations: less is not worth the calls.
 MIN_SAVING = 0.02
+# Functions of fewer equations have no functions inside: they compile quickly as they are, and XLA
+# fuses no operations across calls.
+MIN_NESTED = 256
 # How many repeats are looked at.
 MAX_ROUNDS = 32
 
@@ -120,9 +123,9 @@ def _outline_jaxpr(jaxpr: Jaxpr, depth: int) -> Jaxpr:
             break
     if not groups:
         return jaxpr
-    users = Users(jaxpr, groups)
-    moved = narrow_borders(groups, eqns, numbers, flow.defined, users)
-    out = jaxpr.replace(eqns=_with_calls(eqns, groups, users, depth))
+    program = Program(jaxpr, numbers, flow.defined, groups)
+    moved = narrow_borders(groups, program)
+    out = jaxpr.replace(eqns=_with_calls(eqns, groups, program.users, depth))
     return dce_jaxpr(out, [True] * len(out.outvars)) if moved else out
 
 
@@ -203,4 +206,6 @@ def _function(eqns: Sequence[JaxprEqn], group: Group, users: Users, depth: int
             users.remove(group.inputs[i], start)
             group.inputs[i] = [v for v, k in zip(group.inputs[i], live, strict=True) if k]
             users.add(group.inputs[i], start)
-    return ClosedJaxpr(_outline_jaxpr(jaxpr, depth + 1), []), outputs
+    if len(jaxpr.eqns) >= MIN_NESTED:
+        jaxpr = _outline_jaxpr(jaxpr, depth + 1)
+    return ClosedJaxpr(jaxpr, []), outputs

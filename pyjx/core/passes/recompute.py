@@ -18,10 +18,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-import numpy as np
-
 from pyjx.core.jaxpr import Atom, JaxprEqn, Literal, Var
-from pyjx.core.passes.blocks import Group, Users
+from pyjx.core.passes.blocks import Group, Program, Users
 
 # The cost of computing a byte again, in 32nds of that of keeping it.
 _CHEAP, _DEAR, _KEPT = 1, 8, 32
@@ -37,8 +35,8 @@ RATES = {
         "pow", "rsqrt", "sin", "sqrt", "tanh",
     ), _DEAR),
 }
-# Borders over which fewer bytes pass, at all places of the block together, stay where they are.
-WORTH_BYTES = 1 << 18
+# Borders over which less than 256 KiB pass, at all places of the block together, stay.
+WORTH = _KEPT << 18
 _NEVER = 1 << 62
 
 
@@ -59,60 +57,60 @@ class _Value:
 
 
 class _Border:
-    """The values before a block, from those it reads to as many as it has equations, twice."""
+    """The values before the blocks of a group: those that they read, and what these are made of in
+    the blocks, or between blocks, where they are made; at most twice as many as equations."""
 
-    __slots__ = ("_defined", "_eqns", "_numbers", "_users", "group", "values")
+    __slots__ = ("_program", "group", "inputs", "values")
 
-    def __init__(self, group: Group, eqns: Sequence[JaxprEqn], numbers: np.ndarray,
-                 defined: dict[Var, int], users: Users) -> None:
+    def __init__(self, group: Group, program: Program) -> None:
         self.group = group
+        self._program = program
         self.values: dict[tuple[Var, ...], _Value] = {}
-        self._eqns, self._numbers, self._defined, self._users = eqns, numbers, defined, users
-        for variables in zip(*group.inputs, strict=True):
-            self._value(variables)
-        queue = deque(self.values.values())
+        self.inputs = [self._value(variables) for variables in zip(*group.inputs, strict=True)]
+        if self.passing() < WORTH:
+            return
+        queue = deque(self.inputs)
         limit = 2 * group.length
         while queue and len(self.values) < limit:
-            known = len(self.values)
-            self._expand(queue.popleft())
-            queue.extend(list(self.values.values())[known:])
+            value = queue.popleft()
+            if value.keep and value.eqn is None:
+                queue.extend(self._expand(value))
+
+    def passing(self) -> int:
+        return sum([v.keep for v in self.inputs])
 
     def _value(self, variables: tuple[Var, ...]) -> _Value:
         value = self.values.get(variables)
         if value is None:
             value = self.values[variables] = _Value(variables, len(self.values))
-            copies = sum([
-                v in self._defined and not self._users.after(v, start)
-                for v, start in zip(variables, self.group.starts, strict=True)
-            ])
-            value.keep = _KEPT * copies * _nbytes(variables[0])
+            program = self._program
+            kept = [v for v, start in zip(variables, self.group.starts, strict=True)
+                    if v in program.defined and not program.users.after(v, start)]
+            value.keep = _KEPT * len(kept) * _nbytes(variables[0])
         return value
 
-    def _expand(self, value: _Value) -> None:
-        """Say how a value can be computed again, if it can: alike at all places."""
-        if not value.keep:
-            return
-        places = [self._defined.get(v, -1) for v in value.variables]
-        eqns = self._eqns
-        eqn = eqns[places[0]]
+    def _expand(self, value: _Value) -> list[_Value]:
+        """Say how a value can be computed again, if it can: alike at all places. The operands that
+        are made in the same block are returned."""
+        eqns, numbers, defined = self._program.eqns, self._program.numbers, self._program.defined
+        places = [defined.get(v, -1) for v in value.variables]
+        eqn, number = eqns[places[0]], numbers[places[0]]
         rate = RATES.get(eqn.primitive.name)
-        if rate is None or min(places) < 0 or len(eqn.outvars) > 1:
-            return
-        number = self._numbers[places[0]]
-        if any([self._numbers[i] != number for i in places]):
-            return
+        if (rate is None or -1 in places or len(eqn.outvars) > 1
+                or any([numbers[i] != number for i in places])):
+            return []
         value.eqn = eqn
         value.compute = rate * len(places) * _nbytes(value.variables[0])
-        value.operands = [
-            v if type(v) is Literal
-            else self._value(tuple([eqns[i].invars[k] for i in places]))  # type: ignore[misc]
-            for k, v in enumerate(eqn.invars)
-        ]
-
-    def worth_a_cut(self) -> bool:
-        inputs = [self.values[v] for v in zip(*self.group.inputs, strict=True)]
-        passing = sum([v.keep for v in inputs if v.eqn is not None])
-        return passing >= _KEPT * WORTH_BYTES
+        block, near = self._program.block, []
+        for k, v in enumerate(eqn.invars):
+            if type(v) is Literal:
+                value.operands.append(v)
+            else:
+                operand = self._value(tuple([eqns[i].invars[k] for i in places]))  # type: ignore
+                value.operands.append(operand)
+                if v in defined and block[defined[v]] == block[places[0]]:
+                    near.append(operand)
+        return near
 
     def cut(self) -> set[_Value]:
         """The values to compute again."""
@@ -128,8 +126,8 @@ class _Border:
             for operand in value.operands:
                 if type(operand) is _Value:
                     network.edge(2 * operand.number + 3, before, _NEVER)
-        for variables in zip(*self.group.inputs, strict=True):
-            network.edge(2 * self.values[variables].number + 3, sink, _NEVER)
+        for value in self.inputs:
+            network.edge(2 * value.number + 3, sink, _NEVER)
         near = network.sink_side(source, sink)
         return {v for v in self.values.values() if v.eqn is not None and near[2 * v.number + 2]}
 
@@ -139,16 +137,15 @@ def _nbytes(v: Var) -> int:
     return size * int(v.aval.dtype.itemsize) if size and type(size) is int else 0
 
 
-def narrow_borders(groups: Sequence[Group], eqns: Sequence[JaxprEqn], numbers: np.ndarray,
-                   defined: dict[Var, int], users: Users) -> bool:
+def narrow_borders(groups: Sequence[Group], program: Program) -> bool:
     """Move the borders of blocks, the last block first; whether any was moved."""
     moved = False
     for group in sorted(groups, key=lambda g: -g.starts[0]):
-        border = _Border(group, eqns, numbers, defined, users)
-        if border.worth_a_cut():
+        border = _Border(group, program)
+        if border.passing() >= WORTH:
             computed = border.cut()
             if computed:
-                _rewrite(border, computed, users)
+                _rewrite(border, computed, program.users)
                 moved = True
     return moved
 
@@ -159,8 +156,7 @@ def _rewrite(border: _Border, computed: set[_Value], users: Users) -> None:
     body: list[JaxprEqn] = []
     formals: list[Var] = []
     kept: list[_Value] = []
-    inputs = {formal: border.values[v]
-              for formal, v in zip(group.formals, zip(*group.inputs, strict=True), strict=True)}
+    inputs = dict(zip(group.formals, border.inputs, strict=True))
 
     def read(value: _Value) -> Var:
         if value.made is None:
