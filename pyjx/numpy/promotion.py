@@ -190,11 +190,18 @@ def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
 
 
 def stretch(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` broadcast to `shape`, which fits."""
+    """`x` broadcast to `shape`.
+
+    Raises:
+      ValueError: `x` has more axes.
+    """
     old = get_aval(x).shape
     if old == shape:
         return x
     offset = len(shape) - len(old)
+    if offset < 0:
+        raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={old} "
+                         f"shape={shape}")
     kept = [i for i, n in enumerate(old) if n == shape[offset + i]]
     if len(kept) < len(old):
         x = lax.squeeze(x, [i for i in range(len(old)) if i not in kept])

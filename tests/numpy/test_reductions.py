@@ -218,3 +218,9 @@ def test_sums_of_short_integers_under_strict_promotion():
         assert jnp.linspace(0, 1, 3).tolist() == [0, 0.5, 1]
         with pytest.raises(jax.dtypes.TypePromotionError):
             jnp.linspace(jnp.ones(1), jnp.ones(1, int), 3)
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_masks_with_more_axes_than_the_array(name):
+    with pytest.raises(ValueError, match="Cannot broadcast to shape with fewer dimensions"):
+        getattr(jnp, name)(1.5, where=jnp.array([True, False]))
