@@ -71,7 +71,7 @@ EXPLAINED = [
               ours="IndexError: boolean index did not match"),
     Explained("keys are no numbers", "error", ours="key<|integer type", theirs="key<"),
     Explained("of two wrong arguments the other one is named", "error",
-              source=r"lax\.(dot|batch_matmul)\(|scaled_dot_general"),
+              source=r"lax\.(dot|batch_matmul)\(|scaled_dot_general|jnp\.einsum|lax\.conv"),
     Explained("what is no number is a TypeError", "error", ours="is not a valid JAX array type",
               theirs="is not a valid dtype for JAX type promotion"),
     Explained("the helper behind .at has a name of its own", "object", ours="IndexUpdateRef"),
