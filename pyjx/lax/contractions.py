@@ -266,7 +266,7 @@ def product_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any)
     """The dtype of a sum of products, which may be of two dtypes.
 
     Raises:
-      TypeError: a dtype is not numeric, or `preferred` is an integer type that cannot hold it.
+      TypeError: a dtype is not numeric, or `preferred` cannot hold sums of such integers.
     """
     for x in (lhs, rhs):
         if dtypes.is_extended(x.dtype) or x.dtype == dtypes.float0:
@@ -275,8 +275,8 @@ def product_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any)
     dtype = lhs.dtype if lhs.dtype == rhs.dtype else max(lhs.dtype, rhs.dtype, key=_width)
     if preferred is None:
         return dtype
-    if (dtypes.issubdtype(dtype, np.integer) and dtypes.issubdtype(preferred, np.integer)
-            and dtypes.bit_width(preferred) < dtypes.bit_width(dtype)):
+    if dtypes.issubdtype(dtype, np.integer) and (
+            preferred == np.bool_ or dtypes.bit_width(preferred) < dtypes.bit_width(dtype)):
         raise TypeError(
             f"{name}: `preferred_element_type` must not be narrower than the original type, got "
             f"preferred_element_type of {preferred} for result type of {dtype}."

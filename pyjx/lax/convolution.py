@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int, as_ints
@@ -108,6 +109,26 @@ def _check_windows(rank: int, strides: Sequence[int], padding: Any, lhs_dilation
             raise ValueError(f"{_NAME} {what} must be positive, got {tuple(values)}")
 
 
+def _check_preferred(dtype: Any, preferred: Any) -> None:
+    """Raise TypeError unless sums of `dtype` can be of the dtype `preferred`."""
+    kinds = np.integer, np.floating, np.complexfloating
+    own, wanted = ([k for k in kinds if dtypes.issubdtype(d, k)] for d in (dtype, preferred))
+    if own != wanted and (own, wanted) != ([np.integer], [np.floating]):
+        raise TypeError(
+            f"{_NAME}: Input type is incompatible with `preferred_element_type`. The compatible "
+            "combinations of (input_type, preferred_element_type) are (integral, integral), "
+            "(integral, floating), (floating, floating), (complex, complex), got "
+            f"({dtype}, {preferred})."
+        )
+    if dtypes.issubdtype(dtype, np.signedinteger) and dtypes.issubdtype(
+            preferred, np.unsignedinteger):
+        raise TypeError(f"{_NAME}: `preferred_element_type` must have the same signedness as the "
+                        f"original type, got {preferred} for {dtype}.")
+    if dtypes.bit_width(preferred) < dtypes.bit_width(dtype):
+        raise TypeError(f"{_NAME}: `preferred_element_type` must not be narrower than the original "
+                        f"type, got {preferred} for {dtype}.")
+
+
 def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int, ...],
                 padding: Padding, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
                 dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
@@ -115,6 +136,7 @@ def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int
                 out_sharding: Any = None) -> ShapedArray:
     check_same_dtypes(_NAME, lhs, rhs)
     dtype = product_dtype(_NAME, lhs, rhs, preferred_element_type)
+    _check_preferred(lhs.dtype, dtype)
     dn = dimension_numbers
     _check_groups(lhs, rhs, dn, feature_group_count, batch_group_count)
     _check_windows(lhs.ndim - 2, window_strides, padding, lhs_dilation, rhs_dilation)

@@ -466,6 +466,8 @@ def scatter_mul(
 ) -> Array:
     """The operand with its windows times the updates. Arguments and errors as for `scatter`.
 
+    It has derivatives in the updates also where indices repeat: an extension of the interface.
+
     >>> import pyjx as jax
     >>> lax, jnp = jax.lax, jax.numpy
     >>> dnums = lax.ScatterDimensionNumbers((), (0,), (0,))

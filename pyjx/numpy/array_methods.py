@@ -7,6 +7,7 @@ package are looked up when they are first used, and then stay as attributes of t
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -171,6 +172,11 @@ def _contains(self: Any, other: Any) -> bool:
     if self.ndim != 1:
         raise ValueError("Array.__contains__: search array must be one-dimensional, got arr.shape="
                          f"{self.shape}")
+    if not is_arraylike(other):
+        raise TypeError(f"Array.__contains__: unsupported operand type {type(other)}.")
+    if np.shape(other):
+        raise ValueError("Array.__contains__: query value must be a scalar, got query.shape="
+                         f"{np.shape(other)}")
     return bool((self == other).any())
 
 
@@ -247,7 +253,9 @@ def _array_reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
     except ValueError:  # from C++, for a list as shape
         if len(args) != 1 or isinstance(args[0], tuple):
             raise
-    return _compiled_reshape(self, tuple(args[0]), **kwargs)
+    shape = args[0]
+    return _compiled_reshape(
+        self, tuple(shape) if np.ndim(shape) else operator.index(shape), **kwargs)
 
 
 def _sizes(aval: Any, shape: Any) -> tuple[int, ...]:
@@ -417,7 +425,7 @@ def _of_value(name: str, getter: bool) -> Any:
     """What only an array has, so that for a tracer its value must be known."""
 
     def attribute(self: Any, *args: Any) -> Any:
-        found = getattr(self._concrete("ConcretizationTypeError", name), name)
+        found = getattr(creation.asarray(self._concrete("ConcretizationTypeError", name)), name)
         return found if getter else found(*args)
 
     attribute.__name__ = name

@@ -12,6 +12,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.integers import as_int
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.contractions import canonicalize_precision, dot_general_p
@@ -168,7 +169,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
     a, b = operands("tensordot", a, b)
     m, n = get_aval(a).ndim, get_aval(b).ndim
     if not isinstance(axes, (tuple, list)):
-        count = int(axes)
+        count = as_int("tensordot", "axes", axes)
         if count > min(m, n):
             raise TypeError(f"Number of tensordot axes (axes {count}) exceeds input ranks "
                             f"({get_aval(a).shape} and {get_aval(b).shape})")

@@ -88,6 +88,7 @@ def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:
     if aval.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
     rows, columns = aval.shape[-2:]
+    k = operator.index(k)
     lower = _mask((rows, columns), k if keep_lower else k - 1, "greater_equal")
     if aval.ndim > 2:
         lower = broadcast_in_dim(lower, aval.shape, (aval.ndim - 2, aval.ndim - 1))

@@ -431,6 +431,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
 
     Raises:
       ConcretizationTypeError: `repeats` is traced and `total_repeat_length` is missing.
+      TypeError: `repeats` is no integer, or negative.
       ValueError: `repeats` does not fit the array.
 
     >>> import pyjx as jax
@@ -462,7 +463,10 @@ def _check_repeats(count: int, size: int) -> None:
 def _repeat_static(a: Any, repeats: Any, axis: int) -> Any:
     size = get_aval(a).shape[axis]
     if repeats.size == 1:
-        return repeated(a, max(int(repeats[0]), 0), axis)
+        count = operator.index(repeats[0])
+        if count < 0:
+            raise TypeError(f"repeat: repeats must be nonnegative, got {count}.")
+        return repeated(a, count, axis)
     _check_repeats(repeats.size, size)
 
     index = np.repeat(np.arange(size, dtype=np.int32), repeats)

@@ -6,6 +6,7 @@ callables (see `op_jit`); their Python bodies are `__wrapped__`.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias, overload
 
@@ -542,7 +543,8 @@ def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
     """Elements of x or y, as the condition says."""
     check_arraylike("where", condition, x, y)
     condition = as_bool(as_operand(condition))
-    if not (isinstance(x, Tracer) and isinstance(y, Tracer) and x.aval is y.aval):
+    if not (isinstance(x, Tracer) and isinstance(y, Tracer) and x.aval is y.aval
+            and not x.aval.weak_type):
         x, y = promote_dtypes(as_operand(x), as_operand(y))
     shapes = [get_aval(v).shape for v in (condition, x, y)]
     shape = shapes[0]
@@ -678,6 +680,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
     (x,) = operands("round", a)
+    decimals = operator.index(decimals)
     if not is_inexact(x):
         return as_array(x) if decimals >= 0 else _round_integers(x, 10 ** -decimals)
     if decimals == 0:

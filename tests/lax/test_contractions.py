@@ -135,6 +135,10 @@ def test_result_dtypes(x: str, y: str, preferred: Any, want: str) -> None:
 def test_narrow_preferred_type() -> None:
     with pytest.raises(TypeError, match="must not be narrower than the original type"):
         lax.dot(X.astype(int), Y.astype(int), preferred_element_type="int8")
+    for narrow in ("bool", "float16"):
+        with pytest.raises(TypeError, match="must not be narrower than the original type"):
+            lax.dot(X.astype(int), Y.astype(int), preferred_element_type=narrow)
+    assert lax.dot(X, Y, preferred_element_type="bfloat16").dtype == "bfloat16"
 
 
 def _dims(fun: Any, *args: Any) -> list[Any]:

@@ -129,3 +129,23 @@ def test_bad_operands() -> None:
         lax.conv_general_dilated(X, K[0], _ONES, "SAME")
     with pytest.raises(ValueError, match="Padding mode must be `SAME` or `VALID`"):
         lax.conv_transpose(X, K, (2, 2), "FOO")
+
+
+@pytest.mark.parametrize("dtype, preferred, text", [
+    ("float32", "bfloat16", "must not be narrower"), ("float32", "int32", "is incompatible with"),
+    ("int32", "int8", "must not be narrower"), ("int32", "uint32", "must have the same signedness"),
+    ("float32", "complex64", "is incompatible with"),
+])
+def test_bad_preferred_type(dtype: str, preferred: str, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        lax.conv_general_dilated(X.astype(dtype), K.astype(dtype), _ONES, "SAME",
+                                 preferred_element_type=preferred)
+
+
+@pytest.mark.parametrize("dtype, preferred", [
+    ("bfloat16", "float32"), ("int8", "int32"), ("uint8", "int32"), ("int8", "float32"),
+])
+def test_preferred_type(dtype: str, preferred: str) -> None:
+    out = lax.conv_general_dilated(jax.numpy.asarray(X, dtype), jax.numpy.asarray(K, dtype), _ONES,
+                                   "SAME", preferred_element_type=preferred)
+    assert out.dtype == preferred

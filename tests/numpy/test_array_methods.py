@@ -110,6 +110,11 @@ def test_iteration_length_and_membership():
         jax.jit(lambda x: list(x))(1.0)
     with pytest.raises(ValueError, match="search array must be one-dimensional"):
         1.0 in x  # noqa: B015
+    with pytest.raises(ValueError, match="query value must be a scalar"):
+        x[0] in x[0]  # noqa: B015
+    for other in ("a", None, [4.0]):
+        with pytest.raises(TypeError, match=r"Array\.__contains__: unsupported operand type"):
+            other in x[0]  # noqa: B015
 
 
 def test_arrays_are_immutable_and_unhashable():
@@ -229,6 +234,7 @@ def test_reshape_takes_lists_and_other_orders():
     check(x.reshape([3, 2]), X.reshape([3, 2]))
     check(x.reshape((np.int64(3), -1)), X.reshape(3, 2))
     check(x.reshape(3, 2, order="F"), X.reshape(3, 2, order="F"))
+    check(x.reshape(jnp.asarray(6)), X.reshape(6))
 
 
 def test_what_only_arrays_have_says_so_of_tracers():
@@ -237,6 +243,7 @@ def test_what_only_arrays_have_says_so_of_tracers():
             jax.jit(lambda x, name=name: getattr(x, name)())(1.0)
     with pytest.raises(jax.errors.ConcretizationTypeError):
         jax.jit(lambda x: x.is_fully_addressable)(1.0)
+    assert jax.grad(lambda x: len(x.devices()) * x)(2.0) == 1  # the value is known there
     for name in ("sharding", "block_until_ready", "copy_to_host_async"):
         with pytest.raises(AttributeError, match=f"The '{name}' .* is not available on traced"):
             jax.jit(lambda x, name=name: getattr(x, name))(1.0)

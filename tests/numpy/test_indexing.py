@@ -267,6 +267,7 @@ def test_take_modes_and_errors():
     for mode in ("clip", "wrap"):
         np.testing.assert_array_equal(jnp.take(x, far, mode=mode), np.take(x, far, mode=mode))
     assert jnp.take(x, far, fill_value=7).tolist() == [0, 7, 7]
+    assert jnp.take(x, np.array([True, False])).tolist() == [1, 0]
     with pytest.raises(ValueError, match="indices must have an integer type"):
         jnp.take(x, x)
     with pytest.raises(ValueError, match=r"Invalid mode 'foo' for np\.take"):

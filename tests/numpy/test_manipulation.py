@@ -126,6 +126,11 @@ def test_differences(name, args, kwargs):
     (lambda: jnp.pad(x, 1, mode="no"), NotImplementedError, "Unimplemented padding mode 'no'"),
     (lambda: jnp.diff(x, n=-1), ValueError, "order must be non-negative but got -1"),
     (lambda: jnp.convolve(x, x), ValueError, "only support 1-dimensional inputs"),
+    (lambda: jnp.repeat(x, -1), TypeError, "repeats must be nonnegative"),
+    (lambda: jnp.repeat(x, 2.0), TypeError, "cannot be interpreted as an integer"),
+    (lambda: jnp.tril(x, 1.0), TypeError, "cannot be interpreted as an integer"),
+    (lambda: jnp.round(x, 1.5), TypeError, "cannot be interpreted as an integer"),
+    (lambda: jnp.tensordot(x, x, "a"), TypeError, "tensordot: axes must be an integer"),
 ])
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
