@@ -34,6 +34,7 @@ from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.runtime import backends, dispatch, signature
 from pyjx.runtime import eager as _eager  # noqa: F401  (runs what is not traced)
 from pyjx.runtime.dispatch import Miss, registry
+from pyjx.runtime.turns import turn
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
 if TYPE_CHECKING:
@@ -196,7 +197,10 @@ class JitSpec:
         except TypeError:
             signature.raise_unhashable(self.name, static)
         if traced is None or not traced.is_current():
-            traced = self.traces[key] = self._trace(in_tree, avals, static)
+            with turn((id(self.traces), key)):
+                traced = self.traces.get(key)  # another thread may have been faster
+                if traced is None or not traced.is_current():
+                    traced = self.traces[key] = self._trace(in_tree, avals, static)
         return traced, leaves
 
     def _trace(self, in_tree: Any, avals: tuple[Any, ...], static: Any) -> TracedCall:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram, lower
@@ -19,35 +18,22 @@ from pyjx.runtime import backends
 from pyjx.runtime import compile as compiler
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.quick import quick_options
+from pyjx.runtime.turns import turn
 
 
 class Program:
-    """A jaxpr lowered and compiled for a device, once; threads that need it wait for one.
+    """A jaxpr lowered and compiled for a device; `calls` and `was_dropped` are of its probation."""
 
-    `calls` and `was_dropped` are of its probation.
-    """
-
-    __slots__ = ("_executable", "_lock", "calls", "was_dropped")
+    __slots__ = ("calls", "executable", "was_dropped")
 
     def __init__(self) -> None:
-        self._executable: Executable | None = None
-        self._lock = threading.Lock()
+        self.executable: Executable | None = None
         self.calls = 0
         self.was_dropped = False
 
-    def executable(self, compiled: Callable[[], Executable]) -> Executable:
-        """The executable, which is `compiled()` if there is none yet or no longer."""
-        executable = self._executable
-        if executable is None:
-            with self._lock:
-                executable = self._executable
-                if executable is None:
-                    executable = self._executable = compiled()
-        return executable
-
     def drop(self) -> None:
         """Let the executable go, for as long as nobody else holds it."""
-        self._executable = None
+        self.executable = None
         self.was_dropped = True
 
 
@@ -68,22 +54,31 @@ def compile_closed(
     operation, which is to be compiled in little time.
     """
     device = backends.default_device() if device is None else device
+    key = (name, tuple(donated), keep_unused, compiler_options, device)
+    program = _program(closed, *key)
+    executable = program.executable
+    if executable is None:
+        with turn((id(closed), key)):
+            program = _program(closed, *key)
+            executable = program.executable  # another thread may have been faster
+            if executable is None:
+                source = lowered or lower_closed(closed, name, donated=donated,
+                                                 keep_unused=keep_unused, platform=device.platform)
+                executable = program.executable = _compile(
+                    closed, name, source, compiler_options, device, quick)
+    return program, executable
 
-    def compiled() -> Executable:
-        source = lowered or lower_closed(
-            closed, name, donated=donated, keep_unused=keep_unused, platform=device.platform)
-        if configuration.log_compiles.value:
-            _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
-        options = compiler_options
-        if quick:
-            options = quick_options(source.text, closed.in_avals + closed.out_avals,
-                                    device.platform)
-        loaded = compiler.compile(source, devices=(device,),
-                                  compiler_options=dict(options) or None)
-        return Executable(loaded, closed, source, device)
 
-    program = _program(closed, name, tuple(donated), keep_unused, compiler_options, device)
-    return program, program.executable(compiled)
+def _compile(closed: ClosedJaxpr, name: str, source: LoweredProgram, compiler_options: Any,
+             device: Any, quick: bool) -> Executable:
+    if configuration.log_compiles.value:
+        _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
+    if quick:
+        compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
+                                         device.platform)
+    loaded = compiler.compile(source, devices=(device,),
+                              compiler_options=dict(compiler_options) or None)
+    return Executable(loaded, closed, source, device)
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
