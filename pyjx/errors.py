@@ -66,7 +66,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
             _lines(
                 f"Attempted boolean conversion of {_describe(tracer)}.",
                 _origin(tracer),
-                "To choose between values use jnp.where or lax.cond, to loop use lax.while_loop, "
+                "To choose between values use jnp.where, to loop use lax.while_loop, "
                 "and to combine conditions use & | ~ or jnp.logical_and and its like.",
             ),
         )
@@ -87,8 +87,8 @@ class TracerArrayConversionError(JAXTypeError):
                 "The numpy.ndarray conversion method __array__() was called on "
                 f"{_describe(tracer)}",
                 _origin(tracer),
-                "Call the function of jax.numpy in place of NumPy's, or run NumPy code on the "
-                "values through jax.pure_callback.",
+                "Call the function of jax.numpy in place of NumPy's, or run NumPy code "
+                "outside of the traced function.",
             )
         )
 
@@ -108,7 +108,7 @@ class TracerIntegerConversionError(JAXTypeError):
                 f"The __index__() method was called on {_describe(tracer)}",
                 _origin(tracer),
                 "To index, make the indexed sequence an array with jnp.asarray; to loop a traced "
-                "number of times use lax.fori_loop; or mark the argument as static in jit.",
+                "number of times use lax.while_loop; or mark the argument as static in jit.",
             )
         )
 

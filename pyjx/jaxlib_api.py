@@ -99,6 +99,10 @@ def refuse_jax() -> None:
     modules["jax._src.sharding_impls"] = None
 
 
+if sys.modules.get("jax._src") is not None:
+    refuse_jax()  # before anything is registered a second time
+
+
 @contextmanager
 def _answer_imports(names: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
     """Let `import jax.x` of C++ find the given attributes, for the time of the block."""

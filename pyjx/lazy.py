@@ -35,7 +35,10 @@ def attach(package: str, families: Mapping[str, str], submodules: str = ""
         try:
             module, original = source[name]
         except KeyError:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+            from pyjx.not_yet import hint  # read in this case only
+
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}{hint(package, name)}") from None
         value = getattr(importlib.import_module(module), original)
         setattr(sys.modules[package], name, value)
         return value

@@ -65,7 +65,7 @@ def test_conversions_to_integer_and_array_are_not_concretization_errors():
         (
             errors.TracerBoolConversionError,
             "Attempted boolean conversion of traced array with shape float32[2].\n",
-            "lax.cond",
+            "jnp.where",
         ),
         (
             errors.TracerArrayConversionError,
@@ -76,7 +76,7 @@ def test_conversions_to_integer_and_array_are_not_concretization_errors():
         (
             errors.TracerIntegerConversionError,
             "The __index__() method was called on traced array with shape float32[2]\n",
-            "fori_loop",
+            "lax.while_loop",
         ),
         (
             errors.NonConcreteBooleanIndexError,

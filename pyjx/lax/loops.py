@@ -153,7 +153,8 @@ def _while_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 def _while_transpose(cts: Any, *operands: Any, **params: Any) -> Any:
     raise ValueError(
         "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
-        "dynamic start/stop values. Try using lax.scan, or using fori_loop with static start/stop."
+        "dynamic start/stop values. Use a Python loop, whose number of iterations is known when it "
+        "is traced, or forward mode (jax.jvp, jax.jacfwd)."
     )
 
 

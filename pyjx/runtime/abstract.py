@@ -33,8 +33,7 @@ class ShapeDtypeStruct:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         if sharding is not None and not isinstance(sharding, (Sharding, P)):
             raise ValueError(
-                "sharding should be an instance of `jax.sharding.Sharding`, "
-                "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
+                "sharding should be an instance of `Sharding` or `PartitionSpec` (jax.P). Got "
                 f"{sharding} of type {type(sharding)}."
             )
         self.shape = canonical_shape(shape)

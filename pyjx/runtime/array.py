@@ -87,9 +87,8 @@ def _gather(self: Any) -> np.ndarray[Any, Any]:
     if not sharding.is_fully_addressable:
         raise RuntimeError(
             "Fetching value for `jax.Array` that spans non-addressable (non process local) "
-            "devices is not possible. You can use "
-            "`jax.experimental.multihost_utils.process_allgather` to print the global array or "
-            "use `.addressable_shards` method of jax.Array to inspect the addressable (process "
+            "devices is not possible. Use the "
+            "`.addressable_shards` method of jax.Array to inspect the addressable (process "
             "local) shards."
         )
     aval = self.aval

@@ -167,8 +167,8 @@ def _check_target(device: Any) -> Any:
     if _is_target(device):
         return device
     raise ValueError(
-        "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
-        f"`jax.memory.Space` or a pytree of these values. Received invalid value: {device}"
+        "`jax.device_put` only accepts `None`, `Sharding`, `jax.Device`, `Format`, "
+        f"`Space` or a pytree of these values. Received invalid value: {device}"
     )
 
 

@@ -94,3 +94,11 @@ def test_the_fast_path_runs_without_python():
     for _ in range(3):
         np.testing.assert_array_equal(f(x), [1, 2, 3])
     assert len(misses) == 1
+
+
+def test_jax_first_is_refused_with_a_reason():
+    code = ("import sys, types\n"
+            "sys.modules['jax'] = sys.modules['jax._src'] = types.ModuleType('jax')\n"
+            "import pyjx\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "ImportError: jax and pyjx cannot share a process" in done.stderr

@@ -1,0 +1,67 @@
+"""Names of JAX that pyjx has not yet, and what to use meanwhile: read when one is asked for."""
+
+from __future__ import annotations
+
+NAMES: dict[str, str] = {
+    "pyjx":
+        "CompilerEffortLevel Inline Ref Shard ad_checkpoint api_util checkpoint "
+        "checkpoint_policies collect_profile debug distributed dlpack ds effects_barrier "
+        "empty_ref example_libraries experimental export extend ffi flatten_util free_ref freeze "
+        "get_abstract_mesh get_mesh image interpreters lib make_array_from_callback "
+        "make_array_from_process_local_data make_array_from_single_device_arrays make_mesh memory "
+        "monitoring named_call new_ref ops pmap print_environment_info profiler pure_callback ref "
+        "remat reshard scipy set_mesh shard_map sharding smap test_util tools use_abstract_mesh",
+    "pyjx.core":
+        "ParamDict eval_context max_dim min_dim",
+    "pyjx.lax":
+        "FftType after_all after_all_p all_gather all_gather_p all_to_all all_to_all_p "
+        "associative_scan axis_index axis_index_p axis_size broadcast_like composite cond cond_p "
+        "create_token create_token_p custom_linear_solve custom_root dce_sink fft fft_p fori_loop "
+        "linalg linear_solve_p map pbroadcast pcast platform_dependent pmax pmax_p pmean pmin "
+        "pmin_p ppermute ppermute_p pshuffle psum psum_p psum_scatter psum_scatter_start "
+        "pswapaxes ragged_all_to_all ragged_all_to_all_p scan scan_p shape_as_value "
+        "sharding_constraint_p stage stage_p switch with_sharding_constraint",
+    "pyjx.numpy":
+        "apply_along_axis apply_over_axes array_repr array_str bartlett blackman choose delete "
+        "extract fft fill_diagonal fromfile fromiter frompyfunc fromstring hamming hanning insert "
+        "kaiser linalg load packbits piecewise place poly polyadd polyder polydiv polyfit polyint "
+        "polymul polysub polyval put ravel_multi_index roots save savez select trim_zeros ufunc "
+        "unpackbits unravel_index vander vectorize",
+    "pyjx.random":
+        "multivariate_normal orthogonal",
+}
+
+# What serves meanwhile, where something does.
+_LOOP = "a Python loop, which is unrolled, or lax.while_loop, which has forward derivatives"
+_HOST = "NumPy's or SciPy's, outside of traced functions"
+INSTEAD: dict[str, str] = {
+    "pyjx.checkpoint": "the function as it is: only the memory that its gradient needs differs",
+    "pyjx.remat": "the function as it is: only the memory that its gradient needs differs",
+    "pyjx.debug": "print under jax.disable_jit, where operations run one by one",
+    "pyjx.pmap": "jax.vmap, on one device",
+    "pyjx.pure_callback": "the Python function outside of traced functions",
+    "pyjx.scipy": _HOST,
+    "pyjx.lax.cond": "jnp.where or lax.select, which compute both sides",
+    "pyjx.lax.switch": "lax.select_n, which computes all cases",
+    "pyjx.lax.fori_loop": _LOOP,
+    "pyjx.lax.scan": _LOOP,
+    "pyjx.lax.map": "jax.vmap",
+    "pyjx.lax.linalg": _HOST,
+    "pyjx.lax.fft": _HOST,
+    "pyjx.numpy.linalg": _HOST,
+    "pyjx.numpy.fft": _HOST,
+    "pyjx.numpy.select": "nested jnp.where",
+    "pyjx.numpy.vectorize": "jax.vmap",
+}
+
+
+def hint(package: str, name: str) -> str:
+    """What to say of a name that a package has not: nothing, unless JAX has it.
+
+    >>> hint("pyjx.lax", "map")
+    ': it is not there yet. Use jax.vmap meanwhile.'
+    """
+    if name not in NAMES.get(package, "").split():
+        return ""
+    instead = INSTEAD.get(f"{package}.{name}")
+    return ": it is not there yet." + (f" Use {instead} meanwhile." if instead else "")

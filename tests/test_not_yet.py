@@ -1,0 +1,54 @@
+"""Names that are not there yet say so, and no message recommends one of them."""
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import pyjx as jax
+from pyjx import not_yet
+
+ROOT = Path(jax.__file__).parent
+MISSING = [(package, name) for package, names in not_yet.NAMES.items() for name in names.split()]
+PREFIXES = {"jax": "pyjx", "lax": "pyjx.lax", "jnp": "pyjx.numpy"}
+
+
+@pytest.mark.parametrize(("package", "name"), MISSING, ids=[f"{p}.{n}" for p, n in MISSING])
+def test_missing_names_say_so(package, name):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': it is not there yet"):
+        getattr(importlib.import_module(package), name)
+
+
+def test_others_are_plainly_unknown():
+    with pytest.raises(AttributeError, match=r"has no attribute 'no_such_name'$"):
+        jax.no_such_name  # noqa: B018
+
+
+def test_what_serves_meanwhile_is_of_missing_names():
+    assert set(not_yet.INSTEAD) <= {f"{package}.{name}" for package, name in MISSING}
+
+
+def texts():
+    """The string literals of the package that are no doc strings."""
+    for path in ROOT.rglob("*.py"):
+        if path.name == "not_yet.py":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        docs = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and (
+                    id(node) not in docs):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
+
+
+def test_messages_name_what_exists():
+    wrong = []
+    for place, text in texts():
+        for prefix, name in re.findall(r"\b(jax|lax|jnp)\.([a-z_]+[a-z])\b", text):
+            module = importlib.import_module(PREFIXES[prefix])
+            quoted = "Reverse-mode differentiation does not work" in text  # users match on it
+            if not quoted and name in not_yet.NAMES.get(module.__name__, "").split():
+                wrong.append(f"{place}: {prefix}.{name}")
+    assert not wrong, "\n".join(wrong)
