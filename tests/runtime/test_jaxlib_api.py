@@ -1,6 +1,9 @@
 """The adapter over jaxlib: start-up, and that jax stays out."""
 
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
