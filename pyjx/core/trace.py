@@ -146,11 +146,14 @@ class Tracer(_Array):
     def __int__(self) -> int:
         return int(self._concrete("ConcretizationTypeError", "int"))
 
+    # A number without its tangent would make derivatives wrong in silence: these are refused even
+    # where the value is known. Integers and booleans have no derivative.
+
     def __float__(self) -> float:
-        return float(self._concrete("ConcretizationTypeError", "float"))
+        self._refuse("float")
 
     def __complex__(self) -> complex:
-        return complex(self._concrete("ConcretizationTypeError", "complex"))
+        self._refuse("complex")
 
     def __index__(self) -> int:
         return self._concrete("TracerIntegerConversionError").__index__()
@@ -159,7 +162,11 @@ class Tracer(_Array):
         raise errors.TracerArrayConversionError(self)
 
     def tolist(self) -> Any:
-        return self._concrete("ConcretizationTypeError", "tolist").tolist()
+        self._refuse("tolist")
+
+    def _refuse(self, function: str) -> NoReturn:
+        raise errors.ConcretizationTypeError(
+            self, f"The problem arose with the `{function}` function.")
 
     def tobytes(self, order: str = "C") -> bytes:
         return self._concrete("ConcretizationTypeError", "tobytes").tobytes(order)

@@ -280,8 +280,11 @@ class Compiled(_Stage):
         spec = self._spec
         leaves, tree = tree_flatten((args, kwargs))
         if tree != self.in_tree and (spec.static_argnums or spec.static_argnames):
-            dynamic, dynamic_kw, _ = spec.split(args, kwargs)
+            dynamic, dynamic_kw, static = spec.split(args, kwargs)
             leaves, tree = tree_flatten((dynamic, dynamic_kw))
+            if tree == self.in_tree and static != self._traced.static:
+                raise TypeError(f"{spec.name} was compiled for the static arguments "
+                                f"{self._traced.static}, called with {static}.")
         if tree != self.in_tree:
             raise TypeError(
                 f"Function compiled with input pytree does not match the input pytree it was "

@@ -75,6 +75,11 @@ class custom_vmap:
 
             bound = inspect.signature(self.fun).bind(*args, **kwargs)
             bound.apply_defaults()
+            if bound.kwargs:
+                raise TypeError(
+                    f"The input arguments to the custom_vmap function {self.__name__} could not be "
+                    f"resolved to positional-only arguments: {sorted(bound.kwargs)} are "
+                    "keyword-only.")
             args = bound.args
         leaves, in_tree = flatten(args)
         check_values(leaves)

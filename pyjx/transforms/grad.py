@@ -144,7 +144,7 @@ def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool
             raise TypeError("grad with holomorphic=True requires inputs with complex dtype, but "
                             f"got {dtypes.name(dtype)}.")
         if dtype not in dtypes.floating_dtypes:
-            if not allow_int or dtypes.is_extended(dtype):
+            if not allow_int:
                 raise_not_inexact("grad", dtype)
             all_wanted = False
     return None if all_wanted else [is_inexact(x) for x in leaves]

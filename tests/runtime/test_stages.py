@@ -252,3 +252,10 @@ def test_donation_of_a_compiled_function():
     equal(compiled(a), [3, 3, 3, 3])
     assert a.is_deleted()
     assert compiled.donate_argnums == (0,)
+
+
+def test_other_static_arguments_are_refused():
+    compiled = jax.jit(lambda x, n: x * n, static_argnums=1).lower(1.0, 3).compile()
+    assert float(compiled(2.0)) == float(compiled(2.0, 3)) == 6.0
+    with pytest.raises(TypeError, match="compiled for the static arguments"):
+        compiled(2.0, 4)

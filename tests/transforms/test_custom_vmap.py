@@ -98,3 +98,10 @@ def test_a_mapped_value_that_is_closed_over_is_refused():
 
     with pytest.raises(ValueError, match="closes over a value that is mapped"):
         jax.vmap(f)(np.ones(2, np.float32), np.ones(2, np.float32))
+
+
+def test_keyword_only_arguments_are_refused():
+    scale = custom_vmap(lambda x, *, k=2: x * k)
+    scale.def_vmap(lambda axis_size, in_batched, x: (x, in_batched[0]))
+    with pytest.raises(TypeError, match=r"\['k'\] are keyword-only"):
+        scale(1.0, k=3)

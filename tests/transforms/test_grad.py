@@ -153,3 +153,17 @@ def test_errors(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("function", [float, complex, lambda x: x.tolist()])
+def test_numbers_without_tangents_are_refused(function):
+    for transform in (jax.grad, lambda f: lambda x: jax.jvp(f, (x,), (x,))):
+        with pytest.raises(jax.errors.ConcretizationTypeError):
+            transform(lambda x: jax.numpy.real(function(x) * x))(1.5)
+
+
+def test_keys_beside_numbers():
+    gradient = jax.grad(lambda k, x: jax.random.normal(k) * x, (0, 1), allow_int=True)
+    by_key, by_number = gradient(jax.random.key(0), 2.0)
+    assert by_key.dtype == jax.float0 and by_key.shape == ()
+    assert float(by_number) == float(jax.random.normal(jax.random.key(0)))
