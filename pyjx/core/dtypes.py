@@ -309,12 +309,16 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None,
 
     Raises:
       TypeError: arrays cannot have this dtype.
-      ValueError: it is a 64-bit dtype and the flag forbids it.
+      ValueError: it is a 64-bit dtype and the flag forbids it, or an array.
     """
     if isinstance(dtype, ExtendedDType):
         return dtype
     if isinstance(dtype, type) and dtype in _python_dtypes[0]:
         return python_scalar_dtype(dtype)
+    if hasattr(dtype, "aval"):
+        where = f" in {fun_name}" if fun_name else ""
+        raise ValueError(f"expected a dtype, got an array{where}; pass the dtype of the array, "
+                         "`arr.dtype`")
     try:
         numeric = _native(dtype)
     except TypeError as error:

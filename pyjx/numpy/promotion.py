@@ -86,6 +86,8 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
+    if dtypes.is_extended(aval.dtype):
+        raise TypeError(f"expected an array of numbers, got dtype {aval.dtype}")
     if aval.dtype != dtype and _drops_imaginary_part(aval.dtype, dtype):
         _warn_of_lost_part()
         x = lax.real(x)

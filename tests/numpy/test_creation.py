@@ -398,3 +398,14 @@ def test_arrays_of_float0():
 
 def test_arange_between_weak_and_strong():
     assert jnp.arange(jnp.broadcast_to(1, ()), jnp.array(3, "uint16")).dtype == np.uint16
+
+
+def test_an_array_is_no_dtype():
+    with pytest.raises(ValueError, match="expected a dtype, got an array in zeros"):
+        jnp.zeros(2, jnp.ones(2, "int32"))
+
+
+@pytest.mark.parametrize("function", [jnp.rint, jnp.sin, jax.nn.elu, jnp.angle])
+def test_keys_are_no_numbers(function):
+    with pytest.raises(TypeError, match="key<fry>"):
+        function(jax.random.key(0))

@@ -64,7 +64,7 @@ INTERNAL_TYPES = ("AssertionError", "KeyError", "UnboundLocalError", "NameError"
                   "RecursionError", "MLIRError", "StopIteration", "ZeroDivisionError")
 INTERNAL = re.compile(
     r"has no attribute|is not subscriptable|unhashable type|is not iterable|NoneType|"
-    r"unexpected keyword|missing \d+ required|takes \d+ positional|unsupported operand|"
+    r"unsupported operand|"
     r"(list|tuple|assignment) index out of range|not enough values to unpack|"
     r"too many values to unpack|object cannot be interpreted|must be real number|"
     r"'builtin_function_or_method'|expects? string or|has no len|MLIR|stablehlo|INTERNAL|"
