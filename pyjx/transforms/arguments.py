@@ -8,6 +8,7 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import flatten, name_of
 
 Argnums = int | tuple[int, ...]
@@ -19,7 +20,9 @@ def check_callable(fun: Any) -> None:
 
 
 def wraps(fun: Any, wrapper: Callable[..., Any], doc: str = "{fun}") -> Callable[..., Any]:
-    """`wrapper` with the name and module of `fun`, and a doc string that tells what it is."""
+    """`wrapper` as a public function with the name and module of `fun`, and a doc string that tells
+    what it is."""
+    wrapper = api_boundary(wrapper)
     name = name_of(fun)
     wrapper.__name__ = name
     wrapper.__qualname__ = getattr(fun, "__qualname__", name)

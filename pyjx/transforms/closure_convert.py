@@ -8,9 +8,11 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eval_jaxpr, trace_to_jaxpr
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, flatten, name_of
 
 
+@api_boundary
 def closure_convert(fun: Callable[..., Any], *example_args: Any
                     ) -> tuple[Callable[..., Any], list[Any]]:
     """Turn values that a function closes over, and that may be differentiated, into arguments.

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.custom_derivative_calls import (
     SymbolicZero,
     custom_jvp_call_p,
@@ -89,6 +90,7 @@ class custom_jvp(CustomFunction):
 
         self.defjvp(jvp)
 
+    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
             raise AttributeError(

@@ -9,11 +9,13 @@ from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.tangents import Zero, instantiate
 
 
+@api_boundary
 def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,
                 linear_args: Any) -> Any:
     """Call a linear function whose transpose is given.

@@ -8,6 +8,7 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.custom_derivative_calls import custom_vjp_call_p, tangent_result
 from pyjx.engine.functions import check_values, flatten, name_of, source_of
 from pyjx.engine.tangents import Zero
@@ -89,6 +90,7 @@ class custom_vjp(CustomFunction):
         self.optimize_remat = optimize_remat
         self.generic_batching = generic_batching
 
+    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(

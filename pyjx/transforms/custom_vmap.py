@@ -16,6 +16,7 @@ from pyjx.core.trace import (
     state,
     trace_to_jaxpr,
 )
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace, match_axis
 from pyjx.engine.calls import call as bind_call
 from pyjx.engine.forward import jvp_flat
@@ -65,6 +66,7 @@ class custom_vmap:
         self.vmap_rule = vmap_rule
         return vmap_rule
 
+    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.vmap_rule is None:
             raise AttributeError(

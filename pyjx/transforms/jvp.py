@@ -7,12 +7,14 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.transforms.arguments import check_callable
 
 
+@api_boundary
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
         has_aux: bool = False) -> Any:
     """The outputs of a function and its derivative along a direction, in one pass.

@@ -8,12 +8,14 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.trace import new_level
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.linearize import LinearProgram, LinearTrace
 from pyjx.engine.tangents import materialized
 from pyjx.transforms.arguments import check_callable
 
 
+@api_boundary
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
                      ) -> Callable[..., Any]:
     """The transpose of a function that is known to be linear.
@@ -51,6 +53,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         program = LinearProgram([a._var for a in args], trace.eqns, [trace.unwrap(x) for x in outs])
     _check_linear_dtypes([a.dtype for a in in_avals], [a.dtype for a in out_avals])
 
+    @api_boundary
     def transposed(out_cotangent: Any) -> Any:
         cotangents, tree = flatten(out_cotangent)
         if tree != flat.out_tree:

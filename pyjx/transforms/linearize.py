@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.linearize import LinearProgram, linearize_flat
 from pyjx.engine.tangents import materialized
@@ -15,6 +16,7 @@ from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import register_pytree_node
 
 
+@api_boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_nzs: Any = None
               ) -> Any:
     """The outputs of a function, and its derivative there as a linear function.
@@ -66,6 +68,7 @@ class LinearizedFunction:
         abstracted = program.abstracted(self._residuals)
         self._form = LinearForm(abstracted, in_tree, out_tree, in_avals, (), "")
 
+    @api_boundary
     def __call__(self, *tangents: Any) -> Any:
         form = self._form
         leaves, tree = flatten(tangents)

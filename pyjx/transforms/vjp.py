@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearVar, linearize_flat
 from pyjx.engine.tangents import Zero, materialized
@@ -15,6 +16,7 @@ from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import flatten_one_level_with_keys, keystr, register_pytree_node
 
 
+@api_boundary
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
         reduce_axes: Sequence[Any] = (), saveable_args: Any = True, in_nzs: Any = None) -> Any:
     """The outputs of a function, and the function that pulls cotangents back through it.
@@ -104,6 +106,7 @@ class VJP:
         self._args: list[Any] = []
         self._opaque: list[Any] = []
 
+    @api_boundary
     def __call__(self, out_ct: Any, *extra: Any) -> Any:
         name, in_avals, out_avals = self._ends()
         if extra:

@@ -1,6 +1,7 @@
 """Each transformation in each, three deep, against a calculus of polynomials."""
 
 import itertools
+import traceback
 
 import numpy as np
 import pytest
@@ -257,3 +258,25 @@ def test_second_derivatives_agree_with_finite_differences():
     reference = [[(f64(x + h * (u + v)) - f64(x + h * (u - v)) - f64(x - h * (u - v))
                    + f64(x - h * (u + v))) / (4 * h * h) for u in eye] for v in eye]
     np.testing.assert_allclose(jax.hessian(f)(x.astype("float32")), reference, rtol=1e-3, atol=1e-2)
+
+
+def _fails(x):
+    raise KeyError("lost")
+
+
+@pytest.mark.parametrize("transformed", [
+    lambda x: jax.grad(_fails)(x), lambda x: jax.value_and_grad(_fails)(x),
+    lambda x: jax.vmap(_fails)(x[None]), lambda x: jax.jvp(_fails, (x,), (x,)),
+    lambda x: jax.vjp(_fails, x), lambda x: jax.linearize(_fails, x),
+    lambda x: jax.linear_transpose(_fails, x), lambda x: jax.jacfwd(_fails)(x),
+    lambda x: jax.jacrev(_fails)(x), lambda x: jax.hessian(_fails)(x),
+    lambda x: jax.custom_gradient(_fails)(x), lambda x: jax.closure_convert(_fails, x),
+    lambda x: jax.vmap(jax.grad(jax.jit(_fails)))(x[None]),
+])
+def test_errors_show_the_frames_of_the_user_only(transformed):
+    with pytest.raises(KeyError) as caught:
+        transformed(np.ones(2, np.float32))
+    files = {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)}
+    assert files == {__file__}
+    (note,) = caught.value.__notes__
+    assert "JAX_TRACEBACK_FILTERING=off" in note
