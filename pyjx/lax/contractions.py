@@ -301,9 +301,11 @@ def _dot_general_shape(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers:
 
 def convert(x: Any, dtype: Any) -> Any:
     """`x` as an array of `dtype`."""
-    if get_aval(x).dtype == dtype:
+    old = get_aval(x).dtype
+    if old == dtype:
         return x
-
+    if old in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
+        x = lax.real(x)  # the cotangent of a real operand
     return lax.convert_element_type(x, dtype)
 
 

@@ -718,7 +718,8 @@ def angle(z: Any, deg: bool = False) -> Array:
     """
     (z,) = operands("angle", z)
     re = ops.real(z) if is_complex(z) else _as_default_float(z)
-    re = re if is_complex(z) else convert(re, dtype_of(re))
+    if not is_complex(z):
+        re = convert(re, dtypes.promote_types(dtype_of(re), np.float32))
     im = ops.imag(z) if is_complex(z) else filled_like(re, 0)
     out = ops.atan2(im, re)
     return ops.mul(out, constant_like(out, 180 / np.pi)) if deg else out

@@ -196,3 +196,11 @@ def test_bad_ragged_dot() -> None:
         lax.ragged_dot(x, y, np.ones(2, int))
     with pytest.raises(TypeError, match="contracting dimensions to have the same shape"):
         lax.ragged_dot(X.T, y, np.ones(4, int))
+
+
+@pytest.mark.filterwarnings("error")
+def test_real_operands_beside_complex_ones_have_real_cotangents():
+    a, b = np.ones((2, 2), np.complex64), np.ones((2, 2), np.float32)
+    dims = (((1,), (0,)), ((), ()))
+    x, y = jax.grad(lambda a, b: lax.real(lax.dot_general(a, b, dims)).sum(), (0, 1))(a, b)
+    assert x.dtype == np.complex64 and y.dtype == np.float32

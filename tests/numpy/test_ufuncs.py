@@ -379,6 +379,7 @@ def test_whole_numbers_and_angles_of_integers_have_the_default_float_dtype():
         assert jnp.rint(jnp.array([1], "int8")).dtype == np.float64
         assert jnp.angle(jnp.array([1], "int32")).dtype == np.float64
     assert not jnp.rint(1).weak_type and not jnp.angle(1.0).weak_type
+    assert jnp.angle(jnp.ones(1, "float16")).dtype == np.float32
     assert not jnp.heaviside(jnp.arange(2), 1.0).weak_type
 
 

@@ -112,6 +112,8 @@ class Describer:
         """Objects are compared by their types, and by their text where it holds no address."""
         shown = "" if callable(x) and not isinstance(x, type) else repr(x)
         shown = "" if " at 0x" in shown else shown.replace("pyjx", "jax")
+        if type(x).__name__ != "ShapeDtypeStruct":
+            shown = shown.replace(", weak_type=True", "")  # arrays in trees of other types
         return {"is": "object", "type": type(x).__name__, "value": shown[:SHOWN]}
 
 
