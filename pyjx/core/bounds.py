@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.wide import unnarrowed
 
 
 def least(dtype: Any) -> Any:
@@ -31,10 +32,10 @@ def _bound(dtype: np.dtype[Any], infinity: float, name: str) -> Any:
     if dtype == np.bool_:
         return np.bool_(name == "max")
     if dtypes.issubdtype(dtype, np.integer):
-        return np.asarray(getattr(dtypes.iinfo(dtype), name), dtype)[()]
+        return unnarrowed(np.asarray(getattr(dtypes.iinfo(dtype), name), dtype)[()])
     if dtypes.issubdtype(dtype, np.complexfloating):
-        return np.asarray(complex(infinity, infinity), dtype)[()]
+        return unnarrowed(np.asarray(complex(infinity, infinity), dtype)[()])
     with np.errstate(all="ignore"):
-        value = np.asarray(infinity, dtype)[()]
+        value = unnarrowed(np.asarray(infinity, dtype)[()])
     # Some of the small types have no infinity.
     return value if np.isinf(value) else getattr(dtypes.finfo(dtype), name)

@@ -9,6 +9,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import literal_types
+from pyjx.core.wide import unnarrowed
 
 
 def is_scalar_constant(x: Any) -> bool:
@@ -18,7 +19,7 @@ def is_scalar_constant(x: Any) -> bool:
 
 def scalar_constant(value: Any, dtype: Any) -> Any:
     """A NumPy scalar, which jaxprs show inline."""
-    return np.asarray(value, dtype)[()]
+    return unnarrowed(np.asarray(value, dtype)[()])
 
 
 _python_types = {"f": float, "c": complex, "i": int}

@@ -17,6 +17,7 @@ import numpy as np
 
 from pyjx import configuration, errors
 from pyjx.core import source_info
+from pyjx.core import wide as _wide  # noqa: F401  (its scalars are literals too)
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.effects import join_effects, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info

@@ -12,7 +12,8 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_shape
-from pyjx.core.scalars import is_scalar_constant
+from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.core.wide import unnarrowed
 from pyjx.engine.axes import broadcast_in_dim
 
 
@@ -134,7 +135,7 @@ def all_weak(avals: tuple[ShapedArray, ...]) -> bool:
 
 def as_dtype(x: Any, dtype: Any) -> Any:
     """A Python scalar as a NumPy scalar of `dtype`; any other value as it is."""
-    return np.asarray(x, dtype)[()] if type(x) in (int, float, complex, bool) else x
+    return scalar_constant(x, dtype) if type(x) in (int, float, complex, bool) else x
 
 
 def scalar_of_dtype(value: Any, dtype: Any) -> Any:
@@ -151,4 +152,4 @@ def scalar_of_dtype(value: Any, dtype: Any) -> Any:
         limits = dtypes.iinfo(dtype)
         value = 0 if math.isnan(value) else int(min(max(value, limits.min), limits.max))
     with np.errstate(all="ignore"):
-        return np.asarray(value).astype(dtype)[()]
+        return unnarrowed(np.asarray(value).astype(dtype)[()])

@@ -17,6 +17,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
+from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p, moveaxis
 from pyjx.lax.common import broadcast_shapes, scalar_of_dtype
@@ -634,8 +635,8 @@ def _traced_range(low: int, high: int, by: int, dtype: Any) -> Any:
     size = len(range(low, high, by))
     out = ops.iota(dtype, size)
     if by != 1:
-        out = ops.mul(out, np.asarray(by, dtype)[()])
-    return ops.add(out, np.asarray(low, dtype)[()]) if low else out
+        out = ops.mul(out, scalar_constant(by, dtype))
+    return ops.add(out, scalar_constant(low, dtype)) if low else out
 
 
 @op_jit(static_argnames=("num", "endpoint", "dtype", "axis"))
@@ -652,7 +653,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     pieces = num - 1 if endpoint else num
     rows = num - 1 if endpoint and num > 1 else num
     t = ops.iota(real, rows)
-    t = convert(ops.div(t, np.asarray(max(pieces, 1), real)[()]), wide)
+    t = convert(ops.div(t, scalar_constant(max(pieces, 1), real)), wide)
     t = broadcast_in_dim(t, (rows, *shape), (0,))
     dims = tuple(range(1, len(shape) + 1))
     first = broadcast_in_dim(start, (rows, *shape), dims)

@@ -13,6 +13,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.scalars import scalar_constant
 from pyjx.numpy.operands import (
     constant_like,
     dtype_of,
@@ -253,8 +254,8 @@ def _power_of_two(k: Any, dtype: Any) -> Any:
     """2**k as float of `dtype`, exact, where k is in the range of normal numbers."""
     info = dtypes.finfo(dtype)
     integer = np.dtype(f"int{info.bits}")
-    bits = ops.shift_left(ops.add(convert(k, integer), np.asarray(1 - info.minexp, integer)[()]),
-                          np.asarray(info.nmant, integer)[()])
+    bits = ops.shift_left(ops.add(convert(k, integer), scalar_constant(1 - info.minexp, integer)),
+                          scalar_constant(info.nmant, integer))
     return ops.bitcast_convert_type(bits, dtype)
 
 
@@ -343,7 +344,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
 def _sinc_series(dtype: Any) -> list[Any]:
     """The coefficients c_k of sin(pi r) / (pi r) = sum c_k r^2k, enough of them for |r| <= 1/2."""
     terms = 12 if dtypes.itemsize_bits(dtype) == 64 else 7
-    return [np.asarray((-np.pi**2)**k / math.factorial(2 * k + 1), dtype)[()]
+    return [scalar_constant((-np.pi**2)**k / math.factorial(2 * k + 1), dtype)
             for k in range(terms)]
 
 

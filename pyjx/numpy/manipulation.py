@@ -13,6 +13,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
 from pyjx.lax.common import broadcast_shapes as _common_shape
@@ -530,6 +531,6 @@ def _rolled(a: Any, step: Any, axis: int) -> Any:
              lax.slice_in_dim(a, 0, size - step, axis=axis)], axis)
 
     step = jnp.ufuncs.remainder(step, size)
-    start = lax.sub(stretch(np.asarray(size, get_aval(step).dtype)[()], ()), step)
+    start = lax.sub(stretch(scalar_constant(size, get_aval(step).dtype), ()), step)
     return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), start, size, axis)
 

@@ -182,11 +182,9 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
     a = _operand("nanmean", a)
     if not has_nan(a):
         return reductions.mean_of(a, axis, dtype, keepdims, where, "nanmean")
-    result = get_aval(a).dtype if dtype is None else dtypes.check_and_canonicalize_user_dtype(
-        dtype, "nanmean")
-    count = _sum(present(a), axis, dtype=result, keepdims=keepdims, where=where)
     total = _sum(_without_nan(a, 0), axis, dtype=dtype, keepdims=keepdims, where=where)
-    return lax.div(total, count)
+    count = _sum(present(a), axis, dtype=get_aval(total).dtype, keepdims=keepdims, where=where)
+    return lax.div(total, convert(count, get_aval(total).dtype))
 
 
 def _nan_variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any

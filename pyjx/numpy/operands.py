@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.wide import unnarrowed
 from pyjx.engine.tangents import full_aval
 from pyjx.numpy.promotion import stretch
 
@@ -32,7 +33,7 @@ def is_complex(x: Any) -> bool:
 def constant_like(x: Any, value: Any) -> Any:
     """`value` as a scalar of the type of `x`, to stand beside it in an operation."""
     aval = get_aval(x)
-    scalar = np.asarray(value).astype(aval.dtype)[()]
+    scalar = unnarrowed(np.asarray(value).astype(aval.dtype)[()])
     if aval.weak_type and aval.dtype == dtypes.python_scalar_dtype(type(scalar.item())):
         return scalar.item()
     return scalar

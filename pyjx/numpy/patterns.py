@@ -15,6 +15,7 @@ from pyjx import errors
 from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
@@ -287,8 +288,8 @@ def wrapped(i: Any, n: int, dtype: Any, wrap: bool) -> Any:
     i = convert(i, dtype)
     if not wrap or unsigned:
         return i
-    size = np.asarray(n, dtype)[()]
-    return ops.select(ops.lt(i, np.asarray(0, dtype)[()]), ops.add(i, size), i)
+    size = scalar_constant(n, dtype)
+    return ops.select(ops.lt(i, scalar_constant(0, dtype)), ops.add(i, size), i)
 
 
 class _Layout:

@@ -16,6 +16,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
+from pyjx.core.wide import unnarrowed
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.lax.common import broadcast_shapes
 
@@ -71,7 +72,7 @@ def literal(x: Any, dtype: Any, weak: bool = False) -> Any:
     kind = type(x)
     if kind in _python_scalars and dtypes.python_scalar_dtype(kind) == dtype:
         return x
-    scalar = np.asarray(x, dtypes.dtype(x)).astype(dtype)[()]
+    scalar = unnarrowed(np.asarray(x, dtypes.dtype(x)).astype(dtype)[()])
     if weak and dtype == dtypes.python_scalar_dtype(dtypes.scalar_type_of(dtype)):
         return scalar.item()
     return scalar
@@ -82,7 +83,8 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     if type(x) in _python_scalars:
         return literal(x, dtype, weak)
     if isinstance(x, (np.ndarray, np.generic)):
-        return x if x.dtype == dtype else _cast_on_host(x, dtype)
+        x = x if x.dtype == dtype else _cast_on_host(x, dtype)
+        return unnarrowed(x) if isinstance(x, np.generic) else x
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x

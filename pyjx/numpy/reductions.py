@@ -454,6 +454,7 @@ def mean_of(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any, name: str
     axes = canonical_axes(axis, aval.ndim)
     total = _sum_like("sum", _reduce_sum, 0, lax.add, a, axes, computed, None, keepdims, None,
                       where, True)
+    computed = get_aval(total).dtype
     if where is None:
         count: Any = literal(count_of(aval, axes), computed)
     else:

@@ -14,6 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.scalars import scalar_constant
 from pyjx.random.implementations import (
     PRNGImpl,
     _rbg_seed,
@@ -191,7 +192,7 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
             if data is not None:
                 return array_from_numpy(data, ShapedArray(data.shape, _UINT32), alias=True)
     elif offset:
-        seed = lax.add(seed, np.asarray(offset, aval.dtype)[()])
+        seed = lax.add(seed, scalar_constant(offset, aval.dtype))
     if is_eager(seed):
         return _seed(seed, impl=impl)
     return random_seed_p.bind(seed, impl=impl)

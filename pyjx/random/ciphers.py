@@ -15,6 +15,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core.avals import get_aval
+from pyjx.core.scalars import scalar_constant
 from pyjx.lax.random_bits import cipher
 from pyjx.random.implementations import PRNGImpl, counters, register, to_uint32, wide, word
 
@@ -108,7 +109,7 @@ def _halves(seed: Any) -> tuple[Any, Any]:
     """The high and the low word of a seed."""
     if get_aval(seed).dtype.itemsize < 8:
         return _ZERO, to_uint32(seed)
-    shift = np.asarray(32, get_aval(seed).dtype)[()]
+    shift = scalar_constant(32, get_aval(seed).dtype)
     return to_uint32(lax.shift_right_logical(seed, shift)), to_uint32(seed)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core.avals import get_aval
+from pyjx.core.scalars import scalar_constant
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.lax.random_bits import rng_bit_generator_p, threefry2x32_p
 
@@ -128,7 +129,7 @@ def to_uint32(x: Any) -> Any:
 def threefry_seed(seed: Any) -> Any:
     """The 64 bits of a seed, the higher half first."""
     if get_aval(seed).dtype.itemsize == 8:
-        shift = np.asarray(32, get_aval(seed).dtype)[()]
+        shift = scalar_constant(32, get_aval(seed).dtype)
         high = to_uint32(lax.shift_right_logical(seed, shift))
     else:
         high = np.uint32(0)

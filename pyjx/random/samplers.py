@@ -15,7 +15,8 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
-from pyjx.core.scalars import is_scalar_constant
+from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.core.wide import unnarrowed
 from pyjx.lax.common import broadcast_shapes, broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.keys import random_bits_p
@@ -83,12 +84,12 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
 def as_array(x: Any, dtype: Any) -> Any:
     """A parameter in the sampler's dtype."""
     if is_scalar_constant(x):
-        return np.asarray(x).astype(dtype)[()]
+        return unnarrowed(np.asarray(x).astype(dtype)[()])
     return lax.convert_element_type(x, dtype)
 
 
 def constant(value: Any, dtype: Any) -> Any:
-    return np.asarray(value, dtype)[()]
+    return scalar_constant(value, dtype)
 
 
 def total(x: Any, axes: tuple[int, ...]) -> Any:
