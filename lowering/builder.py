@@ -32,8 +32,8 @@ class Block:
         self.module = module
         self.scope = scope
         self.lines: list[str] = []
-        # (first line, line after the last, equation): inner equations before the one around them
-        self.marks: list[tuple[int, int, JaxprEqn]] = []
+        # (first line, line after the last, equation, scope), inner equations before the one around
+        self.marks: list[tuple[int, int, JaxprEqn, Scope]] = []
         self._count = 0
         self._indent = "    "
         self._constants: dict[Any, str] = {}
@@ -68,15 +68,16 @@ class Block:
         self.lines.append(self._indent + text)
 
     @contextmanager
-    def region(self, end: str = "") -> Iterator[None]:
+    def region(self, end: str = "", scope: Scope | None = None) -> Iterator[None]:
         """Write the lines of a nested region; constants made there stay there."""
-        indent, constants = self._indent, self._constants
-        self._indent = indent + "  "
+        saved = self._indent, self._constants, self.scope
+        self._indent += "  "
         self._constants = {}
+        self.scope = scope or self.scope
         try:
             yield
         finally:
-            self._indent, self._constants = indent, constants
+            self._indent, self._constants, self.scope = saved
             if end:
                 self.raw(end)
 

@@ -7,15 +7,15 @@ from lowering import (
     cumulative,
     elementwise,
     indexing,
+    loops,
     random_bits,
     reductions,
     shapes,
     sorting,
-    special,
     windows,
 )
 
 __all__ = [
     "calls", "contractions", "convolution", "cumulative", "elementwise", "indexing",
-    "random_bits", "reductions", "shapes", "sorting", "special", "windows",
+    "loops", "random_bits", "reductions", "shapes", "sorting", "windows",
 ]

@@ -34,6 +34,11 @@ class Scope(NamedTuple):
     name: str
     function: tuple[str, str | None] | None = None
 
+    def inside(self, eqn: JaxprEqn, part: str) -> Scope:
+        """The scope of a jaxpr that an equation holds."""
+        parts = self.name, str(eqn.source_info.name_stack), part
+        return self._replace(name="/".join([p for p in parts if p]))
+
 
 class Locations:
     """The location aliases of a module."""
@@ -44,7 +49,7 @@ class Locations:
         self.lines: list[str] = []
         self._frames = frames
         self._aliases: dict[str, str] = {}
-        self._of_eqn: dict[Scope, dict[Any, str]] = {}
+        self._of_eqn: dict[Any, str] = {}
         self._stacks: dict[Any, str] = {}
         self._placed: dict[Any, str] = {}
 
@@ -52,14 +57,13 @@ class Locations:
         """The lines of a function with a location behind each operation."""
         lines = block.lines
         ends: list[str | None] = [None] * len(lines)
-        scope = block.scope
-        of_eqn = self._of_eqn.setdefault(scope, {})
-        for start, stop, eqn in block.marks:
+        of_eqn, scope = self._of_eqn, block.scope
+        for start, stop, eqn, inside in block.marks:
             info = eqn.source_info
-            key = info.traceback, id(info.name_stack), eqn.primitive
+            key = info.traceback, id(info.name_stack), eqn.primitive, inside
             end = of_eqn.get(key)
             if end is None or eqn.primitive.name in _CALLS:
-                end = of_eqn[key] = f" loc({self._of(eqn, scope)})"
+                end = of_eqn[key] = f" loc({self._of(eqn, inside)})"
             for i in range(start, stop):
                 if ends[i] is None:
                     ends[i] = end
@@ -73,8 +77,7 @@ class Locations:
         kind = eqn.primitive.name
         if kind in _CALLS:
             kind = _CALLS[kind].format(eqn.params["name"])
-        parts = scope.name, str(info.name_stack), kind
-        name = quoted("/".join([part for part in parts if part]))
+        name = quoted(scope.inside(eqn, kind).name)
         place = self._stack(info.traceback, scope.function)
         return self._alias(f"{name}({place})" if place else name)
 

@@ -132,7 +132,7 @@ def arguments(jaxpr: Jaxpr) -> dict[Var, str]:
 
 def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
     """Write the equations of `jaxpr`; the names of its inputs are in `env`."""
-    rules, lines, marks = b.module.rules, b.lines, b.marks
+    rules, lines, marks, scope = b.module.rules, b.lines, b.marks, b.scope
     for eqn in jaxpr.eqns:
         rule = rules.get(eqn.primitive.name)
         if rule is None:
@@ -155,7 +155,7 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
             env[eqn.outvars[0]] = out
         else:
             env.update(zip(eqn.outvars, out, strict=True))
-        marks.append((start, len(lines), eqn))
+        marks.append((start, len(lines), eqn, scope))
     return [
         b.constant(v.val, v.aval) if type(v) is Literal else env[v]  # type: ignore[index]
         for v in jaxpr.outvars

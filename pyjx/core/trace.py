@@ -21,6 +21,7 @@ from pyjx.core import wide as _wide  # noqa: F401  (its scalars are literals too
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.effects import join_effects, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
+from pyjx.core.name_stack import reset_name_stack
 
 if TYPE_CHECKING:
     # A tracer is an array; what it has in common with arrays, other rooms give it.
@@ -409,9 +410,12 @@ def trace_to_jaxpr(
     fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
     debug_info: DebugInfo = no_debug_info,
 ) -> ClosedJaxpr:
-    """Record `fun`, which takes one array for each aval and returns a sequence of arrays."""
+    """Record `fun`, which takes one array for each aval and returns a sequence of arrays.
+
+    Names of operations are relative to whatever will hold the jaxpr.
+    """
     trace = JaxprTrace(debug_info)
-    with recording(trace):
+    with reset_name_stack(), recording(trace):
         outs = fun(*[trace.new_arg(a) for a in in_avals])
         closed = trace.finish([trace.atom(x) for x in outs])
         del outs

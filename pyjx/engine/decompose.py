@@ -104,13 +104,23 @@ def _call(eqn: JaxprEqn, program: ClosedJaxpr, name: str) -> JaxprEqn:
 
 def _put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: dict[Var, Any]
                   ) -> None:
-    """Append the equations of `program` for those of `eqn`, whose place in the source they get."""
+    """Append the equations of `program` for those of `eqn`.
+
+    Those of a decomposition get the operation's place in the source; those of a user's function
+    keep their own.
+    """
     results = dict(zip(program.outvars, eqn.outvars, strict=True))
     env: dict[Any, Any] = dict(zip(program.invars, eqn.invars, strict=True))
-    info = SourceInfo(eqn.source_info.traceback,
-                      eqn.source_info.name_stack.extend(eqn.primitive.name))
+    names = eqn.source_info.name_stack
+    wraps = eqn.primitive.name in _WRAPPERS
+    here = SourceInfo(eqn.source_info.traceback, names.extend(eqn.primitive.name))
     for e in program.eqns:
         outvars = [results.get(v) or Var(v.aval) for v in e.outvars]
+        info = e.source_info
+        if not wraps:
+            info = here
+        elif names:
+            info = SourceInfo(info.traceback, names + info.name_stack)
         eqns.append(JaxprEqn(
             e.primitive, [v if type(v) is Literal else env[v] for v in e.invars], outvars,
             e.params, e.effects, info,

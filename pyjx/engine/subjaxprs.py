@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pyjx.core import name_stack, source_info
+from pyjx.core import source_info
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
@@ -267,8 +267,7 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
         operands = [UndefinedPrimal(a) if lin else next(values)
                     for a, lin in zip(in_avals, linear, strict=True)]
         cts = with_zeros(list(values), ct_nonzero, out_avals)
-        with name_stack.reset_name_stack():
-            outs = selected(backward_jaxpr(closed, operands, cts), linear)
+        outs = selected(backward_jaxpr(closed, operands, cts), linear)
         nonzero = (True,) * len(outs) if instantiated else nonzero_flags(outs)
         return [instantiate(o) for o in selected(outs, nonzero)]
 

@@ -22,7 +22,7 @@ from typing import (
 )
 
 from pyjx import configuration
-from pyjx.core import bounded, name_stack, tracebacks
+from pyjx.core import bounded, tracebacks
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
@@ -209,8 +209,7 @@ class JitSpec:
                 f"re-tracing function {self.name} for `jit`, but 'no_tracing' is set")
         flat = _JittedFun(self, in_tree, static)
         debug = _debug_info(self.fun, in_tree, static)
-        with name_stack.reset_name_stack():
-            closed = trace_to_jaxpr(flat, avals, debug)
+        closed = trace_to_jaxpr(flat, avals, debug)
         out_tree = flat.out_tree
         debug.result_paths = partial(_result_paths, out_tree)
         donated = self.donated_leaves(in_tree, static)

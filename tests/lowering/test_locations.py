@@ -80,6 +80,44 @@ def test_compiled_programs_name_the_users_line():
     assert 'source_file="-"' not in hlo
 
 
+def test_names_in_functions_and_loops_are_put_together_once():
+    def model(a):
+        with jax.named_scope("outer"):
+            return scoped(loop(a))
+
+    @jax.jit
+    def scoped(a):
+        with jax.named_scope("inner"):
+            return jnp.sin(a)
+
+    for text in (program_of(model, v).located_text(1),
+                 program_of(lambda a: jax.jvp(model, (a,), (a,)), v).located_text(1)):
+        assert 'loc("jit(model)/outer/while/body/mul"' in text
+        assert 'loc("inner/sin"' in text
+        assert "outer/outer" not in text
+    hlo = jax.jit(jax.grad(lambda a: scoped(a * 2).sum())).lower(v).compile().as_text()
+    assert "inner/inner" not in hlo
+    hlo = jax.jit(model).lower(v).compile().as_text()
+    assert 'op_name="jit(model)/outer/jit(scoped)/inner/sin"' in hlo
+
+
+def test_functions_with_rules_of_their_own_keep_their_lines():
+    @jax.custom_jvp
+    def squared(a):
+        with jax.named_scope("inner"):
+            return a * a
+
+    squared.defjvps(lambda t, out, a: 2 * a * t)
+
+    def model(a):
+        with jax.named_scope("outer"):
+            return squared(a)
+
+    text = program_of(model, v).located_text(1)
+    alias = re.search(r'loc\("jit\(model\)/outer/inner/mul"\((#loc\d+)\)\)', text).group(1)
+    assert re.search(rf'{alias} = loc\(".*squared"\(', text)
+
+
 def test_frames_of_a_call_are_not_repeated():
     jitted = jax.jit(layer)
     program_of(jitted, v)  # where it was traced first does not matter
