@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -325,7 +324,17 @@ def _guarded(name: str) -> Callable[..., Any]:
 
 # ---- exchange -----------------------------------------------------------------------------
 
-_DL_CPU, _DL_CUDA, _DL_ROCM = 1, 2, 10
+
+class DLDeviceType(IntEnum):
+    """DLPack's device types."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLROCM = 10
+
+
+_DL_TYPES = {"cpu": DLDeviceType.kDLCPU, "gpu": DLDeviceType.kDLCUDA, "cuda": DLDeviceType.kDLCUDA,
+             "rocm": DLDeviceType.kDLROCM}
 
 
 def _dlpack_device(self: Any) -> tuple[Any, int]:
@@ -336,18 +345,11 @@ def _dlpack_device(self: Any) -> tuple[Any, int]:
             f"array with a Sharding over {self._sharding.num_devices} devices was provided.")
     device = self._sharding._device
     platform = device.platform
-    kinds = {"cpu": _DL_CPU, "gpu": _DL_CUDA, "cuda": _DL_CUDA, "rocm": _DL_ROCM}
-    if platform not in kinds:
+    if platform not in _DL_TYPES:
         raise BufferError(f"Cannot export arrays on platform {platform} through DLPack; copy the "
                           "array to the host first.")
     number = 0 if platform == "cpu" else device.local_hardware_id or 0
-    return _device_types()(kinds[platform]), number
-
-
-@lru_cache(maxsize=1)
-def _device_types() -> Any:
-    return IntEnum("DLDeviceType", [("kDLCPU", _DL_CPU), ("kDLCUDA", _DL_CUDA),
-                                    ("kDLROCM", _DL_ROCM)])
+    return _DL_TYPES[platform], number
 
 
 def _dlpack(self: Any, *, stream: Any = None, max_version: tuple[int, int] | None = None,

@@ -215,3 +215,9 @@ def test_shards_of_one_device():
                            "replica_id=0, data=[0. 1. 2.])")
     assert x.global_shards[0].data.tolist() == [0, 1, 2]
     assert x.addressable_data(0).tolist() == [0, 1, 2]
+
+
+def test_dlpack_device_can_be_pickled():
+    device = f32([0, 1, 2]).__dlpack_device__()
+    assert pickle.loads(pickle.dumps(device)) == device == (1, 0)
+    assert device[0].name == "kDLCPU"
