@@ -28,7 +28,10 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
     kind = next(filter(None, map(_not_a_number, outs)), None)
     if kind is None:
         return
-    if len(closed.eqns) > 1 and not any(getattr(x, "is_deleted", bool)() for x in args):
+    eqns = closed.eqns
+    if len(eqns) == 1 and eqns[0].primitive.impl is None:
+        name = eqns[0].primitive.name
+    elif eqns and not any(getattr(x, "is_deleted", bool)() for x in args):
         eval_jaxpr(closed.jaxpr, closed.consts, *args)
     raise FloatingPointError(f"invalid value ({kind}) encountered in {name}")
 

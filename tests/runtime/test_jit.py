@@ -678,3 +678,17 @@ def test_log_compiles(caplog):
     with jax.log_compiles(True):
         jax.jit(lambda a: a * 1.25)(1.0)
     assert "Compiling jit(<lambda>)" in caplog.text
+
+
+@pytest.mark.parametrize(("name", "call"), [
+    ("log", lambda x: jax.jit(jnp.log)(-x)),
+    ("div", lambda x: (x - x) / (x - x)),
+    ("sqrt", lambda x: jax.jit(lambda x: jax.jit(jnp.sqrt)(-x))(x)),
+    ("div", lambda x: jax.jit(lambda x: (x * 0) / (x * 0) + 1)(x)),
+    ("log", lambda x: jax.vmap(jnp.log)(-x)),
+])
+def test_debug_nans_names_the_operation(name, call):
+    x = jnp.ones(2)
+    with jax.debug_nans(True), pytest.raises(FloatingPointError) as raised:
+        call(x)
+    assert str(raised.value) == f"invalid value (nan) encountered in {name}"
