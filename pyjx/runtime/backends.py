@@ -369,7 +369,7 @@ def set_distributed(**arguments: Any) -> None:
     """
     if _clients and arguments:
         raise RuntimeError(
-            "The group of processes must be set up before any JAX calls that might "
+            "distributed.initialize() must be called before any JAX calls that might "
             "initialise the XLA backend. This includes any computation, but also calls to "
             "jax.devices, jax.device_put, and others."
         )
