@@ -235,18 +235,21 @@ class JitSpec:
 
     def bind(self, traced: TracedCall, leaves: Sequence[Any]) -> Any:
         """The call as an operation of the interpreters that are active."""
+        if not self.inline:
+            return self.bind_call(traced, leaves)
         closed = traced.closed
-        if self.inline:
-            outs = eval_jaxpr(closed.jaxpr, closed.consts, *leaves)
-        else:
-            consts = closed.consts
-            outs = jit_p.bind(
-                *consts, *leaves, jaxpr=consts_as_inputs(closed) if consts else closed,
-                name=self.name,
-                donated_invars=(False,) * len(consts) + traced.donated,
-                keep_unused=self.keep_unused, inline=self.inline,
-                compiler_options_kvs=self.compiler_options,
-            )
+        return traced.out_tree.unflatten(eval_jaxpr(closed.jaxpr, closed.consts, *leaves))
+
+    def bind_call(self, traced: TracedCall, leaves: Sequence[Any]) -> Any:
+        """As `bind`, in one operation also where the function is to stand in line."""
+        closed = traced.closed
+        consts = closed.consts
+        outs = jit_p.bind(
+            *consts, *leaves, jaxpr=consts_as_inputs(closed) if consts else closed,
+            name=self.name, donated_invars=(False,) * len(consts) + traced.donated,
+            keep_unused=self.keep_unused, inline=self.inline,
+            compiler_options_kvs=self.compiler_options,
+        )
         return traced.out_tree.unflatten(outs)
 
     @tracebacks.mark_boundary

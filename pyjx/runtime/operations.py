@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar, overload
 
 from pyjx.core.avals import aval_makers
-from pyjx.core.trace import eager_trace, state
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
+from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.runtime.dispatch import Miss
 from pyjx.runtime.jit import JitSpec, Wrapped, pjit_callable
 from pyjx.runtime.signature import argument_sets
@@ -46,18 +47,48 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
     compiled_miss = spec.miss
     known = _is_array_or_list if lists else _is_array
 
+    is_short: bool | None = None  # known from the first call on tracers
+
     def miss(*args: Any, **kwargs: Any) -> Miss:
+        nonlocal is_short
         if state.dynamic is not eager_trace:
             return fun(*args, **kwargs), None, False
+        traced = False
         for i, x in enumerate(args):
             if i not in positions and not known(x):
-                return fun(*args, **kwargs), None, False
+                if is_short or not isinstance(x, Tracer):
+                    return fun(*args, **kwargs), None, False
+                traced = True
         for key, x in kwargs.items():
             if key not in names and not known(x):
-                return fun(*args, **kwargs), None, False
-        return compiled_miss(*args, **kwargs)
+                if is_short or not isinstance(x, Tracer):
+                    return fun(*args, **kwargs), None, False
+                traced = True
+        if not traced:
+            return compiled_miss(*args, **kwargs)
+        # An eager derivative or batch: the program's own is compiled once and called as a whole.
+        program, leaves = spec.trace(args, kwargs)
+        if is_short is None:
+            is_short = _length(program.closed.jaxpr) < LONG
+        if is_short or program.closed.effects:
+            return fun(*args, **kwargs), None, False
+        return spec.bind_call(program, leaves), None, False
 
     return pjit_callable(spec, miss, fun)
+
+
+# From so many equations on, a call under an eager derivative is faster as one operation.
+LONG = 5
+
+
+def _length(jaxpr: Jaxpr) -> int:
+    """The number of equations, with those of the programs that they hold."""
+    length = len(jaxpr.eqns)
+    for eqn in jaxpr.eqns:
+        for value in eqn.params.values():
+            if isinstance(value, ClosedJaxpr):
+                length += _length(value.jaxpr)
+    return length
 
 
 def _is_array(x: Any) -> bool:

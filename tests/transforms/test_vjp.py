@@ -241,3 +241,12 @@ def test_linear_transpose_of_integers():
 def test_linear_transpose_errors(fun, x, ct, error, message):
     with raises(error, message):
         jax.linear_transpose(fun, x)(ct)
+
+
+def test_a_long_operation_is_one_step_of_an_eager_derivative():
+    x = jnp.array([1.0, 2.0, 4.0])
+    _, pull_back = jax.vjp(jnp.var, x)
+    assert [primitive.name for primitive, *_ in pull_back._program.eqns] == ["jit"]
+    np.testing.assert_allclose(pull_back(1.0)[0], jax.jit(jax.grad(jnp.var))(x), rtol=1e-6)
+    batch = jax.vmap(jnp.var)(jnp.stack([x, 2 * x]))
+    np.testing.assert_allclose(batch, [np.var(x), np.var(2 * x)], rtol=1e-6)
