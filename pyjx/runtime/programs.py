@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram, lower
-from pyjx import configuration
+from pyjx import configuration, jaxlib_api
 from pyjx.core.derived import derived_under
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.passes import prepare
@@ -69,8 +69,20 @@ def compile_closed(
     return program, executable
 
 
+_ADDRESSABLE = 1 << 47  # bytes
+
+
+def _check_results_fit(closed: ClosedJaxpr) -> None:
+    """Raise what running would; before, as jaxlib 0.12 divides by zero compiling so long a range."""
+    n_bytes = sum([a.size * a.dtype.itemsize for a in closed.out_avals if hasattr(a, "size")])
+    if n_bytes >= _ADDRESSABLE:
+        raise jaxlib_api.JaxRuntimeError(
+            f"RESOURCE_EXHAUSTED: Out of memory allocating {n_bytes} bytes.")
+
+
 def _compile(closed: ClosedJaxpr, name: str, source: LoweredProgram, compiler_options: Any,
              device: Any, quick: bool) -> Executable:
+    _check_results_fit(closed)
     if configuration.log_compiles.value:
         _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
     if quick:
