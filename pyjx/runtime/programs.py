@@ -73,7 +73,7 @@ _ADDRESSABLE = 1 << 47  # bytes
 
 
 def _check_results_fit(closed: ClosedJaxpr) -> None:
-    """Raise what running would; before, as jaxlib 0.12 divides by zero compiling so long a range."""
+    """Raise what running would, before jaxlib 0.12 divides by zero compiling so long a range."""
     n_bytes = sum([a.size * a.dtype.itemsize for a in closed.out_avals if hasattr(a, "size")])
     if n_bytes >= _ADDRESSABLE:
         raise jaxlib_api.JaxRuntimeError(
