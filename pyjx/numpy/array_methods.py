@@ -19,7 +19,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import aval_makers, canonical_shape
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
-from pyjx.numpy import creation, indexing, powers, ufuncs
+from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
 from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import is_arraylike
 from pyjx.runtime.array import Array, ArrayImpl
@@ -521,6 +521,7 @@ def install() -> None:
         for name, getter in _PROPERTIES.items():
             setattr(cls, name, property(getter))
     _set(ArrayImpl, "reshape", _array_reshape)
+    _set(ArrayImpl, "__iter__", iteration.rows)
     _set(Tracer, "reshape", _tracer_reshape)
     _set(ArrayImpl, "__getitem__", _array_getitem)
     _set(Tracer, "__getitem__", _tracer_getitem)

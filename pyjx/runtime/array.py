@@ -19,6 +19,7 @@ from pyjx.core import avals, dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import Tracer
+from pyjx.runtime import backends
 from pyjx.runtime import sharding as shardings  # noqa: F401  (gives the shardings their methods)
 from pyjx.runtime.sharding import SingleDeviceSharding, single_device_sharding
 
@@ -178,28 +179,6 @@ def _len(self: Any) -> int:
     if not shape:
         raise TypeError("len() of unsized object")
     return shape[0]
-
-
-def _iter(self: Any) -> Iterator[Any]:
-    aval = self.aval
-    if not aval.shape:
-        raise TypeError("iteration over a 0-d array")
-    sharding = self._sharding
-    if type(sharding) is SingleDeviceSharding and sharding._device.platform == "cpu":
-        return _rows_on_cpu(self, aval, sharding)
-    return (self[i] for i in range(aval.shape[0]))
-
-
-def _rows_on_cpu(self: Any, aval: ShapedArray, sharding: Any) -> Iterator[Any]:
-    """Copies of the rows; they cost one transfer each and no computation."""
-    row = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
-    devices = [sharding._device]
-    committed = self._committed
-    put = jaxlib_api.batched_device_put
-    array = value(self)
-    scalar = not row.shape
-    for x in array:
-        yield put(row, sharding, [np.asarray(x) if scalar else x], devices, committed)
 
 
 def _reversed(self: Any) -> Iterator[Any]:
@@ -367,12 +346,12 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: tuple[int, int] | Non
 
 
 def _rebuild(fun: Callable[..., Any], args: Any, state: Any, aval_state: dict[str, Any]) -> Any:
-    from pyjx.runtime.device_put import array_from_numpy  # stands above; loading a pickle is rare
-
     array = fun(*args)
     array.__setstate__(state)
     aval = ShapedArray(array.shape, array.dtype, aval_state["weak_type"])
-    return array_from_numpy(array, aval, alias=True)
+    device = backends.default_device()
+    return jaxlib_api.batched_device_put(aval, single_device_sharding(device), [array], [device],
+                                         False, alias=True)
 
 
 def _reduce(self: Any) -> Any:
@@ -451,7 +430,6 @@ _METHODS: dict[str, Any] = {
     "__index__": _index,
     "__array__": _array,
     "__len__": _len,
-    "__iter__": _iter,
     "__reversed__": _reversed,
     "__repr__": _repr,
     "__str__": _str,

@@ -20,12 +20,13 @@ _OPTIONS = (("xla_cpu_parallel_codegen_split_count", 1), ("xla_cpu_use_fusion_em
 # functions that have code of their own in each, which differs in the last bits.
 _ELEMENTWISE = """
     abs add and bitcast_convert broadcast_in_dim ceil clamp compare concatenate constant convert
-    cosine count_leading_zeros divide erf erf_inv exponential exponential_minus_one floor iota
-    is_finite log log_plus_one logistic maximum minimum multiply negate not or pad popcnt power
-    remainder reshape return reverse round_nearest_afz round_nearest_even rsqrt select shift_left
+    cosine count_leading_zeros divide dynamic_slice dynamic_update_slice erf erf_inv exponential
+    exponential_minus_one floor iota is_finite log log_plus_one logistic maximum minimum multiply
+    negate not or pad popcnt power remainder reshape return reverse round_nearest_afz
+    round_nearest_even rsqrt select shift_left
     shift_right_arithmetic shift_right_logical sign sine slice sqrt square subtract tanh xor"""
 # Slower on large arrays by a fifth; transposition, which takes four times as long, is not here.
-_OTHERS = "dynamic_slice dynamic_update_slice gather reduce scatter sort"
+_OTHERS = "gather reduce scatter sort"
 
 _elementwise = frozenset(_ELEMENTWISE.split())
 _all = _elementwise.union(_OTHERS.split())
