@@ -21,7 +21,7 @@ _UNARY = {
 }
 _CHLO_UNARY = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cosh", "digamma", "erf",
-    "erf_inv", "erfc", "lgamma", "sinh",
+    "erf_inv", "erfc", "sinh",
 )
 _BINARY = {
     "add": "add", "add_any": "add", "and": "and", "atan2": "atan2", "div": "divide", "or": "or",

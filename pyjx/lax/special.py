@@ -18,6 +18,7 @@ from pyjx.lax import incomplete
 from pyjx.lax.common import broadcast_operands, check_same_dtypes
 from pyjx.lax.compare import gt, le, select
 from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sign, square, sub
+from pyjx.lax.log_gamma import log_gamma
 from pyjx.lax.nary import FLOATING, elementwise, like, operand, operands
 from pyjx.lax.transcendental import _accurate, exp, log, log1p, rsqrt
 
@@ -88,7 +89,7 @@ def erf_inv(x: Any) -> Array:
 
 # -- gamma function and its relatives --------------------------------------------------------------
 
-lgamma_p = elementwise("lgamma", FLOATING)
+lgamma_p = elementwise("lgamma", FLOATING, decomposition=log_gamma)
 digamma_p = elementwise("digamma", FLOATING)
 polygamma_p = elementwise("polygamma", FLOATING, FLOATING)
 zeta_p = elementwise("zeta", FLOATING, FLOATING)

@@ -1,0 +1,43 @@
+"""Special functions where they are hard: at zeros, poles and ends."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+
+
+def test_lgamma_vanishes_at_one_and_two_and_is_precise_beside():
+    assert np.asarray(lax.lgamma(jnp.array([1.0, 2.0]))).tolist() == [0, 0]
+    x = np.float32([1.001, 0.999, 1.1, 1.999, 2.001, 1.9])
+    np.testing.assert_allclose(lax.lgamma(jnp.asarray(x)), special.gammaln(np.float64(x)),
+                               rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("low", "high"), [
+    (1e-3, 0.5), (0.5, 3), (3, 12), (12, 1e3), (1e3, 1e30), (-0.5, -1e-3), (-2, -0.5), (-30, -2),
+])
+def test_lgamma_against_scipy(dtype, low, high):
+    rng = np.random.default_rng(0)
+    x = np.sign(low) * np.exp(rng.uniform(*sorted(np.log(np.abs([low, high]))), 2000))
+    x = x.astype(dtype)
+    with jax.enable_x64(True):
+        got = np.asarray(lax.lgamma(jnp.asarray(x)))
+    assert got.dtype == dtype
+    want = special.gammaln(np.float64(x))
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(got, want, rtol=8 * eps, atol=16 * eps)
+
+
+def test_lgamma_at_poles_and_infinities():
+    x = jnp.array([0.0, -0.0, -1.0, -7.0, -1e20, jnp.inf, -jnp.inf, jnp.nan])
+    assert str(np.asarray(lax.lgamma(x)).tolist()) == "[inf, inf, inf, inf, inf, inf, inf, nan]"
+    assert lax.lgamma(jnp.array(1.5, jnp.bfloat16)).dtype == jnp.bfloat16
+
+
+def test_the_gamma_functions_agree_for_small_parameters():
+    assert abs(float(lax.igammac(1e-20, 1e-20))) < 1e-7
+    assert float(lax.igamma(0.0, 1e-20)) == 1
