@@ -15,7 +15,7 @@ FUNCTIONS = {
     "exp": jnp.exp, "log": jnp.log, "sin": jnp.sin, "tanh": jnp.tanh, "sqrt": jnp.sqrt,
     "log1p": jnp.log1p, "expm1": jnp.expm1, "floor": jnp.floor, "sum": jnp.sum, "max": jnp.max,
     "cumsum": jnp.cumsum, "sort": jnp.sort, "softmax": jax.nn.softmax, "gelu": jax.nn.gelu,
-    "std": jnp.std, "power": lambda x: x**2.5,
+    "std": jnp.std, "any": jnp.any, "power": lambda x: x**2.5,
     "where": lambda x: jnp.where(x > 0, x, 0), "transpose": jnp.transpose, "cbrt": jnp.cbrt,
     "tan": jnp.tan, "arctan": jnp.arctan, "gather": lambda x: x[jnp.array([2, 0])],
     "pad": lambda x: jnp.pad(x, 1), "mod": lambda x: x % 3, "logsumexp": jax.nn.logsumexp,
@@ -34,27 +34,38 @@ def test_values_are_those_of_compiled_programs(name, dtype):
     assert eager.tobytes() == compiled.tobytes()
 
 
-def is_quick(function, dtype, size=4, platform="cpu"):
+def options(function, dtype, size=4, platform="cpu"):
     traced = jax.jit(function).trace(jax.ShapeDtypeStruct((size, size), dtype))
     avals = traced.jaxpr.in_avals + traced.jaxpr.out_avals
-    return bool(quick_options(traced.lower().as_text(), avals, platform))
+    return dict(quick_options(traced.lower().as_text(), avals, platform))
+
+
+def has_older_emitters(*args):
+    return "xla_cpu_use_fusion_emitters" in options(*args)
 
 
 @older_emitters
-def test_which_programs():
-    assert is_quick(lambda x: jnp.sum(x * 2), "float32")
-    assert not is_quick(lambda x: jnp.sum(x * 2), "float32", 1000)
-    assert is_quick(jnp.exp, "float32", 1000)
-    assert is_quick(jnp.sort, "bfloat16")
-    assert not is_quick(lambda x: x.T, "float32")
-    assert not is_quick(jnp.tan, "float32")
-    assert not is_quick(lambda x: x * x, "float16")
-    assert not is_quick(lambda x: x * x, "complex64")
-    assert not is_quick(lambda x: x * 2, "float32", platform="cuda")
+def test_programs_for_the_older_emitters():
+    assert has_older_emitters(lambda x: jnp.sum(x * 2), "float32")
+    assert not has_older_emitters(lambda x: jnp.sum(x * 2), "float32", 1000)
+    assert has_older_emitters(jnp.exp, "float32", 1000)
+    assert has_older_emitters(jnp.sort, "bfloat16")
+    assert has_older_emitters(lambda x: x.T, "float32")
+    assert not has_older_emitters(lambda x: x.T, "float32", 1000)
+    assert not has_older_emitters(jnp.tan, "float32")
+    assert not has_older_emitters(lambda x: x * x, "float16")
+    assert not has_older_emitters(lambda x: x * x, "complex64")
 
 
-@older_emitters
-def test_flags_of_the_user_win(monkeypatch):
-    assert is_quick(jnp.exp, "float32")
+def test_loops_are_not_unrolled_whole():
+    assert options(jnp.tan, "float16", 1000)["xla_backend_optimization_level"] == 1
+    assert options(jnp.exp, "float32", 32)["xla_backend_optimization_level"] == 1
+
+
+def test_other_platforms_and_the_flags_of_the_user(monkeypatch):
+    assert options(jnp.exp, "float32")
+    assert not options(jnp.exp, "float32", platform="cuda")
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=true")
-    assert not is_quick(jnp.exp, "float32")
+    assert not options(jnp.exp, "float32")
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=3")
+    assert not options(jnp.exp, "float32")
