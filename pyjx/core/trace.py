@@ -242,6 +242,12 @@ class JaxprTracer(Tracer):
 
     def _origin_msg(self) -> str:
         debug = self._trace.debug_info
+        if self._eqn is None and self._var not in self._trace.invars:
+            return (
+                f"\nThe error occurred while tracing the function {debug.func_src_info} for "
+                f"{debug.traced_for}. The value is a constant of the program; use NumPy for "
+                "arrays whose values Python needs."
+            )
         if self._eqn is None:
             name = self._trace.arg_name(self)
             of = f"the value of the argument {name}" if name else "the values of the arguments"
@@ -277,6 +283,14 @@ class JaxprTrace(Trace):
         var = Var(aval)
         self.invars.append(var)
         return JaxprTracer(self, var, None)
+
+    def constant(self, x: Any) -> JaxprTracer:
+        """The array `x` as a value of the program."""
+        return JaxprTracer(self, self.atom(x), None)
+
+    def literal(self, x: Any, aval: ShapedArray) -> JaxprTracer:
+        """The scalar `x`, which the program shows at its use, as a value of the program."""
+        return JaxprTracer(self, Literal(x, aval), None)  # type: ignore[arg-type]
 
     def arg_name(self, tracer: JaxprTracer) -> str | None:
         names = self.debug_info.arg_names

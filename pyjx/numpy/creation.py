@@ -18,7 +18,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
 from pyjx.core.scalars import scalar_constant
-from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
+from pyjx.core.trace import JaxprTrace, Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p, moveaxis
 from pyjx.lax.common import broadcast_shapes, scalar_of_dtype
 from pyjx.lax.convert import filler
@@ -56,6 +56,9 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
       device: the Device or Sharding to put the result on.
       out_sharding: like `device`.
 
+    Returns:
+      An array; while a function is traced, a tracer, whose value Python cannot see.
+
     Raises:
       TypeError: the value has elements that are no numbers.
       ValueError: it is, or has, None, or its sequences are of different lengths.
@@ -66,7 +69,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
     """
     if (type(object) is np.ndarray and dtype is None and order == "K" and not ndmin
             and device is None and out_sharding is None and object.dtype in _never_narrowed):
-        return array_from_numpy(object, ShapedArray(object.shape, object.dtype))
+        return _made(object, ShapedArray(object.shape, object.dtype), copied=False)
     if order not in ("K", "A", "C", "F", None):
         raise ValueError(f"array: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
     if dtype is not None:
@@ -135,6 +138,19 @@ def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
     return ops.copy_p.bind(x)
 
 
+def _made(host: np.ndarray[Any, Any], aval: ShapedArray, copied: bool = True) -> Any:
+    """The array of a NumPy array, which nobody else has if it is `copied`.
+
+    While a program is recorded it is a value of the program, a literal if it has rank 0.
+    """
+    trace = state.dynamic
+    if trace is eager_trace or not isinstance(trace, JaxprTrace):
+        return array_from_numpy(host, aval, alias=copied)
+    if not aval.shape:
+        return trace.literal(host.item() if aval.weak_type else host[()], aval)
+    return trace.constant(array_from_numpy(host, aval, alias=copied))
+
+
 def _of_numpy(x: Any, dtype: Any) -> Any:
     if dtype is None and x.dtype == dtypes.float0:
         return x  # of no bytes: there is nothing to put on a device
@@ -143,26 +159,25 @@ def _of_numpy(x: Any, dtype: Any) -> Any:
         _raise_not_numeric(x, x.dtype)
     if x.dtype == target:
         if type(x) is not np.ndarray:
-            return array_from_numpy(np.asarray(x), ShapedArray((), target), alias=True)
-        return array_from_numpy(x, ShapedArray(x.shape, target))
+            return _made(np.asarray(x), ShapedArray((), target))
+        return _made(x, ShapedArray(x.shape, target), copied=False)
     if x.dtype.kind in "OSUMm":
         _raise_not_numeric(x, x.dtype)
     if x.dtype.kind == "c" and target not in dtypes.complex_dtypes:
         x = x.real
-    return array_from_numpy(np.asarray(x).astype(target), ShapedArray(x.shape, target), alias=True)
+    return _made(np.asarray(x).astype(target), ShapedArray(x.shape, target))
 
 
 def _of_python(x: Any, dtype: Any) -> Any:
     kind = type(x)
     own = dtypes.python_scalar_dtype(kind)
     if dtype is not None:
-        return array_from_numpy(_host_of_python(x, kind is complex, dtype), ShapedArray((), dtype),
-                                alias=True)
+        return _made(_host_of_python(x, kind is complex, dtype), ShapedArray((), dtype))
     try:
         host = np.asarray(x, own)
     except OverflowError:
         raise OverflowError(f"Python int {x} too large to convert to {own.name}") from None
-    return array_from_numpy(host, ShapedArray((), own, kind is not bool), alias=True)
+    return _made(host, ShapedArray((), own, kind is not bool))
 
 
 def _host_of_python(x: Any, has_complex: bool, dtype: Any) -> np.ndarray[Any, Any]:
@@ -186,47 +201,62 @@ def of_sequence(x: Any, dtype: Any) -> Any:
       ValueError: a value is None, or numbers are nested unevenly.
       OverflowError: a Python integer does not fit the dtype.
     """
-    leaves = _registry.flatten(x, lambda leaf: leaf is None)[0]
+    host = host_sequence(x, dtype)
+    if host is not None:
+        return _made(host, ShapedArray(host.shape, host.dtype))
+    return _of_arrays(x, _leaves(x), dtype)
+
+
+def _leaves(x: Any) -> list[Any]:
+    return _registry.flatten(x, lambda leaf: leaf is None)[0]  # type: ignore[no-any-return]
+
+
+def host_sequence(x: Any, dtype: Any) -> np.ndarray[Any, Any] | None:
+    """Nested sequences as a NumPy array; None if there are arrays of other kinds among them.
+
+    The errors are those of `of_sequence`.
+    """
+    leaves = _leaves(x)
     kinds = set(map(type, leaves))
     if kinds <= _python_scalars:
-        return _of_python_sequence(x, kinds, dtype)
+        if dtype is None:
+            widest = next((k for k in (complex, float, int, bool) if k in kinds), float)
+            dtype = dtypes.python_scalar_dtype(widest)
+        return _host_of_python(x, complex in kinds, dtype)
     if type(None) in kinds:
         raise ValueError("None is not a valid value for jnp.array")
     if any(issubclass(kind, Tracer) or kind is ArrayImpl or hasattr(kind, "__jax_array__")
            or not issubclass(kind, _HOST_TYPES) for kind in kinds):
-        return _of_arrays(x, leaves, dtype)
-    return _of_host_sequence(x, leaves, dtype)
-
-
-def _of_host_sequence(x: Any, leaves: Sequence[Any], dtype: Any) -> Any:
-    """The array of nested sequences of NumPy's and Python's values."""
-    target = dtypes.result_type(*leaves) if dtype is None else dtype
-    real = target not in dtypes.complex_dtypes
-    if dtype is not None and real and any(map(np.iscomplexobj, leaves)):
-        return _of_host(np.array(x), target)
-    return _of_host(np.array(x, target), target)
+        return None
+    return _host_of_numpy(x, leaves, dtype)
 
 
 _HOST_TYPES = (np.ndarray, np.generic, int, float, complex)
 
 
-def _of_python_sequence(x: Any, kinds: set[type], dtype: Any) -> Any:
-    if dtype is None:
-        widest = next((k for k in (complex, float, int, bool) if k in kinds), float)
-        dtype = dtypes.python_scalar_dtype(widest)
-    host = _host_of_python(x, complex in kinds, dtype)
-    return array_from_numpy(host, ShapedArray(host.shape, dtype), alias=True)
+def _host_of_numpy(x: Any, leaves: Sequence[Any], dtype: Any) -> np.ndarray[Any, Any]:
+    """Nested sequences of NumPy's and Python's values as a NumPy array."""
+    target = dtypes.result_type(*leaves) if dtype is None else dtype
+    real = target not in dtypes.complex_dtypes
+    if dtype is not None and real and any(map(np.iscomplexobj, leaves)):
+        return _cast_on_host(np.array(x), target)
+    return _cast_on_host(np.array(x, target), target)
+
+
+def _cast_on_host(host: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
+    if host.dtype == dtype:
+        return host
+    if host.dtype.kind in "OSUMm":
+        _raise_not_numeric(host, host.dtype)
+    if host.dtype.kind == "c" and dtype not in dtypes.complex_dtypes:
+        host = host.real
+    return host.astype(dtype)
 
 
 def _of_host(host: np.ndarray[Any, Any], dtype: Any) -> Any:
     """The array of a NumPy array that nobody else has."""
-    if host.dtype != dtype:
-        if host.dtype.kind in "OSUMm":
-            _raise_not_numeric(host, host.dtype)
-        if host.dtype.kind == "c" and dtype not in dtypes.complex_dtypes:
-            host = host.real
-        host = host.astype(dtype)
-    return array_from_numpy(host, ShapedArray(host.shape, dtype), alias=True)
+    host = _cast_on_host(host, dtype)
+    return _made(host, ShapedArray(host.shape, dtype))
 
 
 def _of_arrays(x: Any, leaves: Sequence[Any], dtype: Any) -> Any:
@@ -235,7 +265,7 @@ def _of_arrays(x: Any, leaves: Sequence[Any], dtype: Any) -> Any:
         if dtype is None:
             dtype = dtypes.result_type(*leaves)
         try:
-            return _of_host_sequence(_read(x), [_read(v) for v in leaves], dtype)
+            return _of_host(_host_of_numpy(_read(x), [_read(v) for v in leaves], dtype), dtype)
         except ValueError:
             pass  # what does not fit together
     if dtype is None:

@@ -19,7 +19,7 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy.creation import of_sequence
+from pyjx.numpy.creation import host_sequence, of_sequence
 from pyjx.numpy.promotion import as_operand, convert, is_arraylike
 
 
@@ -90,7 +90,9 @@ def parse(shape: tuple[int, ...], index: Any, wrap: bool = True
 
 def _array_of(sequence: Any) -> Any:
     """The index array, or mask, that a sequence within an index stands for."""
-    array = of_sequence(sequence, None)
+    array = host_sequence(sequence, None)
+    if array is None:
+        array = of_sequence(sequence, None)
     return array if get_aval(array).size else np.zeros(array.shape, np.int32)
 
 

@@ -409,3 +409,23 @@ def test_an_array_is_no_dtype():
 def test_keys_are_no_numbers(function):
     with pytest.raises(TypeError, match="key<fry>"):
         function(jax.random.key(0))
+
+
+def test_what_is_made_while_tracing_is_traced():
+    for make in (lambda: jnp.array(3), lambda: jnp.asarray(np.arange(2)), lambda: jnp.int32(3),
+                 lambda: jnp.array([1, 2.5])):
+        with pytest.raises(jax.errors.ConcretizationTypeError, match="constant of the program"):
+            jax.jit(lambda x, make=make: make().tolist())(1.0)
+        np.testing.assert_array_equal(jax.jit(make)(), make())
+        assert jax.jit(make)().weak_type == make().weak_type
+    assert str(jax.make_jaxpr(lambda x: x + jnp.float32(3))(np.float32(1))) == (
+        "{ lambda ; a:f32[]. let b:f32[] = add a 3.0:f32[] in (b,) }")
+    with jax.ensure_compile_time_eval():
+        assert int(jnp.array(3)) == 3
+
+    def nested(x):
+        c = jnp.array(2.0)
+        inner = jax.jit(lambda y: y * c)(x)
+        return inner + jax.grad(lambda y: y * c)(x) + jax.vmap(lambda y: y + c)(x[None])[0]
+
+    assert float(jax.jit(nested)(jnp.asarray(1.0))) == 7

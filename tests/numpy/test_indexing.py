@@ -199,6 +199,13 @@ def test_bad_indices(index, error, text):
 def test_traced_masks_and_slices():
     with pytest.raises(jax.errors.NonConcreteBooleanIndexError):
         jax.jit(lambda x: x[x > 0])(X)
+    with pytest.raises(jax.errors.NonConcreteBooleanIndexError):
+        jax.jit(lambda x: x[jnp.array(MASK)])(X)
+    with pytest.raises(IndexError, match="Slice entries must be static integers"):
+        jax.jit(lambda x: x[jnp.array(1):])(X)
+    outside, bound = jnp.array(MASK), jnp.array(1)  # made before, so their values are known
+    assert jax.jit(lambda x: x[outside])(X).shape == (2, 5, 6)
+    assert jax.jit(lambda x: x[bound:])(X).shape == (3, 5, 6)
     with pytest.raises(IndexError, match="Slice entries must be static integers"):
         jax.jit(lambda x, i: x[i:])(X, 1)
 
