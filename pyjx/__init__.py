@@ -107,9 +107,8 @@ _array_methods.install()
 
 # What nearly every program uses, so that its first trace does not wait for modules to load.
 for _name in (
-    "pyjx.lax.indexing", "pyjx.nn.activations", "pyjx.nn.normalization",
-    "pyjx.numpy.contractions", "pyjx.numpy.statistics", "pyjx.runtime.stages",
-    "pyjx.transforms.custom_vjp", "pyjx.transforms.grad", "pyjx.transforms.vjp",
-    "pyjx.transforms.vmap",
+    "pyjx.lax.indexing", "pyjx.numpy.contractions", "pyjx.numpy.statistics",
+    "pyjx.runtime.stages",  # compiled functions get their methods
+    "pyjx.transforms.grad", "pyjx.transforms.vjp", "pyjx.transforms.vmap",
 ):
     importlib.import_module(_name)

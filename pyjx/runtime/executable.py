@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lowering.program import LoweredProgram
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
@@ -15,6 +14,9 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.sharding import single_device_sharding
+
+if TYPE_CHECKING:
+    from lowering.program import LoweredProgram
 
 
 class Executable:

@@ -15,7 +15,7 @@ from pyjx.runtime import abstract, backends, dispatch
 from pyjx.runtime.dispatch import Miss
 from pyjx.runtime.executable import device_of
 from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, spec_of
-from pyjx.runtime.programs import compile_closed, lower_closed
+from pyjx.runtime.programs import compile_closed
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 
@@ -172,6 +172,9 @@ class Lowered(_Stage):
                 "not known yet. Pass them as arguments."
             )
         self._platform = platform or (spec.device or backends.default_device()).platform
+        # Passes and lowering, which need not load before the first program.
+        from pyjx.runtime.pipeline import lower_closed
+
         self._program = lower_closed(
             traced.closed, spec.name, donated=traced.donated, keep_unused=spec.keep_unused,
             platform=self._platform,

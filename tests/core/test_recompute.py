@@ -11,7 +11,7 @@ import pyjx.numpy as jnp
 from pyjx import configuration
 from pyjx.core.check import check_jaxpr
 from pyjx.core.jaxpr import subjaxprs
-from pyjx.core.passes import prepare
+from pyjx.core.passes.prepare import prepare
 from pyjx.core.passes.recompute import _Network
 
 SIZE = 256

@@ -1,0 +1,73 @@
+"""From a closed jaxpr to its executable: made physical, prepared, lowered and compiled."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from lowering.program import LoweredProgram, lower
+from pyjx import configuration, jaxlib_api
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.passes.prepare import prepare
+from pyjx.core.trace import collector_paused
+from pyjx.engine.decompose import decompose
+from pyjx.engine.physical import physicalize
+from pyjx.runtime import compile as compiler
+from pyjx.runtime.executable import Executable
+from pyjx.runtime.quick import quick_options
+
+
+def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
+                 keep_unused: bool = False, platform: str = "cpu") -> LoweredProgram:
+    """The program of a jaxpr for a platform."""
+    mode = configuration.outline.value
+    outline = mode == "on" or (mode == "auto" and platform == "cpu")
+    with collector_paused():
+        prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
+        program = lower(prepared, name, platform=platform, donated=donated,
+                        keep_unused=keep_unused)
+    if program.unused_donations:
+        _warn_of_unused(program.unused_donations)
+    return program
+
+
+def _warn_of_unused(avals: Sequence[Any]) -> None:
+    shapes = ", ".join([a.str_short() for a in avals])
+    warnings.warn(
+        f"Some donated buffers were not usable: {shapes}.\nThe memory of a donated argument is "
+        "for a result of the same shape and dtype, or at least of the same number of elements.",
+        stacklevel=2,
+    )
+
+
+_ADDRESSABLE = 1 << 47  # bytes
+
+
+def _check_results_fit(closed: ClosedJaxpr) -> None:
+    """Raise what running would, before jaxlib 0.12 divides by zero compiling so long a range."""
+    n_bytes = sum([a.size * a.dtype.itemsize for a in closed.out_avals if hasattr(a, "size")])
+    if n_bytes >= _ADDRESSABLE:
+        raise jaxlib_api.JaxRuntimeError(
+            f"RESOURCE_EXHAUSTED: Out of memory allocating {n_bytes} bytes.")
+
+
+def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, compiler_options: Any,
+                    device: Any, quick: bool) -> Executable:
+    """The executable of `closed`, whose program is `source`; `quick` says that it is a single
+    operation, which is to be compiled in little time."""
+    _check_results_fit(closed)
+    if configuration.log_compiles.value:
+        _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
+    if quick:
+        compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
+                                         device.platform)
+    loaded = compiler.compile(source, devices=(device,),
+                              compiler_options=dict(compiler_options) or None)
+    return Executable(loaded, closed, source, device)
+
+
+def _log(message: str) -> None:
+    import logging  # slow to load, and seldom wanted
+
+    logging.getLogger(__name__).warning(message)
