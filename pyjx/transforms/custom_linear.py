@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from pyjx.core.avals import get_aval
-from pyjx.core.jaxpr import Jaxpr
-from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten
-from pyjx.engine.tangents import Zero, instantiate
+from pyjx.engine.linear_calls import linear_call_p
 
 
 @api_boundary
@@ -55,44 +52,3 @@ def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], resi
         num_res=n,
     )
     return flat.unflatten(outs)
-
-
-# Operands: what `callee` closes over, what `transpose` closes over, residuals, linear arguments.
-
-
-def _apply(*operands: Any, callee: Jaxpr, transpose: Jaxpr, num_consts: tuple[int, int],
-           num_res: int) -> list[Any]:
-    ours, theirs = num_consts
-    return eval_jaxpr(callee, operands[:ours], *operands[ours + theirs:])
-
-
-def _shape(*avals: Any, callee: Jaxpr, **_: Any) -> Sequence[Any]:
-    return callee.out_avals
-
-
-def _jvp(primals: Any, tangents: Any, *, num_consts: tuple[int, int], num_res: int, **params: Any
-         ) -> Any:
-    params = {"num_consts": num_consts, "num_res": num_res, **params}
-    n = sum(num_consts) + num_res
-    outs = linear_call_p.bind(*primals, **params)
-    if any(type(t) is not Zero for t in tangents[:n]):  # the function itself, then
-        return outs, jvp_flat(lambda *xs: _apply(*xs, **params), primals, tangents)[1]
-    return outs, linear_call_p.bind(*primals[:n], *map(instantiate, tangents[n:]), **params)
-
-
-def _transpose(cts: Any, *operands: Any, callee: Jaxpr, transpose: Jaxpr,
-               num_consts: tuple[int, int], num_res: int) -> list[Any]:
-    ours, theirs = num_consts
-    n = ours + theirs + num_res
-    outs = linear_call_p.bind(
-        *operands[ours:ours + theirs], *operands[:ours], *operands[ours + theirs:n],
-        *map(instantiate, cts), callee=transpose, transpose=callee, num_consts=(theirs, ours),
-        num_res=num_res,
-    )
-    return [None] * n + list(outs)
-
-
-linear_call_p = register(Primitive(
-    "linear_call", shape_rule=_shape, jvp=_jvp, transpose=_transpose, decomposition=_apply,
-    multiple_results=True, cached=False, linear=True,
-))

@@ -6,29 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import get_aval
-from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
-from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import (
-    JaxprTrace,
-    Tracer,
-    eager_trace,
-    jaxpr_as_fun,
-    state,
-    trace_to_jaxpr,
-)
+from pyjx.core.jaxpr import DebugInfo
+from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.batching import BatchTrace, match_axis
-from pyjx.engine.calls import call as bind_call
-from pyjx.engine.forward import jvp_flat
+from pyjx.engine.custom_batching_calls import bind_custom_vmap
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
-from pyjx.engine.subjaxprs import backward_jaxpr, consts_as_inputs
+from pyjx.engine.subjaxprs import consts_as_inputs
 
 
 class custom_vmap:
     """A function whose `vmap` is given by a rule.
 
-    Derivatives are those of the function; where a batched call is differentiated they are those of
-    the rule.
+    Derivatives have rules too, which are the derivatives of the rule: mapping a derivative gives
+    what differentiating the mapped function gives.
 
     Args:
       fun: the function; arguments and results are pytrees of arrays.
@@ -88,10 +78,11 @@ class custom_vmap:
         if state.dynamic is eager_trace and not any([isinstance(x, Tracer) for x in leaves]):
             return self.fun(*args)
         flat = FlatFun(self.fun, in_tree)
+        closed = trace_to_jaxpr(flat, [get_aval(x) for x in leaves],
+                                DebugInfo("custom_vmap", self.__name__))
         rule = _Rule(self.vmap_rule, flat)
-        outs = custom_vmap_call_p.bind(*leaves, call=flat, rule=rule, in_tree=in_tree,
-                                       out_tree=None, num_consts=0)
-        return flat.unflatten(outs)
+        return flat.unflatten(bind_custom_vmap(
+            consts_as_inputs(closed), rule, closed.consts, leaves))
 
 
 class _Rule:
@@ -121,9 +112,7 @@ class _Rule:
                 f"vmap rule ({self.__name__}) do not match.\nOutput values: {tree}\nBatching spec: "
                 f"{flags_tree}"
             )
-        if flat.out_tree is None:
-            flat.out_tree = tree
-        elif flat.out_tree != tree:
+        if flat.out_tree != tree:
             raise ValueError(
                 f"structure of output returned by custom vmap rule ({self.__name__}) does not "
                 f"match that of original custom-vmapped function.\nOriginal output: "
@@ -131,57 +120,3 @@ class _Rule:
             )
         check_values(outs)
         return outs, flags
-
-
-# -- the primitive: `call` is a jaxpr, or (until it is recorded) a Python function -----------------
-
-
-def _record(trace: JaxprTrace, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    fun = params["call"]
-    if isinstance(fun, ClosedJaxpr):
-        return None
-    closed = trace_to_jaxpr(fun, [get_aval(x) for x in operands],
-                            DebugInfo("custom_vmap", fun.__name__))
-    return custom_vmap_call_p.bind(*closed.consts, *operands, **{
-        **params, "call": consts_as_inputs(closed), "out_tree": fun.out_tree,
-        "num_consts": len(closed.consts)})
-
-
-def _function(fun: Any) -> Callable[..., list[Any]]:
-    return jaxpr_as_fun(fun) if isinstance(fun, ClosedJaxpr) else fun
-
-
-def _call_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-    outs = custom_vmap_call_p.bind(*primals, **params)
-    return outs, jvp_flat(_function(params["call"]), primals, tangents)[1]
-
-
-def _call_batch(trace: BatchTrace, operands: Any, dims: Any, *, rule: Any, num_consts: int, **_: Any
-                ) -> Any:
-    if any([d is not None for d in dims[:num_consts]]):
-        raise ValueError(
-            f"custom_vmap: the function of the rule {rule.__name__} closes over a value that is "
-            "mapped by the same vmap. The rule does not get it: pass it as an argument."
-        )
-    operands, dims = operands[num_consts:], dims[num_consts:]
-    size = trace.axis.size
-    at_front = [x if d is None else match_axis(x, d, 0, size)
-                for x, d in zip(operands, dims, strict=True)]
-    outs, batched = rule(size, [d is not None for d in dims], *at_front)
-    return outs, [0 if b else None for b in batched]
-
-
-def _run(*args: Any, call: Any, **_: Any) -> list[Any]:
-    """The function, where nothing is transformed."""
-    if isinstance(call, ClosedJaxpr):
-        return bind_call(call, call.debug_info.func_name, *args)
-    return call(*args)  # type: ignore[no-any-return]
-
-
-custom_vmap_call_p = register(Primitive(
-    "custom_vmap_call", shape_rule=lambda *avals, call, **_: call.out_avals, jvp=_call_jvp,
-    batch_axis=_call_batch, record=_record, cached=False, impl=_run, multiple_results=True,
-    transpose=lambda cts, *operands, call, **_: backward_jaxpr(call, operands, cts),
-    split=lambda trace, operands, params: _function(params["call"])(*operands),
-    decomposition=lambda *args, call, **_: jaxpr_as_fun(call)(*args),
-))

@@ -45,6 +45,30 @@ def test_derivatives_of_the_batched_call_are_those_of_the_rule():
     np.testing.assert_allclose(g, 10 * np.cos(V), rtol=1e-6)
 
 
+@custom_vmap
+def sine(x):
+    return jnp.sin(x)
+
+
+@sine.def_vmap
+def sine_vmap(axis_size, in_batched, x):  # not that of the sine, to tell the two apart
+    return jnp.cos(x), in_batched[0]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+@pytest.mark.parametrize("derivative", [
+    jax.grad, jax.jacfwd, jax.jacrev, lambda f: lambda x: jax.jvp(f, (x,), (1.0,))[1],
+    lambda f: lambda x: jax.linearize(f, x)[1](1.0),
+    lambda f: lambda x: jax.vmap(lambda t: jax.jvp(f, (x,), (t,))[1])(jnp.ones(1))[0],
+    lambda f: lambda x: jax.vmap(jax.vjp(f, x)[1])(jnp.ones(1))[0][0],
+], ids=["grad", "jacfwd", "jacrev", "jvp", "linearize", "mapped-jvp", "mapped-vjp"])
+def test_batched_derivatives_are_those_of_the_rule(derivative, wrap):
+    np.testing.assert_allclose(
+        wrap(jax.vmap(derivative(wrap(sine))))(V), -np.sin(V), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        jax.vmap(derivative(derivative(wrap(sine))))(V), -np.cos(V), rtol=1e-6)
+
+
 def test_errors():
     with pytest.raises(AttributeError, match="No batching rule defined for custom_vmap function"):
         custom_vmap(jnp.sin)(1.0)
@@ -52,6 +76,59 @@ def test_errors():
     g.def_vmap(lambda size, batched, x: (x, (True, True)))
     with pytest.raises(ValueError, match="structure of output value and output batching specific"):
         jax.vmap(g)(V)
+
+
+@pytest.mark.parametrize(("result", "message"), [
+    (lambda x: ((x, x), (True, True)), "does not match that of original custom-vmapped function"),
+    (lambda x: (x[:, None], True), r"expected shape \(3,\) for output 0, batched, got \(3, 1\)"),
+    (lambda x: (x, False), r"expected shape \(\) for output 0, not batched, got \(3,\)"),
+], ids=["tree", "shape", "flag"])
+def test_the_result_of_a_rule_is_that_of_the_function(result, message):
+    g = custom_vmap(jnp.sin)
+    g.def_vmap(lambda size, batched, x: result(x))
+    for wrap in (lambda f: f, jax.jit):
+        with pytest.raises(ValueError, match=message):
+            jax.vmap(wrap(g))(V)
+
+
+def product(x, y, k):
+    return {"a": jnp.sin(x) * y ** 2, "k": k + 1, "y": y * 3}
+
+
+custom_product = custom_vmap(product)
+
+
+@custom_product.def_vmap
+def _product_vmap(axis_size, in_batched, x, y, k):
+    x_batched, y_batched, k_batched = in_batched
+    return product(x, y, k), {"a": x_batched or y_batched, "k": k_batched, "y": y_batched}
+
+
+TRANSFORMED = {
+    "grad": lambda f: jax.grad(lambda x, y, k: f(x, y, k)["a"], argnums=(0, 1)),
+    "jacfwd": lambda f: jax.jacfwd(lambda y, x, k: (f(x, y, k)["a"], f(x, y, k)["y"])),
+    "jacrev": lambda f: jax.jacrev(lambda y, x, k: (f(x, y, k)["a"], f(x, y, k)["y"])),
+    "hessian": lambda f: jax.hessian(lambda x, y, k: f(x, y, k)["a"], argnums=(0, 1)),
+    "grad-jvp": lambda f: jax.grad(lambda x, y, k: jax.jvp(
+        lambda y: f(x, y, k)["a"], (y,), (x,))[1]),
+    "jvp": lambda f: lambda x, y, k: jax.jvp(lambda x, y: f(x, y, k), (x, y), (y, x)),
+    "transpose": lambda f: lambda x, y, k: jax.linear_transpose(
+        lambda t: jax.jvp(lambda y: f(x, y, k)["a"], (y,), (t,))[1], y)(x)[0],
+}
+
+
+@pytest.mark.parametrize("in_axes", [(0, None, 0), (None, 0, None), (0, 0, None)])
+@pytest.mark.parametrize("transform", TRANSFORMED)
+def test_derivatives_beside_those_of_the_function(transform, in_axes):
+    args = [jnp.float32([0.5, 1.0, -2.0]), jnp.float32([0.7, 2.0, -1.0]), jnp.arange(3)]
+    args = [x if axis == 0 else x[1] for x, axis in zip(args, in_axes, strict=True)]
+    want, got = [jax.vmap(TRANSFORMED[transform](f), in_axes)(*args)
+                 for f in (product, custom_product)]
+    assert jax.tree.structure(got) == jax.tree.structure(want)
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        assert a.dtype == b.dtype
+        if a.dtype != jax.dtypes.float0:
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
 def quotient(x, r):
