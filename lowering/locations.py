@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 # A line that ends so opens a region: its operation, and with it the place for the location, ends
 # further down.
 _HEADS = ("({", "{", ":")
-# Calls are named by what is called.
-_CALLS = {"jit": "jit({})", "outlined_call": "{}"}
 
 
 class Scope(NamedTuple):
@@ -62,7 +60,7 @@ class Locations:
             info = eqn.source_info
             key = info.traceback, id(info.name_stack), eqn.primitive, inside
             end = of_eqn.get(key)
-            if end is None or eqn.primitive.name in _CALLS:
+            if end is None or eqn.primitive.label is not None:
                 end = of_eqn[key] = f" loc({self._of(eqn, inside)})"
             for i in range(start, stop):
                 if ends[i] is None:
@@ -74,9 +72,8 @@ class Locations:
     def _of(self, eqn: JaxprEqn, scope: Scope) -> str:
         """The alias of an equation's location."""
         info = eqn.source_info
-        kind = eqn.primitive.name
-        if kind in _CALLS:
-            kind = _CALLS[kind].format(eqn.params["name"])
+        label = eqn.primitive.label
+        kind = eqn.primitive.name if label is None else label(eqn.params)
         name = quoted(scope.inside(eqn, kind).name)
         place = self._stack(info.traceback, scope.function)
         return self._alias(f"{name}({place})" if place else name)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyjx.core.avals import AbstractValue
 from pyjx.core.effects import Effects
+from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.trace import Tracer, state
 
@@ -16,9 +17,12 @@ Rule = Callable[..., Any]
 
 # All kinds of rules there are. `Primitive` documents them.
 RULE_KINDS = (
-    "batch", "batch_axis", "check", "dce", "decomposition", "effects", "impl", "jvp", "linearize",
-    "physical", "printed", "record", "shape_rule", "split", "transpose",
+    "batch", "batch_axis", "check", "dce", "decomposition", "effects", "impl", "jvp", "label",
+    "linearize", "lowered_as", "physical", "printed", "record", "shape_rule", "split", "transpose",
 )
+
+# What it costs to compute a byte of a result again, and to keep it in memory instead.
+CHEAP, DEAR, KEPT = 1, 8, 32
 
 
 class Primitive:
@@ -33,6 +37,9 @@ class Primitive:
       multiple_results: results are a sequence; else there is one result.
       linear: whether it is linear in the operands that its transpose rule accepts.
       cached: whether results of `shape_rule` are kept by avals and parameters.
+      cost: CHEAP or DEAR where computing a result again may spare the memory to keep it; else None.
+      outlined: whether blocks that repeat may become functions with it inside.
+      is_call: whether it calls the jaxpr that is its parameter `jaxpr`, by its parameter `name`.
       shape_rule: `(*avals, **params) -> aval`, or a sequence of avals with `multiple_results`.
       impl: `(*operands, **params) -> result`, for concrete operands, in place of compiling it.
       decomposition: the primitive as a Python function of other primitives; used wherever a rule
@@ -54,12 +61,15 @@ class Primitive:
       check: `(eqn) -> None`; raises TypeError where an equation is wrong in a way that the shape
         rule does not see.
       printed: `params -> [(name, value)]`, the parameters that jaxprs show.
+      label: `params -> str`, what profiles and dumps call it, in place of its name.
+      lowered_as: `params -> ClosedJaxpr`, the user's program that it stands for, where it only says
+        how that is differentiated.
       record: `(trace, operands, params) -> results`, in place of adding an equation to the program
         that is being recorded; None where the equation is to be added all the same.
     """
 
-    __slots__ = ("__weakref__", "_out_avals", "cached", "linear", "multiple_results", "name",
-                 *RULE_KINDS)
+    __slots__ = ("__weakref__", "_out_avals", "cached", "cost", "is_call", "linear",
+                 "multiple_results", "name", "outlined", *RULE_KINDS)
 
     batch: Rule | None
     batch_axis: Rule | None
@@ -69,7 +79,9 @@ class Primitive:
     effects: Callable[[dict[str, Any]], Effects] | None
     impl: Rule | None
     jvp: Rule | None
+    label: Callable[[dict[str, Any]], str] | None
     linearize: Rule | None
+    lowered_as: Callable[[dict[str, Any]], ClosedJaxpr] | None
     physical: Rule | None
     printed: Callable[[dict[str, Any]], list[tuple[str, Any]]] | None
     record: Rule | None
@@ -78,11 +90,15 @@ class Primitive:
     transpose: Rule | None
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: bool = False,
-                 cached: bool = True, **rules: Rule | None) -> None:
+                 cached: bool = True, cost: int | None = None, outlined: bool = True,
+                 is_call: bool = False, **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear
         self.cached = cached
+        self.cost = cost
+        self.outlined = outlined
+        self.is_call = is_call
         self._out_avals: dict[Any, Any] = {}
         for kind in RULE_KINDS:
             setattr(self, kind, None)

@@ -174,7 +174,7 @@ class _Printer:
 
     def _name_call(self, eqn: JaxprEqn) -> None:
         """Let the variables of a called jaxpr have the names of the operands and results."""
-        if eqn.primitive.name != "jit" or not self.concise:
+        if not eqn.primitive.is_call or not self.concise:
             return
         called = eqn.params["jaxpr"].jaxpr
         if called in self.names.shared:

@@ -16,7 +16,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints, as_sizes
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.types import Tangent, Tangents, Values
 
@@ -55,7 +55,7 @@ def _transpose_batch(operands: Values, dims: Any, *, permutation: tuple[int, ...
 
 
 transpose_p: Primitive = register(Primitive(
-    "transpose", shape_rule=_transpose_shape, batch=_transpose_batch, linear=True,
+    "transpose", shape_rule=_transpose_shape, batch=_transpose_batch, linear=True, cost=CHEAP,
     jvp=lambda primals, tangents, *, permutation: (
         transpose_p.bind(*primals, permutation=permutation),
         transpose_p.bind(*tangents, permutation=permutation),
@@ -150,7 +150,7 @@ def _broadcast_batch(operands: Values, dims: Any, *, shape: tuple[int, ...],
 
 broadcast_in_dim_p = register(Primitive(
     "broadcast_in_dim", shape_rule=_broadcast_shape, jvp=_broadcast_jvp,
-    transpose=_broadcast_transpose, batch=_broadcast_batch, linear=True,
+    transpose=_broadcast_transpose, batch=_broadcast_batch, linear=True, cost=CHEAP,
     printed=lambda params: [
         (key, params[key]) for key in ("broadcast_dimensions",) if params[key]],
 ))

@@ -155,12 +155,16 @@ class _Call:
 
 # -- jit -------------------------------------------------------------------------------------------
 
-jit_p = register(Primitive("jit", multiple_results=True, cached=False, printed=lambda params: [
-    ("name", params["name"]),
-    *[(key, params[key])
-      for key in ("compiler_options_kvs", "donated_invars", "inline", "jaxpr", "keep_unused")
-      if (any(params[key]) if isinstance(params[key], tuple) else params[key])],
-]))
+jit_p = register(Primitive(
+    "jit", multiple_results=True, cached=False, is_call=True,
+    label=lambda params: f"jit({params['name']})",
+    printed=lambda params: [
+        ("name", params["name"]),
+        *[(key, params[key])
+          for key in ("compiler_options_kvs", "donated_invars", "inline", "jaxpr", "keep_unused")
+          if (any(params[key]) if isinstance(params[key], tuple) else params[key])],
+    ],
+))
 
 
 def _derive_jit(params: Params, origins: Dims) -> Params:

@@ -109,6 +109,7 @@ def _custom_call(name: str, *rules: str) -> Primitive:
     return primitive.define(
         shape_rule=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals, effects=_effects,
         impl=_run, printed=lambda params: _printed(params, *rules),
+        lowered_as=lambda params: params["call_jaxpr"],
         record=lambda trace, operands, params: _record(primitive, operands, params),
         split=lambda trace, operands, params: _function(params["call_jaxpr"])(*operands),
         transpose=lambda cts, *operands, call_jaxpr, **_: backward_jaxpr(

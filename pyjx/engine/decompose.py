@@ -22,8 +22,6 @@ from pyjx.engine.calls import jit_p
 
 # A program of up to so many equations stands where it is used.
 IN_PLACE_EQNS = 6
-# Primitives that say how a program is differentiated, and are lowered as the program.
-_WRAPPERS = frozenset({"custom_jvp_call", "custom_vjp_call"})
 
 _traced = BoundedDict(4096)  # programs of operations
 
@@ -51,9 +49,9 @@ def _rewritten(jaxpr: Jaxpr, platform: str, holding: Collection[int]) -> Jaxpr:
         if program is None:
             eqns.append(_with_rewritten_jaxprs(eqn, platform) if holds else eqn)
         elif program.consts or (len(program.eqns) > IN_PLACE_EQNS
-                                and eqn.primitive.name not in _WRAPPERS):
-            name = (program.jaxpr.debug_info.func_name if eqn.primitive.name in _WRAPPERS
-                    else eqn.primitive.name)
+                                and eqn.primitive.lowered_as is None):
+            name = (eqn.primitive.name if eqn.primitive.lowered_as is None
+                    else program.jaxpr.debug_info.func_name)
             eqns.append(_call(eqn, program, name))
         else:
             _put_in_place(eqn, program.jaxpr, eqns, values)
@@ -75,8 +73,8 @@ def _with_rewritten_jaxprs(eqn: JaxprEqn, platform: str) -> JaxprEqn:
 def _program_of(eqn: JaxprEqn, platform: str) -> ClosedJaxpr | None:
     """What an operation without a rule is made of, decomposed; None if nobody has said."""
     primitive, params = eqn.primitive, eqn.params
-    if primitive.name in _WRAPPERS:
-        return decompose(params["call_jaxpr"], platform)
+    if primitive.lowered_as is not None:
+        return decompose(primitive.lowered_as(params), platform)
     if primitive.decomposition is None:
         return None
     avals = tuple([v.aval for v in eqn.invars])
@@ -112,7 +110,7 @@ def _put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: d
     results = dict(zip(program.outvars, eqn.outvars, strict=True))
     env: dict[Any, Any] = dict(zip(program.invars, eqn.invars, strict=True))
     names = eqn.source_info.name_stack
-    wraps = eqn.primitive.name in _WRAPPERS
+    wraps = eqn.primitive.lowered_as is not None
     here = SourceInfo(eqn.source_info.traceback, names.extend(eqn.primitive.name))
     for e in program.eqns:
         outvars = [results.get(v) or Var(v.aval) for v in e.outvars]

@@ -9,7 +9,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import Literal
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types, state
 from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
@@ -98,7 +98,7 @@ def _add_any_batch(operands: Values, dims: Any) -> Any:
 
 add_any_p = register(Primitive(
     "add_any", shape_rule=_add_any_shape, jvp=_add_any_jvp, batch=_add_any_batch,
-    transpose=lambda ct, x, y: (ct, ct), linear=True,
+    transpose=lambda ct, x, y: (ct, ct), linear=True, cost=CHEAP,
 ))
 
 

@@ -7,14 +7,15 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.primitive import CHEAP
 from pyjx.engine.rules import jvp_zero
 from pyjx.lax.elementwise import add, mul
 from pyjx.lax.nary import INTEGER, INTEGER_OR_BOOL, elementwise, like, operand, operands
 
-and_p = elementwise("and", INTEGER_OR_BOOL, INTEGER_OR_BOOL)
-or_p = elementwise("or", INTEGER_OR_BOOL, INTEGER_OR_BOOL)
-xor_p = elementwise("xor", INTEGER_OR_BOOL, INTEGER_OR_BOOL)
-not_p = elementwise("not", INTEGER_OR_BOOL)
+and_p = elementwise("and", INTEGER_OR_BOOL, INTEGER_OR_BOOL, cost=CHEAP)
+or_p = elementwise("or", INTEGER_OR_BOOL, INTEGER_OR_BOOL, cost=CHEAP)
+xor_p = elementwise("xor", INTEGER_OR_BOOL, INTEGER_OR_BOOL, cost=CHEAP)
+not_p = elementwise("not", INTEGER_OR_BOOL, cost=CHEAP)
 shift_left_p = elementwise("shift_left", INTEGER, INTEGER)
 shift_right_arithmetic_p = elementwise("shift_right_arithmetic", INTEGER, INTEGER)
 shift_right_logical_p = elementwise("shift_right_logical", INTEGER, INTEGER)

@@ -10,7 +10,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.rules import (
@@ -28,7 +28,7 @@ from pyjx.lax.nary import ANY, FLOATING, ORDERED, elementwise, operand, operands
 
 
 def _comparison(name: str, kinds: str) -> Primitive:
-    primitive = elementwise(name, kinds, kinds, out=np.bool_)
+    primitive = elementwise(name, kinds, kinds, out=np.bool_, cost=CHEAP)
     return primitive.define(jvp=jvp_zero(primitive))
 
 
@@ -126,7 +126,7 @@ def lt(x: Any, y: Any) -> Array:
     return lt_p.bind(x, y)
 
 
-is_finite_p = elementwise("is_finite", FLOATING, out=np.bool_)
+is_finite_p = elementwise("is_finite", FLOATING, out=np.bool_, cost=CHEAP)
 is_finite_p.define(jvp=jvp_zero(is_finite_p))
 
 
@@ -161,8 +161,8 @@ def _extremum_jvp(primitive: Primitive) -> Any:
     )
 
 
-max_p = elementwise("max", ANY, ANY)
-min_p = elementwise("min", ANY, ANY)
+max_p = elementwise("max", ANY, ANY, cost=CHEAP)
+min_p = elementwise("min", ANY, ANY, cost=CHEAP)
 for _p in (max_p, min_p):
     _p.define(jvp=_extremum_jvp(_p))
 
@@ -217,7 +217,7 @@ def _inside(x: Any, low: Any, high: Any) -> Any:
     return lax.bitwise_and(gt(x, low), lt(x, high))
 
 
-clamp_p = register(Primitive("clamp", shape_rule=_clamp_shape))
+clamp_p = register(Primitive("clamp", shape_rule=_clamp_shape, cost=CHEAP))
 # clamp is its operand between the bounds, and a bound where the operand is beyond it.
 clamp_p.define(batch=elementwise_batch(clamp_p), jvp=jvp_by_operand(
     clamp_p,
@@ -315,7 +315,7 @@ def _select_batch(operands: Any, dims: Any) -> Any:
 
 select_n_p = register(Primitive(
     "select_n", shape_rule=_select_shape, jvp=_select_jvp, transpose=_select_transpose,
-    batch=_select_batch, linear=True,
+    batch=_select_batch, linear=True, cost=CHEAP,
 ))
 
 

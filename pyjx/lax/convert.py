@@ -12,7 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int, as_sizes
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
@@ -54,6 +54,7 @@ def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, **params: Any) 
 
 convert_element_type_p = register(Primitive(
     "convert_element_type", shape_rule=_convert_shape, jvp=_convert_jvp, linear=True,
+    cost=CHEAP,
     transpose=transpose_unary(lambda ct, x, **_: cast(ct, x.dtype, x.weak_type)),
     printed=lambda params: [(key, params[key]) for key in ("new_dtype", "weak_type")],
 ))
@@ -157,9 +158,9 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
 
 _PARTS = "float32, float64"
 
-complex_p = elementwise("complex", _PARTS, _PARTS, out=complex_dtype, linear=True)
-real_p = elementwise("real", COMPLEX, out=real_dtype, linear=True)
-imag_p = elementwise("imag", COMPLEX, out=real_dtype, linear=True)
+complex_p = elementwise("complex", _PARTS, _PARTS, out=complex_dtype, linear=True, cost=CHEAP)
+real_p = elementwise("real", COMPLEX, out=real_dtype, linear=True, cost=CHEAP)
+imag_p = elementwise("imag", COMPLEX, out=real_dtype, linear=True, cost=CHEAP)
 
 
 def _complex_jvp(primals: Any, tangents: Any) -> Any:
@@ -232,7 +233,7 @@ def _conj_back(ct: Any, z: ShapedArray, *, input_dtype: Any) -> Any:
     return back if dtypes.issubdtype(z.dtype, np.complexfloating) else real(back)
 
 
-conj_p = register(Primitive("conj", shape_rule=_conj_shape, linear=True))
+conj_p = register(Primitive("conj", shape_rule=_conj_shape, linear=True, cost=CHEAP))
 conj_p.define(batch=elementwise_batch(conj_p), jvp=jvp_linear(conj_p),
               transpose=transpose_unary(_conj_back))
 
@@ -358,7 +359,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
 
 # -- identities ------------------------------------------------------------------------------------
 
-copy_p = elementwise("copy", ANY, linear=True)
+copy_p = elementwise("copy", ANY, linear=True, cost=CHEAP)
 copy_p.define(jvp=jvp_linear(copy_p), transpose=transpose_unary(lambda ct, x: copy_p.bind(ct)))
 
 # tie(x, y) is y, and keeps x from being dropped before it.

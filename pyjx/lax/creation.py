@@ -12,7 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray
 from pyjx.core.integers import as_int, as_shape
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import Rule
@@ -35,7 +35,7 @@ def _iota_shape(*, dtype: Any, shape: tuple[int, ...], dimension: int, sharding:
     return ShapedArray(shape, dtype)
 
 
-iota_p = register(Primitive("iota", shape_rule=_iota_shape))
+iota_p = register(Primitive("iota", shape_rule=_iota_shape, cost=CHEAP))
 iota_p.define(jvp=jvp_zero(iota_p), batch=lambda operands, dims, **params: (
     iota_p.bind(**params), None))  # it has no operands, so nothing is ever batched
 

@@ -12,7 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.engine.rules import (
     elementwise_batch,
@@ -41,7 +41,7 @@ from pyjx.lax.nary import (
 
 # -- sums and products -----------------------------------------------------------------------------
 
-neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=True)
+neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=True, cost=CHEAP)
 neg_p.define(jvp=jvp_linear(neg_p), transpose=transpose_unary(lambda ct, x: neg(ct)))
 
 
@@ -70,7 +70,7 @@ def _sum_jvp(primitive: Primitive, second: Any) -> Any:
     return jvp
 
 
-add_p = elementwise("add", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True)
+add_p = elementwise("add", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True, cost=CHEAP)
 add_p.define(jvp=_sum_jvp(add_p, lambda dy: dy),
              transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: ct))
 
@@ -92,7 +92,7 @@ def add(x: Any, y: Any) -> Array:
     return add_p.bind(x, y)
 
 
-sub_p = elementwise("sub", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True)
+sub_p = elementwise("sub", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True, cost=CHEAP)
 sub_p.define(jvp=_sum_jvp(sub_p, neg),
              transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))
 
@@ -116,7 +116,7 @@ def _mul_shape(x: ShapedArray, y: ShapedArray, *, out_dtype: Any = None) -> Shap
     return ShapedArray(nary_shape("mul", (x, y)), dtype, all_weak((x, y)) and out_dtype is None)
 
 
-mul_p = register(Primitive("mul", shape_rule=_mul_shape, linear=True))
+mul_p = register(Primitive("mul", shape_rule=_mul_shape, linear=True, cost=CHEAP))
 # d(x y) = dx y + x dy
 mul_p.define(
     batch=elementwise_batch(mul_p),
@@ -157,7 +157,7 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     return mul_p.bind(x, y, out_dtype=out_dtype)
 
 
-div_p = elementwise("div", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True)
+div_p = elementwise("div", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True, cost=DEAR)
 # d(x / y) = dx / y - dy x / y^2
 div_p.define(
     jvp=jvp_by_operand(
@@ -239,6 +239,7 @@ def _integer_pow_by_squaring(x: Any, *, y: int) -> Any:
 
 integer_pow_p = register(Primitive(
     "integer_pow", shape_rule=_integer_pow_shape, decomposition=_integer_pow_by_squaring,
+    cost=DEAR,
 ))
 integer_pow_p.define(batch=elementwise_batch(integer_pow_p),
                      jvp=jvp_by_operand(integer_pow_p, _integer_pow_tangent))
@@ -270,7 +271,7 @@ def reciprocal(x: Any) -> Array:
     return integer_pow(x, -1)
 
 
-square_p = elementwise("square", REAL_OR_COMPLEX)
+square_p = elementwise("square", REAL_OR_COMPLEX, cost=CHEAP)
 # d x^2 = 2 x dx
 square_p.define(jvp=jvp_by_operand(square_p, lambda g, x: mul(g, mul(like(x, 2), x))))
 
@@ -340,7 +341,7 @@ def _pow_tangent_y(g: Any, ans: Any, x: Any, y: Any) -> Any:
     return mul(g, mul(lax.log(safe), ans))
 
 
-pow_p = register(Primitive("pow", shape_rule=_pow_shape))
+pow_p = register(Primitive("pow", shape_rule=_pow_shape, cost=DEAR))
 pow_p.define(batch=elementwise_batch(pow_p), jvp=jvp_by_result(
     pow_p, lambda g, ans, x, y: _pow_tangent_x(g, x, y), _pow_tangent_y))
 
@@ -378,7 +379,7 @@ def _abs_tangent(g: Any, ans: Any, x: Any) -> Any:
     return lax.real(mul(g, div(lax.conj(x), size)))
 
 
-abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_dtype)
+abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_dtype, cost=CHEAP)
 abs_p.define(jvp=jvp_by_result(abs_p, _abs_tangent))
 
 
@@ -407,7 +408,7 @@ def _sign_jvp(primals: Any, tangents: Any) -> Any:
     return ans, mul(ans, lax.complex(zeros_like(turn), turn))
 
 
-sign_p = elementwise("sign", REAL_OR_COMPLEX, jvp=_sign_jvp)
+sign_p = elementwise("sign", REAL_OR_COMPLEX, jvp=_sign_jvp, cost=CHEAP)
 
 
 def sign(x: Any) -> Array:
@@ -430,9 +431,9 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-floor_p = elementwise("floor", FLOATING)
-ceil_p = elementwise("ceil", FLOATING)
-round_p = elementwise("round", FLOATING)
+floor_p = elementwise("floor", FLOATING, cost=CHEAP)
+ceil_p = elementwise("ceil", FLOATING, cost=CHEAP)
+round_p = elementwise("round", FLOATING, cost=CHEAP)
 for _p in (floor_p, ceil_p, round_p):
     _p.define(jvp=jvp_zero(_p))
 

@@ -14,7 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis, reduce_sum, transpose
 from pyjx.engine.rules import jvp_linear, jvp_zero, unbatched_dims
@@ -33,13 +33,15 @@ def batch_size(operands: Sequence[Any], dims: Sequence[int | None]) -> int:
     return next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
 
 
-def linear_primitive(name: str, shape_rule: Rule, transposed: Rule) -> Primitive:
+def linear_primitive(name: str, shape_rule: Rule, transposed: Rule, cost: int | None = None
+                     ) -> Primitive:
     """A primitive that is linear in its only operand; `transposed(ct, aval, **params)`."""
 
     def back(ct: Any, x: Any, **params: Any) -> Any:
         return (transposed(ct, x.aval, **params),)
 
-    p = register(Primitive(name, shape_rule=shape_rule, transpose=back, linear=True))
+    p = register(Primitive(name, shape_rule=shape_rule, transpose=back, linear=True,
+                           cost=cost))
     return p.define(jvp=jvp_linear(p))
 
 
@@ -100,7 +102,7 @@ def _reshape_batch(operands: Any, dims: Any, *, new_sizes: tuple[int, ...],
     ), 0
 
 
-reshape_p = linear_primitive("reshape", _reshape_shape, _reshape_transpose)
+reshape_p = linear_primitive("reshape", _reshape_shape, _reshape_transpose, CHEAP)
 reshape_p.define(batch=_reshape_batch)
 
 
@@ -176,7 +178,7 @@ def _squeeze_batch(operands: Any, dims: Any, *, dimensions: tuple[int, ...]) -> 
 
 
 squeeze_p = linear_primitive("squeeze", _squeeze_shape,
-                             lambda ct, aval, *, dimensions: reshape(ct, aval.shape))
+                             lambda ct, aval, *, dimensions: reshape(ct, aval.shape), CHEAP)
 squeeze_p.define(batch=_squeeze_batch)
 
 

@@ -13,7 +13,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import at_front, broadcast_in_dim
@@ -87,7 +87,8 @@ def _slice_batch(operands: Any, dims: Any, *, start_indices: tuple[int, ...],
     ), d
 
 
-slice_p = linear_primitive("slice", _slice_shape, _slice_transpose).define(batch=_slice_batch)
+slice_p = linear_primitive("slice", _slice_shape, _slice_transpose, CHEAP)
+slice_p.define(batch=_slice_batch)
 
 
 def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],

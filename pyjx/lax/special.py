@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.primitive import DEAR
 from pyjx.engine.rules import jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import full_aval
 from pyjx.lax import incomplete
@@ -34,7 +35,7 @@ def _no_derivative(message: str) -> Callable[..., NoReturn]:
 
 # -- error function --------------------------------------------------------------------------------
 
-erf_p = elementwise("erf", FLOATING)
+erf_p = elementwise("erf", FLOATING, cost=DEAR)
 erfc_p = elementwise("erfc", FLOATING)
 erf_inv_p = elementwise("erf_inv", FLOATING)
 # d erf(x) = 2/sqrt(pi) e^(-x^2) dx

@@ -13,7 +13,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.primitive import Primitive
+from pyjx.core.primitive import DEAR, Primitive
 from pyjx.engine.rules import jvp_by_operand, jvp_by_result
 from pyjx.lax.elementwise import (
     abs,
@@ -85,7 +85,7 @@ def _by_result(primitive: Primitive, tangent: Callable[[Any, Any, Any], Any]) ->
 
 # -- exponentials and logarithms -------------------------------------------------------------------
 
-exp_p = elementwise("exp", INEXACT)
+exp_p = elementwise("exp", INEXACT, cost=DEAR)
 # d e^x = e^x dx
 _by_result(exp_p, lambda g, ans, x: mul(g, ans))
 
@@ -112,7 +112,7 @@ def _exp2(x: Any, *, accuracy: Any = None) -> Any:
     return exp(mul(like(x, math.log(2.0)), x), accuracy=accuracy)
 
 
-exp2_p = elementwise("exp2", INEXACT, decomposition=_exp2)
+exp2_p = elementwise("exp2", INEXACT, decomposition=_exp2, cost=DEAR)
 # d 2^x = log(2) 2^x dx
 _by_result(exp2_p, lambda g, ans, x: mul(like(x, math.log(2.0)), mul(g, ans)))
 
@@ -127,7 +127,7 @@ def exp2(x: Any, *, accuracy: Any = None) -> Array:
     return exp2_p.bind(operand("exp2", x), accuracy=_accurate("exp2", accuracy))
 
 
-expm1_p = elementwise("expm1", INEXACT)
+expm1_p = elementwise("expm1", INEXACT, cost=DEAR)
 # d (e^x - 1) = e^x dx
 _by_operand(expm1_p, lambda g, x: mul(g, exp(x)))
 
@@ -142,7 +142,7 @@ def expm1(x: Any, *, accuracy: Any = None) -> Array:
     return expm1_p.bind(operand("expm1", x), accuracy=_accurate("expm1", accuracy))
 
 
-log_p = elementwise("log", INEXACT)
+log_p = elementwise("log", INEXACT, cost=DEAR)
 # d log x = dx / x
 _by_operand(log_p, lambda g, x: div(g, x))
 
@@ -183,7 +183,7 @@ def log2(x: Any, *, accuracy: Any = None) -> Array:
     return log2_p.bind(operand("log2", x), accuracy=_accurate("log2", accuracy))
 
 
-log1p_p = elementwise("log1p", INEXACT)
+log1p_p = elementwise("log1p", INEXACT, cost=DEAR)
 # d log(1 + x) = dx / (1 + x)
 _by_operand(log1p_p, lambda g, x: div(g, add(x, like(x, 1))))
 
@@ -203,7 +203,7 @@ def _logistic(x: Any, *, accuracy: Any = None) -> Any:
     return div(like(x, 1), add(like(x, 1), exp(neg(x))))
 
 
-logistic_p = elementwise("logistic", INEXACT, decomposition=_logistic)
+logistic_p = elementwise("logistic", INEXACT, decomposition=_logistic, cost=DEAR)
 # d s(x) = s(x) (1 - s(x)) dx
 _by_result(logistic_p, lambda g, ans, x: mul(g, mul(ans, sub(like(ans, 1), ans))))
 
@@ -220,7 +220,7 @@ def logistic(x: Any, *, accuracy: Any = None) -> Array:
 
 # -- roots -----------------------------------------------------------------------------------------
 
-sqrt_p = elementwise("sqrt", INEXACT)
+sqrt_p = elementwise("sqrt", INEXACT, cost=DEAR)
 # d sqrt(x) = dx / (2 sqrt(x))
 _by_result(sqrt_p, lambda g, ans, x: mul(g, div(like(x, 0.5), ans)))
 
@@ -235,7 +235,7 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Array:
     return sqrt_p.bind(operand("sqrt", x), accuracy=_accurate("sqrt", accuracy))
 
 
-rsqrt_p = elementwise("rsqrt", INEXACT)
+rsqrt_p = elementwise("rsqrt", INEXACT, cost=DEAR)
 # d x^(-1/2) = -x^(-1/2) / (2 x) dx
 _by_result(rsqrt_p, lambda g, ans, x: mul(g, mul(like(x, -0.5), div(ans, x))))
 
@@ -270,8 +270,8 @@ def cbrt(x: Any, *, accuracy: Any = None) -> Array:
 
 # -- trigonometric functions -----------------------------------------------------------------------
 
-sin_p = elementwise("sin", INEXACT)
-cos_p = elementwise("cos", INEXACT)
+sin_p = elementwise("sin", INEXACT, cost=DEAR)
+cos_p = elementwise("cos", INEXACT, cost=DEAR)
 tan_p = elementwise("tan", INEXACT)
 # d sin x = cos x dx
 _by_operand(sin_p, lambda g, x: mul(g, cos(x)))
@@ -388,7 +388,7 @@ def atan2(x: Any, y: Any) -> Array:
 
 sinh_p = elementwise("sinh", INEXACT)
 cosh_p = elementwise("cosh", INEXACT)
-tanh_p = elementwise("tanh", INEXACT)
+tanh_p = elementwise("tanh", INEXACT, cost=DEAR)
 # d sinh x = cosh x dx
 _by_operand(sinh_p, lambda g, x: mul(g, cosh(x)))
 # d cosh x = sinh x dx

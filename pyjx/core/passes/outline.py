@@ -27,10 +27,6 @@ from pyjx.core.passes.recompute import narrow_borders
 from pyjx.core.passes.repeats import MIN_BLOCK, Repeat, Repeats, number_eqns, occurrences
 from pyjx.core.primitive import Primitive
 
-# Operations that keep a block where it is. XLA chooses the memory layouts of convolutions with the
-# whole computation in view; at the border of a called one it copies (ResNet-50's step on CPU: 14 %
-# slower, and 1.5 times the compile time).
-KEEPS_INLINE = frozenset({"conv_general_dilated"})
 # What a function must save, as a part of all equations: less is not worth the calls.
 MIN_SAVING = 0.02
 # Functions of fewer equations have no functions inside: they compile quickly as they are, and XLA
@@ -41,7 +37,8 @@ MAX_ROUNDS = 32
 
 outlined_call_p = Primitive(
     "outlined_call", shape_rule=lambda *avals, jaxpr, name: jaxpr.out_avals,
-    multiple_results=True, cached=False, effects=lambda params: params["jaxpr"].effects,
+    multiple_results=True, cached=False, is_call=True, label=lambda params: params["name"],
+    effects=lambda params: params["jaxpr"].effects,
 )
 
 
@@ -60,7 +57,7 @@ def _count_calls(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr], seen: set[Clo
         for value in eqn.params.values():
             for inner in value if isinstance(value, (tuple, list)) else (value,):
                 if isinstance(inner, ClosedJaxpr):
-                    calls[inner] += eqn.primitive.name == "jit"
+                    calls[inner] += eqn.primitive.is_call
                     if inner not in seen:
                         _count_calls(inner, calls, seen)
 
@@ -87,7 +84,7 @@ def _shared(eqn: JaxprEqn, calls: Counter[ClosedJaxpr], done: dict[ClosedJaxpr, 
             ) -> JaxprEqn:
     params = map_jaxprs(
         eqn.params, lambda inner: _outlined(inner, calls, done), lambda jaxpr: jaxpr)
-    if eqn.primitive.name == "jit":
+    if eqn.primitive.is_call:
         called: ClosedJaxpr = eqn.params["jaxpr"]
         if calls[called] > 1 and len(called.eqns) >= MIN_BLOCK and not called.consts:
             return eqn.replace(primitive=outlined_call_p,
@@ -133,7 +130,7 @@ def _groups(eqns: Sequence[JaxprEqn], numbers: np.ndarray, repeat: Repeat, cross
             ) -> list[Group]:
     """The blocks of a repeat that are worth a function."""
     start, length = _rotated(repeat, crossing), repeat.length
-    if any(e.primitive.name in KEEPS_INLINE for e in eqns[start:start + length]):
+    if not all([e.primitive.outlined for e in eqns[start:start + length]]):
         return []
     starts = occurrences(numbers, numbers[start:start + length])
     return [g for g in groups_of(eqns, starts, length)

@@ -9,8 +9,8 @@ fraction of them, if it is computed again from its operands,
                                      ^
                         u.out --inf--+   for each operand u of v
 
-Values that are in memory at that time for others cost nothing to keep; what is not in `RATES` is
-never computed again. Of equal cuts the one nearest to the block is taken.
+Values that are in memory at that time for others cost nothing to keep; what has no
+`Primitive.cost` is never computed again. Of equal cuts the one nearest to the block is taken.
 """
 
 from __future__ import annotations
@@ -20,23 +20,10 @@ from collections.abc import Sequence
 
 from pyjx.core.jaxpr import Atom, JaxprEqn, Literal, Var
 from pyjx.core.passes.blocks import Group, Program, Users
+from pyjx.core.primitive import KEPT
 
-# The cost of computing a byte again, in 32nds of that of keeping it.
-_CHEAP, _DEAR, _KEPT = 1, 8, 32
-RATES = {
-    **dict.fromkeys((
-        "abs", "add", "add_any", "and", "broadcast_in_dim", "ceil", "clamp", "complex", "conj",
-        "convert_element_type", "copy", "eq", "expand_dims", "floor", "ge", "gt", "imag", "iota",
-        "is_finite", "le", "lt", "max", "min", "mul", "ne", "neg", "not", "or", "real", "reshape",
-        "round", "select_n", "sign", "slice", "square", "squeeze", "sub", "transpose", "xor",
-    ), _CHEAP),
-    **dict.fromkeys((
-        "cos", "div", "erf", "exp", "exp2", "expm1", "integer_pow", "log", "log1p", "logistic",
-        "pow", "rsqrt", "sin", "sqrt", "tanh",
-    ), _DEAR),
-}
 # Borders over which less than 256 KiB pass, at all places of the block together, stay.
-WORTH = _KEPT << 18
+WORTH = KEPT << 18
 _NEVER = 1 << 62
 
 
@@ -86,7 +73,7 @@ class _Border:
             program = self._program
             kept = [v for v, start in zip(variables, self.group.starts, strict=True)
                     if v in program.defined and not program.users.after(v, start)]
-            value.keep = _KEPT * len(kept) * _nbytes(variables[0])
+            value.keep = KEPT * len(kept) * _nbytes(variables[0])
         return value
 
     def _expand(self, value: _Value) -> list[_Value]:
@@ -95,7 +82,7 @@ class _Border:
         eqns, numbers, defined = self._program.eqns, self._program.numbers, self._program.defined
         places = [defined.get(v, -1) for v in value.variables]
         eqn, number = eqns[places[0]], numbers[places[0]]
-        rate = RATES.get(eqn.primitive.name)
+        rate = eqn.primitive.cost
         if (rate is None or -1 in places or len(eqn.outvars) > 1
                 or any([numbers[i] != number for i in places])):
             return []
