@@ -1,6 +1,7 @@
 """Programs of single operations: how many stay loaded, and which."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pyjx.numpy as jnp
 from pyjx.core.bounded import BoundedDict
 from pyjx.runtime import probation
 from pyjx.runtime.executable import Executable
+from pyjx.runtime.programs import Program
 
 
 @pytest.fixture
@@ -62,6 +64,35 @@ def test_program_that_was_dropped_passes_at_once(
     assert calls_through_python == [calls + 2]
 
 
+def test_program_that_passed_is_found_again(compiled_programs):
+    x = jnp.asarray(np.ones(1221, np.float32))
+    for _ in range(probation.CALLS):
+        jax.lax.cos(x)
+    jax.lax.cos(jax.device_put(x, jax.devices()[0]))  # committed: C++ knows it not
+    assert compiled_programs == [1]
+
+
+def test_programs_of_many_threads(monkeypatch):
+    probation.clear()
+    monkeypatch.setattr(probation, "CAPACITY", 2)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    programs = [Program() for _ in range(5)]
+
+    def note(seed):
+        for i in range(2000):
+            probation.passes(programs[(seed * i) % 5], i % 3 == 0)
+
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(note, range(1, 5)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert sum(p.calls for p in programs) == 8000
+    assert len(probation._on_probation) <= 2 and len(probation._passed) <= 2
+    probation.clear()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the memory maps of /proc")
 def test_programs_of_many_shapes_do_not_stay_loaded(run_python):
     run_python("""
@@ -107,8 +138,8 @@ def test_bounded_dict():
 def test_clear_caches_lets_programs_go():
     x = jnp.asarray(np.ones(1301, np.float32))
     jnp.cos(x)
-    assert probation._programs
+    assert probation._on_probation
     jax.clear_caches()
-    assert not probation._programs
+    assert not probation._on_probation
     assert jnp.cos._jit_spec.traces == {}
     assert jnp.cos(x).shape == x.shape
