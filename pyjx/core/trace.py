@@ -19,6 +19,7 @@ from pyjx import configuration, errors
 from pyjx.core import source_info
 from pyjx.core import wide as _wide  # noqa: F401  (its scalars are literals too)
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import join_effects, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
@@ -58,25 +59,43 @@ class Trace:
                     raise_leaked(x)
 
 
-class EagerTrace(Trace):
-    """Runs operations now. The runtime gives the implementation with `set_eager`."""
+def _no_compiler(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    raise RuntimeError(f"Primitive '{primitive}' runs on values once pyjx.runtime is loaded.")
 
-    __slots__ = ("process",)
+
+class EagerTrace(Trace):
+    """Runs operations now: by their rule `impl`, or compiled.
+
+    `compiler` gives the callable of a primitive with parameters. Compilers belong to the runtime,
+    which sets it as it is loaded.
+    """
+
+    __slots__ = ("_compiled", "compiler")
 
     def __init__(self) -> None:
         self.level = 0
         self.alive = True
+        self.compiler: Callable[[Primitive, dict[str, Any]], Callable[..., Any]] = _no_compiler
+        self._compiled = BoundedDict(4096)  # callables by primitive and parameters
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        if primitive.impl is not None:
+            return primitive.impl(*operands, **params)
+        key = (primitive, *params.items()) if params else primitive
+        try:
+            run = self._compiled[key]
+        except KeyError:
+            run = self._compiled[key] = self.compiler(primitive, params)
+        except TypeError:  # an unhashable parameter
+            run = self.compiler(primitive, params)
+        return run(*operands)
 
     def __repr__(self) -> str:
         return "EvalTrace"
 
 
 eager_trace = EagerTrace()
-
-
-def set_eager(implementation: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any]) -> None:
-    """Tell the eager trace how to run an operation on concrete values."""
-    eager_trace.process = implementation  # type: ignore
 
 
 class _State(threading.local):

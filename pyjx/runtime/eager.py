@@ -13,7 +13,7 @@ from pyjx.core.effects import no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import no_source_info
-from pyjx.core.trace import set_eager
+from pyjx.core.trace import eager_trace
 from pyjx.engine.calls import jit_p
 from pyjx.runtime import dispatch
 from pyjx.runtime.dispatch import Miss, registry
@@ -40,25 +40,8 @@ def flat_callable(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr
     return dispatch.compiled_callable(name, uncompiled, miss, key)  # type: ignore[no-any-return]
 
 
-_eager = BoundedDict(4096)  # callables by primitive and parameters
-
-
-def apply_primitive(primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
-                    ) -> Any:
-    """Run one operation on concrete values."""
-    if primitive.impl is not None:
-        return primitive.impl(*operands, **params)
-    key = (primitive, *params.items()) if params else primitive
-    try:
-        fn = _eager[key]
-    except KeyError:
-        fn = _eager[key] = _eager_function(primitive, params)
-    except TypeError:  # an unhashable parameter
-        fn = _eager_function(primitive, params)
-    return fn(*operands)
-
-
-def _eager_function(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+def operation_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    """The callable of one operation with these parameters."""
     programs = BoundedDict(2048)  # by avals
 
     def closed_for(avals: tuple[Any, ...]) -> ClosedJaxpr:
@@ -103,4 +86,4 @@ def _jit_callable(closed: ClosedJaxpr, *params: tuple[str, Any]) -> Callable[...
 
 
 jit_p.define(impl=_run_jit)
-set_eager(apply_primitive)
+eager_trace.compiler = operation_callable

@@ -12,6 +12,7 @@ from pyjx import errors
 from pyjx.core.avals import ShapedArray
 from pyjx.core.check import check_jaxpr
 from pyjx.core.trace import (
+    EagerTrace,
     concrete_or_error,
     eager_trace,
     eval_jaxpr,
@@ -202,3 +203,9 @@ def test_tracers_take_no_format():
     with pytest.raises(TypeError, match="unsupported format string"):
         jax.jit(lambda x: f"{x:.2f}")(1.0)
     jax.jit(lambda x: print(f"{x}") or x)(1.0)
+
+
+def test_operations_on_values_without_a_runtime():
+    sin_p = jax.lax.sin_p
+    with pytest.raises(RuntimeError, match="'sin' runs on values once"):
+        EagerTrace().process(sin_p, (x,), {})

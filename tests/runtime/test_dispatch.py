@@ -8,8 +8,8 @@ import pyjx.numpy as jnp
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import trace_to_jaxpr
-from pyjx.runtime import eager, pipeline, programs
+from pyjx.core.trace import eager_trace, trace_to_jaxpr
+from pyjx.runtime import pipeline, programs
 
 pytestmark = pytest.mark.smoke
 
@@ -51,12 +51,13 @@ def test_unhashable_parameter():
 
 
 def test_number_of_eager_programs_is_bounded(monkeypatch):
-    monkeypatch.setattr(eager._eager, "capacity", len(eager._eager) + 3)
+    compiled = eager_trace._compiled
+    monkeypatch.setattr(compiled, "capacity", len(compiled) + 3)
     x = jnp.ones(())
     for n in range(2, 12):
         assert float(jax.lax.integer_pow(x, n)) == 1
         jax.lax.integer_pow_p.bind(x, y=n)
-    assert len(eager._eager) <= eager._eager.capacity
+    assert len(compiled) <= compiled.capacity
 
 
 def test_executables_are_kept_with_their_jaxpr():
