@@ -40,7 +40,7 @@ _OPERATION = re.compile(r"(?:stablehlo|chlo)\.(\w+)(?=[ (\"])")
 # Types in which intermediate results are rounded, or products and sums contracted, elsewhere.
 _OTHER_TYPE = re.compile("xf16>|<f16>|complex<")
 _CHOSEN = re.compile("xla_cpu|xla_backend")  # the user's own flags, which these would overrule
-_LONGEST = 1 << 14  # characters; in longer programs it pays to compile kernels side by side
+_LONGEST = 1 << 15  # characters; in longer programs it pays to compile kernels side by side
 
 
 def quick_options(text: str, avals: Sequence[Any], platform: str) -> tuple[tuple[str, Any], ...]:
