@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyjx as jax
+from pyjx import configuration
 from pyjx.core import dtypes, frames
 
 _SPEC = re.compile(r"^(?P<dtype>[A-Za-z]\w*)(?:\[(?P<shape>[\d,\s]*)\])?$")
@@ -94,6 +95,17 @@ def _load_module(name: str) -> Any:
         raise UsageError(f"there is no module {error.name!r}.") from None
 
 
+def _tell_of_narrowing(args: Sequence[Any]) -> None:
+    """Say on stderr which arguments are not of the type that the command line names."""
+    given = {a.dtype for a in args if isinstance(a, jax.ShapeDtypeStruct)}
+    changed = ", ".join(sorted([
+        f"{dtypes.short_dtype_name(d)} is {dtypes.short_dtype_name(used)}"
+        for d in given if (used := dtypes.canonicalize_dtype(d)) != d]))
+    if changed:
+        print(f"emit-hlo: note: {changed} here, as 64-bit types are off; set JAX_ENABLE_X64=1 to "
+              "have them.", file=sys.stderr)
+
+
 def emit(fun: Callable[..., Any], args: Sequence[Any], stage: str) -> str:
     """The text of one stage of `fun` for arguments like `args`."""
     traced = jax.jit(fun).trace(*args)
@@ -104,7 +116,8 @@ def emit(fun: Callable[..., Any], args: Sequence[Any], stage: str) -> str:
         return lowered.as_text()  # type: ignore[no-any-return]
     if stage == "hlo":
         return lowered.as_text("hlo")  # type: ignore[no-any-return]
-    compiled = lowered.compile()
+    with configuration.cache(False):  # a program on disk shows where its source was at that time
+        compiled = lowered.compile()
     if stage == "hlo-opt":
         return compiled.as_text()  # type: ignore[no-any-return]
     return json.dumps(_costs(compiled), indent=2, sort_keys=True)
@@ -144,6 +157,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with contextlib.redirect_stdout(sys.stderr):  # what the user's code prints
             fun = load_function(options.function)
             args = [parse_spec(a) for a in options.arguments]
+            _tell_of_narrowing(args)
             if options.grad:
                 fun = jax.grad(fun)
             if options.vmap:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pyjx as jax
-from pyjx import jaxlib_api
+from pyjx import configuration, jaxlib_api
 from pyjx.cli import emit_hlo
 
 pytestmark = pytest.mark.smoke
@@ -85,6 +85,28 @@ def test_numbers_as_specs():
     assert emit_hlo.parse_spec("3") == 3
     assert emit_hlo.parse_spec("-2.5") == -2.5
     assert emit_hlo.parse_spec("1j") == 1j
+
+
+def test_types_that_are_off_are_told(run, model):
+    args = (f"{model}:affine", "f64[3]")
+    status, text, err = run(*args)
+    assert status == 0 and "tensor<3xf32>" in text
+    assert err == ("emit-hlo: note: f64 is f32 here, as 64-bit types are off; set JAX_ENABLE_X64=1 "
+                   "to have them.\n")
+    with jax.enable_x64(True):
+        status, text, err = run(*args)
+    assert (status, err) == (0, "") and "tensor<3xf64>" in text
+
+
+def test_optimized_program_is_not_of_an_older_source(run, model, tmp_path):
+    path = Path(model)
+    with configuration.cache_dir(str(tmp_path / "cache")):
+        for shift in (0, 7):
+            path.write_text("\n" * shift + MODEL)
+            text = run(f"{model}:affine", "f32[3]", "--emit", "hlo-opt")[1]
+            line = shift + 1 + MODEL.split("\n").index("    return x * 2.0 + 1.0")
+            assert f"line={line} " in text
+            sys.modules.pop("model", None)
 
 
 @pytest.mark.parametrize("spec", ["f33[2]", "f32[a]", "f32[2", "", "f32[-1]", "[2]", "nonsense"])
