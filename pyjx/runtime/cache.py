@@ -22,6 +22,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
+from lowering.program import LoweredProgram
 from pyjx import configuration as config
 from pyjx import jaxlib_api
 
@@ -141,12 +142,24 @@ def _serialized(options: Any) -> bytes:
 _LOCATIONS = re.compile(r'^#loc\w* = .*\n?|^#\w+ = loc\(.*\n?| loc\(#\w+\)', re.MULTILINE)
 
 
-def _program_bytes(program: str | bytes) -> bytes:
-    if isinstance(program, bytes):
-        return program
-    if not config.compilation_cache_include_metadata_in_key.value and "loc(" in program:
-        program = _LOCATIONS.sub("", program)
-    return program.encode()
+def source(program: LoweredProgram | str | bytes) -> str | bytes:
+    """What XLA gets: with locations, which name the operations in profiles and dumps."""
+    if isinstance(program, LoweredProgram):
+        return program.located_text(config.traceback_in_locations_limit.value)
+    return program
+
+
+def _program_bytes(program: LoweredProgram | str | bytes) -> bytes:
+    """What the key says of a program: its text, with locations where the flag wants them there."""
+    if config.compilation_cache_include_metadata_in_key.value:
+        text = source(program)
+    elif isinstance(program, LoweredProgram):
+        text = program.text
+    elif isinstance(program, str) and "loc(" in program:
+        text = _LOCATIONS.sub("", program)
+    else:
+        text = program
+    return text.encode() if isinstance(text, str) else text
 
 
 def _flags() -> bytes:
@@ -155,8 +168,8 @@ def _flags() -> bytes:
     ).encode()
 
 
-def entry_for(client: Any, program: str | bytes, devices: tuple[Any, ...], options: Any
-              ) -> Entry | None:
+def entry_for(client: Any, program: LoweredProgram | str | bytes, devices: tuple[Any, ...],
+              options: Any) -> Entry | None:
     """The place of a program in the cache, or None where it must not be kept."""
     where = folder()
     if where is None:

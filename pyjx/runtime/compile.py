@@ -64,36 +64,21 @@ def compile(
         register_targets(_families_in(program), client.platform)
     try:
         if host_callbacks:  # they are of this process, so the executable is not kept
-            return jaxlib_api.compile_and_load(client, _source(program), device_list, options,
+            return jaxlib_api.compile_and_load(client, cache.source(program), device_list, options,
                                                host_callbacks)
-        entry = cache.entry_for(client, _key(program), device_tuple, options)
+        entry = cache.entry_for(client, program, device_tuple, options)
         if entry is not None:
             executable = entry.load(client, device_list, options)
             if executable is not None:
                 return executable
         start = time.perf_counter()
-        executable = jaxlib_api.compile_and_load(client, _source(program), device_list, options)
+        executable = jaxlib_api.compile_and_load(client, cache.source(program), device_list,
+                                                 options)
         if entry is not None:
             entry.store(client, executable, time.perf_counter() - start)
         return executable
     except (jaxlib_api.JaxRuntimeError, ValueError) as error:
         raise _cleaned(error) from None
-
-
-def _source(program: LoweredProgram | str | bytes) -> str | bytes:
-    """What XLA gets: with locations, which name the operations in profiles and dumps."""
-    if isinstance(program, LoweredProgram):
-        return program.located_text(config.traceback_in_locations_limit.value)
-    return program
-
-
-def _key(program: LoweredProgram | str | bytes) -> str | bytes:
-    """What a program is found by in the disk cache: wherever its source is."""
-    if not isinstance(program, LoweredProgram):
-        return program
-    if config.compilation_cache_include_metadata_in_key.value:
-        return _source(program)
-    return program.text
 
 
 def compile_options(
