@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from tests.oracle.campaign import Campaign, described, generated, makers, table
+from tests.oracle.campaign import Campaign, Tally, described, generated, makers, table
 from tests.oracle.comparison import compare, shown
 from tests.oracle.processes import VARIABLE, Pair
 
@@ -24,6 +24,10 @@ def replayed(pair: Pair, name: str) -> None:
     for who, outcome in (("pyjx", ours), ("jax", theirs)):
         print(f"# {who}: {outcome if outcome['is'] == 'value' else shown(outcome)}")
     print("#", compare(ours, theirs))
+
+
+def progress(tally: Tally) -> None:
+    print(f"{tally.ran} ran, {len(tally.failures)} differ", end="\r", file=sys.stderr)
 
 
 def main() -> int:
@@ -51,7 +55,7 @@ def main() -> int:
             return 0
         campaign = Campaign(pair, small=not options.no_shrinking)
         tally = campaign.run(options.seed, options.count, options.kind or KINDS, options.minutes,
-                             options.start, lambda f: print(described(f), flush=True))
+                             options.start, lambda f: print(described(f), flush=True), progress)
     listed = tally.internal * options.internal + tally.other_messages * options.messages
     for name, ours, theirs in listed:
         print(f"{name}\n    pyjx: {ours}\n    jax:  {theirs}")

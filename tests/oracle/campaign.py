@@ -85,7 +85,8 @@ class Campaign:
         self.known: Counter[tuple[str, str]] = Counter()
 
     def run(self, seed: str, count: int, kinds: Sequence[str], minutes: float | None = None,
-            start: int = 0, report: Callable[[Failure], None] | None = None) -> Tally:
+            start: int = 0, report: Callable[[Failure], None] | None = None,
+            progress: Callable[[Tally], None] | None = None) -> Tally:
         end = time.monotonic() + 60 * minutes if minutes else float("inf")
         sources = [generated(seed, kind, self.makers[kind], start) for kind in kinds]
         while self.tally.ran < count and time.monotonic() < end:
@@ -96,6 +97,8 @@ class Campaign:
                 failure = self.judge(name, program, ours, theirs)
                 if failure is not None and report is not None:
                     report(failure)
+            if progress is not None:
+                progress(self.tally)
         return self.tally
 
     def judge(self, name: str, program: Program, ours: Outcome,

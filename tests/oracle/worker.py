@@ -161,7 +161,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever is printed goes to the log
     runner = Runner(package)
-    answers.write(json.dumps({"ready": names(runner.modules)}) + "\n")
+    answers.write(json.dumps({"ready": names(runner.modules),
+                              "version": runner.jax.__version__}) + "\n")
     for line in sys.stdin:
         for number, source, x64 in json.loads(line):
             answers.write(json.dumps({"id": number, **runner.run(source, x64)}) + "\n")
