@@ -748,6 +748,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     start, stop = operands("logspace", start, stop)
     if dtype is not None:
         dtype = _user_dtype(dtype, "logspace")
+        start, stop = (convert(x, dtypes.to_inexact_dtype(dtype)) for x in (start, stop))
     powers = linspace(start, stop, num, endpoint, axis=axis)
     out = jnp.float_power(base, powers)
     return convert(out, get_aval(powers).dtype if dtype is None else dtype)
@@ -764,6 +765,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     start, stop = promote_args("geomspace", start, stop)
     inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     target = inexact if dtype is None else _user_dtype(dtype, "geomspace")
+    inexact = dtypes.to_inexact_dtype(target)
     wide = inexact if inexact.itemsize >= 4 else np.dtype(np.float32)
     start, stop = asarray(convert(start, wide)), asarray(convert(stop, wide))
     if inexact in dtypes.complex_dtypes:

@@ -27,6 +27,8 @@ from pyjx.numpy.promotion import (
     operands,
     promote_args,
     promote_args_inexact,
+    promote_dtypes,
+    promote_dtypes_inexact,
     promote_inexact,
     stretch,
 )
@@ -138,7 +140,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
     >>> jax.numpy.hypot(3.0, 4.0).item()
     5.0
     """
-    x, y = promote_args_inexact("hypot", x1, x2)
+    x, y = promote_dtypes_inexact(*operands("hypot", x1, x2))
     if is_complex(x):
         raise ValueError("jnp.hypot is not well defined for complex-valued inputs. Please convert "
                          "to real values first, such as by using abs(x)")
@@ -560,8 +562,7 @@ def _gcd(x: Any, y: Any) -> Any:
 
 
 def _magnitudes(name: str, x1: Any, x2: Any) -> list[Any]:
-    args = operands(name, x1, x2)
-    args = promote_args(name, *args)
+    args = promote_dtypes(*operands(name, x1, x2))
     _check_integers(name, *args)
     x, y = spread_all(name, *args)
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):

@@ -155,7 +155,8 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Sequence[Any] | None = No
     x, y = operands("histogram2d", x, y)
     if (isinstance(bins, (list, tuple)) or np.ndim(bins)) and len(bins) not in (1, 2):
         bins = [bins, bins]
-    sample = lax.stack([*promote_dtypes_inexact(x, y)], 1)
+    rows = [lax.expand_dims(v, (0,)) for v in promote_dtypes_inexact(x, y)]
+    sample = ufuncs.as_array(lax.concatenate(rows, 0)).T
     counts, edges = histogramdd(sample, bins, range, weights, density)
     return counts, edges[0], edges[1]
 

@@ -36,8 +36,6 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
     if get_aval(a).dtype in dtypes.complex_dtypes:
         raise ValueError("quantile does not support complex input, as the operation is poorly "
                          "defined.")
-    if get_aval(q).ndim > 1:
-        raise ValueError(f"q must be have rank <= 1, got shape {get_aval(q).shape}")
     if weights is not None:
         if method != "inverted_cdf":
             raise NotImplementedError(f"{method} doesn't support weights. Only method "
@@ -45,6 +43,8 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
     elif method not in (*_methods, "inverted_cdf"):
         raise ValueError("method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
                          "'inverted_cdf'")
+    if get_aval(q).ndim > 1:
+        raise ValueError(f"q must be have rank <= 1, got shape {get_aval(q).shape}")
     return a, q
 
 

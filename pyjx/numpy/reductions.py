@@ -499,9 +499,10 @@ def _cumulative(name: str, scan: Callable[..., Any], a: Any, axis: Any, dtype: A
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
     (a,) = operands(name, a)
-    if axis is None or not get_aval(a).ndim:
-        a = lax.reshape(a, (get_aval(a).size,))
     aval = get_aval(a)
+    if axis is None or (not aval.ndim and aval.weak_type):  # a Python scalar is an array of one
+        a = lax.reshape(a, (aval.size,))
+        aval = get_aval(a)
     axis = canonical_axis(0 if axis is None else axis, aval.ndim)
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name)

@@ -184,8 +184,12 @@ def _bitwise_count(x: Any) -> Any:
 
 
 def as_array(x: Any) -> Any:
-    """`x` where a result must be an array: scalars and NumPy arrays are moved to the device."""
-    if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
+    """`x` where a result must be an array: scalars and NumPy arrays are moved to the device.
+
+    Those of float0 stay: they hold nothing.
+    """
+    if (isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
+            and getattr(x, "dtype", None) != dtypes.float0):
         return array_from_host(x)
     return x
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -429,3 +431,11 @@ def test_what_is_made_while_tracing_is_traced():
         return inner + jax.grad(lambda y: y * c)(x) + jax.vmap(lambda y: y + c)(x[None])[0]
 
     assert float(jax.jit(nested)(jnp.asarray(1.0))) == 7
+
+
+@pytest.mark.parametrize("make", [jnp.logspace, jnp.geomspace])
+def test_ranges_are_computed_in_the_dtype_asked_for(make):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        found = make(1, 2 + 1j, 3, dtype="float32")
+    assert found.tolist() == make(1, 2, 3, dtype="float32").tolist()

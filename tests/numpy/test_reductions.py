@@ -224,3 +224,12 @@ def test_sums_of_short_integers_under_strict_promotion():
 def test_masks_with_more_axes_than_the_array(name):
     with pytest.raises(ValueError, match="Cannot broadcast to shape with fewer dimensions"):
         getattr(jnp, name)(1.5, where=jnp.array([True, False]))
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "nancumsum", "nancumprod"])
+def test_running_sums_of_scalars(name):
+    accumulate = getattr(jnp, name)
+    assert accumulate(2, axis=0).tolist() == [2]  # of weak type: an array of one number
+    assert accumulate(jnp.float32(2)).tolist() == [2]
+    with pytest.raises(ValueError, match="axis -1 is out of bounds for array of dimension 0"):
+        accumulate(jnp.float32(2), axis=-1)

@@ -168,3 +168,13 @@ def test_derivatives_without_nan():
     assert jax.grad(jnp.nanvar)(x[:2]).tolist() == [0, 0]
     kept = jax.grad(lambda x: jnp.nanvar(x, where=np.array([True, True, False])))(x)
     assert kept.tolist() == [0, 0, 0]
+
+
+def test_weights_are_refused_before_the_rank_of_the_shares():
+    with pytest.raises(NotImplementedError, match="linear doesn't support weights"):
+        jnp.quantile(jnp.ones(3), jnp.ones((2, 2)), weights=jnp.ones(3))
+
+
+def test_coordinates_of_different_shapes():
+    with pytest.raises(TypeError, match="Cannot concatenate"):
+        jnp.histogram2d(jnp.ones(2), 1.0)

@@ -391,3 +391,16 @@ def test_whole_numbers_and_angles_of_integers_have_the_default_float_dtype():
 def test_derivatives_of_logaddexp_far_out(name, x, y, want):
     gradient = jax.grad(getattr(jnp, name), (0, 1))(x, y)
     np.testing.assert_allclose(gradient, want, atol=1e-6)
+
+
+def test_types_are_refused_before_shapes():
+    for name in ("gcd", "lcm"):
+        with pytest.raises(ValueError, match="must be integers"):
+            getattr(jnp, name)(jnp.ones(4), jnp.ones(3, int))
+    with pytest.raises(ValueError, match="not well defined for complex"):
+        jnp.hypot(jnp.ones(2), jnp.ones(3, complex))
+
+
+def test_arrays_without_content_pass_through():
+    x = np.zeros(2, jax.dtypes.float0)
+    assert jax.jit(lambda: jnp.real(x))().dtype == jax.dtypes.float0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -95,6 +96,12 @@ def wider_statement(s: Statement) -> Statement:
     return s
 
 
+def grain(program: Program) -> float:
+    """A unit in the last place of the coarsest floats in the program: all were rounded to them."""
+    named = re.findall(r"\b(bfloat16|float16|float32|complex64)\b", program.source())
+    return max((unit(np.dtype(name)) for name in named), default=0.0)
+
+
 def as_precise(worker: Worker, program: Program, ours: Outcome, theirs: Outcome) -> bool:
     """Ours are about as close as theirs to the results with 64-bit floats."""
     worker.send([widened(program)])
@@ -103,20 +110,22 @@ def as_precise(worker: Worker, program: Program, ours: Outcome, theirs: Outcome)
         return False
     triples = list(zip(arrays(ours["value"]), arrays(theirs["value"]), arrays(exact["value"]),
                        strict=False))
+    near = CLOSE.get(program.kind, 4.0)
     return bool(triples) and all(
-        x.dtype.kind not in "fcV" or (x.shape == z.shape and no_farther(
-            x, y, z, CLOSE.get(program.kind, 4.0)))
+        x.shape == z.shape and no_farther(x, y, z, near * max(unit(x.dtype), grain(program)))
+        if x.dtype.kind in "fcV" else np.array_equal(x, y) or np.array_equal(x, z)
         for x, y, z in triples)
 
 
 def no_farther(ours: np.ndarray, theirs: np.ndarray, exact: np.ndarray, close: float) -> bool:
+    """`close` is a distance that is near enough in any case, relative to the largest element."""
     with np.errstate(all="ignore"):
         a, b, c = (v.astype(np.complex128) for v in (ours, theirs, exact))
         if not (np.isfinite(a) == np.isfinite(c)).all():
             return False
         good = np.isfinite(c) & np.isfinite(b)
         mine, other = np.abs(a - c)[good], np.abs(b - c)[good]
-        floor = close * unit(ours.dtype) * max(float(np.abs(c[good]).max(initial=0.0)), 1e-30)
+        floor = close * max(float(np.abs(c[good]).max(initial=0.0)), 1e-30)
         return bool(mine.max(initial=0.0) <= max(FARTHER * other.max(initial=0.0), floor))
 
 

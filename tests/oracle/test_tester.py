@@ -12,6 +12,7 @@ from tests.oracle import indexing, programs, pytrees
 from tests.oracle.arguments import arguments
 from tests.oracle.calls import wrapped
 from tests.oracle.comparison import compare, missing
+from tests.oracle.conditioning import as_precise
 from tests.oracle.language import Assign, Data, Program, Text, call, form
 from tests.oracle.shrinking import shrunk
 from tests.oracle.values import Gen
@@ -73,6 +74,33 @@ def test_comparison_names_the_cause():
     assert cause(error(TypeError, "a"), error(TypeError, "b")) is None
     assert cause({"is": "crash", "message": "SIGSEGV"}, value(x)) == "crash"
     assert missing(error(AttributeError, "module 'pyjx.lax' has no attribute 'scan'"))
+
+
+class Answers:
+    """A worker that gives one outcome for whatever it is sent."""
+
+    def __init__(self, outcome):
+        self.outcome = outcome
+
+    def send(self, programs):
+        pass
+
+    def collect(self):
+        return [self.outcome]
+
+
+def test_integers_are_not_rounded():
+    program = Program("calls", (Assign("result", Text("jnp.arange(2)")),))
+    ours, theirs = value(np.array([0, 1])), value(np.array([0, 2]))
+    assert not as_precise(Answers(theirs), program, ours, theirs)
+    assert as_precise(Answers(ours), program, ours, theirs)  # the oracle's was rounded elsewhere
+
+
+def test_results_are_as_coarse_as_the_steps_before():
+    program = Program("programs", (Assign("result", Text("x.astype('float32').astype(float)")),))
+    exact, theirs, ours = (value(np.array([x])) for x in (1.0, 1.0, 1.0 + 1e-6))
+    assert as_precise(Answers(exact), program, ours, theirs)
+    assert not as_precise(Answers(exact), program, value(np.array([1.01])), theirs)
 
 
 def test_shrinking_keeps_the_difference():
