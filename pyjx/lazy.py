@@ -44,6 +44,7 @@ def attach(package: str, families: Mapping[str, str], submodules: str = ""
         return value
 
     def directory() -> list[str]:
-        return sorted({*source, *modules, *vars(sys.modules[package])})
+        dunder = [name for name in vars(sys.modules[package]) if name.startswith("__")]
+        return sorted({*source, *modules, *dunder})
 
     return getattribute, directory, [*modules, *source]

@@ -39,6 +39,8 @@ def test_names_are_listed_once(package):
     assert sorted({n for n in names if names.count(n) > 1}) == []
     listed = dir(importlib.import_module(package))
     assert set(names) <= set(listed)
+    public = {*names, *getattr(importlib.import_module(package), "SUBMODULES", "").split()}
+    assert {n for n in listed if not n.startswith("__")} == public
 
 
 @pytest.mark.parametrize("package", TABLES)

@@ -10,6 +10,7 @@ from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, new_level, state
 from pyjx.engine.axes import broadcast_axis, moveaxis
+from pyjx.engine.functions import made_in
 from pyjx.engine.types import Dims, FlatFunction, Params, Value, Values
 
 
@@ -31,7 +32,9 @@ class BatchTracer(Tracer):
         return f"VmapTracer(aval={self.aval.str_short()}, batched={batched})"
 
     def _origin_msg(self) -> str:
-        return self.val._origin_msg() if isinstance(self.val, Tracer) else ""
+        if isinstance(self.val, Tracer):
+            return self.val._origin_msg()
+        return made_in(self._trace.fun, "mapped by vmap")
 
 
 CAPACITY = 8192  # batched avals whose example is kept
@@ -50,11 +53,12 @@ def example_aval(aval: ShapedArray, dim: int) -> ShapedArray:
 class BatchTrace(Trace):
     """Runs operations on whole batches, whose examples lie along `axis`."""
 
-    __slots__ = ("axis", "tag")
+    __slots__ = ("axis", "fun", "tag")
 
-    def __init__(self, axis: Axis) -> None:
+    def __init__(self, axis: Axis, fun: FlatFunction | None = None) -> None:
         self.axis = axis
-        self.tag: Any = self  # traces of one tag batch over one axis
+        self.fun = fun  # for messages
+        self.tag = object()  # traces of one tag batch over one axis
 
     def __repr__(self) -> str:
         return "BatchTrace"
@@ -151,7 +155,7 @@ def batch_flat(fun: FlatFunction, args: Values, in_dims: Dims, axis: Axis | int
     if type(axis) is int:
         axis = Axis(None, axis)
     assert isinstance(axis, Axis)
-    trace = BatchTrace(axis)
+    trace = BatchTrace(axis, fun)
     with new_level(trace), named_axis(axis, trace):
         outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
         pairs = [trace.value_and_dim(x) for x in outs]

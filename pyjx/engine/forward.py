@@ -8,6 +8,7 @@ from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, eager_trace, state
+from pyjx.engine.functions import made_in
 from pyjx.engine.tangents import Zero, zero_tangent
 from pyjx.engine.types import FlatFunction, Params, Tangents, Value, Values
 
@@ -34,7 +35,9 @@ class JVPTracer(Tracer):
         return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
 
     def _origin_msg(self) -> str:
-        return self.primal._origin_msg() if isinstance(self.primal, Tracer) else ""
+        if isinstance(self.primal, Tracer):
+            return self.primal._origin_msg()
+        return made_in(self._trace.fun, "differentiated")
 
 
 class CustomVJPException(Exception):
@@ -60,9 +63,10 @@ class JVPTrace(Trace):
     rule record in it.
     """
 
-    __slots__ = ("linear_trace",)
+    __slots__ = ("fun", "linear_trace")
 
-    def __init__(self, linear_trace: Any = None) -> None:
+    def __init__(self, fun: FlatFunction, linear_trace: Any = None) -> None:
+        self.fun = fun  # for messages
         self.linear_trace = linear_trace
 
     def __repr__(self) -> str:
@@ -136,7 +140,7 @@ def jvp_flat(
     `aux` is a list that `fun` fills with more results, which lose their tangents and may be
     anything.
     """
-    trace = JVPTrace()
+    trace = JVPTrace(fun)
     saved = state.level
     trace.level = state.level = saved + 1
     trace.alive = True

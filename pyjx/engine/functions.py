@@ -42,6 +42,7 @@ class FlatFun:
     Args:
       fun: takes the arguments, whose structure (that of their tuple) is `in_tree`.
       has_aux: `fun` returns a pair of its output and of data that is passed on as it is.
+      of: the user's function, where `fun` is one that calls it.
 
     Attributes:
       out_tree: the structure of the output of the latest call; None before the first.
@@ -49,10 +50,12 @@ class FlatFun:
         traced in place.
     """
 
-    __slots__ = ("aux", "aux_tree", "fun", "has_aux", "in_tree", "out_tree")
+    __slots__ = ("aux", "aux_tree", "fun", "has_aux", "in_tree", "of", "out_tree")
 
-    def __init__(self, fun: Callable[..., Any], in_tree: Any, has_aux: bool = False) -> None:
+    def __init__(self, fun: Callable[..., Any], in_tree: Any, has_aux: bool = False,
+                 of: Callable[..., Any] | None = None) -> None:
         self.fun = fun
+        self.of = fun if of is None else of
         self.in_tree = in_tree
         self.has_aux = has_aux
         self.out_tree: Any = None
@@ -61,7 +64,7 @@ class FlatFun:
 
     @property
     def __name__(self) -> str:
-        return name_of(self.fun)
+        return name_of(self.of)
 
     def __call__(self, *leaves: Any) -> list[Any]:
         result = self.fun(*self.in_tree.unflatten(leaves))
@@ -88,3 +91,11 @@ class FlatFun:
         """What the user gets for these leaves of the output, with the auxiliary data if any."""
         out = self.out_tree.unflatten(outs)
         return (out, self.aux_tree.unflatten(self.aux)) if self.has_aux else out
+
+
+def made_in(fun: Any, how: str) -> str:
+    """The sentence of error messages on a value that was made while `fun` ran; empty if that is no
+    function of the user's. `how` says what was done with it, such as `mapped by vmap`."""
+    if not isinstance(fun, FlatFun):
+        return ""
+    return f"\nThe value was made in the function {source_of(fun.of)}, which was {how}."

@@ -239,7 +239,7 @@ def linearize_flat(
     more results, which are not differentiated and may be anything.
     """
     trace = LinearTrace()
-    forward = JVPTrace(trace)
+    forward = JVPTrace(fun, trace)
     saved = state.level
     trace.level = saved + 1
     forward.level = state.level = saved + 2

@@ -16,6 +16,7 @@ from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.linearize import LinearTracer
@@ -40,6 +41,7 @@ from pyjx.lax.reductions import reduce_or
 from pyjx.tree_util import tree_flatten, tree_unflatten, treedef_is_leaf
 
 
+@api_boundary
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
                ) -> Any:
     """`val = body_fun(val)` for as long as `cond_fun(val)` holds, starting from `init_val`.

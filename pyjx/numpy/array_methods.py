@@ -15,7 +15,7 @@ import numpy as np
 
 from pyjx import lax as ops
 from pyjx import numpy as jnp
-from pyjx.core import dtypes
+from pyjx.core import dtypes, tracebacks
 from pyjx.core.avals import aval_makers, canonical_shape
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
@@ -52,6 +52,7 @@ def _symbol(name: str) -> str:
 
 
 def _body(name: str, function: _Body, reflected: bool) -> _Body:
+    @tracebacks.mark_boundary
     def operator(self: Any, other: Any) -> Any:
         if type(other) not in aval_makers and not isinstance(other, Tracer) and not (
                 is_arraylike(other)):
@@ -61,7 +62,11 @@ def _body(name: str, function: _Body, reflected: bool) -> _Body:
                                 f"{kinds[reflected]!r} and {kinds[not reflected]!r}; "
                                 "make it an array with jnp.asarray")
             return NotImplemented
-        return function(other, self) if reflected else function(self, other)
+        try:
+            return function(other, self) if reflected else function(self, other)
+        except Exception as error:
+            tracebacks.leave_boundary(error)
+            raise
 
     operator.__name__ = name
     operator.__qualname__ = f"Array.{name}"
@@ -138,6 +143,7 @@ def _row_program(rank: int) -> Any:
     return _rows[rank]
 
 
+@tracebacks.mark_boundary
 def _array_getitem(self: Any, index: Any, /) -> Any:
     if type(index) is int and state.dynamic is eager_trace:
         shape = self.aval.shape
@@ -149,11 +155,20 @@ def _array_getitem(self: Any, index: Any, /) -> Any:
                     return _rows[len(shape)](self, row)
                 except IndexError:
                     return _row_program(len(shape))(self, row)
-    return indexing.getitem(self, index)
+    try:
+        return indexing.getitem(self, index)
+    except Exception as error:
+        tracebacks.leave_boundary(error)
+        raise
 
 
+@tracebacks.mark_boundary
 def _tracer_getitem(self: Any, index: Any, /) -> Any:
-    return indexing.getitem(self, index)
+    try:
+        return indexing.getitem(self, index)
+    except Exception as error:
+        tracebacks.leave_boundary(error)
+        raise
 
 
 def _tracer_iter(self: Any) -> Iterator[Any]:

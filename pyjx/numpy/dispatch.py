@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from pyjx.core import tracebacks
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.runtime.jit import CompiledFunction
 from pyjx.runtime.operations import op_jit
@@ -38,19 +39,24 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = ())
         return compiled
     positions, names = argument_sets(body, None, static_argnames)
 
+    @tracebacks.mark_boundary
     @functools.wraps(body)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if state.dynamic is not eager_trace:
-            return body(*args, **kwargs)
         try:
-            return compiled(*args, **kwargs)
-        except ValueError:  # from C++, for a list as a static argument, or from the function itself
-            hashable = [_frozen(x) if i in positions else x for i, x in enumerate(args)]
-            named = {k: _frozen(x) if k in names else x for k, x in kwargs.items()}
-            if (all(x is y for x, y in zip(hashable, args, strict=True))
-                    and all(x is kwargs[k] for k, x in named.items())):
-                raise
-        return compiled(*hashable, **named)
+            if state.dynamic is not eager_trace:
+                return body(*args, **kwargs)
+            try:
+                return compiled(*args, **kwargs)
+            except ValueError:  # from C++, for a list as a static argument, or from the function
+                hashable = [_frozen(x) if i in positions else x for i, x in enumerate(args)]
+                named = {k: _frozen(x) if k in names else x for k, x in kwargs.items()}
+                if (all(x is y for x, y in zip(hashable, args, strict=True))
+                        and all(x is kwargs[k] for k, x in named.items())):
+                    raise
+            return compiled(*hashable, **named)
+        except Exception as error:
+            tracebacks.leave_boundary(error)
+            raise
 
     return function
 

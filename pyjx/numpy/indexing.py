@@ -16,7 +16,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx import lax as ops
 from pyjx import numpy as jnp
-from pyjx.core import dtypes
+from pyjx.core import dtypes, tracebacks
 from pyjx.core.array_type import Array
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
@@ -446,11 +446,16 @@ def _values_of(y: Any) -> Any:
 
 
 def _update_method(name: str, method: str, doc: str) -> Any:
+    @tracebacks.mark_boundary
     def update(self: IndexUpdateRef, values: Any, *, indices_are_sorted: bool = False,
                unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
                wrap_negative_indices: bool = True) -> Any:
-        return self._write(method, values, indices_are_sorted, unique_indices, mode,
-                           wrap_negative_indices)
+        try:
+            return self._write(method, values, indices_are_sorted, unique_indices, mode,
+                               wrap_negative_indices)
+        except Exception as error:
+            tracebacks.leave_boundary(error)
+            raise
 
     update.__name__ = name
     update.__qualname__ = f"IndexUpdateRef.{name}"

@@ -131,9 +131,14 @@ def _concrete_slice(item: slice, position: int) -> slice:
     parts = []
     for x in (item.start, item.stop, item.step):
         if isinstance(x, Tracer) and x.to_concrete_value() is None:
-            raise IndexError("Slice entries must be static integers. Got "
-                             f"slice({item.start}, {item.stop}, {item.step}) at position "
-                             f"{position}")
+            raise IndexError(
+                "Slice entries must be static integers. Got "
+                f"slice({item.start}, {item.stop}, {item.step}) at position {position}. "
+                "The shape of the result would depend on a value. For a part of known size use "
+                "lax.dynamic_slice(x, starts, sizes), to write to one x.at or "
+                "lax.dynamic_update_slice; if the bounds are the same in every call, or take few "
+                "different values, mark the argument they come from as static (static_argnums or "
+                f"static_argnames of jit).{x._origin_msg()}")
         if x is not None and not hasattr(x, "__index__"):
             raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
         parts.append(None if x is None else x.__index__())

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, overload
 
+from pyjx.core import tracebacks
 from pyjx.core.avals import aval_makers
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -49,30 +50,35 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
 
     is_short: bool | None = None  # known from the first call on tracers
 
+    @tracebacks.mark_boundary
     def miss(*args: Any, **kwargs: Any) -> Miss:
         nonlocal is_short
-        if state.dynamic is not eager_trace:
-            return fun(*args, **kwargs), None, False
-        traced = False
-        for i, x in enumerate(args):
-            if i not in positions and not known(x):
-                if is_short or not isinstance(x, Tracer):
-                    return fun(*args, **kwargs), None, False
-                traced = True
-        for key, x in kwargs.items():
-            if key not in names and not known(x):
-                if is_short or not isinstance(x, Tracer):
-                    return fun(*args, **kwargs), None, False
-                traced = True
-        if not traced:
-            return compiled_miss(*args, **kwargs)
-        # An eager derivative or batch: the program's own is compiled once and called as a whole.
-        program, leaves = spec.trace(args, kwargs)
-        if is_short is None:
-            is_short = _length(program.closed.jaxpr) < LONG
-        if is_short or program.closed.effects:
-            return fun(*args, **kwargs), None, False
-        return spec.bind_call(program, leaves), None, False
+        try:
+            if state.dynamic is not eager_trace:
+                return fun(*args, **kwargs), None, False
+            traced = False
+            for i, x in enumerate(args):
+                if i not in positions and not known(x):
+                    if is_short or not isinstance(x, Tracer):
+                        return fun(*args, **kwargs), None, False
+                    traced = True
+            for key, x in kwargs.items():
+                if key not in names and not known(x):
+                    if is_short or not isinstance(x, Tracer):
+                        return fun(*args, **kwargs), None, False
+                    traced = True
+            if not traced:
+                return compiled_miss(*args, **kwargs)
+            # An eager derivative or batch: the program's own is compiled once, called as a whole.
+            program, leaves = spec.trace(args, kwargs)
+            if is_short is None:
+                is_short = _length(program.closed.jaxpr) < LONG
+            if is_short or program.closed.effects:
+                return fun(*args, **kwargs), None, False
+            return spec.bind_call(program, leaves), None, False
+        except Exception as error:
+            tracebacks.leave_boundary(error)
+            raise
 
     return pjit_callable(spec, miss, fun)
 

@@ -114,7 +114,7 @@ def _value_and_grad(
         leaves, in_tree = flatten(dynamic)
         check_values(leaves, ".")
         wanted = _differentiable(leaves, holomorphic, allow_int)
-        flat = FlatFun(f, in_tree, has_aux)
+        flat = FlatFun(f, in_tree, has_aux, fun)
         outs, program = linearize_flat(flat, leaves, wanted, flat.aux)
         aval = _scalar_aval(outs, flat.out_tree, holomorphic)
         cotangents = program.backward([scalar_of(aval, 1)])

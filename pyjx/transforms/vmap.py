@@ -69,7 +69,7 @@ def vmap(
         except KeyError:
             in_dims = prefixes[in_tree] = _in_dims(in_axes, args, kwargs, in_tree)
         size, dims = _axis_size(fun, leaves, in_dims, in_tree, args, kwargs, axis_size)
-        flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), in_tree)
+        flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), in_tree, of=fun)
         outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, spmd_axis_name))
         wanted = _out_dims(out_axes, flat.out_tree, len(outs))
         return flat.unflatten([

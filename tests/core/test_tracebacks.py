@@ -3,8 +3,11 @@
 import traceback
 import types
 
+import numpy as np
 import pytest
 
+import pyjx as jax
+import pyjx.numpy as jnp
 from pyjx import configuration
 from pyjx.core import tracebacks
 
@@ -104,3 +107,55 @@ def test_an_error_with_only_user_frames_gets_no_note(filtering):
     error = caught(raises_inside_user_code)
     tracebacks.filter_exception(error)
     assert not hasattr(error, "__notes__")
+
+
+# -- the public functions --------------------------------------------------------------------------
+
+x = jnp.ones((2, 3))
+y = jnp.ones((4, 5))
+leaked: list = []
+
+
+def leaking(a):
+    leaked.append(a * 2)
+    return a
+
+
+@pytest.mark.parametrize("call", [
+    lambda: x + y,
+    lambda: np.ones(7) + x,
+    lambda: jnp.add(x, y),
+    lambda: jnp.dot(x, y),
+    lambda: jnp.sum(x, axis=5),
+    lambda: x.sum(axis=5),
+    lambda: jnp.concatenate([x, y]),
+    lambda: jax.nn.softmax("a"),
+    lambda: jax.nn.one_hot(x, 3.5),
+    lambda: x[1, 2, 3],
+    lambda: x.at[0].set(jnp.ones(7)),
+    lambda: jax.lax.while_loop(lambda a: True, lambda a: (a, a), 1),
+    lambda: jax.vmap(lambda a: a + y)(x),
+    lambda: leaked[-1] + 1,
+])
+def test_operations_show_the_users_frames_only(call):
+    jax.grad(leaking)(1.0)
+    with pytest.raises(Exception) as error:
+        call()
+    files = {f.filename for f in traceback.extract_tb(error.value.__traceback__)}
+    assert files == {THIS_FILE}
+
+
+@pytest.mark.parametrize(("transformed", "how"), [
+    (jax.grad(leaking), "differentiated"),
+    (lambda a: jax.jvp(leaking, (a,), (a,)), "differentiated"),
+    (lambda a: jax.grad(leaking, (0,))(a), "differentiated"),
+    (lambda a: jax.vjp(leaking, a), "differentiated"),
+    (lambda a: jax.vmap(leaking)(jnp.ones(2)), "mapped by vmap"),
+])
+def test_leaked_values_name_their_function(transformed, how):
+    transformed(1.0)
+    with pytest.raises(jax.errors.UnexpectedTracerError) as error:
+        leaked[-1] + 1
+    line = leaking.__code__.co_firstlineno
+    inside = f"The value was made in the function leaking at {THIS_FILE}:{line}, which was {how}."
+    assert inside in str(error.value)

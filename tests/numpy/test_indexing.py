@@ -206,8 +206,10 @@ def test_traced_masks_and_slices():
     outside, bound = jnp.array(MASK), jnp.array(1)  # made before, so their values are known
     assert jax.jit(lambda x: x[outside])(X).shape == (2, 5, 6)
     assert jax.jit(lambda x: x[bound:])(X).shape == (3, 5, 6)
-    with pytest.raises(IndexError, match="Slice entries must be static integers"):
+    with pytest.raises(IndexError, match="Slice entries must be static integers") as error:
         jax.jit(lambda x, i: x[i:])(X, 1)
+    for part in ("lax.dynamic_slice", "static_argnums", "depends on the value of the argument i"):
+        assert part in str(error.value)
 
 
 def test_empty_axes():
