@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
@@ -52,3 +53,18 @@ def test_what_it_links_to_is_there() -> None:
                                                                 README)
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+PACKAGES = ("pyjx", "pyjx.numpy", "pyjx.lax", "pyjx.nn", "pyjx.nn.initializers", "pyjx.random")
+
+
+def test_the_status_table_is_true() -> None:
+    """What it says is there is there, and what it says is not yet there is not."""
+    names = {p: set(dir(importlib.import_module(p))) for p in PACKAGES}
+    rows = re.findall(r"^\| (.*) \| (.*) ?\| (.*) \|$", README, re.MULTILINE)[2:]
+    wrong = []
+    for part, there, missing in rows:
+        package = names.get(f"pyjx.{part.strip('`')}") or set.union(*names.values())
+        wrong += [n for n in re.findall(r"`(\w+)`", there) if n not in package]
+        wrong += [n for n in re.findall(r"`(\w+)`", missing) if n in package]
+    assert len(rows) > 12 and wrong == []
