@@ -60,7 +60,7 @@ class Function:
 class Module:
     """The functions of a module as they are written, and what they need at run time."""
 
-    __slots__ = ("_by_key", "_names", "callbacks", "custom_calls", "functions", "name",
+    __slots__ = ("_by_key", "_names", "custom_calls", "functions", "name",
                  "platform", "rules")
 
     def __init__(self, name: str, platform: str) -> None:
@@ -69,7 +69,6 @@ class Module:
         self.rules = rules_for(platform)
         self.functions: list[Function] = []
         self.custom_calls: set[str] = set()
-        self.callbacks: list[Callable[..., Any]] = []
         self._names: set[str] = {"main"}
         self._by_key: dict[Any, str] = {}
 
@@ -111,11 +110,6 @@ class Module:
         function = Function(Block(self, scope), name, params, results)
         self.functions.append(function)
         return function
-
-    def callback(self, function: Callable[..., Any]) -> int:
-        """The number by which the program calls a Python function."""
-        self.callbacks.append(function)
-        return len(self.callbacks) - 1
 
     def text(self, places: Locations | None = None) -> str:
         """MLIR's text; with `places` operations have locations."""

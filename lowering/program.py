@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import add
 from typing import Any
 
@@ -14,7 +14,6 @@ from lowering.donation import donation
 from lowering.locations import Locations, Scope
 from lowering.module import Module, constant_operand, emit_jaxpr
 from pyjx.core.avals import ShapedArray
-from pyjx.core.effects import Effects
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.passes.dce import used_variables
 
@@ -29,30 +28,20 @@ class LoweredProgram:
       text: the module, without locations.
       const_args: constants that `main` takes before its arguments.
       kept: for each argument of the jaxpr, whether `main` takes it.
-      donated: for each argument of the jaxpr, whether a result may take over its memory.
       unused_donations: types of the arguments donated in vain.
-      effects: the program's side effects.
-      callbacks: Python functions, which the program calls by their number.
       custom_calls: the families of foreign functions that must be registered, such as `lapack`.
-      platforms: what the text is for.
     """
 
-    __slots__ = ("_module", "callbacks", "const_args", "custom_calls", "donated", "effects",
-                 "kept", "platforms", "text", "unused_donations")
+    __slots__ = ("_module", "const_args", "custom_calls", "kept", "text", "unused_donations")
 
     def __init__(self, module: Module, const_args: list[Any], kept: list[bool],
-                 donated: list[bool], unused_donations: list[ShapedArray], effects: Effects
-                 ) -> None:
+                 unused_donations: list[ShapedArray]) -> None:
         self._module = module
         self.text = module.text()
         self.const_args = const_args
         self.kept = kept
-        self.donated = donated
         self.unused_donations = unused_donations
-        self.effects = effects
-        self.callbacks: Sequence[Callable[..., Any]] = tuple(module.callbacks)
         self.custom_calls = frozenset(module.custom_calls)
-        self.platforms = (module.platform,)
 
     def located_text(self, frames: int) -> str:
         """The text in which each operation has its name and its place in the user's source, with
@@ -95,4 +84,4 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
             env[v] = constant_operand(main.block, c, v.aval)
     main.close(emit_jaxpr(main.block, jaxpr, env))
     const_args = [c for c, s in zip(closed.consts, small, strict=True) if not s]
-    return LoweredProgram(module, const_args, kept, donated, unused, jaxpr.effects)
+    return LoweredProgram(module, const_args, kept, unused)

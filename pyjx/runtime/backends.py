@@ -347,22 +347,9 @@ def get_backend(backend: str | Any | None = None) -> Any:
     raise RuntimeError(f"Unknown backend {backend}. Available backends are {present}{why}")
 
 
-def clear_backends() -> None:
-    """Forget all backends, so that the next use starts them anew. Arrays on them stay valid."""
-    global _default_client
-    with _lock:
-        _clients.clear()
-        _failures.clear()
-        _default_client = None
-        for clear in _on_clear:
-            clear()
-
-
-_on_clear: list[Any] = []  # caches that hold devices
-
-
 def set_distributed(**arguments: Any) -> None:
-    """What the clients need to be part of a group of processes.
+    """What the clients need to be part of a group of processes: for `distributed.initialize`, which
+    is not there yet.
 
     Raises:
       RuntimeError: a backend has started already.
@@ -494,12 +481,3 @@ def default_device() -> Any:
             _first_default_device = get_backend().local_devices()[0]
         return _first_default_device
     return _first_local_device(device) if isinstance(device, str) else device
-
-
-def _forget_devices() -> None:
-    global _first_default_device
-    _first_default_device = None
-    _first_local_device.cache_clear()
-
-
-_on_clear.append(_forget_devices)

@@ -58,7 +58,6 @@ def compile(
     client = device_tuple[0].client
     device_list = jaxlib_api.DeviceList(device_tuple)
     if isinstance(program, LoweredProgram):
-        host_callbacks = program.callbacks
         register_targets(program.custom_calls, client.platform)
     else:
         register_targets(_families_in(program), client.platform)

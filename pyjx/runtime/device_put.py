@@ -41,15 +41,6 @@ put_handlers: dict[type, Callable[[Any, Any, bool], Any]] = {}
 _default_placement: tuple[Any, list[Any]] | None = None
 
 
-def _forget_placement() -> None:
-    global _default_placement
-    _default_placement = None
-    single_device_sharding.cache_clear()
-
-
-backends._on_clear.append(_forget_placement)
-
-
 def default_placement() -> tuple[Any, list[Any]]:
     """The sharding of uncommitted arrays, and its device in a list."""
     global _default_placement

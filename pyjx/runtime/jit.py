@@ -164,7 +164,7 @@ class JitSpec:
                 self.donate_argnames, self.keep_unused, self.inline, self.compiler_options,
                 self.device)
 
-    def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    def without_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]
               ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
         """Dynamic positional arguments, dynamic keyword arguments, and the static ones.
 
@@ -184,7 +184,7 @@ class JitSpec:
 
     def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TracedCall, list[Any]]:
         """The function traced for these arguments, and their leaves."""
-        dynamic, dynamic_kw, static = self.split(args, kwargs)
+        dynamic, dynamic_kw, static = self.without_static(args, kwargs)
         leaves, in_tree = registry.flatten((dynamic, dynamic_kw))
         try:
             avals = tuple([get_aval(x) for x in leaves])

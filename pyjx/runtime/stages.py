@@ -283,7 +283,7 @@ class Compiled(_Stage):
         spec = self._spec
         leaves, tree = tree_flatten((args, kwargs))
         if tree != self.in_tree and (spec.static_argnums or spec.static_argnames):
-            dynamic, dynamic_kw, static = spec.split(args, kwargs)
+            dynamic, dynamic_kw, static = spec.without_static(args, kwargs)
             leaves, tree = tree_flatten((dynamic, dynamic_kw))
             if tree == self.in_tree and static != self._traced.static:
                 raise TypeError(f"{spec.name} was compiled for the static arguments "
