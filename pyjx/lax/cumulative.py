@@ -44,10 +44,10 @@ def _check_axis(name: str, x: ShapedArray, axis: int) -> None:
 
 def _cumulative(name: str, kind: Any, kind_name: str) -> Primitive:
     def shape_rule(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+        _check_axis(name, x, axis)
         if not dtypes.issubdtype(x.dtype, kind):
             raise TypeError(f"{name} does not accept dtype {dtypes.name(x.dtype)}. Accepted dtypes "
                             f"are subtypes of {kind_name}.")
-        _check_axis(name, x, axis)
         return x
 
     primitive = register(Primitive(name, shape_rule=shape_rule))

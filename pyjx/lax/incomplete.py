@@ -16,6 +16,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.tangents import full_aval
 from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.compare import clamp, eq, ge, gt, le, lt, ne, select
@@ -41,9 +42,12 @@ def where(condition: Any, x: Any, value: float) -> Any:
 
 
 def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The function computed in float32 for dtypes that are narrower."""
+    """The function of arrays of one shape, computed in float32 for dtypes that are narrower."""
 
     def wrapped(*xs: Any) -> Any:
+        shape = max([get_aval(x).shape for x in xs], key=len)
+        xs = tuple([x if get_aval(x).shape == shape else broadcast_in_dim(x, shape, ())
+                    for x in xs])
         dtype = get_aval(xs[0]).dtype
         if dtype.itemsize >= 4:
             return fun(*xs)
@@ -267,11 +271,13 @@ def _outside(a: Any, x: Any, value: Any) -> Any:
 
 
 def _large_sample_slope(a: Any, x: Any) -> Any:
-    # The quantile is x = a + z sqrt(a) + (z^2 - 1)/3 + O(a^(-1/2)) at the normal quantile z
-    # (Cornish and Fisher), so dx/da = 1 + (x - a)/(2 a) - (z^2 - 1)/(6 a).
-    m = _deviation(a, x)
-    bend = sub(mul(m, m), integer_pow(a, -1))  # (z^2 - 1)/a
-    return sub(add(like(a, 1), mul(like(a, 0.5), m)), mul(like(a, 1 / 6), bend))
+    # Along a quantile eta sqrt(a) is constant (DLMF 8.12.4), eta^2 / 2 = r - 1 - log r, r = x/a:
+    # dx/da = r log(r) / (r - 1) + ...; near r = 1 the next term is 1/(6 a) (Cornish and Fisher).
+    m = div(sub(x, a), a)
+    log_ratio = select(lt(m, like(m, -0.5)), sub(log(x), log(a)), log1p(m))
+    level = eq(m, like(m, 0))
+    slope = where(level, div(log_ratio, select(level, constant(m, 1), m)), 1.0)
+    return div(mul(x, add(slope, div(like(a, 1 / 6), a))), a)
 
 
 @in_single

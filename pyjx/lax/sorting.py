@@ -146,7 +146,7 @@ def _top_k_shape(x: ShapedArray, *, axis: int, is_stable: bool, k: int) -> list[
         raise ValueError("k argument to top_k must be no larger than size along axis; got "
                          f"{k=} with shape={list(x.shape)} and {axis=}")
     shape = x.shape[:axis] + (k,) + x.shape[axis + 1:]
-    return [x.update(shape=shape), ShapedArray(shape, np.int32)]
+    return [x.update(shape=shape), x.update(shape=shape, dtype=np.dtype(np.int32))]
 
 
 def _choice_jvp(primitive: Primitive, axis_of: Any) -> Any:
@@ -230,7 +230,7 @@ def _approx_shape(x: ShapedArray, *, aggregate_to_topk: bool, is_max_k: bool, k:
     # and its candidates are all the elements.
     kept = k if aggregate_to_topk else size
     shape = x.shape[:axis] + (kept,) + x.shape[axis + 1:]
-    return [x.update(shape=shape), ShapedArray(shape, np.int32)]
+    return [x.update(shape=shape), x.update(shape=shape, dtype=np.dtype(np.int32))]
 
 
 def _approx_exact(x: Any, *, aggregate_to_topk: bool, is_max_k: bool, k: int,

@@ -483,8 +483,7 @@ for _name, _method, _what in (
 # -- take ------------------------------------------------------------------------------------------
 
 
-@op_jit(static_argnames=("axis", "out", "mode", "unique_indices", "indices_are_sorted",
-                                 "fill_value"))
+@op_jit(static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
          unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None
          ) -> Array:
@@ -496,7 +495,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
       out: must be None.
       mode: for indices out of bounds: "fill" (the default) gives `fill_value`, or nan, or for
         integers the least or, if unsigned, the greatest one; "clip" the nearest element, negative
-        indices being out of bounds; "wrap" the index modulo the size; "promise_in_bounds" any.
+        indices being out of bounds; "wrap" the index modulo the size.
 
     Raises:
       ValueError: `indices` are no integers, or the mode is none of these.
@@ -524,7 +523,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     if mode == "wrap":
         i = jnp.remainder(i, n)
         mode = "promise_in_bounds"
-    elif mode not in (None, "fill", "clip", "promise_in_bounds"):
+    elif mode not in (None, "fill", "clip"):
         raise ValueError(f"Invalid mode '{mode}' for np.take")
     options = _options("fill" if mode is None else mode, fill_value, indices_are_sorted,
                        unique_indices, wrap)

@@ -668,7 +668,7 @@ def _round_integers(x: Any, step: int) -> Any:
     return ops.mul(ops.add(quotient, convert(up, dtype_of(x))), unit)
 
 
-@op_jit(static_argnames=("decimals", "out"))
+@op_jit(static_argnames=("decimals",))
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     """Values rounded to a number of decimals, halves to even digits.
 

@@ -75,3 +75,9 @@ def test_doubling_equals_the_loop(f, reverse):
 def test_negative_axes_under_grad(fun, want):
     got = jax.grad(lambda x: fun(x, -1).sum())(np.array([1.0, 2.0], np.float32))
     assert got.tolist() == want
+
+
+@pytest.mark.parametrize("fun", ALL)
+def test_the_axis_is_checked_before_the_dtype(fun):
+    with pytest.raises(ValueError, match="axis 0 is out of bounds"):
+        fun(np.array(True), 0)

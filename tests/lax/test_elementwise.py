@@ -166,6 +166,29 @@ def test_no_derivative(fun: Any, args: Any, argnum: int) -> None:
         jax.grad(fun, argnum)(*args)
 
 
+@pytest.mark.parametrize("fun, count", [
+    (lax.betainc, 3), (lax.igamma, 2), (lax.igammac, 2), (lax.igamma_grad_a, 2),
+    (lax.random_gamma_grad, 2),
+])
+def test_numbers_beside_arrays(fun: Any, count: int) -> None:
+    for i in range(count):
+        found = fun(*[np.full(2, 0.5, np.float32) if j == i else 1.0 for j in range(count)])
+        want = fun(*[0.5 if j == i else 1.0 for j in range(count)])
+        np.testing.assert_allclose(found, [want, want], rtol=1e-6)
+
+
+@pytest.mark.parametrize("a, x, want", [
+    # from scipy.special: differences of gammaincinv(a, p) at p = gammainc(a, x)
+    (1e5, 1e5, 1.0000016667), (1e6, 0.99e6, 0.9949834153), (1e5, 1.01e5, 1.0049850911),
+    (1e9, 1e9, 1.0000000002), (3e38, 1.0, np.log(3e38) / 3e38), (1e20, 3e20, np.log(3.0) * 1.5),
+])
+def test_derivatives_of_samples_for_large_shapes(a: float, x: float, want: float) -> None:
+    for dtype in (np.float32, np.float64):
+        with jax.enable_x64(dtype is np.float64):
+            found = lax.random_gamma_grad(dtype(a), dtype(x))
+        np.testing.assert_allclose(found, want, rtol=1e-5 if dtype is np.float32 else 2e-8)
+
+
 def test_second_derivative_of_integer_pow() -> None:
     assert float(jax.grad(jax.grad(lambda x: lax.integer_pow(x, 3)))(2.0)) == 12.0
 

@@ -7,6 +7,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import lax
+from pyjx import numpy as jnp
 
 X = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
 
@@ -128,3 +129,12 @@ def test_sorted_tangents_follow_their_keys():
     assert jacobian.tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
     grad = jax.grad(lambda x: lax.top_k(x, 2)[0].sum())(x)
     assert grad.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["top_k", "approx_max_k", "approx_min_k"])
+def test_positions_are_as_weak_as_the_values(name):
+    x = jnp.broadcast_to(1.0, (3,))
+    choose = getattr(lax, name)
+    for found in (choose(x, 2), jax.jit(choose, static_argnums=1)(x, 2)):
+        assert found[1].weak_type and found[1].dtype == np.int32
+    assert not choose(jnp.ones(3), 2)[1].weak_type

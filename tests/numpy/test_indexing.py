@@ -321,3 +321,11 @@ def test_a_lost_imaginary_part_is_warned_of():
     with pytest.warns(FutureWarning, match="scatter inputs"), \
             pytest.warns(np.exceptions.ComplexWarning):
         assert jnp.zeros(2).at[0].set(2j).tolist() == [0.0, 0.0]
+
+
+def test_what_take_refuses():
+    x = jnp.ones(2)
+    with pytest.raises(ValueError, match="Invalid mode 'promise_in_bounds'"):
+        jnp.take(x, 0, mode="promise_in_bounds")
+    with pytest.raises(NotImplementedError, match="'out'"):
+        jnp.take(x, 0, out=x)

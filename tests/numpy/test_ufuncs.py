@@ -404,3 +404,8 @@ def test_types_are_refused_before_shapes():
 def test_arrays_without_content_pass_through():
     x = np.zeros(2, jax.dtypes.float0)
     assert jax.jit(lambda: jnp.real(x))().dtype == jax.dtypes.float0
+
+
+def test_round_refuses_an_array_to_write_to():
+    with pytest.raises(NotImplementedError, match="'out'"):
+        jnp.round(jnp.ones(2), out=jnp.ones(2))
