@@ -30,7 +30,7 @@ def size(program: Program) -> int:
 
 
 def shrunk(program: Program, same: Same, budget: int = 400, batch: int = 24,
-           seconds: float = 120.0) -> Program:
+           seconds: float = 40.0) -> Program:
     """The smallest program found that `same` still accepts; it answers for many at once."""
     end = time.monotonic() + seconds
     while budget > 0 and time.monotonic() < end:

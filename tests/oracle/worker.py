@@ -8,6 +8,7 @@ side knows which one does not come back. This file imports nothing of the projec
 from __future__ import annotations
 
 import base64
+import gc
 import importlib
 import inspect
 import json
@@ -158,6 +159,7 @@ class Runner:
 
 def main() -> None:
     package = sys.argv[1]
+    gc.set_threshold(50_000, 20, 100)  # tracing makes many objects, and frees them itself
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever is printed goes to the log
     runner = Runner(package)
