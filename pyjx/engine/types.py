@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from pyjx.core.avals import ShapedArray
+
 # An array, a tracer of one, or a NumPy or Python scalar.
 Value: TypeAlias = Any
 # A value that is a tangent or a cotangent, or the symbolic `Zero`.
@@ -14,6 +16,9 @@ Operand: TypeAlias = Any
 
 Values: TypeAlias = Sequence[Value]
 Tangents: TypeAlias = Sequence[Tangent]
+
+# The types of values.
+Avals: TypeAlias = Sequence[ShapedArray]
 
 # Where the batch axis of each value is; None where it has none.
 Dims: TypeAlias = Sequence[int | None]

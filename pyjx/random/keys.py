@@ -7,7 +7,7 @@ which the compiled program sees (`pyjx.engine.physical`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.rules import jvp_zero
+from pyjx.engine.types import Avals, Dims, Rule, Value, Values
 from pyjx.numpy import array_methods
 from pyjx.random.implementations import PRNGImpl, over_batch
 from pyjx.runtime.array import Array, ArrayImpl
@@ -279,11 +280,16 @@ def _keys(impl: PRNGImpl, shape: tuple[int, ...]) -> ShapedArray:
     return ShapedArray(shape, KeyTy(impl))
 
 
-def _primitive(name: str, shape_rule: Any, batch: Any = None) -> Primitive:
-    """A primitive without derivatives, which works on leading axes of its operand anyway."""
-    primitive = register(Primitive(name, shape_rule=shape_rule))
+def _primitive(name: str, shape_rule: Rule, physical: Rule, *, batch: Rule | None = None,
+               impl: Rule | None = None) -> Primitive:
+    """A primitive without derivatives, which works on leading axes of its operand anyway.
 
-    def batch_in_front(operands: Any, dims: Any, **params: Any) -> Any:
+    `physical` is what it does to the data; `impl` what it does to concrete arrays where that only
+    relabels them, so that no program is needed.
+    """
+    primitive = register(Primitive(name, shape_rule=shape_rule, physical=physical, impl=impl))
+
+    def batch_in_front(operands: Values, dims: Sequence[int], **params: Any) -> Any:
         return primitive.bind(moveaxis(operands[0], dims[0], 0), **params), 0
 
     return primitive.define(batch=batch or batch_in_front, jvp=jvp_zero(primitive))
@@ -293,13 +299,36 @@ def _seed_shape(seeds: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
     return _keys(impl, seeds.shape)
 
 
+def _seed(avals: Avals, seeds: Value, *, impl: PRNGImpl) -> Value:
+    return over_batch(avals[0].ndim, impl.seed, seeds)
+
+
+random_seed_p = _primitive("random_seed", _seed_shape, _seed)
+
+
 def _split_shape(keys: ShapedArray, *, shape: tuple[int, ...]) -> ShapedArray:
     return _keys(_impl_of("random_split", keys), (*keys.shape, *shape))
+
+
+def _split(avals: Avals, data: Value, *, shape: tuple[int, ...]) -> Value:
+    impl = avals[0].dtype._impl
+    return over_batch(avals[0].ndim, lambda k: impl.split(k, shape), data)
+
+
+random_split_p = _primitive("random_split", _split_shape, _split)
 
 
 def _bits_shape(keys: ShapedArray, *, bit_width: int, shape: tuple[int, ...]) -> ShapedArray:
     _impl_of("random_bits", keys)
     return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
+
+
+def _bits(avals: Avals, data: Value, *, bit_width: int, shape: tuple[int, ...]) -> Value:
+    impl = avals[0].dtype._impl
+    return over_batch(avals[0].ndim, lambda k: impl.random_bits(k, bit_width, shape), data)
+
+
+random_bits_p = _primitive("random_bits", _bits_shape, _bits)
 
 
 def _fold_in_shape(keys: ShapedArray, data: ShapedArray) -> ShapedArray:
@@ -312,11 +341,19 @@ def _fold_in_shape(keys: ShapedArray, data: ShapedArray) -> ShapedArray:
     return _keys(impl, keys.shape)
 
 
-def _fold_in_batch(operands: Any, dims: Any) -> Any:
+def _fold_in(avals: Avals, data: Value, values: Value) -> Value:
+    return over_batch(avals[0].ndim, avals[0].dtype._impl.fold_in, data, values)
+
+
+def _fold_in_batch(operands: Values, dims: Dims) -> Any:
     size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
     keys, data = [broadcast_axis(x, size, 0) if d is None else moveaxis(x, d, 0)
                   for x, d in zip(operands, dims, strict=True)]
     return random_fold_in_p.bind(keys, data), 0
+
+
+random_fold_in_p: Primitive = _primitive("random_fold_in", _fold_in_shape, _fold_in,
+                                         batch=_fold_in_batch)
 
 
 def _wrap_shape(data: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
@@ -324,9 +361,21 @@ def _wrap_shape(data: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
     return _keys(impl, data.shape[:data.ndim - len(impl.key_shape)])
 
 
+def _wrap_now(data: Any, *, impl: PRNGImpl) -> PRNGKeyArray:
+    return PRNGKeyArray(impl, data if type(data) is ArrayImpl else array_from_host(data))
+
+
+random_wrap_p = _primitive("random_wrap", _wrap_shape, lambda avals, data, *, impl: data,
+                           impl=_wrap_now)
+
+
 def _unwrap_shape(keys: ShapedArray) -> ShapedArray:
     _impl_of("random_unwrap", keys)
     return keys.dtype.physical_aval(keys)  # type: ignore[no-any-return]
+
+
+random_unwrap_p = _primitive("random_unwrap", _unwrap_shape, lambda avals, data: data,
+                             impl=lambda keys: keys._base_array)
 
 
 def _clone_shape(keys: ShapedArray) -> ShapedArray:
@@ -334,64 +383,8 @@ def _clone_shape(keys: ShapedArray) -> ShapedArray:
     return keys
 
 
-random_seed_p = _primitive("random_seed", _seed_shape)
-random_split_p = _primitive("random_split", _split_shape)
-random_bits_p = _primitive("random_bits", _bits_shape)
-random_fold_in_p = _primitive("random_fold_in", _fold_in_shape, _fold_in_batch)
-random_wrap_p = _primitive("random_wrap", _wrap_shape)
-random_unwrap_p = _primitive("random_unwrap", _unwrap_shape)
-random_clone_p = _primitive("random_clone", _clone_shape)
-
-
-# -- what they are on the data ---------------------------------------------------------------------
-
-
-def _seed_physical(avals: Any, seeds: Any, *, impl: PRNGImpl) -> Any:
-    return over_batch(avals[0].ndim, impl.seed, seeds)
-
-
-def _split_physical(avals: Any, data: Any, *, shape: tuple[int, ...]) -> Any:
-    impl = avals[0].dtype._impl
-    return over_batch(avals[0].ndim, lambda k: impl.split(k, shape), data)
-
-
-def _bits_physical(avals: Any, data: Any, *, bit_width: int, shape: tuple[int, ...]) -> Any:
-    impl = avals[0].dtype._impl
-    return over_batch(avals[0].ndim, lambda k: impl.random_bits(k, bit_width, shape), data)
-
-
-def _fold_in_physical(avals: Any, data: Any, values: Any) -> Any:
-    return over_batch(avals[0].ndim, avals[0].dtype._impl.fold_in, data, values)
-
-
-def _wrap_physical(avals: Any, data: Any, *, impl: PRNGImpl) -> Any:
-    return data
-
-
-def _same_physical(avals: Any, data: Any) -> Any:
-    return data
-
-
-random_seed_p.define(physical=_seed_physical)
-random_split_p.define(physical=_split_physical)
-random_bits_p.define(physical=_bits_physical)
-random_fold_in_p.define(physical=_fold_in_physical)
-random_wrap_p.define(physical=_wrap_physical)
-random_unwrap_p.define(physical=_same_physical)
-random_clone_p.define(physical=_same_physical)
-
-
-# -- eager shortcuts -------------------------------------------------------------------------------
-
-
-def _wrap_now(data: Any, *, impl: PRNGImpl) -> PRNGKeyArray:
-    return PRNGKeyArray(impl, data if type(data) is ArrayImpl else array_from_host(data))
-
-
-# On concrete arrays these only relabel: no program is needed.
-random_wrap_p.define(impl=_wrap_now)
-random_unwrap_p.define(impl=lambda x: x._base_array)
-random_clone_p.define(impl=lambda x: PRNGKeyArray(x._impl, x._base_array))
+random_clone_p = _primitive("random_clone", _clone_shape, lambda avals, data: data,
+                            impl=lambda keys: PRNGKeyArray(keys._impl, keys._base_array))
 
 
 def is_eager(*values: Any) -> bool:
