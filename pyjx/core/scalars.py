@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import literal_types
-from pyjx.core.wide import unnarrowed
+from pyjx.core.wide import unnarrowed, weakly_typed
 
 
 def is_scalar_constant(x: Any) -> bool:
@@ -22,13 +21,8 @@ def scalar_constant(value: Any, dtype: Any) -> Any:
     return unnarrowed(np.asarray(value, dtype)[()])
 
 
-_python_types = {"f": float, "c": complex, "i": int}
-
-
 def scalar_of(aval: ShapedArray, value: Any) -> Any:
-    """One element of an aval: a Python scalar where the aval is weakly typed, or a NumPy one."""
+    """One element of an aval: a weakly typed scalar where that is, or a NumPy one."""
     if aval.weak_type:
-        python_type = _python_types.get(aval.dtype.kind)
-        if python_type is not None and dtypes.python_scalar_dtype(python_type) == aval.dtype:
-            return python_type(value)
+        return weakly_typed(np.asarray(value, aval.dtype)[()])
     return scalar_constant(value, aval.dtype)

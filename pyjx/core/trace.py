@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from pyjx import configuration, errors
-from pyjx.core import source_info
-from pyjx.core import wide as _wide  # noqa: F401  (its scalars are literals too)
+from pyjx.core import source_info, wide
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import join_effects, no_effects
@@ -495,7 +494,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
 
 
 def literal_value(literal: Literal) -> Any:
-    return literal.val
+    """The literal as an operand, of the type that it had when it was recorded."""
+    return wide.kept(literal.val, literal.aval)
 
 
 def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:

@@ -7,7 +7,8 @@ from typing import Any
 from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, eager_trace, state
+from pyjx.core.trace import Trace, Tracer, eager_trace, literal_types, state
+from pyjx.core.wide import kept
 from pyjx.engine.functions import made_in
 from pyjx.engine.tangents import Zero, zero_tangent
 from pyjx.engine.types import FlatFunction, Params, Tangents, Value, Values
@@ -98,12 +99,16 @@ class JVPTrace(Trace):
         tangents = []
         for x in operands:
             if type(x) is JVPTracer and x._trace is self:
-                primals.append(x.primal)
-                tangents.append(x.tangent)
+                primal = x.primal
+                tangent = x.tangent
+                if type(primal) in literal_types:  # 64-bit types may have been switched since
+                    primal = kept(primal, x.aval)
+                if type(tangent) in literal_types:
+                    tangent = kept(tangent, x.aval)
             else:
                 primal, tangent = self.primal_and_tangent(x)
-                primals.append(primal)
-                tangents.append(tangent)
+            primals.append(primal)
+            tangents.append(tangent)
         if self.linear_trace is not None and primitive.linearize is not None:
             out, tangent_out = primitive.linearize(self.linear_trace, primals, tangents, **params)
             if not primitive.multiple_results:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.core import source_info
-from pyjx.core.avals import get_aval
+from pyjx import configuration
+from pyjx.core import source_info, wide
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import SourceInfo
-from pyjx.core.trace import Trace, Tracer, eager_trace, state
+from pyjx.core.trace import Trace, Tracer, eager_trace, literal_types, state
 from pyjx.engine.forward import JVPTrace, JVPTracer
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import FlatFunction, Params, Tangent, Tangents, Value, Values
@@ -42,10 +43,11 @@ class LinearTracer(Tracer):
 class LinearTrace(Trace):
     """Records operations on tangents. Operands that are not tangents are kept as values."""
 
-    __slots__ = ("eqns",)
+    __slots__ = ("eqns", "x64")
 
     def __init__(self) -> None:
         self.eqns: list[LinearEqn] = []
+        self.x64 = configuration.enable_x64.value
 
     def __repr__(self) -> str:
         return "LinearTrace"
@@ -73,8 +75,11 @@ class LinearTrace(Trace):
                 inputs.append(self.unwrap(x))
                 avals.append(x.aval)
             else:
+                aval = get_aval(x)
+                if type(x) in literal_types and configuration.enable_x64.value is not self.x64:
+                    x = _at_x64(self.x64, x, aval)
                 inputs.append(x)
-                avals.append(get_aval(x))
+                avals.append(aval)
         out = primitive.out_avals(tuple(avals), params)
         eager = state.dynamic is eager_trace
         source = source_info.no_source_info if eager else source_info.current()
@@ -94,23 +99,32 @@ class LinearTrace(Trace):
         return x
 
 
+def _at_x64(x64: bool, scalar: Any, aval: ShapedArray) -> Any:
+    """A scalar that is of this type here as one that is of it where the flag is `x64`."""
+    with configuration.enable_x64(x64):
+        return wide.kept(scalar, aval)
+
+
 class LinearProgram:
     """What `linearize` recorded: equations from tangents in to tangents out.
 
     `outs` holds a variable, a symbolic zero, or (a tangent that does not depend on the inputs) a
-    value.
+    value. `x64` is the flag that gives the scalars among the values their types.
     """
 
-    __slots__ = ("eqns", "invars", "outs")
+    __slots__ = ("eqns", "invars", "outs", "x64")
 
-    def __init__(self, invars: list[LinearVar | None], eqns: list[LinearEqn], outs: list[Any]
-                 ) -> None:
+    def __init__(self, invars: list[LinearVar | None], eqns: list[LinearEqn], outs: list[Any],
+                 x64: bool | None = None) -> None:
         self.invars = invars
         self.eqns = eqns
         self.outs = outs
+        self.x64: bool = configuration.enable_x64.value if x64 is None else x64
 
     def forward(self, tangents: Tangents) -> list[Any]:
         """Apply the linear map."""
+        if configuration.enable_x64.value is not self.x64:
+            return self._at_this_x64().forward(tangents)
         env: dict[LinearVar, Any] = {}
         for var, t in zip(self.invars, tangents, strict=True):
             if var is not None:
@@ -128,6 +142,8 @@ class LinearProgram:
 
     def backward(self, cotangents: Tangents) -> list[Any]:
         """Apply the transposed map: a cotangent, maybe a symbolic zero, for each input."""
+        if configuration.enable_x64.value is not self.x64:
+            return self._at_this_x64().backward(cotangents)
         cts: dict[LinearVar, Any] = {}
         for var, ct in zip(self.outs, cotangents, strict=True):
             if type(var) is LinearVar and type(ct) is not Zero:
@@ -145,7 +161,7 @@ class LinearProgram:
             if not live.isdisjoint(eqn[2]):
                 live.update([x for x in eqn[1] if type(x) is LinearVar])
                 eqns.append(eqn)
-        return LinearProgram(self.invars, eqns[::-1], self.outs)
+        return LinearProgram(self.invars, eqns[::-1], self.outs, self.x64)
 
     def residuals(self) -> list[Any]:
         """The values that the program holds, each once, in the order of their first use."""
@@ -175,7 +191,22 @@ class LinearProgram:
             for primitive, operands, results, params, source in self.eqns
         ]
         outs = [x if type(x) is LinearVar or type(x) is Zero else f(x) for x in self.outs]
-        return LinearProgram(self.invars, eqns, outs)
+        return LinearProgram(self.invars, eqns, outs, self.x64)
+
+    def _at_this_x64(self) -> LinearProgram:
+        """The program with the scalars it holds of the types that they had."""
+        now = configuration.enable_x64.value
+
+        def kept(x: Any) -> Any:
+            if type(x) not in literal_types:
+                return x
+            with configuration.enable_x64(self.x64):
+                aval = get_aval(x)
+            return wide.kept(x, aval)
+
+        program = self._map_residuals(kept)
+        program.x64 = now
+        return program
 
 
 class Hole:

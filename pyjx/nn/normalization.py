@@ -52,7 +52,7 @@ def _shifted(x: Any, axes: tuple[int, ...], where: Any) -> Any:
 
 def _total(x: Any, axes: tuple[int, ...]) -> Any:
     return (reduce_sum_p.bind(x, axes=axes, out_sharding=None) if is_wide(x)
-            else _sum(x, axes))
+            else convert(_sum(x, axes), get_aval(x).dtype, get_aval(x).weak_type))
 
 
 @numpy_function(static_argnames=("axis",))

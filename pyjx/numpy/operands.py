@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.wide import unnarrowed
+from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.tangents import full_aval
 from pyjx.numpy.promotion import stretch
 
@@ -33,10 +33,8 @@ def is_complex(x: Any) -> bool:
 def constant_like(x: Any, value: Any) -> Any:
     """`value` as a scalar of the type of `x`, to stand beside it in an operation."""
     aval = get_aval(x)
-    scalar = unnarrowed(np.asarray(value).astype(aval.dtype)[()])
-    if aval.weak_type and aval.dtype == dtypes.python_scalar_dtype(type(scalar.item())):
-        return scalar.item()
-    return scalar
+    scalar = np.asarray(value).astype(aval.dtype)[()]
+    return weakly_typed(scalar) if aval.weak_type else unnarrowed(scalar)
 
 
 def filled_like(x: Any, value: Any, dtype: Any = None) -> Any:

@@ -16,7 +16,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
-from pyjx.core.wide import unnarrowed
+from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.lax.common import broadcast_shapes
 
@@ -68,14 +68,12 @@ def operands(name: str, *args: Any) -> list[Any]:
 
 
 def literal(x: Any, dtype: Any, weak: bool = False) -> Any:
-    """The Python scalar `x` as a scalar of `dtype`; a Python scalar if it is to be weakly typed."""
+    """The Python scalar `x` as a scalar of `dtype`, which is that type's own if it is `weak`."""
     kind = type(x)
     if kind in _python_scalars and dtypes.python_scalar_dtype(kind) == dtype:
         return x
-    scalar = unnarrowed(np.asarray(x, dtypes.dtype(x)).astype(dtype)[()])
-    if weak and dtype == dtypes.python_scalar_dtype(dtypes.scalar_type_of(dtype)):
-        return scalar.item()
-    return scalar
+    scalar = np.asarray(x, dtypes.dtype(x)).astype(dtype)[()]
+    return weakly_typed(scalar) if weak else unnarrowed(scalar)
 
 
 def convert(x: Any, dtype: Any, weak: bool = False) -> Any:

@@ -47,8 +47,9 @@ def promoted_integer(dtype: Any) -> Any:
     elif dtypes.issubdtype(dtype, np.integer):
         least = dtypes.default_int_dtype()
     else:
-        return dtype
-    return dtype if dtypes.itemsize_bits(dtype) >= dtypes.itemsize_bits(least) else least
+        return dtypes.canonicalize_dtype(dtype)
+    wide = dtypes.itemsize_bits(dtype) >= dtypes.itemsize_bits(least)
+    return dtypes.canonicalize_dtype(dtype) if wide else least
 
 
 def masked(where: Any, x: Any, fill: Any) -> Any:
@@ -107,7 +108,7 @@ def _sum_like(
     where = check_where(name, where)
     aval = get_aval(a)
     if dtype is None:
-        given = aval.dtype
+        given = dtypes.canonicalize_dtype(aval.dtype)
         result = promoted_integer(given) if promote or given == np.bool_ else given
         computed = np.dtype(np.float32) if given in _half_dtypes else result
     else:
@@ -140,7 +141,10 @@ def _reduce_prod(x: Any, axes: tuple[int, ...]) -> Any:
 
 def is_wide(a: Any) -> bool:
     """Whether `a` is a tracer that is summed in its own dtype."""
-    return isinstance(a, Tracer) and a.aval.dtype in _wide_dtypes and not a.aval.weak_type
+    if not isinstance(a, Tracer) or a.aval.weak_type:
+        return False
+    dtype = a.aval.dtype
+    return dtype in _wide_dtypes and dtype == dtypes.canonicalize_dtype(dtype)
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
@@ -235,9 +239,10 @@ def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
     axes = canonical_axes(axis, aval.ndim)
     if initial is None and 0 in [aval.shape[i] for i in axes]:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
-    x = convert(a, aval.dtype)
+    dtype = dtypes.canonicalize_dtype(aval.dtype, True)
+    x = convert(a, dtype)
     if where is not None:
-        x = masked(where, x, unit(aval.dtype))
+        x = masked(where, x, unit(dtype))
     y = reduce(x, axes)
     if initial is not None:
         y = combine_initial(combine, initial, y)
@@ -447,7 +452,7 @@ def mean_of(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any, name: str
     where = check_where(name, where)
     aval = get_aval(a)
     if dtype is None:
-        result = dtypes.to_inexact_dtype(aval.dtype)
+        result = dtypes.to_inexact_dtype(dtypes.canonicalize_dtype(aval.dtype))
         computed = np.dtype(np.float32) if result in _half_dtypes else result
     else:
         result = computed = dtypes.check_and_canonicalize_user_dtype(dtype, name)
@@ -509,7 +514,7 @@ def _cumulative(name: str, scan: Callable[..., Any], a: Any, axis: Any, dtype: A
     elif promote or aval.dtype == np.bool_:
         dtype = promoted_integer(aval.dtype)
     else:
-        dtype = aval.dtype
+        dtype = dtypes.canonicalize_dtype(aval.dtype)
     a = convert(a, dtype)
     if dtype == np.bool_:
         return convert(scan(convert(a, dtypes.default_int_dtype()), axis), dtype)

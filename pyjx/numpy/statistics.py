@@ -37,7 +37,7 @@ _real_part_error = (
 
 def variance_dtypes(given: Any, dtype: Any) -> tuple[Any, Any]:
     """The dtypes to compute a variance in and of the result."""
-    inexact = dtypes.to_inexact_dtype(given)
+    inexact = dtypes.to_inexact_dtype(dtypes.canonicalize_dtype(given))
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "var")
         if given in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx import jaxlib_api
+from pyjx.core import wide
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.runtime import probation
 from pyjx.runtime.array import ArrayImpl
@@ -55,10 +56,11 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     checked = checks_results()
     if checked:
         check_results(closed, label, leaves, outs)
-    fast = not checked and all(type(x) is ArrayImpl for x in outs)
+    mistaken = any([type(x) in wide.kinds for x in leaves])  # by C++, for NumPy's scalars
+    fast = not checked and not mistaken and all(type(x) is ArrayImpl for x in outs)
     if on_probation is not None and not probation.passes(on_probation, fast):
-        return out, None, fast
-    return out, executable.fast_path(out_tree, committed) if fast else None, False
+        return out, None, fast or mistaken
+    return out, executable.fast_path(out_tree, committed) if fast else None, mistaken
 
 
 def clear_caches() -> None:

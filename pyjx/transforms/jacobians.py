@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.trace import eager_trace, state
+from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.functions import check_values, flatten
 from pyjx.engine.tangents import full_aval
@@ -184,6 +185,9 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
 
 def _array(x: np.ndarray[Any, Any]) -> Any:
     """`x` on the device, or where something is recorded as it is."""
+    if x.dtype != dtypes.float0 and x.dtype != dtypes.canonicalize_dtype(x.dtype):
+        with ensure_compile_time_eval(), configuration.enable_x64(True):
+            return _array(x)
     if state.dynamic is not eager_trace or x.dtype == dtypes.float0:
         return x
     return broadcast_in_dim_p.bind(x, shape=x.shape, broadcast_dimensions=tuple(range(x.ndim)),

@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.core.avals import get_aval
-from pyjx.core.wide import unnarrowed
+from pyjx.core.wide import unnarrowed, weakly_typed
 
 # As in JAX, functions say that the type they were asked for is not there.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -62,3 +62,39 @@ def test_scalars_of_the_user_are_narrowed():
     assert type(unnarrowed(np.float32(1))) is np.float32
     with jax.enable_x64(True):
         assert type(unnarrowed(np.float64(1))) is np.float64
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "mean", "var", "std", "cumsum"])
+def test_reductions_have_the_types_there_are(arrays, name):
+    for x in arrays:
+        call = getattr(jnp, name)
+        want = getattr(np, name)(np.asarray(x))
+        for run in (call, jax.jit(call)):
+            out = run(x)
+            assert out.dtype in (np.float32, np.int32)
+            np.testing.assert_allclose(out, want, rtol=1e-5)
+
+
+def test_weakly_typed_scalars_of_either_width():
+    for x64 in (False, True):
+        with jax.enable_x64(x64):
+            for dtype in ("float32", "float64", "int32", "int64", "complex64", "complex128"):
+                aval = get_aval(weakly_typed(np.dtype(dtype).type(2)))
+                assert (aval.dtype, aval.weak_type) == (np.dtype(dtype), True)
+
+
+def test_weak_types_of_narrow_arrays_where_64_bit_types_are_on():
+    weak = jnp.asarray(3.0)
+    with jax.enable_x64(True):
+        for f in (lambda x: x * 2, lambda x: 2 / x):
+            for run in (f, jax.jit(f), jax.jit(jax.grad(f)), jax.grad(jax.jit(f)),
+                        lambda x, f=f: jax.vmap(f)(x[None])):
+                out = run(weak)
+                assert (out.dtype, out.weak_type) == (np.float32, True)
+
+
+def test_scalars_keep_their_types_in_many_calls(arrays):
+    scalars = [unnarrowed(np.float64(2)), weakly_typed(np.float64(2))]
+    for scalar in scalars:
+        for f in (jax.lax.mul_p.bind, jax.jit(lambda x, y: x * y)):
+            assert {f(arrays[0], scalar).dtype for _ in range(20)} == {np.dtype(np.float64)}

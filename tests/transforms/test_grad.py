@@ -167,3 +167,33 @@ def test_keys_beside_numbers():
     by_key, by_number = gradient(jax.random.key(0), 2.0)
     assert by_key.dtype == jax.float0 and by_key.shape == ()
     assert float(by_number) == float(jax.random.normal(jax.random.key(0)))
+
+
+@pytest.mark.filterwarnings("ignore")  # of the dtypes asked for that are not there
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+@pytest.mark.parametrize("inside", [False, True], ids=["off", "on"])
+@pytest.mark.parametrize(("body", "expected"), [
+    (lambda x: x * 2, 2), (lambda x: 2 / x, -2 / 9), (lambda x: x ** 2.5, 2.5 * 3 ** 1.5),
+    (lambda x: jnp.where(x > 1, 3 * x, 0), 3), (lambda x: jnp.mean(x * 3), 3),
+    (lambda x: jnp.sum(x.astype("float64") ** 2) * 2.0, 12), (jax.nn.gelu, 1.0115842),
+])
+def test_64_bit_types_may_be_switched_inside(body, expected, inside, wrap):
+    def f(x):
+        with jax.enable_x64(inside):
+            return body(x)
+
+    with jax.enable_x64(not inside):
+        for x in (3.0, np.float32(3), jnp.float32(3)):
+            for g in (jax.grad(f), jax.jacfwd(f), jax.jacrev(f)):
+                np.testing.assert_allclose(wrap(g)(x), expected, rtol=1e-6)
+        np.testing.assert_allclose(wrap(jax.hessian(f))(jnp.float32(3)),
+                                   jax.hessian(body)(jnp.float32(3)), rtol=1e-5, atol=1e-6)
+
+
+def test_64_bit_types_may_be_switched_before_the_backward_pass():
+    with jax.enable_x64(True):
+        x = jnp.float64(3)
+        y, pull_back = jax.vjp(lambda x: jnp.sin(2 * x) * 3.5, x)
+    (ct,) = pull_back(y)
+    assert ct.dtype == np.float64
+    np.testing.assert_allclose(ct, 7 * np.cos(6.0) * float(y), rtol=1e-12)
