@@ -30,6 +30,8 @@ from pyjx.lax.nary import (
     REAL_OR_COMPLEX,
     accepts,
     check_kinds,
+    differentiate,
+    differentiate_by_result,
     elementwise,
     like,
     operand,
@@ -273,7 +275,7 @@ def reciprocal(x: Any) -> Array:
 
 square_p = elementwise("square", REAL_OR_COMPLEX, cost=CHEAP)
 # d x^2 = 2 x dx
-square_p.define(jvp=jvp_by_operand(square_p, lambda g, x: mul(g, mul(like(x, 2), x))))
+differentiate(square_p, lambda g, x: mul(g, mul(like(x, 2), x)))
 
 
 def square(x: Any) -> Array:
@@ -291,8 +293,7 @@ one_minus_square_p = elementwise(
     decomposition=lambda x: mul(add(like(x, 1), x), sub(like(x, 1), x)),
 )
 # d(1 - x^2) = -2 x dx
-one_minus_square_p.define(jvp=jvp_by_operand(
-    one_minus_square_p, lambda g, x: mul(g, mul(like(x, -2), x))))
+differentiate(one_minus_square_p, lambda g, x: mul(g, mul(like(x, -2), x)))
 
 
 def one_minus_square(x: Any) -> Array:
@@ -380,7 +381,7 @@ def _abs_tangent(g: Any, ans: Any, x: Any) -> Any:
 
 
 abs_p = elementwise("abs", "signedinteger, floating, complexfloating", out=real_dtype, cost=CHEAP)
-abs_p.define(jvp=jvp_by_result(abs_p, _abs_tangent))
+differentiate_by_result(abs_p, _abs_tangent)
 
 
 def abs(x: Any) -> Array:

@@ -12,8 +12,9 @@ from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import Tracer
-from pyjx.engine.rules import elementwise_batch
+from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import Zero, is_undefined_primal
+from pyjx.engine.types import Tangent, Value
 from pyjx.lax.common import all_weak, broadcast_operands, check_same_dtypes, nary_shape
 
 # Which dtypes an operand may have, in the words of the error message.
@@ -75,6 +76,18 @@ def elementwise(
 
     primitive = register(Primitive(name, shape_rule=shape_rule, **rules))
     return primitive.define(batch=elementwise_batch(primitive))
+
+
+def differentiate(primitive: Primitive, tangent: Callable[[Tangent, Value], Value]) -> None:
+    """Give a primitive of one operand its derivative, `tangent(g, x)`."""
+    primitive.define(jvp=jvp_by_operand(primitive, lambda g, x, **_: tangent(g, x)))
+
+
+def differentiate_by_result(
+    primitive: Primitive, tangent: Callable[[Tangent, Value, Value], Value],
+) -> None:
+    """Give a primitive of one operand a derivative that reads the result, `tangent(g, ans, x)`."""
+    primitive.define(jvp=jvp_by_result(primitive, lambda g, ans, x, **_: tangent(g, ans, x)))
 
 
 def real_dtype(dtype: Any) -> Any:

@@ -13,15 +13,23 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import DEAR
-from pyjx.engine.rules import jvp_by_operand, jvp_by_result
+from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import full_aval
 from pyjx.lax import incomplete
 from pyjx.lax.common import broadcast_operands, check_same_dtypes
 from pyjx.lax.compare import gt, le, select
 from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sign, square, sub
 from pyjx.lax.log_gamma import log_gamma
-from pyjx.lax.nary import FLOATING, elementwise, like, operand, operands
-from pyjx.lax.transcendental import _accurate, exp, log, log1p, rsqrt
+from pyjx.lax.nary import (
+    FLOATING,
+    differentiate,
+    differentiate_by_result,
+    elementwise,
+    like,
+    operand,
+    operands,
+)
+from pyjx.lax.transcendental import accurate, exp, log, log1p, rsqrt
 
 
 def _no_derivative(message: str) -> Callable[..., NoReturn]:
@@ -39,14 +47,14 @@ erf_p = elementwise("erf", FLOATING, cost=DEAR)
 erfc_p = elementwise("erfc", FLOATING)
 erf_inv_p = elementwise("erf_inv", FLOATING)
 # d erf(x) = 2/sqrt(pi) e^(-x^2) dx
-erf_p.define(jvp=jvp_by_operand(
-    erf_p, lambda g, x: mul(like(x, 2 / math.sqrt(math.pi)), mul(g, exp(neg(square(x)))))))
+differentiate(
+    erf_p, lambda g, x: mul(like(x, 2 / math.sqrt(math.pi)), mul(g, exp(neg(square(x))))))
 # d erfc(x) = -2/sqrt(pi) e^(-x^2) dx
-erfc_p.define(jvp=jvp_by_operand(
-    erfc_p, lambda g, x, **_: mul(like(x, -2 / math.sqrt(math.pi)), mul(g, exp(neg(square(x)))))))
+differentiate(
+    erfc_p, lambda g, x: mul(like(x, -2 / math.sqrt(math.pi)), mul(g, exp(neg(square(x))))))
 # d erf_inv(x) = sqrt(pi)/2 e^(erf_inv(x)^2) dx
-erf_inv_p.define(jvp=jvp_by_result(
-    erf_inv_p, lambda g, ans, x: mul(like(x, math.sqrt(math.pi) / 2), mul(g, exp(square(ans))))))
+differentiate_by_result(
+    erf_inv_p, lambda g, ans, x: mul(like(x, math.sqrt(math.pi) / 2), mul(g, exp(square(ans)))))
 
 
 def erf(x: Any) -> Array:
@@ -72,7 +80,7 @@ def erfc(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.erfc(0.0))
     1.0
     """
-    return erfc_p.bind(operand("erfc", x), accuracy=_accurate("erfc", accuracy))
+    return erfc_p.bind(operand("erfc", x), accuracy=accurate("erfc", accuracy))
 
 
 def erf_inv(x: Any) -> Array:
@@ -95,10 +103,9 @@ digamma_p = elementwise("digamma", FLOATING)
 polygamma_p = elementwise("polygamma", FLOATING, FLOATING)
 zeta_p = elementwise("zeta", FLOATING, FLOATING)
 # d log |Gamma(x)| = psi(x) dx
-lgamma_p.define(jvp=jvp_by_operand(lgamma_p, lambda g, x: mul(g, digamma(x))))
+differentiate(lgamma_p, lambda g, x: mul(g, digamma(x)))
 # d psi(x) = psi'(x) dx
-digamma_p.define(jvp=jvp_by_operand(
-    digamma_p, lambda g, x: mul(g, polygamma(like(x, 1), x))))
+differentiate(digamma_p, lambda g, x: mul(g, polygamma(like(x, 1), x)))
 # d/dx psi^(m)(x) = psi^(m+1)(x)
 polygamma_p.define(jvp=jvp_by_operand(
     polygamma_p, _no_derivative("polygamma gradient with respect to m is not supported"),
@@ -348,8 +355,8 @@ bessel_i0e_p = elementwise("bessel_i0e", FLOATING,
                            decomposition=incomplete.in_single(_bessel_i0e))
 bessel_i1e_p = elementwise("bessel_i1e", FLOATING)
 # With I_0' = I_1: d (e^-|x| I_0(x)) = (e^-|x| I_1(x) - sign(x) e^-|x| I_0(x)) dx
-bessel_i0e_p.define(jvp=jvp_by_result(
-    bessel_i0e_p, lambda g, ans, x: mul(g, sub(bessel_i1e(x), mul(sign(x), ans)))))
+differentiate_by_result(
+    bessel_i0e_p, lambda g, ans, x: mul(g, sub(bessel_i1e(x), mul(sign(x), ans))))
 
 
 def _bessel_i1e_tangent(g: Any, ans: Any, x: Any) -> Any:
@@ -362,7 +369,7 @@ def _bessel_i1e_tangent(g: Any, ans: Any, x: Any) -> Any:
     return mul(g, select(regular, slope, full_aval(aval, 0.5)))
 
 
-bessel_i1e_p.define(jvp=jvp_by_result(bessel_i1e_p, _bessel_i1e_tangent))
+differentiate_by_result(bessel_i1e_p, _bessel_i1e_tangent)
 
 
 def bessel_i0e(x: Any) -> Array:

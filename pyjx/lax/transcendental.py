@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.primitive import DEAR, Primitive
-from pyjx.engine.rules import jvp_by_operand, jvp_by_result
+from pyjx.core.primitive import DEAR
+from pyjx.engine.rules import jvp_by_operand
 from pyjx.lax.elementwise import (
     abs,
     add,
@@ -26,7 +25,16 @@ from pyjx.lax.elementwise import (
     square,
     sub,
 )
-from pyjx.lax.nary import FLOATING, INEXACT, elementwise, like, operand, operands
+from pyjx.lax.nary import (
+    FLOATING,
+    INEXACT,
+    differentiate,
+    differentiate_by_result,
+    elementwise,
+    like,
+    operand,
+    operands,
+)
 
 
 class AccuracyMode(enum.Enum):
@@ -65,7 +73,8 @@ class Tolerance:
         return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
 
 
-def _accurate(name: str, accuracy: Any) -> Any:
+def accurate(name: str, accuracy: Any) -> AccuracyMode | Tolerance | None:
+    """The argument `accuracy` of a function of this name; TypeError where it is none."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
         raise TypeError(
             f"{name}: accuracy must be None, an AccuracyMode or a Tolerance, got {accuracy!r}"
@@ -73,21 +82,11 @@ def _accurate(name: str, accuracy: Any) -> Any:
     return accuracy
 
 
-def _by_operand(primitive: Primitive, tangent: Callable[[Any, Any], Any]) -> None:
-    """The derivative from `tangent(g, x)`."""
-    primitive.define(jvp=jvp_by_operand(primitive, lambda g, x, **_: tangent(g, x)))
-
-
-def _by_result(primitive: Primitive, tangent: Callable[[Any, Any, Any], Any]) -> None:
-    """The derivative from `tangent(g, ans, x)`."""
-    primitive.define(jvp=jvp_by_result(primitive, lambda g, ans, x, **_: tangent(g, ans, x)))
-
-
 # -- exponentials and logarithms -------------------------------------------------------------------
 
 exp_p = elementwise("exp", INEXACT, cost=DEAR)
 # d e^x = e^x dx
-_by_result(exp_p, lambda g, ans, x: mul(g, ans))
+differentiate_by_result(exp_p, lambda g, ans, x: mul(g, ans))
 
 
 def exp(x: Any, *, accuracy: Any = None) -> Array:
@@ -105,7 +104,7 @@ def exp(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.exp(0.0))
     1.0
     """
-    return exp_p.bind(operand("exp", x), accuracy=_accurate("exp", accuracy))
+    return exp_p.bind(operand("exp", x), accuracy=accurate("exp", accuracy))
 
 
 def _exp2(x: Any, *, accuracy: Any = None) -> Any:
@@ -114,7 +113,7 @@ def _exp2(x: Any, *, accuracy: Any = None) -> Any:
 
 exp2_p = elementwise("exp2", INEXACT, decomposition=_exp2, cost=DEAR)
 # d 2^x = log(2) 2^x dx
-_by_result(exp2_p, lambda g, ans, x: mul(like(x, math.log(2.0)), mul(g, ans)))
+differentiate_by_result(exp2_p, lambda g, ans, x: mul(like(x, math.log(2.0)), mul(g, ans)))
 
 
 def exp2(x: Any, *, accuracy: Any = None) -> Array:
@@ -124,12 +123,12 @@ def exp2(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.exp2(0.0))
     1.0
     """
-    return exp2_p.bind(operand("exp2", x), accuracy=_accurate("exp2", accuracy))
+    return exp2_p.bind(operand("exp2", x), accuracy=accurate("exp2", accuracy))
 
 
 expm1_p = elementwise("expm1", INEXACT, cost=DEAR)
 # d (e^x - 1) = e^x dx
-_by_operand(expm1_p, lambda g, x: mul(g, exp(x)))
+differentiate(expm1_p, lambda g, x: mul(g, exp(x)))
 
 
 def expm1(x: Any, *, accuracy: Any = None) -> Array:
@@ -139,12 +138,12 @@ def expm1(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.expm1(0.0))
     0.0
     """
-    return expm1_p.bind(operand("expm1", x), accuracy=_accurate("expm1", accuracy))
+    return expm1_p.bind(operand("expm1", x), accuracy=accurate("expm1", accuracy))
 
 
 log_p = elementwise("log", INEXACT, cost=DEAR)
 # d log x = dx / x
-_by_operand(log_p, lambda g, x: div(g, x))
+differentiate(log_p, lambda g, x: div(g, x))
 
 
 def log(x: Any, *, accuracy: Any = None) -> Array:
@@ -154,7 +153,7 @@ def log(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.log(1.0))
     0.0
     """
-    return log_p.bind(operand("log", x), accuracy=_accurate("log", accuracy))
+    return log_p.bind(operand("log", x), accuracy=accurate("log", accuracy))
 
 
 def _log2(x: Any, *, accuracy: Any = None) -> Any:
@@ -170,7 +169,7 @@ def _log2(x: Any, *, accuracy: Any = None) -> Any:
 
 log2_p = elementwise("log2", INEXACT, decomposition=_log2)
 # d log2 x = dx / (x log 2)
-_by_operand(log2_p, lambda g, x: div(g, mul(x, like(x, math.log(2.0)))))
+differentiate(log2_p, lambda g, x: div(g, mul(x, like(x, math.log(2.0)))))
 
 
 def log2(x: Any, *, accuracy: Any = None) -> Array:
@@ -180,12 +179,12 @@ def log2(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.log2(1.0))
     0.0
     """
-    return log2_p.bind(operand("log2", x), accuracy=_accurate("log2", accuracy))
+    return log2_p.bind(operand("log2", x), accuracy=accurate("log2", accuracy))
 
 
 log1p_p = elementwise("log1p", INEXACT, cost=DEAR)
 # d log(1 + x) = dx / (1 + x)
-_by_operand(log1p_p, lambda g, x: div(g, add(x, like(x, 1))))
+differentiate(log1p_p, lambda g, x: div(g, add(x, like(x, 1))))
 
 
 def log1p(x: Any, *, accuracy: Any = None) -> Array:
@@ -195,7 +194,7 @@ def log1p(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.log1p(0.0))
     0.0
     """
-    return log1p_p.bind(operand("log1p", x), accuracy=_accurate("log1p", accuracy))
+    return log1p_p.bind(operand("log1p", x), accuracy=accurate("log1p", accuracy))
 
 
 def _logistic(x: Any, *, accuracy: Any = None) -> Any:
@@ -205,7 +204,7 @@ def _logistic(x: Any, *, accuracy: Any = None) -> Any:
 
 logistic_p = elementwise("logistic", INEXACT, decomposition=_logistic, cost=DEAR)
 # d s(x) = s(x) (1 - s(x)) dx
-_by_result(logistic_p, lambda g, ans, x: mul(g, mul(ans, sub(like(ans, 1), ans))))
+differentiate_by_result(logistic_p, lambda g, ans, x: mul(g, mul(ans, sub(like(ans, 1), ans))))
 
 
 def logistic(x: Any, *, accuracy: Any = None) -> Array:
@@ -215,14 +214,14 @@ def logistic(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.logistic(0.0))
     0.5
     """
-    return logistic_p.bind(operand("logistic", x), accuracy=_accurate("logistic", accuracy))
+    return logistic_p.bind(operand("logistic", x), accuracy=accurate("logistic", accuracy))
 
 
 # -- roots -----------------------------------------------------------------------------------------
 
 sqrt_p = elementwise("sqrt", INEXACT, cost=DEAR)
 # d sqrt(x) = dx / (2 sqrt(x))
-_by_result(sqrt_p, lambda g, ans, x: mul(g, div(like(x, 0.5), ans)))
+differentiate_by_result(sqrt_p, lambda g, ans, x: mul(g, div(like(x, 0.5), ans)))
 
 
 def sqrt(x: Any, *, accuracy: Any = None) -> Array:
@@ -232,12 +231,12 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.sqrt(4.0))
     2.0
     """
-    return sqrt_p.bind(operand("sqrt", x), accuracy=_accurate("sqrt", accuracy))
+    return sqrt_p.bind(operand("sqrt", x), accuracy=accurate("sqrt", accuracy))
 
 
 rsqrt_p = elementwise("rsqrt", INEXACT, cost=DEAR)
 # d x^(-1/2) = -x^(-1/2) / (2 x) dx
-_by_result(rsqrt_p, lambda g, ans, x: mul(g, mul(like(x, -0.5), div(ans, x))))
+differentiate_by_result(rsqrt_p, lambda g, ans, x: mul(g, mul(like(x, -0.5), div(ans, x))))
 
 
 def rsqrt(x: Any, *, accuracy: Any = None) -> Array:
@@ -247,12 +246,12 @@ def rsqrt(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.rsqrt(4.0))
     0.5
     """
-    return rsqrt_p.bind(operand("rsqrt", x), accuracy=_accurate("rsqrt", accuracy))
+    return rsqrt_p.bind(operand("rsqrt", x), accuracy=accurate("rsqrt", accuracy))
 
 
 cbrt_p = elementwise("cbrt", FLOATING)
 # d x^(1/3) = dx / (3 x^(2/3))
-_by_result(cbrt_p, lambda g, ans, x: mul(g, mul(like(x, 1 / 3), integer_pow(ans, -2))))
+differentiate_by_result(cbrt_p, lambda g, ans, x: mul(g, mul(like(x, 1 / 3), integer_pow(ans, -2))))
 
 
 def cbrt(x: Any, *, accuracy: Any = None) -> Array:
@@ -265,7 +264,7 @@ def cbrt(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.cbrt(-8.0))
     -2.0
     """
-    return cbrt_p.bind(operand("cbrt", x), accuracy=_accurate("cbrt", accuracy))
+    return cbrt_p.bind(operand("cbrt", x), accuracy=accurate("cbrt", accuracy))
 
 
 # -- trigonometric functions -----------------------------------------------------------------------
@@ -274,11 +273,11 @@ sin_p = elementwise("sin", INEXACT, cost=DEAR)
 cos_p = elementwise("cos", INEXACT, cost=DEAR)
 tan_p = elementwise("tan", INEXACT)
 # d sin x = cos x dx
-_by_operand(sin_p, lambda g, x: mul(g, cos(x)))
+differentiate(sin_p, lambda g, x: mul(g, cos(x)))
 # d cos x = -sin x dx
-_by_operand(cos_p, lambda g, x: neg(mul(g, sin(x))))
+differentiate(cos_p, lambda g, x: neg(mul(g, sin(x))))
 # d tan x = (1 + tan^2 x) dx
-_by_result(tan_p, lambda g, ans, x: mul(g, add(like(x, 1), square(ans))))
+differentiate_by_result(tan_p, lambda g, ans, x: mul(g, add(like(x, 1), square(ans))))
 
 
 def sin(x: Any, *, accuracy: Any = None) -> Array:
@@ -288,7 +287,7 @@ def sin(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.sin(0.0))
     0.0
     """
-    return sin_p.bind(operand("sin", x), accuracy=_accurate("sin", accuracy))
+    return sin_p.bind(operand("sin", x), accuracy=accurate("sin", accuracy))
 
 
 def cos(x: Any, *, accuracy: Any = None) -> Array:
@@ -298,7 +297,7 @@ def cos(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.cos(0.0))
     1.0
     """
-    return cos_p.bind(operand("cos", x), accuracy=_accurate("cos", accuracy))
+    return cos_p.bind(operand("cos", x), accuracy=accurate("cos", accuracy))
 
 
 def tan(x: Any, *, accuracy: Any = None) -> Array:
@@ -308,18 +307,18 @@ def tan(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.tan(0.0))
     0.0
     """
-    return tan_p.bind(operand("tan", x), accuracy=_accurate("tan", accuracy))
+    return tan_p.bind(operand("tan", x), accuracy=accurate("tan", accuracy))
 
 
 asin_p = elementwise("asin", INEXACT)
 acos_p = elementwise("acos", INEXACT)
 atan_p = elementwise("atan", INEXACT)
 # d asin x = dx / sqrt(1 - x^2)
-_by_operand(asin_p, lambda g, x: mul(g, rsqrt(one_minus_square(x))))
+differentiate(asin_p, lambda g, x: mul(g, rsqrt(one_minus_square(x))))
 # d acos x = -dx / sqrt(1 - x^2)
-_by_operand(acos_p, lambda g, x: mul(g, neg(rsqrt(one_minus_square(x)))))
+differentiate(acos_p, lambda g, x: mul(g, neg(rsqrt(one_minus_square(x)))))
 # d atan x = dx / (1 + x^2)
-_by_operand(atan_p, lambda g, x: div(g, add(like(x, 1), square(x))))
+differentiate(atan_p, lambda g, x: div(g, add(like(x, 1), square(x))))
 
 
 def asin(x: Any) -> Array:
@@ -390,11 +389,11 @@ sinh_p = elementwise("sinh", INEXACT)
 cosh_p = elementwise("cosh", INEXACT)
 tanh_p = elementwise("tanh", INEXACT, cost=DEAR)
 # d sinh x = cosh x dx
-_by_operand(sinh_p, lambda g, x: mul(g, cosh(x)))
+differentiate(sinh_p, lambda g, x: mul(g, cosh(x)))
 # d cosh x = sinh x dx
-_by_operand(cosh_p, lambda g, x: mul(g, sinh(x)))
+differentiate(cosh_p, lambda g, x: mul(g, sinh(x)))
 # d tanh x = (1 - tanh^2 x) dx
-_by_result(tanh_p, lambda g, ans, x: mul(g, one_minus_square(ans)))
+differentiate_by_result(tanh_p, lambda g, ans, x: mul(g, one_minus_square(ans)))
 
 
 def sinh(x: Any) -> Array:
@@ -430,7 +429,7 @@ def tanh(x: Any, *, accuracy: Any = None) -> Array:
     >>> float(jax.lax.tanh(0.0))
     0.0
     """
-    return tanh_p.bind(operand("tanh", x), accuracy=_accurate("tanh", accuracy))
+    return tanh_p.bind(operand("tanh", x), accuracy=accurate("tanh", accuracy))
 
 
 def _asinh_slope(x: Any) -> Any:
@@ -448,11 +447,12 @@ asinh_p = elementwise("asinh", INEXACT)
 acosh_p = elementwise("acosh", INEXACT)
 atanh_p = elementwise("atanh", INEXACT)
 # d asinh x = dx / sqrt(x^2 + 1)
-_by_operand(asinh_p, lambda g, x: mul(g, _asinh_slope(x)))
+differentiate(asinh_p, lambda g, x: mul(g, _asinh_slope(x)))
 # d acosh x = dx / (sqrt(x - 1) sqrt(x + 1))
-_by_operand(acosh_p, lambda g, x: mul(g, mul(rsqrt(sub(x, like(x, 1))), rsqrt(add(x, like(x, 1))))))
+differentiate(
+    acosh_p, lambda g, x: mul(g, mul(rsqrt(sub(x, like(x, 1))), rsqrt(add(x, like(x, 1))))))
 # d atanh x = dx / (1 - x^2)
-_by_operand(atanh_p, lambda g, x: div(g, one_minus_square(x)))
+differentiate(atanh_p, lambda g, x: div(g, one_minus_square(x)))
 
 
 def asinh(x: Any) -> Array:
