@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Block:
     """A function's (or, within it, a region's) lines as they are written."""
 
-    __slots__ = ("_constants", "_count", "_indent", "lines", "marks", "module", "scope")
+    __slots__ = ("_constants", "_count", "_indent", "lines", "marks", "module", "openings", "scope")
 
     def __init__(self, module: Module, scope: Scope) -> None:
         self.module = module
@@ -34,6 +34,7 @@ class Block:
         self.lines: list[str] = []
         # (first line, line after the last, equation, scope), inner equations before the one around
         self.marks: list[tuple[int, int, JaxprEqn, Scope]] = []
+        self.openings: list[int] = []  # the lines behind which operations do not end
         self._count = 0
         self._indent = "    "
         self._constants: dict[Any, str] = {}
@@ -67,8 +68,13 @@ class Block:
         """Append a line that defines nothing."""
         self.lines.append(self._indent + text)
 
+    def opening(self, text: str) -> None:
+        """Append a line that opens a region: its operation ends further down."""
+        self.openings.append(len(self.lines))
+        self.lines.append(self._indent + text)
+
     @contextmanager
-    def region(self, end: str = "", scope: Scope | None = None) -> Iterator[None]:
+    def region(self, scope: Scope | None = None) -> Iterator[None]:
         """Write the lines of a nested region; constants made there stay there."""
         saved = self._indent, self._constants, self.scope
         self._indent += "  "
@@ -78,8 +84,6 @@ class Block:
             yield
         finally:
             self._indent, self._constants, self.scope = saved
-            if end:
-                self.raw(end)
 
     def with_region(
         self, head: str, params: Sequence[Any], body: Callable[..., Sequence[str]], tail: str,
@@ -95,8 +99,8 @@ class Block:
         names = [self.name() for _ in params]
         args = ", ".join([f"{n}: {tensor_type(a)}" for n, a in zip(names, params, strict=True)])
         prefix = f"{results[0]} = " if count else ""
-        self.raw(f"{prefix}{head} ({{")
-        self.raw(f"^bb0({args}):" if names else "^bb0:")
+        self.opening(f"{prefix}{head} ({{")
+        self.opening(f"^bb0({args}):" if names else "^bb0:")
         with self.region():
             outs, avals = body(*names)
             values = f" {', '.join(outs)} : {tensor_types(avals)}" if outs else ""

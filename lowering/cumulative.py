@@ -115,13 +115,14 @@ def _loop(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, rever
     inits = [b.constant(0, index), b.constant(init, total), b.constant(0, aval), *operands]
     result = b.name()
     types = f"({tensor_types(avals)}) -> ({tensor_types(avals)})"
-    b.raw(f'{result}:{len(avals)} = "stablehlo.while"({", ".join(inits)}) ({{')
+    b.opening(f'{result}:{len(avals)} = "stablehlo.while"({", ".join(inits)}) ({{')
     args = _region_args(b, avals)
-    with b.region("}, {"):
+    with b.region():
         more = b.compare("LT", args[0], b.constant(n, index), index)
         b.raw(f"stablehlo.return {more} : tensor<i1>")
+    b.opening("}, {")
     i, acc, out, *xs = _region_args(b, avals)
-    with b.region(f"}}) : {types}"):
+    with b.region():
         one = b.constant(1, index)
         place = i
         if reverse:
@@ -140,13 +141,14 @@ def _loop(b: Block, operands: Sequence[str], aval: ShapedArray, axis: int, rever
         following = b.binary("stablehlo.add", i, one, index)
         values = ", ".join([following, acc, written, *xs])
         b.raw(f"stablehlo.return {values} : {tensor_types(avals)}")
+    b.raw(f"}}) : {types}")
     return f"{result}#2"
 
 
 def _region_args(b: Block, avals: Sequence[Any]) -> list[str]:
     names = [b.name() for _ in avals]
     args = ", ".join([f"{n}: {tensor_type(a)}" for n, a in zip(names, avals, strict=True)])
-    b.raw(f"^bb0({args}):")
+    b.opening(f"^bb0({args}):")
     return names
 
 

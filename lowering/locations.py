@@ -16,9 +16,6 @@ from pyjx.core.jaxpr import JaxprEqn
 if TYPE_CHECKING:
     from lowering.builder import Block
 
-# A line that ends so opens a region: its operation, and with it the place for the location, ends
-# further down.
-_HEADS = ("({", "{", ":")
 
 
 class Scope(NamedTuple):
@@ -55,6 +52,8 @@ class Locations:
         """The lines of a function with a location behind each operation."""
         lines = block.lines
         ends: list[str | None] = [None] * len(lines)
+        for i in block.openings:
+            ends[i] = ""
         of_eqn, scope = self._of_eqn, block.scope
         for start, stop, eqn, inside in block.marks:
             info = eqn.source_info
@@ -66,7 +65,7 @@ class Locations:
                 if ends[i] is None:
                     ends[i] = end
         rest = f" loc({self._alias(quoted(scope.name)) if scope.name else 'unknown'})"
-        return [line if line.endswith(_HEADS) else line + (end or rest)
+        return [line + (rest if end is None else end)
                 for line, end in zip(lines, ends, strict=True)]
 
     def _of(self, eqn: JaxprEqn, scope: Scope) -> str:

@@ -25,9 +25,9 @@ def _while(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     state = [b.name() for _ in init]
     pairs = ", ".join([f"{s} = {x}" for s, x in zip(state, init, strict=True)])
     head = f"{result}:{count}" if count > 1 else result
-    b.raw(f"{head} = stablehlo.while({pairs}) : {tensor_types(avals)} cond {{")
+    b.opening(f"{head} = stablehlo.while({pairs}) : {tensor_types(avals)} cond {{")
     _region(b, params["cond_jaxpr"], [*cond_consts, *state], b.scope.inside(eqn, "while/cond"))
-    b.raw("} do {")
+    b.opening("} do {")
     _region(b, params["body_jaxpr"], [*body_consts, *state], b.scope.inside(eqn, "while/body"))
     b.raw("}")
     return [f"{result}#{i}" for i in range(count)] if count > 1 else [result]

@@ -238,14 +238,20 @@ def _two_regions(b: Block, head: str, select_aval: ShapedArray, select: Any,
                  scatter_aval: ShapedArray, scatter: Any, tail: str) -> str:
     """An operation with two regions of two scalar arguments and one scalar result each."""
     result = b.name()
-    b.raw(f"{result} = {head} ({{")
-    for aval, body, end in ((select_aval, select, "}, {"), (scatter_aval, scatter, f"}}) {tail}")):
-        left, right = b.name(), b.name()
-        b.raw(f"^bb0({left}: {tensor_type(aval)}, {right}: {tensor_type(aval)}):")
-        with b.region(end):
-            out, dtype = body(left, right)
-            b.raw(f"stablehlo.return {out} : {tensor_type(ShapedArray((), dtype))}")
+    b.opening(f"{result} = {head} ({{")
+    _scalar_region(b, select_aval, select)
+    b.opening("}, {")
+    _scalar_region(b, scatter_aval, scatter)
+    b.raw(f"}}) {tail}")
     return result
+
+
+def _scalar_region(b: Block, aval: ShapedArray, body: Any) -> None:
+    left, right = b.name(), b.name()
+    b.opening(f"^bb0({left}: {tensor_type(aval)}, {right}: {tensor_type(aval)}):")
+    with b.region():
+        out, dtype = body(left, right)
+        b.raw(f"stablehlo.return {out} : {tensor_type(ShapedArray((), dtype))}")
 
 
 @rule("select_and_scatter")
