@@ -22,6 +22,8 @@ Avals: TypeAlias = Sequence[ShapedArray]
 
 # Where the batch axis of each value is; None where it has none.
 Dims: TypeAlias = Sequence[int | None]
+# The same where each value has one, as the only operand of an operation does.
+BatchDims: TypeAlias = Sequence[int]
 # Which values are differentiated, linear, batched or used.
 Flags: TypeAlias = tuple[bool, ...]
 # The parameters of an equation.

@@ -9,6 +9,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import CHEAP
 from pyjx.engine.rules import jvp_zero
+from pyjx.engine.types import Value
 from pyjx.lax.elementwise import add, mul
 from pyjx.lax.nary import INTEGER, INTEGER_OR_BOOL, elementwise, like, operand, operands
 
@@ -134,7 +135,7 @@ def clz(x: Any) -> Array:
     return clz_p.bind(operand("clz", x))
 
 
-def _mulhi(x: Any, y: Any) -> Any:
+def _mulhi(x: Value, y: Value) -> Value:
     # With halves x = x1 B + x0, y = y1 B + y0, none of whose products overflows
     # (H. S. Warren, Hacker's Delight, 2nd edition, section 8-2).
     dtype = get_aval(x).dtype

@@ -9,6 +9,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.engine.types import Value
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.nary import operand
 from pyjx.runtime.signature import parameters_of
@@ -33,7 +34,7 @@ def trace_body(op: str, what: str, fun: Callable[[Any], Any], tree: Any,
     """`fun`, which is the `what` of the operation `op`, on a carry of these types."""
     out_tree = None
 
-    def flat(*xs: Any) -> list[Any]:
+    def flat(*xs: Value) -> list[Any]:
         nonlocal out_tree
         outs, out_tree = tree_flatten(fun(tree_unflatten(tree, xs)))
         return [operand(f"the result of {what} in {op}", x, i) for i, x in enumerate(outs)]

@@ -20,6 +20,7 @@ from pyjx.engine.rules import (
     jvp_zero,
 )
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
+from pyjx.engine.types import Avals, Dims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import all_weak, broadcast_to, check_same_dtypes
 from pyjx.lax.elementwise import mul
 from pyjx.lax.nary import ANY, FLOATING, ORDERED, elementwise, operand, operands
@@ -44,7 +45,7 @@ le_to_p = _comparison("le_to", ORDERED)
 lt_to_p = _comparison("lt_to", ORDERED)
 
 
-def _all_words_equal(avals: Any, x: Any, y: Any) -> Any:
+def _all_words_equal(avals: Avals, x: Value, y: Value) -> Value:
     """Whether elements of an extended dtype, which are arrays of words, are equal."""
     same = eq_p.bind(x, y)
     return lax.reduce_and(same, tuple(range(avals[0].ndim, get_aval(same).ndim)))
@@ -146,7 +147,7 @@ def is_finite(x: Any) -> Array:
 # -- extrema ---------------------------------------------------------------------------------------
 
 
-def _share(x: Any, ans: Any, y: Any) -> Any:
+def _share(x: Value, ans: Value, y: Value) -> Value:
     """The derivative of an extremum in x: 1 where x is it, shared where x and y both are."""
     from pyjx.lax.convert import cast  # stands above
 
@@ -154,7 +155,7 @@ def _share(x: Any, ans: Any, y: Any) -> Any:
     return select(eq(x, y), full_aval(get_aval(ans), 0.5), cast(eq(x, ans), dtype))
 
 
-def _extremum_jvp(primitive: Primitive) -> Any:
+def _extremum_jvp(primitive: Primitive) -> Rule:
     return jvp_by_result(
         primitive, lambda g, ans, x, y: mul(g, _share(x, ans, y)),
         lambda g, ans, x, y: mul(g, _share(y, ans, x)),
@@ -213,7 +214,7 @@ def _clamp_shape(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedA
     return ShapedArray(x.shape, x.dtype, all_weak((low, x, high)))
 
 
-def _inside(x: Any, low: Any, high: Any) -> Any:
+def _inside(x: Value, low: Value, high: Value) -> Value:
     return lax.bitwise_and(gt(x, low), lt(x, high))
 
 
@@ -227,7 +228,7 @@ clamp_p.define(batch=elementwise_batch(clamp_p), jvp=jvp_by_operand(
 ))
 
 
-def _broadcast_like(x: Any, y: Any) -> Any:
+def _broadcast_like(x: Value, y: Value) -> Value:
     return broadcast_to(x, get_aval(y).shape)
 
 
@@ -278,7 +279,7 @@ def _select_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     return ShapedArray(shape, cases[0].dtype, all_weak(cases))
 
 
-def _select_jvp(primals: Any, tangents: Any) -> Any:
+def _select_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     which, *cases = primals
     out = select_n_p.bind(which, *cases)
     ts = tangents[1:]
@@ -287,7 +288,7 @@ def _select_jvp(primals: Any, tangents: Any) -> Any:
     return out, select_n_p.bind(which, *[instantiate(t) for t in ts])
 
 
-def _select_transpose(ct: Any, which: Any, *cases: Any) -> Any:
+def _select_transpose(ct: Tangent, which: Operand, *cases: Operand) -> Tangents:
     if type(ct) is Zero:
         return [None, *[Zero(c.aval) if is_undefined_primal(c) else None for c in cases]]
     zeros = full_aval(get_aval(ct), 0)
@@ -298,7 +299,7 @@ def _select_transpose(ct: Any, which: Any, *cases: Any) -> Any:
     return [None, *[back(i) if is_undefined_primal(c) else None for i, c in enumerate(cases)]]
 
 
-def _select_batch(operands: Any, dims: Any) -> Any:
+def _select_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
     which, *cases = operands
     which_dim, *case_dims = dims
     if which_dim is None and len(set(case_dims)) == 1 and not get_aval(which).shape:

@@ -18,6 +18,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import transpose
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import is_undefined_primal
+from pyjx.engine.types import Operand, Params, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import operand as _operand
 
 DotDimensionNumbers = tuple[
@@ -309,8 +310,8 @@ def convert(x: Any, dtype: Any) -> Any:
     return lax.convert_element_type(x, dtype)
 
 
-def _operand_cotangent(ct: Any, x: Any, y: Any, x_axes: Any, y_axes: Any, ct_rest: Sequence[int],
-                       params: dict[str, Any]) -> Any:
+def _operand_cotangent(ct: Tangent, x: Value, y: Value, x_axes: Any, y_axes: Any,
+                       ct_rest: Sequence[int], params: Params) -> Value:
     """Cotangent of the operand with aval `x`, the other one being `y`.
 
     It is the product of the cotangent and `y` over the axes that only `y` has, which stand in the
@@ -331,8 +332,8 @@ def _operand_cotangent(ct: Any, x: Any, y: Any, x_axes: Any, y_axes: Any, ct_res
     return convert(out, x.dtype)
 
 
-def _dot_general_transpose(ct: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, **params: Any
-                           ) -> Any:
+def _dot_general_transpose(ct: Tangent, lhs: Operand, rhs: Operand, *, dimension_numbers: Any,
+                           **params: Any) -> Tangents:
     (lc, rc), (lb, rb) = dimension_numbers
     n_batch = len(lb)
     n_lhs = get_aval(lhs).ndim - len(lc)  # axes of the result that lhs has
@@ -349,7 +350,8 @@ def _shifted(axes: Sequence[int], d: int) -> tuple[int, ...]:
     return tuple([i if i < d else i + 1 for i in axes])
 
 
-def _dot_general_batch(operands: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> Any:
+def _dot_general_batch(operands: Values, dims: Any, *, dimension_numbers: Any, **params: Any
+                       ) -> tuple[Value, int]:
     (lhs, rhs), (dl, dr) = operands, dims
     (lc, rc), (lb, rb) = dimension_numbers
     if dl is not None:
@@ -368,7 +370,7 @@ def _dot_general_batch(operands: Any, dims: Any, *, dimension_numbers: Any, **pa
     return out, out_dim
 
 
-def _dot_general_printed(params: dict[str, Any]) -> list[tuple[str, Any]]:
+def _dot_general_printed(params: Params) -> list[tuple[str, Any]]:
     numbers = tuple([tuple(map(list, pair)) for pair in params["dimension_numbers"]])
     return [("dimension_numbers", numbers), *[
         (key, params[key]) for key in ("out_sharding", "precision", "preferred_element_type")
@@ -452,7 +454,7 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
 
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: DotDimensionNumbers | None = None,
         precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
-       ) -> Array:
+        ) -> Array:
     """Product of vectors and matrices, or `dot_general` with `dimension_numbers`.
 
     Args:
@@ -540,7 +542,7 @@ def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = No
     return dot_general(x, y, dimension_numbers, preferred_element_type=dtype)
 
 
-def _scaled(side: str, x: Any, scale: Any, dtype: Any) -> Any:
+def _scaled(side: str, x: Value, scale: Value, dtype: Any) -> Value:
     """`x * scale` in `dtype`, each element of `scale` standing for a block of `x`."""
     x = convert(x, dtype)
     if scale is None:

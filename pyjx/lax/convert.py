@@ -18,6 +18,7 @@ from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.rules import elementwise_batch, jvp_linear, jvp_zero
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
+from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import scalar_of_dtype
 from pyjx.lax.nary import (
     ANY,
@@ -44,7 +45,8 @@ def _convert_shape(x: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding:
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
-def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, **params: Any) -> Any:
+def _convert_jvp(primals: Values, tangents: Tangents, *, new_dtype: Any, **params: Any
+                 ) -> tuple[Value, Tangent]:
     out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, **params)
     (g,) = tangents
     if type(g) is Zero or dtypes.tangent_dtype(new_dtype) == dtypes.float0:
@@ -163,11 +165,11 @@ real_p = elementwise("real", COMPLEX, out=real_dtype, linear=True, cost=CHEAP)
 imag_p = elementwise("imag", COMPLEX, out=real_dtype, linear=True, cost=CHEAP)
 
 
-def _complex_jvp(primals: Any, tangents: Any) -> Any:
+def _complex_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     return complex_p.bind(*primals), complex_p.bind(*map(instantiate, tangents))
 
 
-def _neg(x: Any) -> Any:
+def _neg(x: Value) -> Value:
     return lax.neg(x)
 
 
@@ -227,7 +229,7 @@ def _conj_shape(x: ShapedArray, *, input_dtype: Any) -> ShapedArray:
     return x.update(dtype=complex_dtype(x.dtype))
 
 
-def _conj_back(ct: Any, z: ShapedArray, *, input_dtype: Any) -> Any:
+def _conj_back(ct: Tangent, z: ShapedArray, *, input_dtype: Any) -> Value:
     # Re(ct conj(z)) = Re(conj(ct) z)
     back = conj(ct)
     return back if dtypes.issubdtype(z.dtype, np.complexfloating) else real(back)
@@ -287,7 +289,7 @@ def _full(name: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, shardi
     return _placed(broadcast_in_dim(filler(fill_value, dtype, weak), shape, ()), sharding)
 
 
-def _fill_operand(name: str, value: Any) -> Any:
+def _fill_operand(name: str, value: Value) -> Value:
     try:
         return operand(name, value, 1)
     except TypeError as error:
@@ -314,7 +316,7 @@ def filler(value: Any, dtype: Any, weak: bool) -> Any:
     return item if get_aval(item).dtype == dtype else cast(scalar, dtype, True)
 
 
-def _placed(x: Any, sharding: Any) -> Any:
+def _placed(x: Value, sharding: Any) -> Value:
     if sharding is None:
         return x
     return device_put(x, sharding)
@@ -391,18 +393,18 @@ def stop_gradient(x: Any) -> Any:
     return tree_map(_stop, x)
 
 
-def _stop(x: Any) -> Any:
+def _stop(x: Value) -> Value:
     return stop_gradient_p.bind(x) if isinstance(x, Tracer) else operand("stop_gradient", x)
 
 
-def _barrier_jvp(primals: Any, tangents: Any) -> Any:
+def _barrier_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     outs = optimization_barrier_p.bind(*primals)
     known = [t for t in tangents if type(t) is not Zero]
     moved = iter(optimization_barrier_p.bind(*known))
     return outs, [t if type(t) is Zero else next(moved) for t in tangents]
 
 
-def _barrier_transpose(cts: Any, *xs: Any) -> Any:
+def _barrier_transpose(cts: Tangents, *xs: Operand) -> Tangents:
     known = [ct for ct in cts if type(ct) is not Zero]
     moved = iter(optimization_barrier_p.bind(*known)) if known else iter(())
     outs = [ct if type(ct) is Zero else next(moved) for ct in cts]

@@ -25,6 +25,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis, transpose
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import is_undefined_primal
+from pyjx.engine.types import Tangent, Value, Values
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.contractions import (
     canonicalize_precision,
@@ -155,21 +156,21 @@ def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int
 # -- axes ------------------------------------------------------------------------------------------
 
 
-def _reshape(x: Any, shape: Sequence[int]) -> Any:
+def _reshape(x: Value, shape: Sequence[int]) -> Any:
     if get_aval(x).shape == tuple(shape):
         return x
 
     return lax.reshape(x, tuple(shape))
 
 
-def _split_axis(x: Any, axis: int, size: int) -> Any:
+def _split_axis(x: Value, axis: int, size: int) -> Value:
     """`x` with an axis made two, the first of them of the given size."""
     shape = get_aval(x).shape
     rest = shape[axis] // size if size else 0
     return _reshape(x, (*shape[:axis], size, rest, *shape[axis + 1:]))
 
 
-def _merge_axis(x: Any, source: int, target: int) -> Any:
+def _merge_axis(x: Value, source: int, target: int) -> Value:
     """`x` with axis `source` merged into another axis as its slower part.
 
     `target` counts the axes without `source`.
@@ -179,7 +180,7 @@ def _merge_axis(x: Any, source: int, target: int) -> Any:
     return _reshape(x, (*shape[:target], shape[target] * shape[target + 1], *shape[target + 2:]))
 
 
-def _regroup(x: Any, count: int, source: int, target: int) -> Any:
+def _regroup(x: Value, count: int, source: int, target: int) -> Value:
     """`x` with the slower part, of size `count`, of one axis moved into another axis."""
     x = _split_axis(x, source, count)
     return _merge_axis(x, source, target)
@@ -199,9 +200,9 @@ def _lhs_pads(lhs_space: Any, window: Any, out_space: Any, strides: Any, padding
     return tuple(pads)
 
 
-def _transpose_lhs(ct: Any, lhs: ShapedArray, rhs: Any, *, window_strides: Any, padding: Any,
+def _transpose_lhs(ct: Tangent, lhs: ShapedArray, rhs: Value, *, window_strides: Any, padding: Any,
                    lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: Any,
-                   feature_group_count: int, batch_group_count: int, precision: Any) -> Any:
+                   feature_group_count: int, batch_group_count: int, precision: Any) -> Value:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)
     window = [dilated(get_aval(rhs).shape[a], d)
@@ -224,13 +225,13 @@ def _transpose_lhs(ct: Any, lhs: ShapedArray, rhs: Any, *, window_strides: Any, 
     return out
 
 
-def _reverse(x: Any, axes: Sequence[int]) -> Any:
+def _reverse(x: Value, axes: Sequence[int]) -> Value:
     return lax.rev(x, tuple(axes)) if axes else x
 
 
-def _transpose_rhs(ct: Any, lhs: Any, rhs: ShapedArray, *, window_strides: Any, padding: Any,
+def _transpose_rhs(ct: Tangent, lhs: Value, rhs: ShapedArray, *, window_strides: Any, padding: Any,
                    lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: Any,
-                   feature_group_count: int, batch_group_count: int, precision: Any) -> Any:
+                   feature_group_count: int, batch_group_count: int, precision: Any) -> Value:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     lhs_shape, ct_shape = get_aval(lhs).shape, get_aval(ct).shape
     pads = []
@@ -253,8 +254,8 @@ def _transpose_rhs(ct: Any, lhs: Any, rhs: ShapedArray, *, window_strides: Any, 
     )
 
 
-def _conv_transpose_rule(ct: Any, lhs: Any, rhs: Any, *, preferred_element_type: Any,
-                         out_sharding: Any = None, **params: Any) -> Any:
+def _conv_transpose_rule(ct: Tangent, lhs: Value, rhs: Value, *, preferred_element_type: Any,
+                         out_sharding: Any = None, **params: Any) -> Value:
     dtype = get_aval(ct).dtype
     if is_undefined_primal(lhs):
         grad = _transpose_lhs(ct, lhs.aval, convert(rhs, dtype), **params)
@@ -266,14 +267,16 @@ def _conv_transpose_rule(ct: Any, lhs: Any, rhs: Any, *, preferred_element_type:
 # -- batching --------------------------------------------------------------------------------------
 
 
-def _conv_batch(operands: Any, dims: Any, *, dimension_numbers: Any, feature_group_count: int,
-                batch_group_count: int, **params: Any) -> Any:
+def _conv_batch(
+    operands: Values, dims: Any, *, dimension_numbers: Any, feature_group_count: int,
+    batch_group_count: int, **params: Any,
+) -> tuple[Value, int]:
     (lhs, rhs), (dl, dr) = operands, dims
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)
     features, batches = feature_group_count, batch_group_count
 
-    def conv(lhs: Any, rhs: Any) -> Any:
+    def conv(lhs: Value, rhs: Value) -> Any:
         return conv_general_dilated_p.bind(
             lhs, rhs, dimension_numbers=dimension_numbers, feature_group_count=features,
             batch_group_count=batches, **params,
@@ -304,7 +307,7 @@ def _conv_batch(operands: Any, dims: Any, *, dimension_numbers: Any, feature_gro
     return _reshape(out, (size, *shape[:axis], groups * shape[axis + 2], *shape[axis + 3:])), 0
 
 
-def _merge_within(x: Any, source: int, target: int, groups: int) -> Any:
+def _merge_within(x: Value, source: int, target: int, groups: int) -> Value:
     """As `_merge_axis`, with the groups of the target axis still its slowest part."""
     if groups == 1:
         return _merge_axis(x, source, target)

@@ -27,6 +27,7 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import at_front
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
+from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import operand as _operand
 
 __all__ = [
@@ -52,7 +53,8 @@ def _cumulative(name: str, kind: Any, kind_name: str) -> Primitive:
 
     primitive = register(Primitive(name, shape_rule=shape_rule))
 
-    def batch(operands: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
+    def batch(operands: Values, dims: BatchDims, *, axis: int, reverse: bool
+              ) -> tuple[Value, int]:
         (x,), (d,) = operands, dims
         return primitive.bind(x, axis=axis if axis < d else axis + 1, reverse=reverse), d
 
@@ -90,7 +92,8 @@ def _recurrence_shape(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: boo
     return b
 
 
-def _recurrence_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
+def _recurrence_jvp(primals: Values, tangents: Tangents, *, axis: int, reverse: bool
+                    ) -> tuple[Value, Tangent]:
     (a, b), (da, db) = primals, tangents
     y = linear_recurrence_p.bind(a, b, axis=axis, reverse=reverse)
     source = db
@@ -101,13 +104,15 @@ def _recurrence_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) ->
     return y, linear_recurrence_p.bind(a, source, axis=axis, reverse=reverse)
 
 
-def _recurrence_transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+def _recurrence_transpose(ct: Tangent, a: Operand, b: Operand, *, axis: int, reverse: bool
+                          ) -> Tangents:
     assert is_undefined_primal(b) and not is_undefined_primal(a)
     following = shifted(a, axis, not reverse, 0)
     return None, linear_recurrence_p.bind(following, ct, axis=axis, reverse=not reverse)
 
 
-def _recurrence_batch(operands: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
+def _recurrence_batch(operands: Values, dims: Dims, *, axis: int, reverse: bool
+                      ) -> tuple[Value, int | None]:
     size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
     a, b = (at_front(x, d, size) for x, d in zip(operands, dims, strict=True))
     return linear_recurrence_p.bind(a, b, axis=axis + 1, reverse=reverse), 0
@@ -119,18 +124,18 @@ linear_recurrence_p = register(Primitive(
 ))
 
 
-def _prod_tangent(g: Any, x: Any, y: Any, axis: int, reverse: bool) -> Any:
+def _prod_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Value:
     before = shifted(y, axis, reverse, 1)
     return linear_recurrence_p.bind(x, lax.mul(before, g), axis=axis, reverse=reverse)
 
 
-def _logsumexp_tangent(g: Any, x: Any, y: Any, axis: int, reverse: bool) -> Any:
+def _logsumexp_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Value:
     kept = _share(shifted(y, axis, reverse, -np.inf), y)
     taken = _share(x, y)
     return linear_recurrence_p.bind(kept, lax.mul(taken, g), axis=axis, reverse=reverse)
 
 
-def _share(part: Any, total: Any) -> Any:
+def _share(part: Value, total: Value) -> Value:
     """exp(part - total), its limits where the total is infinite and the difference is NaN."""
     if dtypes.issubdtype(get_aval(total).dtype, np.complexfloating):
         return lax.exp(lax.sub(part, total))
@@ -140,17 +145,18 @@ def _share(part: Any, total: Any) -> Any:
     return lax.exp(lax.select(lax.eq(total, infinity), at_top, lax.sub(part, finite)))
 
 
-def _max_tangent(g: Any, x: Any, y: Any, axis: int, reverse: bool) -> Any:
+def _max_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Value:
     return _choice_tangent(g, x, shifted(y, axis, reverse, least(get_aval(x).dtype)), lax.gt,
                            axis, reverse)
 
 
-def _min_tangent(g: Any, x: Any, y: Any, axis: int, reverse: bool) -> Any:
+def _min_tangent(g: Tangent, x: Value, y: Value, axis: int, reverse: bool) -> Value:
     return _choice_tangent(g, x, shifted(y, axis, reverse, greatest(get_aval(x).dtype)), lax.lt,
                            axis, reverse)
 
 
-def _choice_tangent(g: Any, x: Any, before: Any, better: Any, axis: int, reverse: bool) -> Any:
+def _choice_tangent(g: Tangent, x: Value, before: Value, better: Value, axis: int, reverse: bool
+                    ) -> Value:
     half = lax.full_like(x, 0.5)
     tied = lax.select(lax.eq(x, before), half, lax.full_like(x, 0))
     share = lax.select(better(x, before), lax.full_like(x, 1), tied)
@@ -164,7 +170,8 @@ def _choice_tangent(g: Any, x: Any, before: Any, better: Any, axis: int, reverse
 
 
 def _with_tangent(primitive: Primitive, rule: Any) -> None:
-    def jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
+    def jvp(primals: Values, tangents: Tangents, *, axis: int, reverse: bool
+            ) -> tuple[Value, Tangent]:
         (x,), (g,) = primals, tangents
         axis %= get_aval(x).ndim or 1  # the recurrence counts from the front
         y = primitive.bind(x, axis=axis, reverse=reverse)
@@ -184,7 +191,7 @@ _with_tangent(cummin_p, _min_tangent)
 # -- public functions ------------------------------------------------------------------------------
 
 
-def _apply(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Any:
+def _apply(primitive: Primitive, operand: Value, axis: int, reverse: bool) -> Value:
     name = primitive.name
     return primitive.bind(_operand(name, operand), axis=as_int(name, "axis", axis),
                           reverse=bool(reverse))

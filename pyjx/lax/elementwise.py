@@ -22,6 +22,7 @@ from pyjx.engine.rules import (
     jvp_zero,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, full_aval, instantiate, zeros_like
+from pyjx.engine.types import Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import all_weak, broadcast_operands, nary_shape
 from pyjx.lax.convert import cast, full_like
 from pyjx.lax.nary import (
@@ -60,9 +61,9 @@ def neg(x: Any) -> Array:
     return neg_p.bind(operand("neg", x))
 
 
-def _sum_jvp(primitive: Primitive, second: Any) -> Any:
+def _sum_jvp(primitive: Primitive, second: Any) -> Rule:
     # d(x ± y) = dx ± dy, in one operation
-    def jvp(primals: Any, tangents: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
         out = primitive.bind(*primals)
         dx, dy = tangents
         if type(dx) is Zero:
@@ -133,7 +134,7 @@ mul_p.define(
 )
 
 
-def _mul_back(ct: Any, linear: UndefinedPrimal, other: Any) -> Any:
+def _mul_back(ct: Tangent, linear: UndefinedPrimal, other: Any) -> Value:
     if type(ct) is Zero:
         return Zero(linear.aval)
     if get_aval(ct).dtype is not linear.aval.dtype:  # the product may have an `out_dtype`
@@ -217,7 +218,7 @@ def _integer_pow_shape(x: ShapedArray, *, y: int) -> ShapedArray:
     return x
 
 
-def _integer_pow_tangent(g: Any, x: Any, *, y: int) -> Any:
+def _integer_pow_tangent(g: Tangent, x: Value, *, y: int) -> Value:
     # d x^y = y x^(y-1) dx
     if y == 0:
         return zeros_like(g)
@@ -225,7 +226,7 @@ def _integer_pow_tangent(g: Any, x: Any, *, y: int) -> Any:
     return g if power is None else mul(g, mul(like(x, y), power))
 
 
-def _integer_pow_by_squaring(x: Any, *, y: int) -> Any:
+def _integer_pow_by_squaring(x: Value, *, y: int) -> Value:
     if y == 0:
         return full_aval(get_aval(x), 1)
     result = None
@@ -317,7 +318,7 @@ def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     return ShapedArray(nary_shape("pow", (x, y)), x.dtype, all_weak((x, y)))
 
 
-def _pow_tangent_x(g: Any, x: Any, y: Any) -> Any:
+def _pow_tangent_x(g: Tangent, x: Value, y: Value) -> Value:
     # d/dx x^y = y x^(y-1); for integers y = 0 it is 0 even at x = 0
     dtype = get_aval(x).dtype
     integer = dtypes.issubdtype(get_aval(y).dtype, np.integer)
@@ -332,7 +333,7 @@ def _pow_tangent_x(g: Any, x: Any, y: Any) -> Any:
     return mul(g, mul(y, pow(x, less)))
 
 
-def _pow_tangent_y(g: Any, ans: Any, x: Any, y: Any) -> Any:
+def _pow_tangent_y(g: Tangent, ans: Value, x: Value, y: Value) -> Value:
     # d/dy x^y = log(x) x^y, where log(0) is taken as 0: its limit for y > 0
 
     if is_scalar_constant(x):
@@ -370,7 +371,7 @@ def pow(x: Any, y: Any) -> Array:
 # -- magnitude and sign ----------------------------------------------------------------------------
 
 
-def _abs_tangent(g: Any, ans: Any, x: Any) -> Any:
+def _abs_tangent(g: Tangent, ans: Value, x: Value) -> Value:
     dtype = get_aval(x).dtype
     if not dtypes.issubdtype(dtype, np.complexfloating):
         return lax.select(lax.ge(x, like(x, 0)), g, neg(g))
@@ -397,7 +398,7 @@ def abs(x: Any) -> Array:
     return abs_p.bind(operand("abs", x))
 
 
-def _sign_jvp(primals: Any, tangents: Any) -> Any:
+def _sign_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     (x,), (g,) = primals, tangents
     ans = sign_p.bind(x)
     if not dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
@@ -510,7 +511,7 @@ def nextafter(x1: Any, x2: Any) -> Array:
 # -- polynomials -----------------------------------------------------------------------------------
 
 
-def _horner(x: Any, *coeffs: Any, unroll: int | None = None) -> Any:
+def _horner(x: Value, *coeffs: Value, unroll: int | None = None) -> Value:
     total = coeffs[-1]
     for c in reversed(coeffs[:-1]):
         total = add(mul(total, x), c)
@@ -529,7 +530,8 @@ def _polynomial_shape(x: ShapedArray, *coeffs: ShapedArray, unroll: int | None =
     return ShapedArray(nary_shape("polynomial", avals), x.dtype, x.weak_type)
 
 
-def _polynomial_jvp(primals: Any, tangents: Any, *, unroll: int | None = None) -> Any:
+def _polynomial_jvp(primals: Values, tangents: Tangents, *, unroll: int | None = None
+                    ) -> tuple[Value, Tangent]:
     x, *coeffs = primals
     dx, *dcoeffs = tangents
     out = polynomial_p.bind(x, *coeffs, unroll=unroll)
@@ -580,7 +582,7 @@ def polynomial(x: Any, coeffs: Any, *, unroll: int | None = None) -> Array:
     return polynomial_p.bind(x, *terms, unroll=unroll)
 
 
-def _unstacked(coeffs: Any) -> Any:
+def _unstacked(coeffs: Value) -> Value:
     """The coefficients as a list; NumPy's scalars stay scalars."""
     if isinstance(coeffs, (list, tuple)):
         return coeffs

@@ -18,6 +18,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.tangents import full_aval
+from pyjx.engine.types import Value, Values
 from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.compare import clamp, eq, ge, gt, le, lt, ne, select
 from pyjx.lax.convert import cast
@@ -31,12 +32,12 @@ MAX_ITERATIONS = 10_000
 LARGE = 1e5  # from here on the gamma functions take their asymptotic form
 
 
-def constant(x: Any, value: float) -> Any:
+def constant(x: Value, value: float) -> Value:
     """An array like `x`, filled with `value`."""
     return full_aval(get_aval(x).strip_weak_type(), value)
 
 
-def where(condition: Any, x: Any, value: float) -> Any:
+def where(condition: Value, x: Value, value: float) -> Value:
     """`x`, but `value` where the condition holds."""
     return select(condition, constant(x, value), x)
 
@@ -44,7 +45,7 @@ def where(condition: Any, x: Any, value: float) -> Any:
 def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
     """The function of arrays of one shape, computed in float32 for dtypes that are narrower."""
 
-    def wrapped(*xs: Any) -> Any:
+    def wrapped(*xs: Value) -> Value:
         shape = max([get_aval(x).shape for x in xs], key=len)
         xs = tuple([x if get_aval(x).shape == shape else broadcast_in_dim(x, shape, ())
                     for x in xs])
@@ -57,27 +58,27 @@ def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _epsilon(x: Any) -> Any:
+def _epsilon(x: Value) -> Value:
     return like(x, dtypes.finfo(get_aval(x).dtype).eps)
 
 
-def _tiny(x: Any) -> float:
+def _tiny(x: Value) -> float:
     # far from underflow, and so is its inverse from overflow
     return 1e-30 if get_aval(x).dtype == np.float32 else 1e-200
 
 
-def _any(x: Any) -> Any:
+def _any(x: Value) -> Value:
     return reduce_or(x, tuple(range(get_aval(x).ndim)))
 
 
-def _until_converged(step: Callable[..., Any], *init: Any) -> list[Any]:
+def _until_converged(step: Callable[..., Any], *init: Value) -> list[Any]:
     """Iterate `step(n, *state) -> (active, *state)` from n = 1 until no element is active."""
     first = init[0]
 
-    def cond(n: Any, active: Any, *state: Any) -> Any:
+    def cond(n: Value, active: Value, *state: Value) -> Value:
         return bitwise_and(lt(n, np.int32(MAX_ITERATIONS)), _any(active))
 
-    def body(n: Any, active: Any, *state: Any) -> Any:
+    def body(n: Value, active: Value, *state: Value) -> Values:
         still, *after = step(cast(n, get_aval(first).dtype), *state)
         return [add(n, np.int32(1)), bitwise_and(active, still), *[
             b if a is b else select(active, b, a) for a, b in zip(state, after, strict=True)]]
@@ -90,10 +91,11 @@ def _until_converged(step: Callable[..., Any], *init: Any) -> list[Any]:
 # -- gamma -----------------------------------------------------------------------------------------
 
 
-def _gamma_series(a: Any, x: Any) -> tuple[Any, Any]:
+def _gamma_series(a: Value, x: Value) -> tuple[Value, Value]:
     # DLMF 8.7.1: P(a, x) = x^a e^-x / Gamma(a + 1) S, where S = sum_n x^n / ((a+1) ... (a+n)).
     # The derivative of the n-th term t_n in a is -t_n sum_{k<=n} 1 / (a+k).
-    def step(n: Any, a: Any, x: Any, term: Any, slope: Any, total: Any, total_slope: Any) -> Any:
+    def step(n: Value, a: Value, x: Value, term: Value, slope: Value, total: Value,
+             total_slope: Value) -> Values:
         k = add(a, n)
         after = mul(term, div(x, k))
         slope = sub(mul(slope, div(x, k)), div(after, k))
@@ -108,11 +110,12 @@ def _gamma_series(a: Any, x: Any) -> tuple[Any, Any]:
     return total, slope
 
 
-def _gamma_fraction(a: Any, x: Any) -> tuple[Any, Any]:
+def _gamma_fraction(a: Value, x: Value) -> tuple[Value, Value]:
     # DLMF 8.9.2, contracted: Q(a, x) = x^a e^-x / Gamma(a) h, where
     # h = 1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - ...))), by Lentz's method.
     # Next to each quantity stands its derivative in a.
-    def step(n: Any, a: Any, x: Any, c: Any, dc: Any, d: Any, dd: Any, h: Any, dh: Any) -> Any:
+    def step(n: Value, a: Value, x: Value, c: Value, dc: Value, d: Value, dd: Value, h: Value,
+             dh: Value) -> Values:
         numerator, d_numerator = mul(n, sub(a, n)), n
         b = add(sub(x, a), add(mul(like(n, 2), n), like(n, 1)))  # and its derivative is -1
         t = add(mul(numerator, d), b)
@@ -136,13 +139,13 @@ def _gamma_fraction(a: Any, x: Any) -> tuple[Any, Any]:
     return h, dh
 
 
-def _inverse(x: Any, dx: Any) -> tuple[Any, Any]:
+def _inverse(x: Value, dx: Value) -> tuple[Value, Value]:
     # d(1/x) = -dx / x^2
     y = integer_pow(x, -1)
     return y, neg(mul(dx, mul(y, y)))
 
 
-def _gamma_density(a: Any, x: Any) -> Any:
+def _gamma_density(a: Value, x: Value) -> Value:
     # x^a e^-x / Gamma(a + 1); for large a by Stirling's series (DLMF 5.11.1), where the large
     # parts of the exponent cancel: a log x - x - log Gamma(a+1)
     #   = -a (m - log(1+m)) - log(2 pi a)/2 - 1/(12 a) + 1/(360 a^3) - ..., m = (x - a)/a
@@ -158,7 +161,7 @@ def _gamma_density(a: Any, x: Any) -> Any:
     return select(gt(a, like(a, 10)), large, small)
 
 
-def _excess(m: Any) -> Any:
+def _excess(m: Value) -> Value:
     # m - log(1 + m), near 0 by its series m^2/2 - m^3/3 + m^4/4 - ...
     series = constant(m, 0)
     for k in range(11, 1, -1):
@@ -166,13 +169,13 @@ def _excess(m: Any) -> Any:
     return select(lt(abs(m), like(m, 0.02)), mul(mul(m, m), series), sub(m, log1p(m)))
 
 
-def _deviation(a: Any, x: Any) -> Any:
+def _deviation(a: Value, x: Value) -> Value:
     """(x - a)/a, for large a; where P is 0 or 1 anyway it is kept from being extreme."""
     m = div(sub(x, a), a)
     return clamp(like(m, -0.9), m, like(m, 9))
 
 
-def _upper_for_large(a: Any, x: Any) -> Any:
+def _upper_for_large(a: Value, x: Value) -> Value:
     # DLMF 8.12.4: Q(a, x) = erfc(eta sqrt(a/2)) / 2 + R, where eta^2 / 2 = m - log(1 + m),
     # m = (x - a)/a, with the first terms of R = e^(-a eta^2/2) / sqrt(2 pi a) (c_0 + ...),
     # c_0 = -1/3 + eta/12 - 2 eta^2/135 + ...; R is negligible where eta is not small.
@@ -187,7 +190,7 @@ def _upper_for_large(a: Any, x: Any) -> Any:
     return add(mul(like(a, 0.5), lax.erfc(mul(eta, sqrt(mul(like(a, 0.5), a))))), rest)
 
 
-def _gamma_domain(a: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+def _gamma_domain(a: Value, x: Value) -> tuple[Value, Value, Value, Value]:
     """Which arguments the series is for, and arguments that are harmless for it and the fraction.
 
     Returns whether the series applies, `a`, and `x` for the series and for the fraction.
@@ -203,12 +206,12 @@ def _gamma_domain(a: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     return by_series, safe_a, for_series, for_fraction
 
 
-def _invalid(a: Any, x: Any) -> Any:
+def _invalid(a: Value, x: Value) -> Value:
     nan = bitwise_or(ne(a, a), ne(x, x))
     return bitwise_or(nan, bitwise_or(lt(x, like(x, 0)), lt(a, like(a, 0))))
 
 
-def _gamma_parts(a: Any, x: Any) -> tuple[Any, Any, Any]:
+def _gamma_parts(a: Value, x: Value) -> tuple[Value, Value, Value]:
     """Whether the series applies, P(a, x) by the series and Q(a, x) by the fraction."""
     by_series, safe, x_series, x_fraction = _gamma_domain(a, x)
     a_series = select(by_series, safe, constant(a, 1))
@@ -219,7 +222,7 @@ def _gamma_parts(a: Any, x: Any) -> tuple[Any, Any, Any]:
     return by_series, mul(density, total), mul(mul(density, a_fraction), h)
 
 
-def _gamma_limits(a: Any, x: Any, p: Any, at_zero: float, at_infinity: float) -> Any:
+def _gamma_limits(a: Value, x: Value, p: Value, at_zero: float, at_infinity: float) -> Value:
     """P or Q where an argument is 0 or infinite, or outside the domain."""
     infinity = like(x, np.inf)
     p = where(eq(a, infinity), p, at_zero)
@@ -233,7 +236,7 @@ def _gamma_limits(a: Any, x: Any, p: Any, at_zero: float, at_infinity: float) ->
 
 
 @in_single
-def lower_gamma(a: Any, x: Any) -> Any:
+def lower_gamma(a: Value, x: Value) -> Value:
     """P(a, x), DLMF 8.2.4."""
     by_series, p, q = _gamma_parts(a, x)
     p = select(by_series, p, sub(like(q, 1), q))
@@ -242,7 +245,7 @@ def lower_gamma(a: Any, x: Any) -> Any:
 
 
 @in_single
-def upper_gamma(a: Any, x: Any) -> Any:
+def upper_gamma(a: Value, x: Value) -> Value:
     """Q(a, x) = 1 - P(a, x), DLMF 8.2.4."""
     by_series, p, q = _gamma_parts(a, x)
     q = select(by_series, sub(like(p, 1), p), q)
@@ -250,7 +253,7 @@ def upper_gamma(a: Any, x: Any) -> Any:
     return _gamma_limits(a, x, q, 1.0, 0.0)
 
 
-def _slope_per_density(a: Any, x: Any) -> tuple[Any, Any, Any]:
+def _slope_per_density(a: Value, x: Value) -> tuple[Value, Value, Value]:
     """(dP/da) / (x^a e^-x / Gamma(a+1)), and the arguments made harmless."""
     by_series, safe, x_series, x_fraction = _gamma_domain(a, x)
     a_series = select(by_series, safe, constant(a, 1))
@@ -264,13 +267,13 @@ def _slope_per_density(a: Any, x: Any) -> tuple[Any, Any, Any]:
     return select(by_series, lower, neg(mul(a_fraction, upper))), safe, safe_x
 
 
-def _outside(a: Any, x: Any, value: Any) -> Any:
+def _outside(a: Value, x: Value, value: Value) -> Value:
     """0 at the ends of the range of x, and nan outside the domain."""
     value = where(bitwise_or(eq(x, like(x, 0)), eq(x, like(x, np.inf))), value, 0.0)
     return where(bitwise_or(_invalid(a, x), eq(a, like(a, 0))), value, np.nan)
 
 
-def _large_sample_slope(a: Any, x: Any) -> Any:
+def _large_sample_slope(a: Value, x: Value) -> Value:
     # Along a quantile eta sqrt(a) is constant (DLMF 8.12.4), eta^2 / 2 = r - 1 - log r, r = x/a:
     # dx/da = r log(r) / (r - 1) + ...; near r = 1 the next term is 1/(6 a) (Cornish and Fisher).
     m = div(sub(x, a), a)
@@ -281,7 +284,7 @@ def _large_sample_slope(a: Any, x: Any) -> Any:
 
 
 @in_single
-def lower_gamma_slope(a: Any, x: Any) -> Any:
+def lower_gamma_slope(a: Value, x: Value) -> Value:
     """dP(a, x)/da."""
     slope, safe_a, safe_x = _slope_per_density(a, x)
     slope = mul(slope, _gamma_density(safe_a, safe_x))
@@ -292,7 +295,7 @@ def lower_gamma_slope(a: Any, x: Any) -> Any:
 
 
 @in_single
-def gamma_sample_slope(a: Any, x: Any) -> Any:
+def gamma_sample_slope(a: Value, x: Value) -> Value:
     """dx/da of a sample x of the gamma distribution, from P(a, x) = const: -(dP/da) / (dP/dx)."""
     slope, safe_a, safe_x = _slope_per_density(a, x)
     # dP/dx = x^(a-1) e^-x / Gamma(a)
@@ -303,20 +306,20 @@ def gamma_sample_slope(a: Any, x: Any) -> Any:
 # -- beta ------------------------------------------------------------------------------------------
 
 
-def _beta_fraction(a: Any, b: Any, x: Any) -> Any:
+def _beta_fraction(a: Value, b: Value, x: Value) -> Value:
     # DLMF 8.17.22: I_x(a, b) = x^a (1-x)^b / (a B(a, b)) / (1 + d_1/(1 + d_2/(1 + ...))),
     # d_2m = m (b-m) x / ((a+2m-1)(a+2m)), d_2m+1 = -(a+m)(a+b+m) x / ((a+2m)(a+2m+1)).
     tiny = _tiny(x)
 
-    def nonzero(y: Any) -> Any:
+    def nonzero(y: Value) -> Value:
         return where(lt(abs(y), like(y, tiny)), y, tiny)
 
-    def lentz(numerator: Any, c: Any, d: Any) -> tuple[Any, Any]:
+    def lentz(numerator: Value, c: Value, d: Value) -> tuple[Value, Value]:
         one = like(c, 1)
         return nonzero(add(one, div(numerator, c))), \
             integer_pow(nonzero(add(one, mul(numerator, d))), -1)
 
-    def step(m: Any, a: Any, b: Any, x: Any, c: Any, d: Any, h: Any) -> Any:
+    def step(m: Value, a: Value, b: Value, x: Value, c: Value, d: Value, h: Value) -> Values:
         one, m2 = like(m, 1), mul(like(m, 2), m)
         even = div(mul(mul(m, sub(b, m)), x), mul(sub(add(a, m2), one), add(a, m2)))
         c, d = lentz(even, c, d)
@@ -335,7 +338,7 @@ def _beta_fraction(a: Any, b: Any, x: Any) -> Any:
 
 
 @in_single
-def incomplete_beta(a: Any, b: Any, x: Any) -> Any:
+def incomplete_beta(a: Value, b: Value, x: Value) -> Value:
     """I_x(a, b), DLMF 8.17.2."""
     zero, one, infinity = like(x, 0), like(x, 1), like(x, np.inf)
     valid = bitwise_and(bitwise_and(ge(a, zero), ge(b, zero)),

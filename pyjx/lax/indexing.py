@@ -21,6 +21,7 @@ from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.tangents import Zero, full_aval
+from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import operand as _operand
 
 Axes = tuple[int, ...]
@@ -239,7 +240,7 @@ def _check_slice_sizes(x: ShapedArray, slice_sizes: Axes, collapsed: Axes, batch
                 )
 
 
-def _gather_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _gather_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
     out = gather_p.bind(*primals, **params)
     g = tangents[0]
     if type(g) is Zero:
@@ -249,9 +250,10 @@ def _gather_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return out, gather_p.bind(g, primals[1], **params)
 
 
-def _gather_transpose(ct: Any, x: Any, indices: Any, *, dimension_numbers: GatherDimensionNumbers,
-                      slice_sizes: Axes, unique_indices: bool, indices_are_sorted: bool,
-                      mode: GatherScatterMode, fill_value: Any) -> Any:
+def _gather_transpose(ct: Tangent, x: Operand, indices: Operand, *,
+                      dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes,
+                      unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
+                      fill_value: Any) -> Tangents:
     zeros = full_aval(x.aval.update(dtype=get_aval(ct).dtype), 0)
     return lax.scatter_add(
         zeros, indices, ct, lax.ScatterDimensionNumbers(*dimension_numbers),
@@ -259,8 +261,8 @@ def _gather_transpose(ct: Any, x: Any, indices: Any, *, dimension_numbers: Gathe
     ), None
 
 
-def _gather_batch(operands: Any, dims: Any, *, dimension_numbers: GatherDimensionNumbers,
-                  slice_sizes: Axes, **params: Any) -> Any:
+def _gather_batch(operands: Values, dims: Dims, *, dimension_numbers: GatherDimensionNumbers,
+                  slice_sizes: Axes, **params: Any) -> tuple[Value, int | None]:
     (x, indices), (d, d_indices) = operands, dims
     offset_dims, collapsed, index_map, batching, indices_batching = dimension_numbers
     if d is not None:
@@ -286,7 +288,8 @@ def _gather_batch(operands: Any, dims: Any, *, dimension_numbers: GatherDimensio
     ), 0
 
 
-def _no_examples(x: Any, indices: Any, dnums: GatherDimensionNumbers, slice_sizes: Axes) -> Any:
+def _no_examples(x: Value, indices: Value, dnums: GatherDimensionNumbers, slice_sizes: Axes
+                 ) -> Value:
     one = [ShapedArray(a.shape[1:], a.dtype) for a in (get_aval(x), get_aval(indices))]
     out = _gather_shape(*one, dimension_numbers=dnums, slice_sizes=slice_sizes)
     return full_aval(out.update(shape=(0, *out.shape)), 0)

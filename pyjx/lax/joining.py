@@ -15,7 +15,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.rules import unbatched_dims
 from pyjx.engine.tangents import instantiate, is_undefined_primal
-from pyjx.engine.types import Rule
+from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import all_weak, check_same_dtypes
 from pyjx.lax.nary import operand as _operand
 from pyjx.lax.shapes import batch_size, insert, is_array, jointly_linear_jvp
@@ -47,7 +47,7 @@ def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     return ShapedArray(insert(rest, dimension, size), first.dtype, all_weak(xs))
 
 
-def _concatenate_transpose(ct: Any, *xs: Any, dimension: int) -> list[Any]:
+def _concatenate_transpose(ct: Tangent, *xs: Operand, dimension: int) -> Tangents:
     shapes = [x.aval.shape if is_undefined_primal(x) else get_aval(x).shape for x in xs]
     ends = np.cumsum([s[dimension] for s in shapes]).tolist()
     return [
@@ -57,7 +57,7 @@ def _concatenate_transpose(ct: Any, *xs: Any, dimension: int) -> list[Any]:
     ]
 
 
-def _concatenate_batch(operands: Any, dims: Any, *, dimension: int) -> Any:
+def _concatenate_batch(operands: Values, dims: Dims, *, dimension: int) -> tuple[Value, int | None]:
     size = batch_size(operands, dims)
     xs = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
     return concatenate_p.bind(*xs, dimension=dimension + 1), 0
@@ -95,7 +95,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
     return concatenate_p.bind(*xs, dimension=dimension)
 
 
-def _sequence(name: str, operands: Any) -> list[Any]:
+def _sequence(name: str, operands: Values) -> list[Any]:
     try:
         xs = list(operands)
     except TypeError:
@@ -123,12 +123,12 @@ def _stack_shape(*xs: ShapedArray, axis: int) -> ShapedArray:
     return ShapedArray(insert(first.shape, axis, len(xs)), first.dtype, all_weak(xs))
 
 
-def _stack_transpose(ct: Any, *xs: Any, axis: int) -> list[Any]:
+def _stack_transpose(ct: Tangent, *xs: Operand, axis: int) -> Tangents:
     parts = unstack_p.bind(ct, axis=axis)
     return [p if is_undefined_primal(x) else None for p, x in zip(parts, xs, strict=True)]
 
 
-def _stack_batch(operands: Any, dims: Any, *, axis: int) -> Any:
+def _stack_batch(operands: Values, dims: Dims, *, axis: int) -> tuple[Value, int | None]:
     size = batch_size(operands, dims)
     xs = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
     return stack_p.bind(*xs, axis=axis + 1), 0
@@ -163,7 +163,7 @@ def stack(operands: Any, axis: int = 0) -> Array:
 def _parts_jvp(primitive: Primitive) -> Rule:
     """The forward rule of an operation that cuts its operand in parts."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
         return primitive.bind(*primals, **params), primitive.bind(*tangents, **params)
 
     return jvp
@@ -174,7 +174,7 @@ def _unstack_shape(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
     return [part] * x.shape[axis]
 
 
-def _unstack_batch(operands: Any, dims: Any, *, axis: int) -> Any:
+def _unstack_batch(operands: Values, dims: BatchDims, *, axis: int) -> tuple[Values, Dims]:
     parts = unstack_p.bind(moveaxis(operands[0], dims[0], 0), axis=axis + 1)
     return parts, [0] * len(parts)
 
@@ -213,7 +213,8 @@ def _split_shape(x: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[S
     return [x.update(shape=(*before, n, *after)) for n in sizes]
 
 
-def _split_batch(operands: Any, dims: Any, *, sizes: tuple[int, ...], axis: int) -> Any:
+def _split_batch(operands: Values, dims: BatchDims, *, sizes: tuple[int, ...], axis: int
+                 ) -> tuple[Values, Dims]:
     (axis,) = unbatched_dims(dims[0], (axis,))
     return split_p.bind(operands[0], sizes=sizes, axis=axis), [dims[0]] * len(sizes)
 

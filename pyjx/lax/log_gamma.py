@@ -11,11 +11,11 @@ Above the bound it is Stirling's series (DLMF 5.11.1), below -1/2 the reflection
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from pyjx.core.avals import get_aval
+from pyjx.engine.types import Value
 from pyjx.lax.bitwise import bitwise_or
 from pyjx.lax.compare import clamp, eq, lt, select
 from pyjx.lax.elementwise import (
@@ -48,14 +48,14 @@ _ABOUT_TWO = [1 - _EULER, *[(-1) ** k * _zeta_minus_one(k) / k for k in range(2,
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
 
-def _polynomial(x: Any, coefficients: Any) -> Any:
+def _polynomial(x: Value, coefficients: Value) -> Value:
     total = constant(x, 0)
     for c in reversed(coefficients):
         total = add(mul(total, x), like(x, c))
     return total
 
 
-def _by_recurrence(y: Any, terms: int, steps: int) -> Any:
+def _by_recurrence(y: Value, terms: int, steps: int) -> Value:
     """For y in (-1/2, 5/2 + steps)."""
     n = floor(sub(y, like(y, 1.5)))  # how far it is from [3/2, 5/2)
     z = sub(y, add(n, like(y, 2)))
@@ -70,7 +70,7 @@ def _by_recurrence(y: Any, terms: int, steps: int) -> Any:
     return sub(add(near_two, log(above)), log(abs(below)))
 
 
-def _by_stirling(y: Any, terms: int) -> Any:
+def _by_stirling(y: Value, terms: int) -> Value:
     inverse = integer_pow(y, -1)
     series = mul(inverse, _polynomial(mul(inverse, inverse), _STIRLING[:terms]))
     # (y - 1/2) log y - y without the difference of infinities
@@ -79,7 +79,7 @@ def _by_stirling(y: Any, terms: int) -> Any:
 
 
 @in_single
-def log_gamma(x: Any) -> Any:
+def log_gamma(x: Value) -> Value:
     """log |Gamma(x)|."""
     single = get_aval(x).dtype == np.float32
     bound, terms, steps, stirling = (4.5, 13, 2, 4) if single else (9.5, 29, 7, 7)

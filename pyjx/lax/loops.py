@@ -34,6 +34,7 @@ from pyjx.engine.subjaxprs import (
     without_tracers,
 )
 from pyjx.engine.tangents import Zero, instantiate
+from pyjx.engine.types import Dims, Operand, Params, Tangent, Tangents, Value, Values
 from pyjx.lax.carries import check_carry, settled, trace_body
 from pyjx.lax.compare import select
 from pyjx.lax.nary import operand
@@ -102,7 +103,7 @@ class _Parts(NamedTuple):
     carry: list[Any]
 
 
-def _parts(xs: Sequence[Any], params: dict[str, Any]) -> _Parts:
+def _parts(xs: Values, params: Params) -> _Parts:
     a = params["cond_nconsts"]
     b = a + params["body_nconsts"]
     return _Parts(list(xs[:a]), list(xs[a:b]), list(xs[b:]))
@@ -124,7 +125,7 @@ def _while_shape(*avals: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
     return list(avals[cond_nconsts + body_nconsts:])
 
 
-def _while_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _while_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
     """The tangents of the carry are carried along with it."""
     values, given = _parts(primals, params), _parts(tangents, params)
     cond, body = params["cond_jaxpr"], params["body_jaxpr"]
@@ -152,7 +153,7 @@ def _while_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return outs[:n], out_tangents
 
 
-def _while_transpose(cts: Any, *operands: Any, **params: Any) -> Any:
+def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangents:
     raise ValueError(
         "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
         "dynamic start/stop values. Use a Python loop, whose number of iterations is known when it "
@@ -160,7 +161,8 @@ def _while_transpose(cts: Any, *operands: Any, **params: Any) -> Any:
     )
 
 
-def _while_batch(trace: BatchTrace, operands: Any, dims: Any, **params: Any) -> Any:
+def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
+                 ) -> tuple[Values, Dims]:
     """Components that an iteration batches are batched from the start.
 
     With a batched condition the loop goes on while any example does, and the examples that are
@@ -217,7 +219,7 @@ def _keeping_what_is_done(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_c
     """The body, from (constants of the condition, its own, carry), where the condition holds; the
     old carry elsewhere."""
 
-    def fun(*args: Any) -> list[Any]:
+    def fun(*args: Value) -> list[Any]:
         carry = args[len(args) - n_carry:]
         holding = jaxpr_as_fun(cond)(*args[:n_cond], *carry)[0]
         outs = jaxpr_as_fun(body)(*args[n_cond:])

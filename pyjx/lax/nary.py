@@ -14,7 +14,7 @@ from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import Tracer
 from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import Zero, is_undefined_primal
-from pyjx.engine.types import Tangent, Value
+from pyjx.engine.types import Operand, Tangent, Tangents, Value
 from pyjx.lax.common import all_weak, broadcast_operands, check_same_dtypes, nary_shape
 
 # Which dtypes an operand may have, in the words of the error message.
@@ -149,7 +149,7 @@ def like(x: Any, value: Any) -> Any:
 def transpose_unary(rule: Callable[..., Any]) -> Callable[..., Any]:
     """The transpose of a linear operation of one operand: `rule(ct, aval, **params)`."""
 
-    def transpose(ct: Any, x: Any, **params: Any) -> Any:
+    def transpose(ct: Tangent, x: Operand, **params: Any) -> Tangents:
         return (Zero(x.aval) if type(ct) is Zero else rule(ct, x.aval, **params),)
 
     return transpose
@@ -161,7 +161,7 @@ def transpose_nary(*rules: Callable[..., Any] | None) -> Callable[..., Any]:
     A rule is `(ct, *operands, **params) -> cotangent`.
     """
 
-    def transpose(ct: Any, *xs: Any, **params: Any) -> Any:
+    def transpose(ct: Tangent, *xs: Operand, **params: Any) -> Tangents:
         return [
             None if rule is None or not is_undefined_primal(x)
             else Zero(x.aval) if type(ct) is Zero else rule(ct, *xs, **params)

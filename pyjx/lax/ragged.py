@@ -18,6 +18,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import is_undefined_primal
+from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.contractions import (
     axis_tuple,
     axis_tuples,
@@ -135,7 +136,7 @@ def _in_group(lhs: ShapedArray, starts: Any, ends: Any, axes: _Axes) -> Any:
     position = lax.broadcasted_iota(dtype, shape, axes.ragged + 1)
     places = [0] + ([d + 1 for d in axes.outer] if get_aval(ends).ndim > 1 else [])
 
-    def spread(x: Any) -> Any:
+    def spread(x: Value) -> Any:
         x = moveaxis(x, get_aval(x).ndim - 1, 0)
         order = sorted(range(len(places)), key=places.__getitem__)
         return lax.broadcast_in_dim(lax.transpose(x, order), shape, sorted(places))
@@ -143,9 +144,9 @@ def _in_group(lhs: ShapedArray, starts: Any, ends: Any, axes: _Axes) -> Any:
     return lax.bitwise_and(lax.le(spread(starts), position), lax.lt(position, spread(ends)))
 
 
-def _by_masking(lhs: Any, rhs: Any, group_sizes: Any, *, ragged_dot_dimension_numbers: Any,
+def _by_masking(lhs: Value, rhs: Value, group_sizes: Any, *, ragged_dot_dimension_numbers: Any,
                 precision: Any, preferred_element_type: Any, group_offset: Any = None,
-                out_sharding: Any = None) -> Any:
+                out_sharding: Any = None) -> Value:
     """The product as one `dot_general` of rhs and lhs with all but a group's elements zero."""
     aval = get_aval(lhs)
     axes = _Axes(ragged_dot_dimension_numbers, aval.ndim)
@@ -178,7 +179,8 @@ def _by_masking(lhs: Any, rhs: Any, group_sizes: Any, *, ragged_dot_dimension_nu
     return moveaxis(out, len(lb), 0) if axes.mode == "contracting" else out
 
 
-def _ragged_transpose(ct: Any, lhs: Any, rhs: Any, group_sizes: Any, **params: Any) -> Any:
+def _ragged_transpose(ct: Tangent, lhs: Operand, rhs: Operand, group_sizes: Any, **params: Any
+                      ) -> Tangents:
     if is_undefined_primal(lhs):
         pull = linear_transpose(lambda x: _by_masking(x, rhs, group_sizes, **params), lhs.aval)
         return pull(ct)[0], None, None
@@ -186,8 +188,8 @@ def _ragged_transpose(ct: Any, lhs: Any, rhs: Any, group_sizes: Any, **params: A
     return None, pull(ct)[0], None
 
 
-def _ragged_batch(operands: Any, dims: Any, *, ragged_dot_dimension_numbers: Any, **params: Any
-                  ) -> Any:
+def _ragged_batch(operands: Values, dims: Dims, *, ragged_dot_dimension_numbers: Any, **params: Any
+                  ) -> tuple[Value, int | None]:
     """One more batch axis, in front."""
     size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
     lhs, rhs = [at_front(x, d, size) for x, d in zip(operands[:2], dims[:2], strict=True)]

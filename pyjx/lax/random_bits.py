@@ -15,6 +15,7 @@ from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.rules import jvp_zero
+from pyjx.engine.types import BatchDims, Dims, Value, Values
 from pyjx.lax.nary import operand
 
 _UINT32 = np.dtype(np.uint32)
@@ -35,7 +36,7 @@ def cipher(name: str, operands: int, results: int, decomposition: Any = None) ->
             raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.")
         return [ShapedArray(shapes.pop() if shapes else (), _UINT32)] * results
 
-    def batch(xs: Any, dims: Any) -> Any:
+    def batch(xs: Any, dims: Dims) -> tuple[Values, Dims]:
         pairs = list(zip(xs, dims, strict=True))
         size = next(get_aval(x).shape[d] for x, d in pairs if d is not None)
         shape = max([_example_shape(x, d) for x, d in pairs], key=len)
@@ -46,12 +47,12 @@ def cipher(name: str, operands: int, results: int, decomposition: Any = None) ->
     return primitive.define(jvp=jvp_zero(primitive))
 
 
-def _example_shape(x: Any, d: int | None) -> tuple[int, ...]:
+def _example_shape(x: Value, d: int | None) -> tuple[int, ...]:
     shape = get_aval(x).shape
     return shape if d is None else (*shape[:d], *shape[d + 1:])
 
 
-def _spread(x: Any, d: int | None, size: int, shape: tuple[int, ...]) -> Any:
+def _spread(x: Value, d: int | None, size: int, shape: tuple[int, ...]) -> Value:
     """`x` for each of `size` examples of the given shape, batch axis first."""
     if d is None:
         if not get_aval(x).shape:
@@ -96,7 +97,8 @@ rng_bit_generator_p = register(
 )
 
 
-def _rng_bits_batch(operands: Any, dims: Any, *, shape: tuple[int, ...], **params: Any) -> Any:
+def _rng_bits_batch(operands: Values, dims: BatchDims, *, shape: tuple[int, ...], **params: Any
+                    ) -> tuple[Values, Dims]:
     """One generator, that of the first key, makes the bits of all examples."""
     keys = moveaxis(operands[0], dims[0], 0)
     size, width = get_aval(keys).shape
@@ -161,7 +163,8 @@ def _rng_uniform_shape(a: ShapedArray, b: ShapedArray, *, shape: tuple[int, ...]
 rng_uniform_p = register(Primitive("rng_uniform", shape_rule=_rng_uniform_shape))
 
 
-def _rng_uniform_batch(operands: Any, dims: Any, *, shape: tuple[int, ...]) -> Any:
+def _rng_uniform_batch(operands: Values, dims: Dims, *, shape: tuple[int, ...]
+                       ) -> tuple[Value, int | None]:
     """Numbers from [0, 1) for all examples, each brought to the bounds of its own."""
     size = next(get_aval(x).shape[0] for x, d in zip(operands, dims, strict=True) if d is not None)
     full = (size, *shape)

@@ -28,6 +28,7 @@ from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import full_aval
+from pyjx.engine.types import Dims, Tangent, Tangents, Value, Values
 from pyjx.lax.common import as_dtype
 from pyjx.lax.nary import operand as _operand
 
@@ -79,8 +80,8 @@ def _along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     return broadcast_in_dim(reduced, shape, [i for i in range(len(shape)) if i not in axes])
 
 
-def _extremum_jvp(g: Any, ans: Any, x: Any, *, axes: tuple[int, ...], out_sharding: Any = None
-                  ) -> Any:
+def _extremum_jvp(g: Tangent, ans: Value, x: Value, *, axes: tuple[int, ...],
+                  out_sharding: Any = None) -> Value:
     # The mean of the tangents at the places where the extremum is attained.
     shape = get_aval(x).shape
     places = lax.convert_element_type(lax.eq(x, _along(ans, shape, axes)), get_aval(g).dtype)
@@ -91,7 +92,7 @@ reduce_max_p.define(jvp=jvp_by_result(reduce_max_p, _extremum_jvp))
 reduce_min_p.define(jvp=jvp_by_result(reduce_min_p, _extremum_jvp))
 
 
-def _halves(x: Any, axis: int) -> tuple[Any, Any, Any]:
+def _halves(x: Value, axis: int) -> tuple[Any, Any, Any]:
     """The first and second half along an axis, and what is left (None, or one element)."""
     n = get_aval(x).shape[axis]
     half = n // 2
@@ -100,7 +101,7 @@ def _halves(x: Any, axis: int) -> tuple[Any, Any, Any]:
             lax.slice_in_dim(x, half, 2 * half, axis=axis), rest)
 
 
-def _product_tree(x: Any, axes: tuple[int, ...]) -> Any:
+def _product_tree(x: Value, axes: tuple[int, ...]) -> Value:
     """The product as a tree of multiplications: its derivatives need no division."""
     for axis in sorted(axes, reverse=True):
         n = get_aval(x).shape[axis]
@@ -119,7 +120,8 @@ def _product_tree(x: Any, axes: tuple[int, ...]) -> Any:
     return x
 
 
-def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> Any:
+def _prod_jvp(primals: Values, tangents: Tangents, *, axes: tuple[int, ...]
+              ) -> tuple[Value, Tangent]:
     (out,), (tangent,) = jvp_flat(lambda x: [_product_tree(x, axes)], primals, tangents)
     return out, tangent
 
@@ -127,7 +129,7 @@ def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> Any:
 reduce_prod_p.define(jvp=_prod_jvp)
 
 
-def _bind(primitive: Primitive, operand: Any, axes: Sequence[int], **params: Any) -> Any:
+def _bind(primitive: Primitive, operand: Value, axes: Sequence[int], **params: Any) -> Value:
     name = primitive.name
     return primitive.bind(_operand(name, operand), axes=as_ints(name, "axes", axes), **params)
 
@@ -243,7 +245,7 @@ for _p in (argmax_p, argmin_p):
     _p.define(batch=reduction_batch(_p), jvp=jvp_zero(_p))
 
 
-def _arg(primitive: Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
+def _arg(primitive: Primitive, operand: Value, axis: int, index_dtype: Any) -> Value:
     name = primitive.name
     index_dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, name)
     return primitive.bind(_operand(name, operand), axes=(as_int(name, "axis", axis),),
@@ -319,7 +321,7 @@ def pointwise(closed: ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
             for y, d in zip(outs, dims, strict=True)]
 
 
-def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Sequence[Any],
+def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Values,
                  inits: Sequence[Any]) -> list[Any]:
     """`reduce` by halving the axes: for derivatives, and for initial values that differ."""
     xs = list(operands)
@@ -337,15 +339,15 @@ def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Seq
     return pointwise(closed, [*starts, *[lax.squeeze(x, dimensions) for x in xs]])
 
 
-def _reduce_jvp(primals: Any, tangents: Any, *, computation: Any, jaxpr: ClosedJaxpr,
-                dimensions: tuple[int, ...]) -> Any:
+def _reduce_jvp(primals: Values, tangents: Tangents, *, computation: Any, jaxpr: ClosedJaxpr,
+                dimensions: tuple[int, ...]) -> tuple[Value, Tangent]:
     n = len(primals) // 2
     return jvp_flat(lambda *args: _reduce_tree(jaxpr, dimensions, args[:n], args[n:]),
                     primals, tangents)
 
 
-def _reduce_batch(operands: Any, dims: Any, *, computation: Any, jaxpr: ClosedJaxpr,
-                  dimensions: tuple[int, ...]) -> Any:
+def _reduce_batch(operands: Values, dims: Dims, *, computation: Any, jaxpr: ClosedJaxpr,
+                  dimensions: tuple[int, ...]) -> tuple[Values, Dims]:
     n = len(operands) // 2
     size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
     xs = [at_front(x, d, size) for x, d in zip(operands[:n], dims[:n], strict=True)]
@@ -386,8 +388,8 @@ _MONOIDS: dict[str, tuple[Primitive, Callable[[Any], Any]]] = {
 }
 
 
-def _monoid(computation: Any, operand: Any, init: Any, dimensions: tuple[int, ...],
-            out_sharding: Any) -> Any:
+def _monoid(computation: Any, operand: Value, init: Value, dimensions: tuple[int, ...],
+            out_sharding: Any) -> Value:
     """The result if `computation` and `init` are a monoid that has its own primitive."""
     value = known_value(init)
     dtype = get_aval(operand).dtype
@@ -408,7 +410,7 @@ def trace_reducer(name: str, computation: Any, avals: Sequence[ShapedArray], in_
         raise TypeError(f"{name}: computation must be a function, got {computation!r}")
     scalars = [ShapedArray((), a.dtype) for a in avals]
 
-    def flat(*args: Any) -> list[Any]:
+    def flat(*args: Value) -> list[Any]:
         left = tree_util.tree_unflatten(in_tree, args[:len(avals)])
         right = tree_util.tree_unflatten(in_tree, args[len(avals):])
         leaves, tree = tree_util.tree_flatten(computation(left, right))

@@ -24,6 +24,7 @@ from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
+from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.indexing import (
     Axes,
@@ -129,9 +130,9 @@ def _check_sizes(name: str, x: ShapedArray, indices: ShapedArray, updates: Shape
 # -- batching --------------------------------------------------------------------------------------
 
 
-def _scatter_batch(primitive: Primitive) -> Callable[..., Any]:
-    def batch(operands: Any, dims: Any, *, dimension_numbers: ScatterDimensionNumbers,
-              **params: Any) -> Any:
+def _scatter_batch(primitive: Primitive) -> Rule:
+    def batch(operands: Values, dims: Dims, *, dimension_numbers: ScatterDimensionNumbers,
+              **params: Any) -> tuple[Value, int | None]:
         (x, indices, updates), (d, d_indices, d_updates) = operands, dims
         window_dims, inserted, index_map, batching, indices_batching = dimension_numbers
         size = batch_size(operands, dims)
@@ -154,7 +155,7 @@ def _scatter_batch(primitive: Primitive) -> Callable[..., Any]:
 # -- derivatives -----------------------------------------------------------------------------------
 
 
-def _gathered(x: Any, indices: Any, updates_shape: tuple[int, ...], params: dict[str, Any]) -> Any:
+def _gathered(x: Value, indices: Value, updates_shape: tuple[int, ...], params: Params) -> Value:
     """The windows of `x` that a scatter with these parameters writes; zeros for those it drops."""
     dnums = params["dimension_numbers"]
     return gather(
@@ -164,8 +165,8 @@ def _gathered(x: Any, indices: Any, updates_shape: tuple[int, ...], params: dict
     )
 
 
-def _bind(scatter: Callable[..., Any], x: Any, indices: Any, updates: Any, params: dict[str, Any]
-          ) -> Any:
+def _bind(scatter: Callable[..., Any], x: Value, indices: Value, updates: Value, params: Params
+          ) -> Value:
     """Another scatter with the same parameters."""
     return scatter(
         x, indices, updates, params["dimension_numbers"], mode=params["mode"],
@@ -173,14 +174,14 @@ def _bind(scatter: Callable[..., Any], x: Any, indices: Any, updates: Any, param
     )
 
 
-def _aval_of(x: Any) -> ShapedArray:
+def _aval_of(x: Value) -> ShapedArray:
     return x.aval if is_undefined_primal(x) else get_aval(x)
 
 
-def _sum_jvp(primitive: Primitive) -> Callable[..., Any]:
+def _sum_jvp(primitive: Primitive) -> Rule:
     """scatter-add and scatter-sub are linear in operand and updates together."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
         out = primitive.bind(*primals, **params)
         g, _, g_updates = tangents
         if type(g_updates) is Zero:
@@ -190,8 +191,9 @@ def _sum_jvp(primitive: Primitive) -> Callable[..., Any]:
     return jvp
 
 
-def _sum_transpose(sign: Callable[[Any], Any]) -> Callable[..., Any]:
-    def transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+def _sum_transpose(sign: Callable[[Any], Any]) -> Rule:
+    def transpose(ct: Tangent, x: Operand, indices: Operand, updates: Operand, **params: Any
+                  ) -> Tangents:
         ct_updates = None
         if is_undefined_primal(updates):
             ct_updates = sign(_gathered(ct, indices, updates.aval.shape, params))
@@ -200,7 +202,7 @@ def _sum_transpose(sign: Callable[[Any], Any]) -> Callable[..., Any]:
     return transpose
 
 
-def _product_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _product_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
     out = scatter_mul_p.bind(*primals, **params)
     x, indices, updates = primals
     g, _, g_updates = tangents
@@ -215,7 +217,7 @@ def _product_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return out, tangent
 
 
-def _other_factors(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
+def _other_factors(x: Value, indices: Value, updates: Value, params: Params) -> Value:
     """For each update the product of all else that is multiplied at its place.
 
     Where several updates may meet it is the whole product divided by the update; zeros are counted
@@ -235,7 +237,8 @@ def _other_factors(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -
     return lax.select(lax.eq(others, zeros_like(others)), lax.div(product, factors), zeros)
 
 
-def _product_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+def _product_transpose(ct: Tangent, x: Operand, indices: Operand, updates: Operand, **params: Any
+                       ) -> Tangents:
     if is_undefined_primal(x):
         return scatter_mul_p.bind(ct, indices, updates, **params), None, None
     if not params["unique_indices"]:
@@ -245,8 +248,8 @@ def _product_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: An
     return None, None, _gathered(lax.mul(ct, x), indices, updates.aval.shape, params)
 
 
-def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _extremum_jvp(primitive: Primitive) -> Rule:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
         # The mean of the tangents of all those, operand and updates, that are the extremum.
         out = primitive.bind(*primals, **params)
         x, indices, updates = primals
@@ -267,7 +270,7 @@ def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
     return jvp
 
 
-def _replace_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _replace_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
     if params["update_jaxpr"] is not None:
         return _apply_jvp(primals, tangents, **params)
     x, indices, updates = primals
@@ -290,14 +293,15 @@ def _replace_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     kept = lax.eq(winners, none)
     won = lax.eq(_gathered(winners, indices, shape, params), numbers)
 
-    def merge(x: Any, updates: Any) -> Any:
+    def merge(x: Value, updates: Value) -> Any:
         return _bind(scatter_add, lax.select(kept, x, zeros_like(x)), indices,
                      lax.select(won, updates, zeros_like(updates)), params)
 
     return merge(x, updates), merge(instantiate(g), g_updates)
 
 
-def _replace_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+def _replace_transpose(ct: Tangent, x: Operand, indices: Operand, updates: Operand, **params: Any
+                       ) -> Tangents:
     aval = _aval_of(updates)
     ct_x = ct_updates = None
     if is_undefined_primal(x):
@@ -313,7 +317,7 @@ def _replace_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: An
     return ct_x, None, ct_updates
 
 
-def _apply_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _apply_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
     """The derivative of scatter_apply, whose updates have no influence."""
     x, indices, updates = primals
     out = scatter_p.bind(*primals, **params)
@@ -328,7 +332,7 @@ def _apply_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     shape = get_aval(updates).shape
     jaxpr, consts, size = params["update_jaxpr"], params["update_consts"], math.prod(shape)
 
-    def fun(x: Any) -> list[Any]:
+    def fun(x: Value) -> list[Any]:
         flat = reshape(x, (size,))
         zeros = zeros_like(flat)
         (y,), (d,) = batch_flat(lambda *a: eval_jaxpr(jaxpr, consts, *a), [flat, zeros],
@@ -376,9 +380,9 @@ def _combiner(name: str, dtype: Any) -> Jaxpr:
     return jaxpr
 
 
-def _call(primitive: Primitive, combine: str | None, operand: Any, indices: Any, updates: Any,
+def _call(primitive: Primitive, combine: str | None, operand: Value, indices: Value, updates: Value,
           dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool,
-          unique_indices: bool, mode: Any) -> Any:
+          unique_indices: bool, mode: Any) -> Value:
     name = primitive.name
     operand = _operand(name, operand)
     return primitive.bind(

@@ -19,7 +19,7 @@ from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis, reduce_sum, transpose
 from pyjx.engine.rules import jvp_linear, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
-from pyjx.engine.types import Rule
+from pyjx.engine.types import BatchDims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import operand as _operand
 
 
@@ -37,7 +37,7 @@ def linear_primitive(name: str, shape_rule: Rule, transposed: Rule, cost: int | 
                      ) -> Primitive:
     """A primitive that is linear in its only operand; `transposed(ct, aval, **params)`."""
 
-    def back(ct: Any, x: Any, **params: Any) -> Any:
+    def back(ct: Tangent, x: Value, **params: Any) -> Any:
         return (transposed(ct, x.aval, **params),)
 
     p = register(Primitive(name, shape_rule=shape_rule, transpose=back, linear=True,
@@ -53,7 +53,7 @@ def insert(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...
 def jointly_linear_jvp(primitive: Primitive) -> Rule:
     """The forward rule of an operation that is linear in all its operands together."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
         out = primitive.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
             return out, Zero.of_primal(out)
@@ -83,16 +83,17 @@ def _reshape_shape(x: ShapedArray, *, new_sizes: tuple[int, ...],
     return x.update(shape=new_sizes)
 
 
-def _reshape_transpose(ct: Any, aval: ShapedArray, *, new_sizes: tuple[int, ...],
-                       dimensions: tuple[int, ...] | None, sharding: Any = None) -> Any:
+def _reshape_transpose(ct: Tangent, aval: ShapedArray, *, new_sizes: tuple[int, ...],
+                       dimensions: tuple[int, ...] | None, sharding: Any = None) -> Value:
     if dimensions is None:
         return reshape(ct, aval.shape)
     inverse = np.argsort(dimensions).tolist()
     return transpose(reshape(ct, [aval.shape[i] for i in dimensions]), inverse)
 
 
-def _reshape_batch(operands: Any, dims: Any, *, new_sizes: tuple[int, ...],
-                   dimensions: tuple[int, ...] | None, sharding: Any = None) -> Any:
+def _reshape_batch(operands: Values, dims: BatchDims, *, new_sizes: tuple[int, ...],
+                   dimensions: tuple[int, ...] | None, sharding: Any = None
+                   ) -> tuple[Value, int]:
     x = moveaxis(operands[0], dims[0], 0)
     if dimensions is not None:
         dimensions = (0, *[i + 1 for i in dimensions])
@@ -171,7 +172,8 @@ def _squeeze_shape(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArra
     return x.update(shape=tuple([n for i, n in enumerate(x.shape) if i not in dimensions]))
 
 
-def _squeeze_batch(operands: Any, dims: Any, *, dimensions: tuple[int, ...]) -> Any:
+def _squeeze_batch(operands: Values, dims: BatchDims, *, dimensions: tuple[int, ...]
+                   ) -> tuple[Value, int]:
     d = dims[0]
     moved = unbatched_dims(d, dimensions)
     return squeeze_p.bind(operands[0], dimensions=moved), d - sum(i < d for i in moved)
@@ -277,11 +279,12 @@ def _rev_shape(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     return x
 
 
-def _rev_batch(operands: Any, dims: Any, *, dimensions: tuple[int, ...]) -> Any:
+def _rev_batch(operands: Values, dims: BatchDims, *, dimensions: tuple[int, ...]
+               ) -> tuple[Value, int]:
     return rev_p.bind(operands[0], dimensions=unbatched_dims(dims[0], dimensions)), dims[0]
 
 
-def _rev_transpose(ct: Any, aval: ShapedArray, *, dimensions: tuple[int, ...]) -> Any:
+def _rev_transpose(ct: Tangent, aval: ShapedArray, *, dimensions: tuple[int, ...]) -> Tangents:
     return rev_p.bind(ct, dimensions=dimensions)
 
 
@@ -318,12 +321,12 @@ def _tile_shape(x: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
     return x.update(shape=tuple([r * n for r, n in zip(reps, x.shape, strict=True)]))
 
 
-def _tile_transpose(ct: Any, aval: ShapedArray, *, reps: tuple[int, ...]) -> Any:
+def _tile_transpose(ct: Tangent, aval: ShapedArray, *, reps: tuple[int, ...]) -> Value:
     apart = [n for pair in zip(reps, aval.shape, strict=True) for n in pair]
     return reduce_sum(reshape(ct, apart), range(0, len(apart), 2))
 
 
-def _tile_batch(operands: Any, dims: Any, *, reps: tuple[int, ...]) -> Any:
+def _tile_batch(operands: Values, dims: BatchDims, *, reps: tuple[int, ...]) -> tuple[Value, int]:
     return tile_p.bind(operands[0], reps=insert(reps, dims[0], 1)), dims[0]
 
 
@@ -379,7 +382,8 @@ def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingCon
     return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
 
 
-def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> Any:
+def _pad_transpose(ct: Tangent, x: Operand, value: Operand, *, padding_config: PaddingConfig
+                   ) -> Tangents:
     shape = x.aval.shape if is_undefined_primal(x) else get_aval(x).shape
     zero = scalar_constant(0, get_aval(ct).dtype)
     cropped = pad(ct, zero, [(-low, -high, 0) for low, high, _ in padding_config])
@@ -392,7 +396,8 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: PaddingConfig
     return back if is_undefined_primal(x) else None, ct_value
 
 
-def _pad_batch(operands: Any, dims: Any, *, padding_config: PaddingConfig) -> Any:
+def _pad_batch(operands: Values, dims: Any, *, padding_config: PaddingConfig
+               ) -> tuple[Value, int]:
     (x, value), (d, d_value) = operands, dims
     if d_value is None:
         return pad_p.bind(x, value, padding_config=insert(padding_config, d, (0, 0, 0))), d
@@ -472,7 +477,7 @@ def _bitcast_shape(x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
     return ShapedArray(shape, new_dtype)
 
 
-def _bitcast_batch(operands: Any, dims: Any, *, new_dtype: Any) -> Any:
+def _bitcast_batch(operands: Values, dims: BatchDims, *, new_dtype: Any) -> tuple[Value, int]:
     x = moveaxis(operands[0], dims[0], 0)
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
 

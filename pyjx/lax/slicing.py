@@ -18,6 +18,7 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
+from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather, gather_p
 from pyjx.lax.nary import operand as _operand
@@ -66,8 +67,8 @@ def _slice_shape(x: ShapedArray, *, start_indices: tuple[int, ...],
     ]))
 
 
-def _slice_transpose(ct: Any, aval: ShapedArray, *, start_indices: tuple[int, ...],
-                     limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> Any:
+def _slice_transpose(ct: Tangent, aval: ShapedArray, *, start_indices: tuple[int, ...],
+                     limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> Value:
     config = []
     steps = strides or (1,) * aval.ndim
     for n, start, step, kept in zip(aval.shape, start_indices, steps, get_aval(ct).shape,
@@ -77,8 +78,9 @@ def _slice_transpose(ct: Any, aval: ShapedArray, *, start_indices: tuple[int, ..
     return pad(ct, scalar_constant(0, get_aval(ct).dtype), config)
 
 
-def _slice_batch(operands: Any, dims: Any, *, start_indices: tuple[int, ...],
-                 limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> Any:
+def _slice_batch(operands: Values, dims: BatchDims, *, start_indices: tuple[int, ...],
+                 limit_indices: tuple[int, ...], strides: tuple[int, ...] | None
+                 ) -> tuple[Value, int]:
     (x,), (d,) = operands, dims
     return slice_p.bind(
         x, start_indices=insert(start_indices, d, 0),
@@ -234,7 +236,7 @@ def _flags(name: str, allow_negative: bool | Sequence[bool], ndim: int
     return tuple([bool(a) for a in allow_negative])
 
 
-def _start(s: Any, n: int, wrap: bool) -> Any:
+def _start(s: Value, n: int, wrap: bool) -> Value:
     if type(s) is int:
         return scalar_constant(s + n if wrap and s < 0 else s, dtypes.default_int_dtype())
     if isinstance(s, np.integer):
@@ -283,7 +285,8 @@ def _dynamic_slice_shape(x: ShapedArray, *starts: ShapedArray, slice_sizes: tupl
     return x.update(shape=slice_sizes)
 
 
-def _dynamic_slice_jvp(primals: Any, tangents: Any, *, slice_sizes: tuple[int, ...]) -> Any:
+def _dynamic_slice_jvp(primals: Values, tangents: Tangents, *, slice_sizes: tuple[int, ...]
+                       ) -> tuple[Value, Tangent]:
     out = dynamic_slice_p.bind(*primals, slice_sizes=slice_sizes)
     g = tangents[0]
     if type(g) is Zero:
@@ -291,7 +294,8 @@ def _dynamic_slice_jvp(primals: Any, tangents: Any, *, slice_sizes: tuple[int, .
     return out, dynamic_slice_p.bind(g, *primals[1:], slice_sizes=slice_sizes)
 
 
-def _dynamic_slice_transpose(ct: Any, x: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> Any:
+def _dynamic_slice_transpose(ct: Tangent, x: Operand, *starts: Operand, slice_sizes: tuple[int, ...]
+                             ) -> Tangents:
     zeros = full_aval(x.aval.update(dtype=get_aval(ct).dtype), 0)
     return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
 
@@ -302,7 +306,8 @@ def _stacked_starts(starts: Sequence[Any], dims: Sequence[int | None], size: int
     return lax.concatenate(columns, 1)
 
 
-def _dynamic_slice_batch(operands: Any, dims: Any, *, slice_sizes: tuple[int, ...]) -> Any:
+def _dynamic_slice_batch(operands: Values, dims: BatchDims, *, slice_sizes: tuple[int, ...]
+                         ) -> tuple[Value, int]:
     (x, *starts), (d, *start_dims) = operands, dims
     if all(s is None for s in start_dims):
         zero = scalar_constant(0, get_aval(starts[0]).dtype if starts else np.int32)
@@ -324,7 +329,7 @@ dynamic_slice_p = register(Primitive(
 ))
 
 
-def _sliced(x: Any, starts: Any, sizes: tuple[int, ...], allow_negative: Any) -> Any:
+def _sliced(x: Value, starts: Any, sizes: tuple[int, ...], allow_negative: Any) -> Value:
     starts = _starts(get_aval(x).shape, starts, allow_negative)
     return dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
 
@@ -416,7 +421,7 @@ def _update_shape(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> 
     return x.strip_weak_type()
 
 
-def _update_jvp(primals: Any, tangents: Any) -> Any:
+def _update_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     out = dynamic_update_slice_p.bind(*primals)
     g, g_update = tangents[:2]
     if type(g) is Zero and type(g_update) is Zero:
@@ -424,7 +429,7 @@ def _update_jvp(primals: Any, tangents: Any) -> Any:
     return out, dynamic_update_slice_p.bind(instantiate(g), instantiate(g_update), *primals[2:])
 
 
-def _update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> Any:
+def _update_transpose(ct: Tangent, x: Operand, update: Operand, *starts: Operand) -> Tangents:
     ct_x = ct_update = None
     if is_undefined_primal(x):
         aval = update.aval if is_undefined_primal(update) else get_aval(update)
@@ -436,7 +441,7 @@ def _update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> Any:
     return [ct_x, ct_update, *[None] * len(starts)]
 
 
-def _update_batch(operands: Any, dims: Any) -> Any:
+def _update_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
     (x, update, *starts), (d, d_update, *start_dims) = operands, dims
     size = batch_size(operands, dims)
     if all(s is None for s in start_dims):
@@ -459,7 +464,7 @@ dynamic_update_slice_p = register(Primitive(
 ))
 
 
-def _updated(x: Any, update: Any, starts: Any, allow_negative: Any) -> Any:
+def _updated(x: Value, update: Value, starts: Any, allow_negative: Any) -> Value:
     return dynamic_update_slice_p.bind(
         x, update, *_starts(get_aval(x).shape, starts, allow_negative)
     )

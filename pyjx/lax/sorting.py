@@ -14,6 +14,7 @@ from pyjx.core.integers import as_axis, as_int
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero
+from pyjx.engine.types import BatchDims, Dims, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import operand as _operand
 
 __all__ = [
@@ -48,8 +49,8 @@ def _sort_shape(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: 
     return list(avals)
 
 
-def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, num_keys: int
-              ) -> Any:
+def _sort_jvp(primals: Values, tangents: Tangents, *, dimension: int, is_stable: bool, num_keys: int
+              ) -> tuple[Value, Tangent]:
     shape = get_aval(primals[0]).shape
     places = lax.broadcasted_iota(np.uint32, shape, dimension)
     *outs, order = sort_p.bind(*primals, places, dimension=dimension, is_stable=is_stable,
@@ -60,8 +61,8 @@ def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, n
     ]
 
 
-def _sort_batch(operands: Any, dims: Any, *, dimension: int, is_stable: bool, num_keys: int
-                ) -> Any:
+def _sort_batch(operands: Values, dims: Dims, *, dimension: int, is_stable: bool, num_keys: int
+                ) -> tuple[Values, Dims]:
     dim, size = next((d, get_aval(x).shape[d]) for x, d in zip(operands, dims, strict=True)
                      if d is not None)
     moved = [broadcast_axis(x, size, dim) if d is None else moveaxis(x, d, dim)
@@ -149,8 +150,8 @@ def _top_k_shape(x: ShapedArray, *, axis: int, is_stable: bool, k: int) -> list[
     return [x.update(shape=shape), x.update(shape=shape, dtype=np.dtype(np.int32))]
 
 
-def _choice_jvp(primitive: Primitive, axis_of: Any) -> Any:
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _choice_jvp(primitive: Primitive, axis_of: Any) -> Rule:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Tangents]:
         (x,), (g,) = primals, tangents
         values, indices = primitive.bind(x, **params)
         if type(g) is Zero or get_aval(g).dtype == dtypes.float0:
@@ -162,7 +163,8 @@ def _choice_jvp(primitive: Primitive, axis_of: Any) -> Any:
     return jvp
 
 
-def _top_k_batch(operands: Any, dims: Any, *, axis: int, is_stable: bool, k: int) -> Any:
+def _top_k_batch(operands: Values, dims: BatchDims, *, axis: int, is_stable: bool, k: int
+                 ) -> tuple[Values, Dims]:
     (x,), (d,) = operands, dims
     outs = top_k_p.bind(x, axis=axis if axis < d else axis + 1, is_stable=is_stable, k=k)
     return outs, [d, d]
@@ -233,9 +235,9 @@ def _approx_shape(x: ShapedArray, *, aggregate_to_topk: bool, is_max_k: bool, k:
     return [x.update(shape=shape), x.update(shape=shape, dtype=np.dtype(np.int32))]
 
 
-def _approx_exact(x: Any, *, aggregate_to_topk: bool, is_max_k: bool, k: int,
+def _approx_exact(x: Value, *, aggregate_to_topk: bool, is_max_k: bool, k: int,
                   recall_target: float, reduction_dimension: int,
-                  reduction_input_size_override: int) -> Any:
+                  reduction_input_size_override: int) -> Value:
     aval = get_aval(x)
     axis = _approx_axis(reduction_dimension, aval.ndim)
     if not aggregate_to_topk:
@@ -246,7 +248,8 @@ def _approx_exact(x: Any, *, aggregate_to_topk: bool, is_max_k: bool, k: int,
     return [lax.neg(values), indices]
 
 
-def _approx_batch(operands: Any, dims: Any, *, reduction_dimension: int, **params: Any) -> Any:
+def _approx_batch(operands: Values, dims: BatchDims, *, reduction_dimension: int, **params: Any
+                  ) -> tuple[Values, Dims]:
     (x,), (d,) = operands, dims
     axis = _approx_axis(reduction_dimension, get_aval(x).ndim - 1)
     outs = approx_top_k_p.bind(x, reduction_dimension=axis if axis < d else axis + 1, **params)
@@ -259,7 +262,7 @@ approx_top_k_p.define(jvp=_choice_jvp(
     approx_top_k_p, lambda params, ndim: _approx_axis(params["reduction_dimension"], ndim)))
 
 
-def _approx(operand: Any, is_max_k: bool, k: int, reduction_dimension: int, recall_target: float,
+def _approx(operand: Value, is_max_k: bool, k: int, reduction_dimension: int, recall_target: float,
             reduction_input_size_override: int, aggregate_to_topk: bool) -> list[Any]:
     name = "approx_max_k" if is_max_k else "approx_min_k"
     try:

@@ -15,6 +15,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.primitive import DEAR
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import full_aval
+from pyjx.engine.types import Tangent, Value
 from pyjx.lax import incomplete
 from pyjx.lax.common import broadcast_operands, check_same_dtypes
 from pyjx.lax.compare import gt, le, select
@@ -177,7 +178,7 @@ def zeta(x: Any, q: Any) -> Array:
 # -- incomplete gamma functions --------------------------------------------------------------------
 
 
-def _density(a: Any, x: Any) -> Any:
+def _density(a: Value, x: Value) -> Value:
     # dP(a, x)/dx = e^-x x^(a-1) / Gamma(a), DLMF 8.8.13
     return exp(sub(sub(mul(sub(a, like(a, 1)), log(x)), x), lgamma(a)))
 
@@ -267,7 +268,7 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
 # -- incomplete beta function ----------------------------------------------------------------------
 
 
-def _betainc_slope(g: Any, a: Any, b: Any, x: Any) -> Any:
+def _betainc_slope(g: Tangent, a: Value, b: Value, x: Value) -> Value:
     # dI/dx = x^(a-1) (1-x)^(b-1) / B(a, b), DLMF 8.17.2
     one = like(x, 1)
     log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
@@ -328,7 +329,7 @@ _I0E_LARGE = (
 )
 
 
-def _chebyshev(t: Any, coefficients: tuple[float, ...]) -> Any:
+def _chebyshev(t: Value, coefficients: tuple[float, ...]) -> Value:
     # Clenshaw's recurrence: b_k = c_k + 2 t b_(k+1) - b_(k+2); the sum is c_0 + t b_1 - b_2.
     eps = float(dtypes.finfo(get_aval(t).dtype).eps)
     used = [c for c in coefficients if math.fabs(c) > eps / 16]
@@ -339,7 +340,7 @@ def _chebyshev(t: Any, coefficients: tuple[float, ...]) -> Any:
     return add(sub(mul(t, b1), b2), like(t, used[0]))
 
 
-def _bessel_i0e(x: Any) -> Any:
+def _bessel_i0e(x: Value) -> Value:
     size = abs(x)
     eight = like(size, 8)
     is_small = le(size, eight)
@@ -359,7 +360,7 @@ differentiate_by_result(
     bessel_i0e_p, lambda g, ans, x: mul(g, sub(bessel_i1e(x), mul(sign(x), ans))))
 
 
-def _bessel_i1e_tangent(g: Any, ans: Any, x: Any) -> Any:
+def _bessel_i1e_tangent(g: Tangent, ans: Value, x: Value) -> Value:
     # I_1'(x) = I_0(x) - I_1(x)/x, which is 1/2 at 0
     aval = get_aval(x)
     eps = dtypes.finfo(aval.dtype).eps

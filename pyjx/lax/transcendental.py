@@ -14,6 +14,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import DEAR
 from pyjx.engine.rules import jvp_by_operand
+from pyjx.engine.types import Value
 from pyjx.lax.elementwise import (
     abs,
     add,
@@ -107,7 +108,7 @@ def exp(x: Any, *, accuracy: Any = None) -> Array:
     return exp_p.bind(operand("exp", x), accuracy=accurate("exp", accuracy))
 
 
-def _exp2(x: Any, *, accuracy: Any = None) -> Any:
+def _exp2(x: Value, *, accuracy: Any = None) -> Value:
     return exp(mul(like(x, math.log(2.0)), x), accuracy=accuracy)
 
 
@@ -156,7 +157,7 @@ def log(x: Any, *, accuracy: Any = None) -> Array:
     return log_p.bind(operand("log", x), accuracy=accurate("log", accuracy))
 
 
-def _log2(x: Any, *, accuracy: Any = None) -> Any:
+def _log2(x: Value, *, accuracy: Any = None) -> Value:
     # log2(z) = log(z) / log(2), part by part: a complex product would spoil infinities.
     y = log(x, accuracy=accuracy)
     if not dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
@@ -197,7 +198,7 @@ def log1p(x: Any, *, accuracy: Any = None) -> Array:
     return log1p_p.bind(operand("log1p", x), accuracy=accurate("log1p", accuracy))
 
 
-def _logistic(x: Any, *, accuracy: Any = None) -> Any:
+def _logistic(x: Value, *, accuracy: Any = None) -> Value:
     # in these operations also for half-precision numbers, whose last bits then agree with JAX's
     return div(like(x, 1), add(like(x, 1), exp(neg(x))))
 
@@ -432,7 +433,7 @@ def tanh(x: Any, *, accuracy: Any = None) -> Array:
     return tanh_p.bind(operand("tanh", x), accuracy=accurate("tanh", accuracy))
 
 
-def _asinh_slope(x: Any) -> Any:
+def _asinh_slope(x: Value) -> Value:
     # 1 / sqrt(x^2 + 1), as r / sqrt((r x)^2 + r^2) with r = 1 / max(|x|, 1): x^2 may overflow
     from pyjx.lax.convert import cast, stop_gradient  # stands above
 

@@ -21,6 +21,7 @@ from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.rules import jvp_by_operand, jvp_linear
 from pyjx.engine.tangents import full_aval, is_undefined_primal
+from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import as_dtype
 from pyjx.lax.convolution_shapes import named_pads, padding_pairs
 from pyjx.lax.nary import operand as _operand
@@ -120,7 +121,7 @@ def _windows_shape(name: str) -> Callable[..., ShapedArray]:
     return shape_rule
 
 
-def _window_params(params: dict[str, Any]) -> dict[str, Any]:
+def _window_params(params: Params) -> dict[str, Any]:
     """The parameters of windows with a batch axis in front, along which windows are of size 1."""
     wide = dict(params)
     for key in ("window_dimensions", "window_strides", "base_dilation", "window_dilation"):
@@ -130,8 +131,8 @@ def _window_params(params: dict[str, Any]) -> dict[str, Any]:
     return wide
 
 
-def _windows_batch(primitive: Primitive) -> Callable[..., Any]:
-    def batch(operands: Any, dims: Any, **params: Any) -> Any:
+def _windows_batch(primitive: Primitive) -> Rule:
+    def batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int | None]:
         size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True)
                     if d is not None)
         moved = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
@@ -143,7 +144,7 @@ def _windows_batch(primitive: Primitive) -> Callable[..., Any]:
 # -- windows one element at a time -----------------------------------------------------------------
 
 
-def _elements(x: Any, init: Any, *, window_dimensions: Ints, window_strides: Ints,
+def _elements(x: Value, init: Value, *, window_dimensions: Ints, window_strides: Ints,
               padding: Padding, base_dilation: Ints, window_dilation: Ints) -> list[Any]:
     """For each place in the window, the elements that stand there, an array with one a window."""
     aval = get_aval(x)
@@ -174,8 +175,8 @@ for _p in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):
     _p.define(batch=_windows_batch(_p))
 
 
-def _window_sum_transpose(ct: Any, x: Any, *, window_dimensions: Ints, window_strides: Ints,
-                          padding: Padding, base_dilation: Ints, window_dilation: Ints) -> Any:
+def _window_sum_transpose(ct: Tangent, x: Operand, *, window_dimensions: Ints, window_strides: Ints,
+                          padding: Padding, base_dilation: Ints, window_dilation: Ints) -> Tangents:
     # An element is in those windows that start up to one window before it: the sum of their
     # cotangents is a sum over windows of the cotangents, which lie `window_strides` apart.
     shape = x.aval.shape
@@ -201,10 +202,11 @@ def _window_sum_transpose(ct: Any, x: Any, *, window_dimensions: Ints, window_st
 reduce_window_sum_p.define(jvp=jvp_linear(reduce_window_sum_p), transpose=_window_sum_transpose)
 
 
-def _choice_jvp(primitive: Primitive, select: str, identity: Callable[[Any], Any]) -> Any:
+def _choice_jvp(primitive: Primitive, select: str, identity: Callable[[Any], Any]
+                ) -> Rule:
     """The tangent of an extremum is that of the first element in the window that attains it."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
         (x,), (g,) = primals, tangents
         out = primitive.bind(x, **params)
         prefer = getattr(lax, f"{select}_p")
@@ -242,9 +244,9 @@ def _gather_shape(tangents: ShapedArray, x: ShapedArray, *, select_prim: Any,
         padding=padding, base_dilation=base_dilation, window_dilation=window_dilation)
 
 
-def _gather_transpose(ct: Any, tangents: Any, x: Any, *, select_prim: Any, window_dimensions: Ints,
-                      window_strides: Ints, padding: Padding, base_dilation: Ints,
-                      window_dilation: Ints) -> Any:
+def _gather_transpose(ct: Tangent, tangents: Operand, x: Operand, *, select_prim: Any,
+                      window_dimensions: Ints, window_strides: Ints, padding: Padding,
+                      base_dilation: Ints, window_dilation: Ints) -> Tangents:
     assert is_undefined_primal(tangents)
     return select_and_scatter_add_p.bind(
         ct, x, select_prim=select_prim, window_dimensions=window_dimensions,
@@ -276,8 +278,8 @@ def _scatter_shape(source: ShapedArray, x: ShapedArray, *, select_prim: Any,
     return ShapedArray(x.shape, source.dtype)
 
 
-def _scatter_transpose(ct: Any, source: Any, x: Any, *, select_prim: Any, window_dimensions: Ints,
-                       window_strides: Ints, padding: Padding) -> Any:
+def _scatter_transpose(ct: Tangent, source: Operand, x: Operand, *, select_prim: Any,
+                       window_dimensions: Ints, window_strides: Ints, padding: Padding) -> Tangents:
     assert is_undefined_primal(source)
     ones = (1,) * len(window_dimensions)
     return select_and_gather_add_p.bind(
@@ -309,9 +311,9 @@ def _select_and_scatter_shape(x: ShapedArray, source: ShapedArray, init: ShapedA
     return ShapedArray(x.shape, x.dtype, x.weak_type)
 
 
-def _fold_places(x: Any, source: Any, init: Any, *, select_jaxpr: ClosedJaxpr,
+def _fold_places(x: Value, source: Value, init: Value, *, select_jaxpr: ClosedJaxpr,
                  scatter_jaxpr: ClosedJaxpr, window_dimensions: Ints, window_strides: Ints,
-                 padding: Padding, **_: Any) -> Any:
+                 padding: Padding, **_: Any) -> Value:
     """`select_and_scatter` as one step for each place in the window: for derivatives."""
     shape, counts = get_aval(x).shape, get_aval(source).shape
     ones = (1,) * len(shape)
@@ -339,12 +341,14 @@ def _fold_places(x: Any, source: Any, init: Any, *, select_jaxpr: ClosedJaxpr,
     return lax.pad(out, init, [(-low, -high, 0) for low, high in padding])
 
 
-def _select_and_scatter_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _select_and_scatter_jvp(primals: Values, tangents: Tangents, **params: Any
+                            ) -> tuple[Value, Tangent]:
     (out,), (tangent,) = jvp_flat(lambda *args: [_fold_places(*args, **params)], primals, tangents)
     return out, tangent
 
 
-def _select_and_scatter_batch(operands: Any, dims: Any, **params: Any) -> Any:
+def _select_and_scatter_batch(operands: Values, dims: Dims, **params: Any
+                              ) -> tuple[Value, int | None]:
     x, source, init = operands
     size = next(get_aval(v).shape[d] for v, d in zip(operands, dims, strict=True)
                 if d is not None)
@@ -386,7 +390,7 @@ def _reduce_window_shape(*avals: ShapedArray, jaxpr: ClosedJaxpr, consts: tuple[
     return [ShapedArray(shape, a.dtype) for a in operands]
 
 
-def _fold_elements(jaxpr: ClosedJaxpr, args: Sequence[Any], **params: Any) -> list[Any]:
+def _fold_elements(jaxpr: ClosedJaxpr, args: Values, **params: Any) -> list[Any]:
     """`reduce_window` as one step for each place in the window: for derivatives."""
     n = len(args) // 2
     columns = [_elements(x, v, **params) for x, v in zip(args[:n], args[n:], strict=True)]
@@ -397,13 +401,13 @@ def _fold_elements(jaxpr: ClosedJaxpr, args: Sequence[Any], **params: Any) -> li
     return total
 
 
-def _reduce_window_jvp(primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, consts: Any,
-                       **params: Any) -> Any:
+def _reduce_window_jvp(primals: Values, tangents: Tangents, *, jaxpr: ClosedJaxpr, consts: Any,
+                       **params: Any) -> tuple[Value, Tangent]:
     return jvp_flat(lambda *args: _fold_elements(jaxpr, args, **params), primals, tangents)
 
 
-def _reduce_window_batch(operands: Any, dims: Any, *, jaxpr: ClosedJaxpr, consts: Any,
-                         **params: Any) -> Any:
+def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr, consts: Any,
+                         **params: Any) -> tuple[Values, Dims]:
     n = len(operands) // 2
     size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
     if any(d is not None for d in dims[n:]):
@@ -419,7 +423,7 @@ reduce_window_p = register(Primitive(
     batch=_reduce_window_batch, multiple_results=True))
 
 
-def _window_monoid(computation: Any, operand: Any, init: Any) -> Primitive | None:
+def _window_monoid(computation: Any, operand: Value, init: Value) -> Primitive | None:
     """The primitive for a function and its identity, if there is one."""
     value = known_value(init)
     dtype = get_aval(operand).dtype
