@@ -13,6 +13,7 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import transpose
@@ -256,7 +257,7 @@ def dot_shape(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> tup
 _CATEGORIES = (np.bool_, np.integer, np.floating, np.complexfloating)
 
 
-def _width(dtype: Any) -> tuple[Any, ...]:
+def _width(dtype: DType) -> tuple[Any, ...]:
     """Orders dtypes for a product of two: by category, size, and range."""
     category = [dtypes.issubdtype(dtype, c) for c in _CATEGORIES].index(True)
     span = float(dtypes.finfo(dtype).max) if category == 2 else 0.0

@@ -11,6 +11,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
@@ -40,12 +41,12 @@ from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 # -- conversion of dtypes --------------------------------------------------------------------------
 
 
-def _convert_shape(x: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any = None
+def _convert_shape(x: ShapedArray, *, new_dtype: DType, weak_type: bool, sharding: Any = None
                    ) -> ShapedArray:
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
-def _convert_jvp(primals: Values, tangents: Tangents, *, new_dtype: Any, **params: Any
+def _convert_jvp(primals: Values, tangents: Tangents, *, new_dtype: DType, **params: Any
                  ) -> tuple[Value, Tangent]:
     out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, **params)
     (g,) = tangents
@@ -224,12 +225,12 @@ def imag(x: Any) -> Array:
     return imag_p.bind(operand("imag", x))
 
 
-def _conj_shape(x: ShapedArray, *, input_dtype: Any) -> ShapedArray:
+def _conj_shape(x: ShapedArray, *, input_dtype: DType) -> ShapedArray:
     check_kinds("conj", ("float32, float64, complexfloating",), (x,))
     return x.update(dtype=complex_dtype(x.dtype))
 
 
-def _conj_back(ct: Tangent, z: ShapedArray, *, input_dtype: Any) -> Value:
+def _conj_back(ct: Tangent, z: ShapedArray, *, input_dtype: DType) -> Value:
     # Re(ct conj(z)) = Re(conj(ct) z)
     back = conj(ct)
     return back if dtypes.issubdtype(z.dtype, np.complexfloating) else real(back)

@@ -20,6 +20,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis, transpose
@@ -110,7 +111,7 @@ def _check_windows(rank: int, strides: Sequence[int], padding: Any, lhs_dilation
             raise ValueError(f"{_NAME} {what} must be positive, got {tuple(values)}")
 
 
-def _check_preferred(dtype: Any, preferred: Any) -> None:
+def _check_preferred(dtype: DType, preferred: Any) -> None:
     """Raise TypeError unless sums of `dtype` can be of the dtype `preferred`."""
     kinds = np.integer, np.floating, np.complexfloating
     own, wanted = ([k for k in kinds if dtypes.issubdtype(d, k)] for d in (dtype, preferred))

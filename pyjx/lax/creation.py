@@ -11,6 +11,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray
+from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_shape
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.engine.axes import broadcast_in_dim
@@ -18,7 +19,7 @@ from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import Rule
 
 
-def _iota_shape(*, dtype: Any, shape: tuple[int, ...], dimension: int, sharding: Any = None
+def _iota_shape(*, dtype: DType, shape: tuple[int, ...], dimension: int, sharding: Any = None
                 ) -> ShapedArray:
     if not dtypes.issubdtype(dtype, np.number):
         raise TypeError(
@@ -70,7 +71,7 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
                        sharding=out_sharding)
 
 
-def _compared(compare: Rule, dtype: Any, shape: Sequence[int], offset: Any) -> Any:
+def _compared(compare: Rule, dtype: DType, shape: Sequence[int], offset: Any) -> Any:
     rows = broadcasted_iota(np.int32, shape, 0)
     columns = broadcasted_iota(np.int32, shape, 1)
     if type(offset) is not int or offset:

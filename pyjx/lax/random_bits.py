@@ -11,6 +11,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
@@ -82,7 +83,7 @@ class RandomAlgorithm(IntEnum):
 _UINTS = tuple([np.dtype(f"uint{n}") for n in (8, 16, 32, 64)])
 
 
-def _rng_bits_shape(key: ShapedArray, *, shape: tuple[int, ...], dtype: Any, algorithm: Any,
+def _rng_bits_shape(key: ShapedArray, *, shape: tuple[int, ...], dtype: DType, algorithm: Any,
                     out_sharding: Any = None) -> list[ShapedArray]:
     if (key.shape, key.dtype) not in (((4,), _UINT32), ((2,), np.dtype(np.uint64))):
         raise TypeError("rng_bit_generator requires a key of type uint32[4] or uint64[2], got "

@@ -12,6 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
+from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
@@ -223,7 +224,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
 # -- argmax, argmin --------------------------------------------------------------------------------
 
 
-def _arg_shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: Any) -> ShapedArray:
+def _arg_shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: DType) -> ShapedArray:
     axis, = axes
     if not 0 <= axis < x.ndim:
         raise ValueError(f"argmin and argmax: Invalid axis {axis} for operand shape {x.shape}")

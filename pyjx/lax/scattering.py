@@ -15,6 +15,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.primitive import Primitive, register
@@ -369,7 +370,7 @@ for _p in (scatter_min_p, scatter_max_p):
 _combiners: dict[Any, Jaxpr] = {}
 
 
-def _combiner(name: str, dtype: Any) -> Jaxpr:
+def _combiner(name: str, dtype: DType) -> Jaxpr:
     """The jaxpr of how an update meets the value that is there: a function of `lax`."""
     key = (name, dtype)
     jaxpr = _combiners.get(key)

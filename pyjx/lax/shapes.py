@@ -13,6 +13,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
@@ -448,7 +449,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 # -- bitcast_convert_type --------------------------------------------------------------------------
 
 
-def _bitcast_shape(x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
+def _bitcast_shape(x: ShapedArray, *, new_dtype: DType) -> ShapedArray:
     old = x.dtype
     old_bits, new_bits = dtypes.bit_width(old), dtypes.bit_width(new_dtype)
     if old_bits == new_bits:
@@ -477,7 +478,7 @@ def _bitcast_shape(x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
     return ShapedArray(shape, new_dtype)
 
 
-def _bitcast_batch(operands: Values, dims: BatchDims, *, new_dtype: Any) -> tuple[Value, int]:
+def _bitcast_batch(operands: Values, dims: BatchDims, *, new_dtype: DType) -> tuple[Value, int]:
     x = moveaxis(operands[0], dims[0], 0)
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
 

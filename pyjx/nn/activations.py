@@ -10,6 +10,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.engine.types import Tangent, Value
 from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -48,17 +49,17 @@ def weak_int(name: str, x: Any) -> Any:
 # Primitives that take scalars beside arrays as they are, for the functions models call most.
 
 
-def _times(x: Any, y: Any) -> Any:
+def _times(x: Value, y: Value) -> Value:
     return lax.mul_p.bind(x, y, out_dtype=None)
 
 
-def _passed(g: Any, open_at: Any) -> Any:
+def _passed(g: Tangent, open_at: Any) -> Value:
     """The tangent `g` where the mask is true, 0 elsewhere."""
     return lax.select(open_at, g, lax.full_like(g, 0))
 
 
 @custom_jvp
-def _relu(x: Any) -> Any:
+def _relu(x: Value) -> Value:
     return lax.max(x, like(x, 0))
 
 
@@ -78,7 +79,7 @@ def relu(x: Any) -> Array:
 
 
 @custom_jvp
-def _relu6(x: Any) -> Any:
+def _relu6(x: Value) -> Value:
     return lax.min(lax.max(x, like(x, 0)), like(x, 6))
 
 
@@ -268,13 +269,13 @@ def selu(x: Any) -> Array:
 _root_two_over_pi = math.sqrt(2 / math.pi)
 
 
-def _gelu_tanh(x: Any) -> Any:
+def _gelu_tanh(x: Value) -> Value:
     cubic = lax.add_p.bind(x, _times(like(x, 0.044715), lax.integer_pow_p.bind(x, y=3)))
     inner = lax.tanh_p.bind(_times(like(x, _root_two_over_pi), cubic), accuracy=None)
     return _times(x, _times(like(x, 0.5), lax.add_p.bind(like(x, 1.0), inner)))
 
 
-def _gelu_exact(x: Any) -> Any:
+def _gelu_exact(x: Value) -> Value:
     half = lax.mul(like(x, 0.5), x)
     return lax.mul(half, lax.erfc(lax.mul(lax.neg(x), like(x, math.sqrt(0.5)))))
 
@@ -360,7 +361,7 @@ hard_swish = hard_silu
 
 
 @custom_jvp
-def _log1mexp(x: Any) -> Any:
+def _log1mexp(x: Value) -> Value:
     small = lax.log(lax.neg(lax.expm1(lax.neg(x))))
     large = lax.log1p(lax.neg(lax.exp(lax.neg(x))))
     return ufuncs.where(ufuncs.less(x, like(x, math.log(2.0))), small, large)

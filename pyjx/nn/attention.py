@@ -10,6 +10,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, state
+from pyjx.engine.types import Value
 from pyjx.nn.normalization import log_sum_exp, softmax
 from pyjx.numpy import ufuncs
 from pyjx.numpy.dispatch import numpy_function
@@ -21,7 +22,7 @@ __all__ = ["dot_product_attention"]
 Window = int | tuple[int, int] | None
 
 
-def _check(name: str, x: Any, shape: tuple[int | None, ...]) -> None:
+def _check(name: str, x: Value, shape: tuple[int | None, ...]) -> None:
     """Raise ValueError unless the sizes of `x` are those given; None stands for any."""
     got = get_aval(x).shape
     if len(got) != len(shape):
@@ -53,14 +54,15 @@ def _within(lengths: Any, size: int, axis: int) -> Any:
     return lax.lt(place, lax.broadcast_in_dim(lengths, shape, (0,)))
 
 
-def _grouped(x: Any, groups: int) -> Any:
+def _grouped(x: Value, groups: int) -> Value:
     """Shape (b, heads, t, s) as (b, kv heads, heads per kv head, t, s); one head serves all."""
     b, n, t, s = get_aval(x).shape
     return lax.reshape(x, (b, 1, 1, t, s) if n == 1 else (b, n // groups, groups, t, s))
 
 
-def _attend(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any, is_causal: bool,
-            query_lengths: Any, key_lengths: Any, window: Window, with_residual: bool) -> Any:
+def _attend(query: Value, key: Value, value: Value, bias: Value, mask: Any, scale: Value,
+            is_causal: bool, query_lengths: Any, key_lengths: Any, window: Window,
+            with_residual: bool) -> Value:
     b, t, n, h = get_aval(query).shape
     s, k = get_aval(key).shape[1:3]
     groups = n // k
@@ -167,6 +169,6 @@ def dot_product_attention(
     return lax.squeeze(out, (0,))
 
 
-def _with_batch(x: Any) -> Any:
+def _with_batch(x: Value) -> Value:
     (x,) = operands("dot_product_attention", x)
     return lax.expand_dims(x, (0,)) if get_aval(x).ndim == 3 else x

@@ -13,6 +13,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
+from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import creation, reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes, canonical_axis
@@ -41,7 +42,7 @@ def along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     return broadcast_in_dim_p.bind(reduced, shape=shape, broadcast_dimensions=kept, sharding=None)
 
 
-def _shifted(x: Any, axes: tuple[int, ...], where: Any) -> Any:
+def _shifted(x: Value, axes: tuple[int, ...], where: Any) -> Value:
     """x less its largest element over `axes`, so that exponentials do not overflow."""
     shape = get_aval(x).shape
     if where is not None:
@@ -50,7 +51,7 @@ def _shifted(x: Any, axes: tuple[int, ...], where: Any) -> Any:
     return lax.sub_p.bind(x, lax.stop_gradient_p.bind(along(top, shape, axes)))
 
 
-def _total(x: Any, axes: tuple[int, ...]) -> Any:
+def _total(x: Value, axes: tuple[int, ...]) -> Value:
     return (reduce_sum_p.bind(x, axes=axes, out_sharding=None) if is_wide(x)
             else convert(_sum(x, axes), get_aval(x).dtype, get_aval(x).weak_type))
 

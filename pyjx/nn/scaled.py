@@ -18,6 +18,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.engine.types import Tangent, Value
 from pyjx.numpy import creation
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.joining import repeated
@@ -30,13 +31,13 @@ __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul
 _single = np.dtype(np.float32)
 
 
-def _unpacked(x: Any, scales: Any) -> Any:
+def _unpacked(x: Value, scales: Value) -> Value:
     """x times its scales, in float32."""
     block = get_aval(x).shape[-1] // get_aval(scales).shape[-1]
     return lax.mul(convert(x, _single), repeated(convert(scales, _single), block, 2))
 
 
-def _product(lhs: Any, rhs: Any) -> Any:
+def _product(lhs: Value, rhs: Value) -> Value:
     return lax.dot_general(lhs, rhs, (((2,), (2,)), ((0,), (0,))))
 
 
@@ -122,7 +123,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockS
     return BlockScaleConfig(mode, 32, data, ml_dtypes.float8_e8m0fnu, None, False)
 
 
-def _power_of_two_above(x: Any) -> Any:
+def _power_of_two_above(x: Value) -> Value:
     """The least power of two that is not below x >= 0, from 2**-127 on."""
     unsigned = np.dtype(np.uint32)
     bits = lax.bitcast_convert_type(x, unsigned)
@@ -142,11 +143,11 @@ def _power_of_two_above(x: Any) -> Any:
                       lax.full(shape, 2.0 ** -127, _single), power)
 
 
-def _clipped(x: Any, bound: float) -> Any:
+def _clipped(x: Value, bound: float) -> Value:
     return lax.clamp(np.float32(-bound), x, np.float32(bound))
 
 
-def _rounded(x: Any, config: BlockScaleConfig) -> Any:
+def _rounded(x: Value, config: BlockScaleConfig) -> Value:
     """`x` of shape (B, M, K) as it is after a round trip through the format, in float32.
 
     The largest element of a block becomes the largest number of the data type.
@@ -174,7 +175,7 @@ def _rounded(x: Any, config: BlockScaleConfig) -> Any:
     return lax.reshape(out if whole is None else lax.mul(out, whole), (b, m, k))
 
 
-def _as_matrices(x: Any, batch: Sequence[int], summed: Sequence[int]) -> tuple[Any, Any]:
+def _as_matrices(x: Value, batch: Sequence[int], summed: Sequence[int]) -> tuple[Value, Value]:
     """`x` with its axes merged to (batch, rest, summed), and the sizes of the rest."""
     shape = get_aval(x).shape
     rest = [i for i in range(len(shape)) if i not in (*batch, *summed)]
@@ -225,13 +226,13 @@ def _rounding_product(configs: list[BlockScaleConfig]) -> Any:
     first, second, third = configs
 
     @custom_vjp
-    def product(a: Any, b: Any) -> Any:
+    def product(a: Value, b: Value) -> Value:
         return _product(_rounded(a, first), _rounded(b, second))
 
-    def forward(a: Any, b: Any) -> Any:
+    def forward(a: Value, b: Value) -> Value:
         return product(a, b), (a, b)
 
-    def backward(kept: Any, g: Any) -> Any:
+    def backward(kept: Any, g: Tangent) -> Any:
         a, b = kept
         turned = [permuted(x, (0, 2, 1)) for x in (a, b, g)]
         pairs = [(g, third, turned[1], second, a), (turned[2], third, turned[0], first, b)]

@@ -14,7 +14,9 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.dtypes import DType
 from pyjx.core.scalars import scalar_constant
+from pyjx.engine.types import Value
 from pyjx.random.implementations import (
     PRNGImpl,
     _rbg_seed,
@@ -126,14 +128,14 @@ def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     that is the result comes back as data too. Under a trace the function itself runs.
     """
     def decorate(core: Callable[..., Any]) -> Callable[..., Any]:
-        def on_data(data: Any, *arrays: Any, impl: PRNGImpl, **options: Any) -> Any:
+        def on_data(data: Value, *arrays: Value, impl: PRNGImpl, **options: Any) -> Value:
             out = core(random_wrap_p.bind(data, impl=impl), *arrays, **options)
             return random_unwrap_p.bind(out) if is_key(out) else out
 
         on_data.__name__ = core.__name__
         compiled = op_jit(on_data, static_argnames=("impl", *static))
 
-        def call(key: Any, *arrays: Any, **options: Any) -> Any:
+        def call(key: Value, *arrays: Value, **options: Any) -> Value:
             if type(key) is PRNGKeyArray and is_eager(key._base_array, *arrays):
                 return compiled(key._base_array, *arrays, impl=key._impl, **options)
             return core(key, *arrays, **options)
@@ -296,7 +298,7 @@ _splits = BoundedDict(1024)
 
 
 def _split_data(impl: PRNGImpl, num: int) -> Callable[[Any], Any]:
-    def split_data(data: Any) -> Any:
+    def split_data(data: Value) -> Value:
         keys = random_split_p.bind(random_wrap_p.bind(data, impl=impl), shape=(num,))
         return random_unwrap_p.bind(keys)
 
@@ -304,7 +306,7 @@ def _split_data(impl: PRNGImpl, num: int) -> Callable[[Any], Any]:
 
 
 @on_key("shape")
-def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
+def _split(key: Value, *, shape: tuple[int, ...]) -> Value:
     return random_split_p.bind(key, shape=shape)
 
 
@@ -340,7 +342,7 @@ def split_traced(key: Any, num: int = 2) -> list[Any]:
 
 
 @on_key()
-def _fold_in(key: Any, data: Any) -> Any:
+def _fold_in(key: Value, data: Value) -> Value:
     return random_fold_in_p.bind(key, data)
 
 
@@ -372,7 +374,7 @@ def fold_in(key: Any, data: Any) -> Array:
 
 
 @on_key("shape", "dtype")
-def _bits(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _bits(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return random_bits_p.bind(key, bit_width=dtype.itemsize * 8, shape=shape)
 
 

@@ -16,21 +16,22 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
+from pyjx.engine.types import Value
 from pyjx.lax.random_bits import cipher
 from pyjx.random.implementations import PRNGImpl, counters, register, to_uint32, wide, word
 
 _ZERO = np.uint32(0)
 
 
-def _add(x: Any, y: Any) -> Any:
+def _add(x: Value, y: Value) -> Value:
     return lax.add(*_alike(x, y))
 
 
-def _xor(*xs: Any) -> Any:
+def _xor(*xs: Value) -> Value:
     return reduce(lambda x, y: lax.bitwise_xor(*_alike(x, y)), xs)
 
 
-def _alike(x: Any, y: Any) -> tuple[Any, Any]:
+def _alike(x: Value, y: Value) -> tuple[Value, Value]:
     """Two arrays, a scalar stretched to the other's shape."""
     x_shape, y_shape = get_aval(x).shape, get_aval(y).shape
     if x_shape != y_shape and not isinstance(x, np.generic) and not isinstance(y, np.generic):
@@ -41,14 +42,14 @@ def _alike(x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def _product(x: Any, factor: int) -> tuple[Any, Any]:
+def _product(x: Value, factor: int) -> tuple[Value, Value]:
     """The high and the low word of x * factor."""
     if isinstance(x, np.generic):
         x = lax.broadcast(x, ())
     return lax.mulhi(x, lax.full_like(x, factor)), lax.mul(x, np.uint32(factor))
 
 
-def _philox2x32(k: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
+def _philox2x32(k: Value, x0: Value, x1: Value) -> tuple[Value, Value]:
     for _ in range(10):
         high, low = _product(x0, 0xD256D193)
         x0, x1 = _xor(high, k, x1), low
@@ -68,12 +69,12 @@ def _philox4x32(k0: Any, k1: Any, x0: Any, x1: Any, x2: Any, x3: Any) -> tuple[A
 _ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 
 
-def _rotate(x: Any, r: int) -> Any:
+def _rotate(x: Value, r: int) -> Value:
     return lax.bitwise_or(lax.shift_left(x, np.uint32(r)),
                           lax.shift_right_logical(x, np.uint32(32 - r)))
 
 
-def _threefry4x32(*words: Any) -> list[Any]:
+def _threefry4x32(*words: Value) -> list[Value]:
     key = [*words[:4], _xor(np.uint32(0x1BD11BDA), *words[:4])]
     x = [_add(a, k) for a, k in zip(words[4:], key, strict=False)]
     shape = max([get_aval(a).shape for a in x], key=len)
@@ -121,17 +122,17 @@ def _generator(name: str, tag: str, primitive: Any, key_words: int, counter_word
     """
     pad = (_ZERO,) * (counter_words - 2)
 
-    def image(key: Any, *counter: Any) -> list[Any]:
+    def image(key: Value, *counter: Value) -> list[Value]:
         words = [word(key, i) for i in range(key_words)]
         return primitive.bind(*words, *counter)  # type: ignore[no-any-return]
 
-    def split(key: Any, shape: tuple[int, ...]) -> Any:
+    def split(key: Value, shape: tuple[int, ...]) -> Value:
         return _stacked(image(key, *pad, *counters(shape))[:key_words])
 
-    def fold_in(key: Any, data: Any) -> Any:
+    def fold_in(key: Value, data: Value) -> Value:
         return _stacked(image(key, *pad, _ZERO, data)[:key_words])
 
-    def random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    def random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
         words = image(key, *counters(shape), *pad)
         if bit_width == 64:
             return wide(*halves(words))

@@ -12,6 +12,8 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.dtypes import DType
+from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.distributions import arrays
@@ -27,12 +29,12 @@ from pyjx.random.samplers import (
 )
 
 
-def _like(x: Any, value: float) -> Any:
+def _like(x: Value, value: float) -> Value:
     return lax.full_like(x, value)
 
 
-def _reject_until_accepted(key: Any, shape: tuple[int, ...], dtype: Any,
-                           attempt: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
+def _reject_until_accepted(key: Value, shape: tuple[int, ...], dtype: DType,
+                           attempt: Callable[[Any, Any], tuple[Any, Any]]) -> Value:
     """Numbers `k` of the first attempt `(u, v) -> (k, accepted)` that is accepted, elementwise.
 
     u is uniform on [-1/2, 1/2), v on [0, 1).
@@ -55,7 +57,7 @@ def _reject_until_accepted(key: Any, shape: tuple[int, ...], dtype: Any,
 # -- Poisson ---------------------------------------------------------------------------------------
 
 
-def _poisson_by_product(key: Any, lam: Any) -> Any:
+def _poisson_by_product(key: Value, lam: Value) -> Value:
     """How many uniform numbers have a product above exp(-lam) (Knuth), for small lam."""
     shape, dtype = get_aval(lam).shape, get_aval(lam).dtype
     int_dtype = np.dtype(np.int32)
@@ -75,7 +77,7 @@ def _poisson_by_product(key: Any, lam: Any) -> Any:
     return lax.sub(count, _like(count, 1))
 
 
-def _poisson_by_rejection(key: Any, lam: Any) -> Any:
+def _poisson_by_rejection(key: Value, lam: Value) -> Value:
     """Algorithm PTRS of Hormann, "The transformed rejection method for generating Poisson random
     variables" (1993), for lam >= 10."""
     shape, dtype = get_aval(lam).shape, get_aval(lam).dtype
@@ -89,7 +91,7 @@ def _poisson_by_rejection(key: Any, lam: Any) -> Any:
     inverse_alpha = lax.add(number(1.1239), lax.div(number(1.1328), lax.sub(b, number(3.4))))
     v_r = lax.sub(number(0.9277), lax.div(number(3.6224), lax.sub(b, number(2))))
 
-    def attempt(u: Any, v: Any) -> tuple[Any, Any]:
+    def attempt(u: Value, v: Value) -> tuple[Value, Value]:
         us = lax.sub(number(0.5), lax.abs(u))
         slope = lax.add(lax.div(lax.mul(number(2), a), us), b)
         k = lax.floor(lax.add(lax.add(lax.mul(slope, u), lam), number(0.43)))
@@ -107,7 +109,7 @@ def _poisson_by_rejection(key: Any, lam: Any) -> Any:
     return lax.convert_element_type(k, np.int32)
 
 
-def _exact_poisson(key: Any, lam: Any, dtype: Any) -> Any:
+def _exact_poisson(key: Value, lam: Value, dtype: DType) -> Value:
     small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, _like(lam, 10)))
     low = _poisson_by_product(key, lax.select(small, lam, _like(lam, 0)))
     high = _poisson_by_rejection(key, lax.select(small, _like(lam, 1e5), lam))
@@ -115,7 +117,7 @@ def _exact_poisson(key: Any, lam: Any, dtype: Any) -> Any:
     return lax.select(lax.eq(lam, _like(lam, 0)), _like(out, 0), out)
 
 
-def _normal_cdf(z: Any) -> Any:
+def _normal_cdf(z: Value) -> Value:
     root = constant(math.sqrt(0.5), get_aval(z).dtype)
     w = lax.mul(z, root)
     tail = lax.erfc(lax.abs(w))
@@ -125,7 +127,7 @@ def _normal_cdf(z: Any) -> Any:
     return lax.mul(constant(0.5, get_aval(z).dtype), both)
 
 
-def _peizer_pratt(k: Any, lam: Any) -> Any:
+def _peizer_pratt(k: Value, lam: Value) -> Value:
     """The z at which the normal distribution function is nearly that of Poisson at k.
 
     By Peizer and Pratt, "A normal approximation for binomial, F, beta, and other common, related
@@ -149,7 +151,7 @@ def _peizer_pratt(k: Any, lam: Any) -> Any:
     return lax.select(negative, _like(z, -np.inf), z)
 
 
-def _approximate_poisson(key: Any, lam: Any, dtype: Any) -> Any:
+def _approximate_poisson(key: Value, lam: Value, dtype: DType) -> Value:
     """The quantile of a uniform number: by summation below 7, else from a normal approximation."""
     kind = get_aval(lam).dtype
 
@@ -179,7 +181,7 @@ def _approximate_poisson(key: Any, lam: Any, dtype: Any) -> Any:
 
 
 @on_key("shape", "dtype", "method")
-def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+def _poisson(key: Value, lam: Value, *, shape: tuple[int, ...], dtype: DType, method: str) -> Value:
     kind = np.dtype(np.float32) if method == "exact" else dtypes.to_inexact_dtype(
         get_aval(lam).dtype)
     (lam,) = arrays(kind, shape, lam)
@@ -233,7 +235,7 @@ _STIRLING = np.array([
 ])
 
 
-def _stirling_rest(k: Any) -> Any:
+def _stirling_rest(k: Value) -> Value:
     """The rest of Stirling's formula: from a table up to 9, then its series."""
     dtype = get_aval(k).dtype
 
@@ -251,7 +253,7 @@ def _stirling_rest(k: Any) -> Any:
     return lax.select(lax.le(k, number(9)), table, lax.div(series, k1))
 
 
-def _binomial_by_waiting(key: Any, n: Any, log1_p: Any) -> Any:
+def _binomial_by_waiting(key: Value, n: Value, log1_p: Value) -> Value:
     """How many geometric waiting times fit into n trials, for a small mean."""
     shape, dtype = get_aval(n).shape, get_aval(n).dtype
 
@@ -270,7 +272,7 @@ def _binomial_by_waiting(key: Any, n: Any, log1_p: Any) -> Any:
     return lax.sub(count, _like(count, 1))
 
 
-def _binomial_by_rejection(key: Any, n: Any, p: Any) -> Any:
+def _binomial_by_rejection(key: Value, n: Value, p: Value) -> Value:
     """Algorithm BTRS of Hormann, "The generation of binomial random variates" (1993), for a mean
     of 10 and more."""
     shape, dtype = get_aval(n).shape, get_aval(n).dtype
@@ -289,7 +291,7 @@ def _binomial_by_rejection(key: Any, n: Any, p: Any) -> Any:
     alpha = lax.mul(lax.add(number(2.83), lax.div(number(5.1), b)), deviation)
     m = lax.floor(lax.mul(lax.add(n, one), p))
 
-    def attempt(u: Any, v: Any) -> tuple[Any, Any]:
+    def attempt(u: Value, v: Value) -> tuple[Value, Value]:
         us = lax.sub(half, lax.abs(u))
         at_once = lax.bitwise_and(lax.ge(us, number(0.07)), lax.le(v, v_r))
         slope = lax.add(lax.div(lax.mul(number(2), a), us), b)
@@ -313,12 +315,12 @@ def _binomial_by_rejection(key: Any, n: Any, p: Any) -> Any:
     return _reject_until_accepted(key, shape, dtype, attempt)
 
 
-def _binomial_floats(key: Any, n: Any, p: Any, dtype: Any) -> Any:
+def _binomial_floats(key: Value, n: Value, p: Value, dtype: DType) -> Value:
     """`n` and `p` are of one shape and float dtype; invalid ones give nan.
 
     What is computed is computed in their dtype, and then brought to `dtype`.
     """
-    def nan_or_negative(x: Any) -> Any:
+    def nan_or_negative(x: Value) -> Value:
         return lax.bitwise_or(lax.ne(x, x), lax.lt(x, _like(x, 0)))
 
     below = lax.lt(p, _like(p, 0.5))
@@ -341,14 +343,14 @@ def _binomial_floats(key: Any, n: Any, p: Any, dtype: Any) -> Any:
     return lax.select(as_drawn, out, lax.sub(lax.convert_element_type(trials, dtype), out))
 
 
-def _full(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+def _full(x: Value, dtype: DType, shape: tuple[int, ...]) -> Value:
     """A parameter as an array of the result's shape."""
     x = as_array(x, dtype)
     return broadcast_to(x, shape) if get_aval(x).shape else lax.broadcast(x, shape)
 
 
 @on_key("shape", "dtype")
-def _binomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _binomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     kind = dtypes.to_inexact_dtype(get_aval(p).dtype)
     return _binomial_floats(key, _full(n, kind, shape), _full(p, kind, shape), dtype)
 
@@ -382,8 +384,8 @@ def binomial(key: Any, n: Any, p: Any, shape: Sequence[int] | None = None, dtype
 
 
 @on_key("shape", "dtype", "kind", "unroll")
-def _multinomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], dtype: Any, kind: Any,
-                 unroll: int) -> Any:
+def _multinomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtype: DType, kind: Any,
+                 unroll: int) -> Value:
     """Binomial numbers one after the other, each of what the ones before have left."""
     p = _full(p, kind, shape)
     n = _full(n, kind, shape[:-1])

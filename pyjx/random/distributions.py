@@ -11,6 +11,8 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.dtypes import DType
+from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.samplers import (
@@ -41,7 +43,7 @@ def exponential_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 @on_key("shape", "dtype")
-def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _lognormal(key: Value, sigma: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     (sigma,) = arrays(dtype, shape, sigma)
     return lax.exp(lax.mul(normal_floats(key, shape, dtype), sigma))
 
@@ -72,7 +74,7 @@ def maxwell_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 @on_key("shape", "dtype")
-def _maxwell(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _maxwell(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return maxwell_floats(key, shape, dtype)
 
 
@@ -90,8 +92,8 @@ def maxwell(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shard
 
 
 @on_key("shape", "dtype")
-def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any
-                          ) -> Any:
+def _double_sided_maxwell(key: Value, loc: Value, scale: Value, *, shape: tuple[int, ...],
+                          dtype: DType) -> Value:
     maxwell_key, sign_key = split_traced(key)
     loc, scale = arrays(dtype, shape, loc, scale)
     x = maxwell_floats(maxwell_key, shape, dtype)
@@ -118,7 +120,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Sequence[int] = 
 
 
 @on_key("shape", "dtype")
-def _wald(key: Any, mean: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _wald(key: Value, mean: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     normal_key, uniform_key = split_traced(key)
     (mean,) = arrays(dtype, shape, mean)
     two = constant(2, dtype)
@@ -153,7 +155,7 @@ def wald(key: Any, mean: Any, shape: Sequence[int] | None = None, dtype: Any = N
 
 
 @on_key("shape", "dtype")
-def _pareto(key: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _pareto(key: Value, b: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     (b,) = arrays(dtype, shape, b)
     return lax.exp(lax.div(exponential_floats(key, shape, dtype), b))
 
@@ -173,7 +175,7 @@ def pareto(key: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = No
 
 
 @on_key("shape", "dtype")
-def _rayleigh(key: Any, scale: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _rayleigh(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     (scale,) = arrays(dtype, shape, scale)
     log_u = lax.log(unit_floats(key, shape, dtype))
     return lax.mul(scale, lax.sqrt(lax.mul(log_u, constant(-2, dtype))))
@@ -194,8 +196,8 @@ def rayleigh(key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: An
 
 
 @on_key("shape", "dtype")
-def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: tuple[int, ...], dtype: Any
-                 ) -> Any:
+def _weibull_min(key: Value, scale: Value, concentration: Value, *, shape: tuple[int, ...],
+                 dtype: DType) -> Value:
     scale, concentration = arrays(dtype, shape, scale, concentration)
     x = exponential_floats(key, shape, dtype)
     power = lax.div(lax.full_like(concentration, 1), concentration)
@@ -217,8 +219,8 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Sequence[int] =
 
 
 @on_key("shape", "dtype")
-def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: tuple[int, ...], dtype: Any
-                ) -> Any:
+def _triangular(key: Value, left: Value, mode: Value, right: Value, *, shape: tuple[int, ...],
+                dtype: DType) -> Value:
     left, mode, right = arrays(dtype, shape, left, mode, right)
     u = unit_floats(key, shape, dtype)
     width = lax.sub(right, left)
@@ -245,7 +247,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Sequence[int] 
 
 
 @on_key("shape", "dtype")
-def _geometric(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _geometric(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     kind = dtypes.to_inexact_dtype(get_aval(p).dtype)
     (p,) = arrays(kind, shape, p)
     u = unit_floats(key, shape, kind)

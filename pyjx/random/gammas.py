@@ -19,10 +19,12 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front
 from pyjx.engine.tangents import Zero
+from pyjx.engine.types import Dims, Tangent, Tangents, Value, Values
 from pyjx.lax.common import broadcast_shapes
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.distributions import arrays, exponential_floats
@@ -43,7 +45,7 @@ from pyjx.random.samplers import (
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-def _one_gamma(key: Any, a: Any, log_space: bool) -> Any:
+def _one_gamma(key: Value, a: Value, log_space: bool) -> Value:
     """One number; `key` and `a` are scalars."""
     dtype = get_aval(a).dtype
 
@@ -88,7 +90,7 @@ def _one_gamma(key: Any, a: Any, log_space: bool) -> Any:
     return lax.mul(lax.mul(d, v), boost)
 
 
-def _decomposition(key: Any, a: Any, *, log_space: bool) -> Any:
+def _decomposition(key: Value, a: Value, *, log_space: bool) -> Value:
     """Each element has a key of its own, split from that of its example."""
     shape, examples = get_aval(a).shape, get_aval(key).shape
     size = math.prod(shape)
@@ -97,7 +99,7 @@ def _decomposition(key: Any, a: Any, *, log_space: bool) -> Any:
     keys = random_split_p.bind(key, shape=(math.prod(shape[len(examples):]),))
     keys, flat = lax.reshape(keys, (size,)), lax.reshape(a, (size,))
 
-    def one(k: Any, x: Any) -> Any:
+    def one(k: Value, x: Value) -> Value:
         return _one_gamma(k, x, log_space)
 
     # The bits of many keys at once are only with threefry those of one key after the other.
@@ -106,7 +108,7 @@ def _decomposition(key: Any, a: Any, *, log_space: bool) -> Any:
     return lax.reshape(out, shape)
 
 
-def _one_by_one(fun: Callable[[Any, Any], Any], keys: Any, xs: Any) -> Any:
+def _one_by_one(fun: Callable[[Any, Any], Any], keys: Value, xs: Value) -> Value:
     size = get_aval(xs).shape[0]
 
     def step(state: Any) -> Any:
@@ -126,7 +128,7 @@ def _gamma_shape(key: ShapedArray, a: ShapedArray, *, log_space: bool) -> Shaped
     return a.strip_weak_type()
 
 
-def _gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
+def _gamma_jvp(primals: Values, tangents: Tangents, *, log_space: bool) -> tuple[Value, Tangent]:
     """The derivative with respect to `a` at a fixed value of the distribution function."""
     key, a = primals
     out = random_gamma_p.bind(key, a, log_space=log_space)
@@ -140,7 +142,7 @@ def _gamma_jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
     return out, lax.mul(g, slope)
 
 
-def _gamma_batch(operands: Any, dims: Any, *, log_space: bool) -> Any:
+def _gamma_batch(operands: Values, dims: Dims, *, log_space: bool) -> tuple[Value, int | None]:
     size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
     key, a = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
     return random_gamma_p.bind(key, a, log_space=log_space), 0
@@ -168,7 +170,7 @@ _CUBE_ROOT = (
 )
 
 
-def _approximate(key: Any, a: Any, log_space: bool) -> Any:
+def _approximate(key: Value, a: Value, log_space: bool) -> Value:
     """A gamma number of a + 4, times u_i^(1 / (a + i)) for i = 0, ..., 3."""
     shape, dtype = get_aval(a).shape, get_aval(a).dtype
     normal_key, exponential_key = split_traced(key)
@@ -202,15 +204,15 @@ def check_method(name: str, method: Any) -> str:
 
 
 @on_key("shape", "dtype", "log_space", "method")
-def _gamma(key: Any, a: Any, *, shape: tuple[int, ...], dtype: Any, log_space: bool, method: str
-           ) -> Any:
+def _gamma(key: Value, a: Value, *, shape: tuple[int, ...], dtype: DType, log_space: bool,
+           method: str) -> Value:
     (a,) = arrays(dtype, shape, a)
     return gamma_floats(key, a if not is_scalar_constant(a) else lax.broadcast(a, ()), log_space,
                         method)
 
 
 def _sample_gamma(name: str, key: Any, a: Any, shape: Any, dtype: Any, log_space: bool,
-                  method: str, out_sharding: Any) -> Any:
+                  method: str, out_sharding: Any) -> Value:
     wrapped, _ = check_key(name, key)
     method = check_method(name, method)
     dtype = param_dtype(dtype, name, a, safe=False)
@@ -252,7 +254,8 @@ def loggamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = 
 
 
 @on_key("shape", "dtype", "method")
-def _beta(key: Any, a: Any, b: Any, *, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+def _beta(key: Value, a: Value, b: Value, *, shape: tuple[int, ...], dtype: DType, method: str
+          ) -> Value:
     a_key, b_key = split_traced(key)
     a, b = arrays(dtype, shape, a, b)
     x, y = gamma_floats(a_key, a, True, method), gamma_floats(b_key, b, True, method)
@@ -277,13 +280,14 @@ def beta(key: Any, a: Any, b: Any, shape: Sequence[int] | None = None, dtype: An
     return placed(out, out_sharding)
 
 
-def _chisquare_floats(key: Any, df: Any, method: str) -> Any:
+def _chisquare_floats(key: Value, df: Value, method: str) -> Value:
     two = constant(2, get_aval(df).dtype)
     return lax.mul(lax.exp(gamma_floats(key, lax.div(df, two), True, method)), two)
 
 
 @on_key("shape", "dtype", "method")
-def _chisquare(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+def _chisquare(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType, method: str
+               ) -> Value:
     (df,) = arrays(dtype, shape, df)
     return _chisquare_floats(key, df, method)
 
@@ -305,7 +309,7 @@ def chisquare(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any 
 
 
 @on_key("shape", "dtype")
-def _f(key: Any, dfnum: Any, dfden: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     den_key, num_key = split_traced(key)
     dfnum, dfden = arrays(dtype, shape, dfnum, dfden)
     num = lax.div(_chisquare_floats(num_key, dfnum, "exact"), dfnum)
@@ -327,7 +331,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtyp
 
 
 @on_key("shape", "dtype")
-def _t(key: Any, df: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _t(key: Value, df: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     normal_key, gamma_key = split_traced(key)
     (df,) = arrays(dtype, shape, df)
     x = normal_floats(normal_key, shape, dtype)
@@ -350,12 +354,13 @@ def t(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, 
 
 
 @on_key("shape", "dtype", "method")
-def _dirichlet(key: Any, alpha: Any, *, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+def _dirichlet(key: Value, alpha: Value, *, shape: tuple[int, ...], dtype: DType, method: str
+               ) -> Value:
     (alpha,) = arrays(dtype, shape, alpha)
     x = gamma_floats(key, alpha, True, method)
     last = len(shape) - 1
 
-    def along(y: Any) -> Any:
+    def along(y: Value) -> Value:
         return lax.broadcast_in_dim(y, shape, range(last))
 
     x = lax.exp(lax.sub(x, along(lax.stop_gradient(lax.reduce_max(x, (last,))))))
@@ -396,7 +401,7 @@ def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: A
 # -- generalized normal numbers --------------------------------------------------------------------
 
 
-def _generalized_normal_floats(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _generalized_normal_floats(key: Value, p: Value, shape: tuple[int, ...], dtype: DType) -> Value:
     gamma_key, sign_key = split_traced(key)
     inverse = lax.div(constant(1, dtype), p)
     a = lax.broadcast(inverse, shape) if shape else lax.broadcast(inverse, ())
@@ -405,7 +410,7 @@ def _generalized_normal_floats(key: Any, p: Any, shape: tuple[int, ...], dtype: 
 
 
 @on_key("shape", "dtype")
-def _generalized_normal(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _generalized_normal(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return _generalized_normal_floats(key, as_array(p, dtype), shape, dtype)
 
 
@@ -430,7 +435,7 @@ def _require_scalar(name: str, p: Any) -> None:
 
 
 @on_key("shape", "dtype")
-def _ball(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _ball(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     direction_key, radius_key = split_traced(key)
     p = as_array(p, dtype)
     x = _generalized_normal_floats(direction_key, p, shape, dtype)

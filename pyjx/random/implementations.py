@@ -17,6 +17,7 @@ from pyjx import configuration, lax
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.batching import batch_flat, match_axis
+from pyjx.engine.types import Value
 from pyjx.lax.random_bits import rng_bit_generator_p, threefry2x32_p
 
 _UINT32 = np.dtype(np.uint32)
@@ -112,13 +113,13 @@ def word(key: Any, i: int) -> Any:
     return lax.reshape(lax.slice(key, (i,), (i + 1,)), ())
 
 
-def _pair(x: Any, y: Any) -> Any:
+def _pair(x: Value, y: Value) -> Value:
     """Two arrays, stacked along a new last axis."""
     shape = (*get_aval(x).shape, 1)
     return lax.concatenate([lax.reshape(x, shape), lax.reshape(y, shape)], len(shape) - 1)
 
 
-def _threefry(key: Any, x0: Any, x1: Any) -> list[Any]:
+def _threefry(key: Value, x0: Value, x1: Value) -> list[Value]:
     return threefry2x32_p.bind(word(key, 0), word(key, 1), x0, x1)  # type: ignore[no-any-return]
 
 
@@ -158,7 +159,7 @@ def counters(shape: Sequence[int]) -> tuple[Any, Any]:
     return high, low
 
 
-def _hash_flat(key: Any, count: int) -> Any:
+def _hash_flat(key: Value, count: int) -> Value:
     """`count` words from the counters 0, 1, ..., of which the i-th is paired with the one half
     their number after it."""
     half = (count + 1) // 2
@@ -198,7 +199,7 @@ def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> An
     return _bits_in_sequence(key, bit_width, shape)
 
 
-def _bits_in_sequence(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+def _bits_in_sequence(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
     """The bits when `jax_threefry_partitionable` is off."""
     size = math.prod(shape)
     words = -(-bit_width * size // 32)
@@ -215,7 +216,7 @@ def _bits_in_sequence(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     return lax.reshape(bits, shape)
 
 
-def _hash_long(key: Any, words: int) -> Any:
+def _hash_long(key: Value, words: int) -> Value:
     """`_hash_flat`, in blocks that 32-bit counters can number."""
     block = 2**32 - 1
     blocks, rest = divmod(words, block)
@@ -234,7 +235,7 @@ threefry2x32 = register(PRNGImpl((2,), threefry_seed, threefry_split, threefry_r
 # -- rbg and unsafe_rbg: XLA's generator, whose bits depend on the platform ------------------------
 
 
-def _generate(key: Any, shape: tuple[int, ...], bit_width: int = 32) -> Any:
+def _generate(key: Value, shape: tuple[int, ...], bit_width: int = 32) -> Value:
     return rng_bit_generator_p.bind(
         key, shape=tuple(shape), dtype=_unsigned(bit_width),
         algorithm=lax.RandomAlgorithm.RNG_DEFAULT, out_sharding=None,
@@ -246,19 +247,19 @@ def _rbg_seed(seed: Any) -> Any:
     return lax.concatenate([half, half], 0)
 
 
-def _rbg_split(key: Any, shape: tuple[int, ...]) -> Any:
+def _rbg_split(key: Value, shape: tuple[int, ...]) -> Value:
     halves = over_batch(1, lambda k: threefry_split(k, shape), lax.reshape(key, (2, 2)))
     n = len(shape)
     halves = lax.transpose(halves, (*range(1, n + 1), 0, n + 1))
     return lax.reshape(halves, (*shape, 4))
 
 
-def _rbg_fold_in(key: Any, data: Any) -> Any:
+def _rbg_fold_in(key: Value, data: Value) -> Value:
     halves = over_batch(1, lambda k: threefry_fold_in(k, data), lax.reshape(key, (2, 2)))
     return lax.reshape(halves, (4,))
 
 
-def _rbg_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+def _rbg_random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
     return _generate(key, shape, bit_width)
 
 
@@ -266,13 +267,13 @@ rbg = register(PRNGImpl((4,), _rbg_seed, _rbg_split, _rbg_random_bits, _rbg_fold
                         "rbg"))
 
 
-def _unsafe_rbg_split(key: Any, shape: tuple[int, ...]) -> Any:
+def _unsafe_rbg_split(key: Value, shape: tuple[int, ...]) -> Value:
     count = math.prod(shape)
     keys = lax.slice(_generate(key, (10 * count, 4)), (0, 0), (10 * count, 4), (10, 1))
     return lax.reshape(keys, (*shape, 4))
 
 
-def _unsafe_rbg_fold_in(key: Any, data: Any) -> Any:
+def _unsafe_rbg_fold_in(key: Value, data: Value) -> Value:
     bits = lax.slice(_generate(_rbg_seed(data), (10, 4)), (9, 0), (10, 4))
     return lax.bitwise_xor(key, lax.reshape(bits, (4,)))
 

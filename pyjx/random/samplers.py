@@ -15,8 +15,10 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.wide import unnarrowed
+from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.keys import random_bits_p
@@ -113,7 +115,7 @@ def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.max(constant(0, dtype), _unit_floats(key, shape, dtype))
 
 
-def _unit_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType) -> Value:
     info = dtypes.finfo(dtype)
     width, mantissa = int(info.bits), int(info.nmant)
     drawn = 8 if mantissa < 8 else width
@@ -137,7 +139,7 @@ def uniform_floats(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high:
     return lax.max(low, _affine(u, span, low))
 
 
-def _affine(u: Any, scale: Any, offset: Any) -> Any:
+def _affine(u: Value, scale: Value, offset: Value) -> Value:
     shape = get_aval(u).shape
     for x in (scale, offset):
         if get_aval(x).shape not in ((), shape) and broadcast_shapes(
@@ -147,14 +149,14 @@ def _affine(u: Any, scale: Any, offset: Any) -> Any:
     return lax.add(lax.mul(u, _over(scale, shape)), _over(offset, shape))
 
 
-def _over(x: Any, shape: tuple[int, ...]) -> Any:
+def _over(x: Value, shape: tuple[int, ...]) -> Value:
     """A parameter for all elements of a result."""
     return x if isinstance(x, np.generic) else broadcast_to(x, shape)
 
 
 @on_key("shape", "dtype")
-def _uniform(key: Any, low: Any = 0.0, high: Any = 1.0, *, shape: tuple[int, ...], dtype: Any
-             ) -> Any:
+def _uniform(key: Value, low: Value = 0.0, high: Value = 1.0, *, shape: tuple[int, ...],
+             dtype: DType) -> Value:
     low, high = [_over(as_array(x, dtype), shape) for x in (low, high)]
     return uniform_floats(key, shape, dtype, low, high)
 
@@ -203,7 +205,7 @@ def normal_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 @on_key("shape", "dtype")
-def _normal(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _normal(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return normal_floats(key, shape, dtype)
 
 
@@ -231,7 +233,7 @@ def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
 # -- integers --------------------------------------------------------------------------------------
 
 
-def _clamp(x: Any, low: int, high: int) -> Any:
+def _clamp(x: Value, low: int, high: int) -> Value:
     """`x` within bounds that its dtype may not reach."""
     dtype = get_aval(x).dtype
     info = dtypes.iinfo(dtype)
@@ -239,7 +241,7 @@ def _clamp(x: Any, low: int, high: int) -> Any:
     return lax.min(x, constant(min(high, int(info.max)), dtype))
 
 
-def _integer(x: Any, dtype: Any) -> Any:
+def _integer(x: Value, dtype: DType) -> Value:
     """A bound as an integer array."""
     if type(x) is int:
         return np.asarray(x, dtypes.default_int_dtype())[()]  # OverflowError beyond its range
@@ -248,7 +250,7 @@ def _integer(x: Any, dtype: Any) -> Any:
     return x
 
 
-def _above(x: Any, limit: int) -> Any:
+def _above(x: Value, limit: int) -> Value:
     """Whether integers are greater than one that their dtype may not reach."""
     info = dtypes.iinfo(get_aval(x).dtype)
     return lax.gt(x, lax.full_like(x, min(limit, int(info.max))))
@@ -285,7 +287,7 @@ def integers(key: Any, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) 
 
 
 @on_key("shape", "dtype")
-def _randint(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _randint(key: Value, low: Value, high: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return integers(key, shape, low, high, dtype)
 
 
@@ -323,13 +325,13 @@ def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any
 # -- transformed uniform numbers -------------------------------------------------------------------
 
 
-def _positive(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _positive(key: Value, shape: tuple[int, ...], dtype: DType) -> Value:
     """Uniform numbers from [tiny, 1)."""
     return uniform_floats(key, shape, dtype, dtypes.finfo(dtype).tiny, constant(1, dtype))
 
 
 @on_key("shape", "dtype")
-def _exponential(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _exponential(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
@@ -369,7 +371,7 @@ def gumbel_floats(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> An
 
 
 @on_key("shape", "dtype", "mode")
-def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
+def _gumbel(key: Value, *, shape: tuple[int, ...], dtype: DType, mode: str) -> Value:
     return gumbel_floats(key, shape, dtype, mode)
 
 
@@ -392,7 +394,7 @@ def gumbel(key: Any, shape: Sequence[int] = (), dtype: Any = None, mode: str | N
 
 
 @on_key("shape", "dtype")
-def _laplace(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _laplace(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     low = constant(-1 + float(dtypes.finfo(dtype).epsneg), dtype)
     u = uniform_floats(key, shape, dtype, low, constant(1, dtype))
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
@@ -412,7 +414,7 @@ def laplace(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shard
 
 
 @on_key("shape", "dtype")
-def _logistic(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _logistic(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     u = _positive(key, shape, dtype)
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
@@ -431,7 +433,7 @@ def logistic(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shar
 
 
 @on_key("shape", "dtype")
-def _cauchy(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _cauchy(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     u = uniform_floats(key, shape, dtype, dtypes.finfo(dtype).eps, constant(1, dtype))
     return lax.tan(lax.mul(constant(math.pi, dtype), lax.sub(u, constant(0.5, dtype))))
 
@@ -450,8 +452,8 @@ def cauchy(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
 
 
 @on_key("shape", "dtype")
-def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: tuple[int, ...], dtype: Any
-                      ) -> Any:
+def _truncated_normal(key: Value, lower: Value, upper: Value, *, shape: tuple[int, ...],
+                      dtype: DType) -> Value:
     root = constant(math.sqrt(2), dtype)
     lower, upper = as_array(lower, dtype), as_array(upper, dtype)
     a, b = [_over(lax.erf(lax.div(x, root)), shape) for x in (lower, upper)]
@@ -493,7 +495,7 @@ def coins(key: Any, p: Any, shape: tuple[int, ...], mode: str = "low") -> Any:
 
 
 @on_key("shape", "mode")
-def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
+def _bernoulli(key: Value, p: Value, *, shape: tuple[int, ...], mode: str) -> Value:
     return coins(key, as_array(p, get_aval(p).dtype), shape, mode)
 
 
@@ -526,7 +528,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Sequence[int] | None = None, mode: 
 
 
 @on_key("shape", "dtype")
-def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
+def _rademacher(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     if dtype == np.bool_:  # neither sign is zero
         return lax.ne(signs(key, shape, np.dtype(np.int32)), constant(0, np.int32))
     return signs(key, shape, dtype)

@@ -14,7 +14,9 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.trace import Tracer
+from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes
 from pyjx.random.base import check_key, is_key, on_key, placed, split_traced
 from pyjx.random.keys import random_bits_p
@@ -39,12 +41,12 @@ def shuffle(key: Any, x: Any, axis: int) -> Any:
     return x
 
 
-def _take(x: Any, indices: Any, axis: int) -> Any:
+def _take(x: Value, indices: Value, axis: int) -> Value:
     return jnp.take(x, indices, axis=axis, unique_indices=False)
 
 
 @on_key("axis", "independent")
-def _permute(key: Any, x: Any, *, axis: int, independent: bool) -> Any:
+def _permute(key: Value, x: Value, *, axis: int, independent: bool) -> Value:
     aval = get_aval(x)
     if independent or aval.ndim == 1:
         return shuffle(key, x, axis)
@@ -53,7 +55,7 @@ def _permute(key: Any, x: Any, *, axis: int, independent: bool) -> Any:
 
 
 @on_key("size", "dtype")
-def _permuted_range(key: Any, *, size: int, dtype: Any) -> Any:
+def _permuted_range(key: Value, *, size: int, dtype: DType) -> Value:
     return shuffle(key, lax.iota(dtype, size), 0)
 
 
@@ -123,8 +125,8 @@ def raise_traced_size(name: str, x: Any) -> None:
 
 
 @on_key("size", "shape", "replace", "mode")
-def _choose(key: Any, p: Any = None, *, size: int, shape: tuple[int, ...], replace: bool,
-            mode: str) -> Any:
+def _choose(key: Value, p: Value = None, *, size: int, shape: tuple[int, ...], replace: bool,
+            mode: str) -> Value:
     """Indices below `size`."""
     count = math.prod(shape)
     if p is None:
@@ -206,8 +208,8 @@ def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p:
 
 
 @on_key("axis", "shape", "replace", "mode")
-def _categorical(key: Any, logits: Any, *, axis: int, shape: tuple[int, ...], replace: bool,
-                 mode: str) -> Any:
+def _categorical(key: Value, logits: Value, *, axis: int, shape: tuple[int, ...], replace: bool,
+                 mode: str) -> Value:
     aval = get_aval(logits)
     dtype = dtypes.default_int_dtype()
     batch = tuple([n for i, n in enumerate(aval.shape) if i != axis])
@@ -229,7 +231,7 @@ def _categorical(key: Any, logits: Any, *, axis: int, shape: tuple[int, ...], re
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Sequence[int] | None = None,
                 replace: bool = True, mode: str | None = None, *, out_sharding: Any = None
-               ) -> Array:
+                ) -> Array:
     """Indices along an axis, with probabilities proportional to `exp(logits)`.
 
     Args:
