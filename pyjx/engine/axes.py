@@ -18,10 +18,10 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
-from pyjx.engine.types import Tangent, Tangents, Values
+from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
 
 
-def _checked_aval(name: str, x: Any) -> Any:
+def _checked_aval(name: str, x: Value) -> ShapedArray:
     """The aval of an operand; the error names the operation."""
     try:
         return get_aval(x)
@@ -48,7 +48,8 @@ def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
     return tuple(inverse)
 
 
-def _transpose_batch(operands: Values, dims: Any, *, permutation: tuple[int, ...]) -> Any:
+def _transpose_batch(operands: Values, dims: BatchDims, *, permutation: tuple[int, ...]
+                     ) -> tuple[Value, int]:
     (x,), (d,) = operands, dims
     moved = (d, *[i if i < d else i + 1 for i in permutation])
     return transpose_p.bind(x, permutation=moved), 0
@@ -121,12 +122,12 @@ def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...]
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 
-def _broadcast_jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
+def _broadcast_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
     return broadcast_in_dim_p.bind(*primals, **params), broadcast_in_dim_p.bind(*tangents, **params)
 
 
-def _broadcast_transpose(ct: Tangent, x: Any, *, shape: tuple[int, ...],
-                         broadcast_dimensions: tuple[int, ...], sharding: Any = None) -> Any:
+def _broadcast_transpose(ct: Tangent, x: Operand, *, shape: tuple[int, ...],
+                         broadcast_dimensions: tuple[int, ...], sharding: Any = None) -> Tangents:
     in_shape = x.aval.shape
     stretched = [d for d, n in zip(broadcast_dimensions, in_shape, strict=True) if n != shape[d]]
     new = [d for d in range(len(shape)) if d not in broadcast_dimensions]
@@ -137,8 +138,9 @@ def _broadcast_transpose(ct: Tangent, x: Any, *, shape: tuple[int, ...],
     return (out,)
 
 
-def _broadcast_batch(operands: Values, dims: Any, *, shape: tuple[int, ...],
-                     broadcast_dimensions: tuple[int, ...], sharding: Any = None) -> Any:
+def _broadcast_batch(operands: Values, dims: BatchDims, *, shape: tuple[int, ...],
+                     broadcast_dimensions: tuple[int, ...], sharding: Any = None
+                     ) -> tuple[Value, int]:
     (x,), (d,) = operands, dims
     x = moveaxis(x, d, 0)
     size = get_aval(x).shape[0]
@@ -216,7 +218,8 @@ def _reduce_sum_shape(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: An
 def reduction_batch(primitive: Primitive) -> Any:
     """The batching rule of a reduction over `axes`."""
 
-    def batch(operands: Values, dims: Any, *, axes: tuple[int, ...], **params: Any) -> Any:
+    def batch(operands: Values, dims: BatchDims, *, axes: tuple[int, ...], **params: Any
+              ) -> tuple[Value, int]:
         (x,), (d,) = operands, dims
         moved = tuple([a if a < d else a + 1 for a in axes])
         out_dim = d - sum(1 for a in moved if a < d)
@@ -225,8 +228,8 @@ def reduction_batch(primitive: Primitive) -> Any:
     return batch
 
 
-def _reduce_sum_transpose(ct: Tangent, x: Any, *, axes: tuple[int, ...], out_sharding: Any = None
-                          ) -> Any:
+def _reduce_sum_transpose(ct: Tangent, x: Operand, *, axes: tuple[int, ...],
+                          out_sharding: Any = None) -> Tangents:
     shape = x.aval.shape
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     return (broadcast_in_dim(ct, shape, kept),)

@@ -9,7 +9,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero, add_tangents
-from pyjx.engine.types import Dims, Rule, Tangents, Values
+from pyjx.engine.types import Dims, Rule, Tangent, Tangents, Value, Values
 
 
 def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:
@@ -18,7 +18,7 @@ def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:
     The tangent is the sum of what the rules give; None stands for an operand without derivative.
     """
 
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
         out = primitive.bind(*primals, **params)
         total: Any = None
         for rule, g in zip(rules, tangents, strict=True):
@@ -33,7 +33,7 @@ def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:
 def jvp_by_result(primitive: Primitive, *rules: Rule | None) -> Rule:
     """As `jvp_by_operand`, for rules that read the result: `(g, ans, *primals, **params)`."""
 
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
         out = primitive.bind(*primals, **params)
         total: Any = None
         for rule, g in zip(rules, tangents, strict=True):
@@ -48,7 +48,7 @@ def jvp_by_result(primitive: Primitive, *rules: Rule | None) -> Rule:
 def jvp_zero(primitive: Primitive) -> Rule:
     """Forward rule of an operation that is constant almost everywhere, or has no tangents."""
 
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
         out = primitive.bind(*primals, **params)
         if primitive.multiple_results:
             return out, [Zero.of_primal(o) for o in out]
@@ -60,7 +60,7 @@ def jvp_zero(primitive: Primitive) -> Rule:
 def jvp_linear(primitive: Primitive) -> Rule:
     """Forward rule of an operation that is linear in its only operand."""
 
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
+    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
         return primitive.bind(*primals, **params), primitive.bind(*tangents, **params)
 
     return jvp
@@ -69,7 +69,7 @@ def jvp_linear(primitive: Primitive) -> Rule:
 def elementwise_batch(primitive: Primitive) -> Rule:
     """Batching rule of an elementwise operation of any number of operands."""
 
-    def batch(operands: Values, dims: Dims, **params: Any) -> Any:
+    def batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int | None]:
         if len(operands) == 1:
             return primitive.bind(*operands, **params), dims[0]
         if len(operands) == 2:
@@ -93,7 +93,7 @@ def elementwise_batch(primitive: Primitive) -> Rule:
     return batch
 
 
-def _align(x: Any, d: int | None, shape: tuple[int, ...], dim: int) -> Any:
+def _align(x: Value, d: int | None, shape: tuple[int, ...], dim: int) -> Value:
     if d is None:
         return x if is_scalar_constant(x) else broadcast_axis(x, shape[dim], dim)
     return moveaxis(x, d, dim)

@@ -13,7 +13,7 @@ from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types, state
 from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
-from pyjx.engine.types import Tangents, Values
+from pyjx.engine.types import Tangent, Tangents, Value, Values
 
 
 class Zero:
@@ -86,11 +86,11 @@ def _add_any_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     return x if not x.weak_type else y
 
 
-def _add_any_jvp(primals: Values, tangents: Tangents) -> Any:
+def _add_any_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     return add_any_p.bind(*primals), add_tangents(*tangents)
 
 
-def _add_any_batch(operands: Values, dims: Any) -> Any:
+def _add_any_batch(operands: Values, dims: Any) -> tuple[Value, int]:
     (x, y), (dx, dy) = operands, dims
     size = get_aval(x).shape[dx] if dx is not None else get_aval(y).shape[dy]
     return add_any_p.bind(at_front(x, dx, size), at_front(y, dy, size)), 0
