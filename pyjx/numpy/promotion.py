@@ -71,7 +71,7 @@ def literal(x: Any, dtype: Any, weak: bool = False) -> Any:
     """The Python scalar `x` as a scalar of `dtype`, which is that type's own if it is `weak`."""
     kind = type(x)
     if kind in _python_scalars and dtypes.python_scalar_dtype(kind) == dtype:
-        return x
+        return x if weak or kind is bool else unnarrowed(dtype.type(x))
     scalar = np.asarray(x, dtypes.dtype(x)).astype(dtype)[()]
     return weakly_typed(scalar) if weak else unnarrowed(scalar)
 
@@ -243,14 +243,14 @@ def _literal_beside(x: Any, a: Any) -> Any:
     """The Python scalar `x` as operand beside a value of aval `a`, or None: promote as usual."""
     kind = type(x)
     dtype = a.dtype
-    if dtypes.python_scalar_dtype(kind) is dtype:
-        return x
-    if kind is int and dtypes.python_scalar_dtype(float) is dtype:
-        return float(x)
     if dtype == np.float64 and not configuration.enable_x64.value:
         return None  # made while 64-bit types were on: it is narrowed
     if (kind is float or kind is int) and dtype in dtypes.floating_dtypes and not a.weak_type:
         return dtype.type(x)
+    if dtypes.python_scalar_dtype(kind) is dtype:
+        return x
+    if kind is int and dtypes.python_scalar_dtype(float) is dtype:
+        return float(x)
     return None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten
@@ -82,4 +83,6 @@ def _checked(primal: Any, tangent: Any) -> Any:
             "jvp called with different primal and tangent shapes; Got primal shape "
             f"{aval.shape} and tangent shape as {found.shape}"
         )
-    return Zero(expected) if expected.dtype == dtypes.float0 else tangent
+    if expected.dtype == dtypes.float0:
+        return Zero(expected)
+    return scalar_of(expected, tangent) if is_scalar_constant(tangent) else tangent

@@ -98,3 +98,5 @@ def test_scalars_keep_their_types_in_many_calls(arrays):
     for scalar in scalars:
         for f in (jax.lax.mul_p.bind, jax.jit(lambda x, y: x * y)):
             assert {f(arrays[0], scalar).dtype for _ in range(20)} == {np.dtype(np.float64)}
+    for x in (np.float32(2), *scalars):
+        assert {jax.lax.neg_p.bind(x).dtype for _ in range(20)} == {get_aval(x).dtype}

@@ -197,3 +197,14 @@ def test_64_bit_types_may_be_switched_before_the_backward_pass():
     (ct,) = pull_back(y)
     assert ct.dtype == np.float64
     np.testing.assert_allclose(ct, 7 * np.cos(6.0) * float(y), rtol=1e-12)
+
+
+def test_weak_types_of_tangents():
+    x, weak = jnp.float32(3), jnp.asarray(1.0)
+    for f in (lambda x: x * 2.0, lambda x: (x / 2) * 3, lambda x: 2.5 - x * 1.5):
+        for t in (1.0, weak):
+            for out in (jax.jvp(f, (x,), (t,))[1], jax.linearize(f, x)[1](t),
+                        jax.vjp(f, x)[1](t)[0]):
+                assert not out.weak_type
+    assert not jax.jvp(lambda x: x + 1, (x,), (1.0,))[1].weak_type
+    assert jax.jvp(lambda x: x * 2.0, (3.0,), (1.0,))[1].weak_type
