@@ -26,8 +26,9 @@ from pyjx.core.trace import eager_trace, jaxpr_as_fun, state, trace_to_jaxpr
 from pyjx.engine.axes import reduce_sum
 from pyjx.engine.batching import BatchTrace, batch_again, example_aval, match_axis
 from pyjx.engine.calls import call
-from pyjx.engine.forward import CustomVJPException
+from pyjx.engine.forward import CustomVJPException, refuse_captured_tangents
 from pyjx.engine.functions import name_of
+from pyjx.engine.linearize import LinearTracer
 from pyjx.engine.subjaxprs import backward_jaxpr, batch_jaxpr, consts_as_inputs, selected
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Tangents, Value, Values
@@ -77,11 +78,13 @@ def _record(primitive: Primitive, operands: tuple[Value, ...], params: Params) -
     return primitive.bind(*consts, *operands, **params)
 
 
-def _run(*args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
+def _run(primitive: Primitive, args: Values, call_jaxpr: Any) -> list[Any]:
     """The function, where nothing is transformed."""
     if isinstance(call_jaxpr, ClosedJaxpr):
         return call(call_jaxpr, call_jaxpr.debug_info.func_name, *args)
-    return call_jaxpr(*args)  # type: ignore[no-any-return]
+    outs: list[Any] = call_jaxpr(*args)
+    refuse_captured_tangents(primitive, outs)
+    return outs
 
 
 def _function(call_jaxpr: Any) -> Callable[..., list[Any]]:
@@ -108,7 +111,8 @@ def _custom_call(name: str, *rules: str) -> Primitive:
     primitive = register(Primitive(name, multiple_results=True, cached=False))
     return primitive.define(
         shape_rule=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals, effects=_effects,
-        impl=_run, printed=lambda params: _printed(params, *rules),
+        impl=lambda *args, call_jaxpr, **_: _run(primitive, args, call_jaxpr),
+        printed=lambda params: _printed(params, *rules),
         lowered_as=lambda params: params["call_jaxpr"],
         record=lambda trace, operands, params: _record(primitive, operands, params),
         split=lambda trace, operands, params: _function(params["call_jaxpr"])(*operands),
@@ -307,11 +311,18 @@ def _lin_transpose(
     return [None] * num_res + [ct for ct, zero in zip(in_cts, in_zeros, strict=True) if not zero]
 
 
+def _lin_jvp(primals: Values, tangents: Tangents, *, num_res: int, **_: Any) -> Any:
+    """Residuals that are differentiated where the tangents are recorded come from outside."""
+    if any([type(x) is LinearTracer for x in primals[num_res:]]):
+        raise CustomVJPException(custom_vjp_call_p)
+    _raise_forward_mode()
+
+
 # The derivative of a custom_vjp function: from (residuals, tangents that are not zero) to tangents
 # of the outputs. It can only be transposed.
 custom_lin_p = register(Primitive(
     "custom_lin", shape_rule=_lin_shape, transpose=_lin_transpose, impl=_raise_forward_mode,
-    jvp=_raise_forward_mode, batch=_raise_forward_mode, multiple_results=True, cached=False,
+    jvp=_lin_jvp, batch=_raise_forward_mode, multiple_results=True, cached=False,
     printed=lambda params: [
         ("bwd", params["bwd"]), ("in_zeros", list(params["in_zeros"])),
         ("num_res", params["num_res"]), ("symbolic_zeros", params["symbolic_zeros"]),

@@ -12,6 +12,7 @@ from pyjx.core.wide import kept
 from pyjx.engine.functions import made_in
 from pyjx.engine.tangents import Zero, zero_tangent
 from pyjx.engine.types import FlatFunction, Params, Tangents, Value, Values
+from pyjx.errors import UnexpectedTracerError
 
 
 class JVPTracer(Tracer):
@@ -41,7 +42,7 @@ class JVPTracer(Tracer):
         return made_in(self._trace.fun, "differentiated")
 
 
-class CustomVJPException(Exception):
+class CustomVJPException(UnexpectedTracerError):
     """A function with a custom derivative was differentiated by a value that it closes over."""
 
     def __init__(self, primitive: Primitive) -> None:
@@ -55,6 +56,15 @@ class CustomVJPException(Exception):
             f"closed-over value into the {kind} function as an argument, and adapting the {kind} "
             f"{rules}."
         )
+
+
+def refuse_captured_tangents(primitive: Primitive, outs: Values) -> None:
+    """Raise if what a custom function without traced arguments gave is under differentiation."""
+    for x in outs:
+        while isinstance(x, Tracer):
+            if type(x) is JVPTracer:
+                raise CustomVJPException(primitive)
+            x = getattr(x, "val", None)  # that of a batch
 
 
 class JVPTrace(Trace):

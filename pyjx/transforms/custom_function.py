@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import get_aval
-from pyjx.engine.functions import FlatFun, check_values, name_of
+from pyjx.core.primitive import Primitive
+from pyjx.core.trace import state
+from pyjx.engine.forward import refuse_captured_tangents
+from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
 
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
 
@@ -97,6 +100,17 @@ class CustomFunction:
             for i, x in zip(numbers, static, strict=True):
                 merged.insert(i, x)
         return merged
+
+    def run(self, primitive: Primitive, args: Sequence[Any]) -> Any:
+        """The function itself, where no argument is traced.
+
+        Raises:
+          CustomVJPException: it closes over a value that is differentiated.
+        """
+        result = self.fun(*args)
+        if state.level:
+            refuse_captured_tangents(primitive, flatten(result)[0])
+        return result
 
 
 def _with_names(fun: Any, numbers: tuple[int, ...], names: Sequence[str]) -> tuple[int, ...]:

@@ -105,7 +105,7 @@ class custom_vjp(CustomFunction):
         leaves, in_tree = flatten(dynamic)
         check_values(leaves)
         if state.dynamic is eager_trace and not any(isinstance(x, Tracer) for x in leaves):
-            return self.fun(*args)
+            return self.run(custom_vjp_call_p, args)
         fun = CustomFun(self, in_tree, static)
         outs = custom_vjp_call_p.bind(
             *leaves, call_jaxpr=fun, fwd_jaxpr_thunk=_FlatFwd(fun), bwd=self.bwd, num_consts=0,

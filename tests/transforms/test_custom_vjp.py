@@ -187,8 +187,17 @@ def test_closing_over_a_tracer(wrap):
 
     np.testing.assert_allclose(jax.vmap(wrap(lambda x: jax.grad(make(x))(x)))(V), 2 * V * V)
     np.testing.assert_allclose(jax.vmap(lambda x: jax.grad(wrap(make(x)))(x))(V), 2 * V * V)
-    with pytest.raises(CustomVJPException, match="with respect to a closed-over value"):
-        jax.grad(wrap(lambda x: make(x)(x)))(2.0)
+    for derivative in (
+        jax.grad(wrap(lambda x: make(x)(x))), jax.grad(wrap(lambda x: make(x)(2.0))),
+        jax.grad(wrap(lambda x: jax.vmap(make(x))(jnp.ones(3)).sum())),
+        jax.grad(wrap(lambda x: jax.vmap(lambda x: make(x)(2.0))(x * jnp.ones(3)).sum())),
+        lambda x: jax.jvp(wrap(lambda x: make(x)(2.0)), (x,), (1.0,)),
+    ):
+        with pytest.raises(CustomVJPException, match="with respect to a closed-over value"):
+            derivative(2.0)
+    with pytest.raises(jax.errors.UnexpectedTracerError):
+        jax.grad(lambda x: make(x)(2.0))(2.0)
+    assert float(jax.grad(lambda x: make(jax.lax.stop_gradient(x))(x))(2.0)) == 8.0
 
 
 def test_optimize_remat_is_accepted():
