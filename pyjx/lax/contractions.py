@@ -292,16 +292,16 @@ def product_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any)
     return preferred
 
 
-def _dot_general_shape(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any,
-                       precision: Any, preferred_element_type: Any, out_sharding: Any = None
-                       ) -> ShapedArray:
+def _dot_general_shape(lhs: ShapedArray, rhs: ShapedArray, *,
+                       dimension_numbers: DotDimensionNumbers, precision: PrecisionLike,
+                       preferred_element_type: DType, out_sharding: Any = None) -> ShapedArray:
     shape = dot_shape(lhs, rhs, dimension_numbers)
     dtype = product_dtype("dot_general", lhs, rhs, preferred_element_type)
     weak = lhs.weak_type and rhs.weak_type
     return ShapedArray(shape, dtype, weak)
 
 
-def convert(x: Any, dtype: Any) -> Any:
+def convert(x: Value, dtype: DType) -> Value:
     """`x` as an array of `dtype`."""
     old = get_aval(x).dtype
     if old == dtype:
@@ -333,7 +333,8 @@ def _operand_cotangent(ct: Tangent, x: Value, y: Value, x_axes: Any, y_axes: Any
     return convert(out, x.dtype)
 
 
-def _dot_general_transpose(ct: Tangent, lhs: Operand, rhs: Operand, *, dimension_numbers: Any,
+def _dot_general_transpose(ct: Tangent, lhs: Operand, rhs: Operand, *,
+                           dimension_numbers: DotDimensionNumbers,
                            **params: Any) -> Tangents:
     (lc, rc), (lb, rb) = dimension_numbers
     n_batch = len(lb)
@@ -351,7 +352,8 @@ def _shifted(axes: Sequence[int], d: int) -> tuple[int, ...]:
     return tuple([i if i < d else i + 1 for i in axes])
 
 
-def _dot_general_batch(operands: Values, dims: Any, *, dimension_numbers: Any, **params: Any
+def _dot_general_batch(operands: Values, dims: Any, *, dimension_numbers: DotDimensionNumbers,
+                       **params: Any
                        ) -> tuple[Value, int]:
     (lhs, rhs), (dl, dr) = operands, dims
     (lc, rc), (lb, rb) = dimension_numbers

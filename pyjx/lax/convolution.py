@@ -26,9 +26,10 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis, transpose
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import is_undefined_primal
-from pyjx.engine.types import Tangent, Value, Values
+from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.contractions import (
+    PrecisionLike,
     canonicalize_precision,
     convert,
     dot_general,
@@ -96,8 +97,8 @@ def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
         )
 
 
-def _check_windows(rank: int, strides: Sequence[int], padding: Any, lhs_dilation: Sequence[int],
-                   rhs_dilation: Sequence[int]) -> None:
+def _check_windows(rank: int, strides: Sequence[int], padding: Sequence[Sequence[int]],
+                   lhs_dilation: Sequence[int], rhs_dilation: Sequence[int]) -> None:
     for what, values in (("window_strides", strides), ("padding", padding),
                          ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
         if len(values) != rank:
@@ -134,7 +135,7 @@ def _check_preferred(dtype: DType, preferred: Any) -> None:
 def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int, ...],
                 padding: Padding, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
                 dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
-                batch_group_count: int, precision: Any, preferred_element_type: Any,
+                batch_group_count: int, precision: PrecisionLike, preferred_element_type: DType,
                 out_sharding: Any = None) -> ShapedArray:
     check_same_dtypes(_NAME, lhs, rhs)
     dtype = product_dtype(_NAME, lhs, rhs, preferred_element_type)
@@ -157,7 +158,7 @@ def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int
 # -- axes ------------------------------------------------------------------------------------------
 
 
-def _reshape(x: Value, shape: Sequence[int]) -> Any:
+def _reshape(x: Value, shape: Sequence[int]) -> Value:
     if get_aval(x).shape == tuple(shape):
         return x
 
@@ -190,8 +191,8 @@ def _regroup(x: Value, count: int, source: int, target: int) -> Value:
 # -- transposition ---------------------------------------------------------------------------------
 
 
-def _lhs_pads(lhs_space: Any, window: Any, out_space: Any, strides: Any, padding: Any,
-              lhs_dilation: Any) -> Padding:
+def _lhs_pads(lhs_space: Sequence[int], window: Sequence[int], out_space: Sequence[int],
+              strides: Sequence[int], padding: Padding, lhs_dilation: Sequence[int]) -> Padding:
     """Padding of the convolution, of the cotangent with the reversed kernel, that gives lhs's."""
     pads = []
     for n, w, p, s, (low, _), d in zip(lhs_space, window, out_space, strides, padding, lhs_dilation,
@@ -201,9 +202,10 @@ def _lhs_pads(lhs_space: Any, window: Any, out_space: Any, strides: Any, padding
     return tuple(pads)
 
 
-def _transpose_lhs(ct: Tangent, lhs: ShapedArray, rhs: Value, *, window_strides: Any, padding: Any,
-                   lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: Any,
-                   feature_group_count: int, batch_group_count: int, precision: Any) -> Value:
+def _transpose_lhs(ct: Tangent, lhs: ShapedArray, rhs: Value, *, window_strides: Sequence[int],
+                   padding: Padding, lhs_dilation: Sequence[int], rhs_dilation: Sequence[int],
+                   dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
+                   batch_group_count: int, precision: PrecisionLike) -> Value:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)
     window = [dilated(get_aval(rhs).shape[a], d)
@@ -230,9 +232,10 @@ def _reverse(x: Value, axes: Sequence[int]) -> Value:
     return lax.rev(x, tuple(axes)) if axes else x
 
 
-def _transpose_rhs(ct: Tangent, lhs: Value, rhs: ShapedArray, *, window_strides: Any, padding: Any,
-                   lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: Any,
-                   feature_group_count: int, batch_group_count: int, precision: Any) -> Value:
+def _transpose_rhs(ct: Tangent, lhs: Value, rhs: ShapedArray, *, window_strides: Sequence[int],
+                   padding: Padding, lhs_dilation: Sequence[int], rhs_dilation: Sequence[int],
+                   dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
+                   batch_group_count: int, precision: PrecisionLike) -> Value:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     lhs_shape, ct_shape = get_aval(lhs).shape, get_aval(ct).shape
     pads = []
@@ -241,7 +244,7 @@ def _transpose_rhs(ct: Tangent, lhs: Value, rhs: ShapedArray, *, window_strides:
         reach = dilated(ct_shape[out_spec[i]], s) + dilated(rhs.shape[rhs_spec[i]], r) - 1
         pads.append((low, reach - dilated(lhs_shape[lhs_spec[i]], d) - low))
 
-    def swapped(spec: Any) -> Any:
+    def swapped(spec: Sequence[int]) -> tuple[int, ...]:
         return (spec[1], spec[0], *spec[2:])
 
     # Batch and feature axes change places, and so do groups along them.
@@ -255,8 +258,8 @@ def _transpose_rhs(ct: Tangent, lhs: Value, rhs: ShapedArray, *, window_strides:
     )
 
 
-def _conv_transpose_rule(ct: Tangent, lhs: Value, rhs: Value, *, preferred_element_type: Any,
-                         out_sharding: Any = None, **params: Any) -> Value:
+def _conv_transpose_rule(ct: Tangent, lhs: Operand, rhs: Operand, *, preferred_element_type: DType,
+                         out_sharding: Any = None, **params: Any) -> Tangents:
     dtype = get_aval(ct).dtype
     if is_undefined_primal(lhs):
         grad = _transpose_lhs(ct, lhs.aval, convert(rhs, dtype), **params)
@@ -269,15 +272,15 @@ def _conv_transpose_rule(ct: Tangent, lhs: Value, rhs: Value, *, preferred_eleme
 
 
 def _conv_batch(
-    operands: Values, dims: Any, *, dimension_numbers: Any, feature_group_count: int,
-    batch_group_count: int, **params: Any,
+    operands: Values, dims: Any, *, dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int, batch_group_count: int, **params: Any,
 ) -> tuple[Value, int]:
     (lhs, rhs), (dl, dr) = operands, dims
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)
     features, batches = feature_group_count, batch_group_count
 
-    def conv(lhs: Value, rhs: Value) -> Any:
+    def conv(lhs: Value, rhs: Value) -> Value:
         return conv_general_dilated_p.bind(
             lhs, rhs, dimension_numbers=dimension_numbers, feature_group_count=features,
             batch_group_count=batches, **params,
@@ -585,7 +588,8 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     return permuted(out, inverse_permutation(out_perm))
 
 
-def _named_shapes(name: str, lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any
+def _named_shapes(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[int],
+                  dimension_numbers: Any
                   ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """The shapes with their axes in the canonical order, and the order of the result's axes."""
     lhs_perm, rhs_perm, out_perm = conv_general_permutations(dimension_numbers)

@@ -27,7 +27,7 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import at_front
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
-from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Tangents, Value, Values
+from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import operand as _operand
 
 __all__ = [
@@ -169,7 +169,7 @@ def _choice_tangent(g: Tangent, x: Value, before: Value, better: Value, axis: in
                                     axis=axis, reverse=reverse)
 
 
-def _with_tangent(primitive: Primitive, rule: Any) -> None:
+def _with_tangent(primitive: Primitive, rule: Rule) -> None:
     def jvp(primals: Values, tangents: Tangents, *, axis: int, reverse: bool
             ) -> tuple[Value, Tangent]:
         (x,), (g,) = primals, tangents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int
 from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
@@ -61,7 +63,7 @@ def neg(x: Any) -> Array:
     return neg_p.bind(operand("neg", x))
 
 
-def _sum_jvp(primitive: Primitive, second: Any) -> Rule:
+def _sum_jvp(primitive: Primitive, second: Callable[[Tangent], Tangent]) -> Rule:
     # d(x ± y) = dx ± dy, in one operation
     def jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
         out = primitive.bind(*primals)
@@ -111,7 +113,7 @@ def sub(x: Any, y: Any) -> Array:
     return sub_p.bind(x, y)
 
 
-def _mul_shape(x: ShapedArray, y: ShapedArray, *, out_dtype: Any = None) -> ShapedArray:
+def _mul_shape(x: ShapedArray, y: ShapedArray, *, out_dtype: DType = None) -> ShapedArray:
     check_kinds("mul", (REAL_OR_COMPLEX, REAL_OR_COMPLEX), (x, y))
     if x.dtype != y.dtype:
         raise TypeError(f"mul: expected equal dtypes, got {x.dtype} and {y.dtype}")
@@ -134,7 +136,7 @@ mul_p.define(
 )
 
 
-def _mul_back(ct: Tangent, linear: UndefinedPrimal, other: Any) -> Value:
+def _mul_back(ct: Tangent, linear: UndefinedPrimal, other: Value) -> Value:
     if type(ct) is Zero:
         return Zero(linear.aval)
     if get_aval(ct).dtype is not linear.aval.dtype:  # the product may have an `out_dtype`

@@ -120,7 +120,7 @@ def _bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr
     )
 
 
-def _while_shape(*avals: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
+def _while_shape(*avals: ShapedArray, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
                  body_jaxpr: ClosedJaxpr, body_nconsts: int) -> list[Any]:
     return list(avals[cond_nconsts + body_nconsts:])
 

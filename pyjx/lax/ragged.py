@@ -14,12 +14,14 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dtypes import DType
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import is_undefined_primal
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.contractions import (
+    PrecisionLike,
     axis_tuple,
     axis_tuples,
     canonicalize_precision,
@@ -97,8 +99,9 @@ class _Axes:
 
 
 def _ragged_shape(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, *,
-                  ragged_dot_dimension_numbers: Any, precision: Any, preferred_element_type: Any,
-                  group_offset: Any = None, out_sharding: Any = None) -> ShapedArray:
+                  ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike,
+                  preferred_element_type: DType, group_offset: Value = None,
+                  out_sharding: Any = None) -> ShapedArray:
     axes = _Axes(ragged_dot_dimension_numbers, lhs.ndim)
     if not dtypes.issubdtype(group_sizes.dtype, np.integer):
         raise TypeError(
@@ -128,7 +131,7 @@ def _ragged_shape(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, 
     return ShapedArray(shape, dtype)
 
 
-def _in_group(lhs: ShapedArray, starts: Any, ends: Any, axes: _Axes) -> Any:
+def _in_group(lhs: ShapedArray, starts: Value, ends: Value, axes: _Axes) -> Value:
     """For each group and element of lhs, whether the element is in the group."""
     groups = get_aval(ends).shape[-1]
     shape = (groups, *lhs.shape)
@@ -136,7 +139,7 @@ def _in_group(lhs: ShapedArray, starts: Any, ends: Any, axes: _Axes) -> Any:
     position = lax.broadcasted_iota(dtype, shape, axes.ragged + 1)
     places = [0] + ([d + 1 for d in axes.outer] if get_aval(ends).ndim > 1 else [])
 
-    def spread(x: Value) -> Any:
+    def spread(x: Value) -> Value:
         x = moveaxis(x, get_aval(x).ndim - 1, 0)
         order = sorted(range(len(places)), key=places.__getitem__)
         return lax.broadcast_in_dim(lax.transpose(x, order), shape, sorted(places))
@@ -144,9 +147,10 @@ def _in_group(lhs: ShapedArray, starts: Any, ends: Any, axes: _Axes) -> Any:
     return lax.bitwise_and(lax.le(spread(starts), position), lax.lt(position, spread(ends)))
 
 
-def _by_masking(lhs: Value, rhs: Value, group_sizes: Any, *, ragged_dot_dimension_numbers: Any,
-                precision: Any, preferred_element_type: Any, group_offset: Any = None,
-                out_sharding: Any = None) -> Value:
+def _by_masking(lhs: Value, rhs: Value, group_sizes: Value, *,
+                ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike,
+                preferred_element_type: DType, group_offset: Value = None, out_sharding: Any = None
+                ) -> Value:
     """The product as one `dot_general` of rhs and lhs with all but a group's elements zero."""
     aval = get_aval(lhs)
     axes = _Axes(ragged_dot_dimension_numbers, aval.ndim)
@@ -179,7 +183,7 @@ def _by_masking(lhs: Value, rhs: Value, group_sizes: Any, *, ragged_dot_dimensio
     return moveaxis(out, len(lb), 0) if axes.mode == "contracting" else out
 
 
-def _ragged_transpose(ct: Tangent, lhs: Operand, rhs: Operand, group_sizes: Any, **params: Any
+def _ragged_transpose(ct: Tangent, lhs: Operand, rhs: Operand, group_sizes: Operand, **params: Any
                       ) -> Tangents:
     if is_undefined_primal(lhs):
         pull = linear_transpose(lambda x: _by_masking(x, rhs, group_sizes, **params), lhs.aval)
@@ -188,7 +192,8 @@ def _ragged_transpose(ct: Tangent, lhs: Operand, rhs: Operand, group_sizes: Any,
     return None, pull(ct)[0], None
 
 
-def _ragged_batch(operands: Values, dims: Dims, *, ragged_dot_dimension_numbers: Any, **params: Any
+def _ragged_batch(operands: Values, dims: Dims, *,
+                  ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, **params: Any
                   ) -> tuple[Value, int | None]:
     """One more batch axis, in front."""
     size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)

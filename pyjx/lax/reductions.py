@@ -294,7 +294,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
 # -- reduce: any monoid ----------------------------------------------------------------------------
 
 
-def _reduce_shape(*avals: ShapedArray, computation: Any, jaxpr: ClosedJaxpr,
+def _reduce_shape(*avals: ShapedArray, computation: Callable[..., Any], jaxpr: ClosedJaxpr,
                   dimensions: tuple[int, ...]) -> list[ShapedArray]:
     operands, inits = avals[:len(avals) // 2], avals[len(avals) // 2:]
     if any(a.shape for a in inits):
@@ -340,15 +340,15 @@ def _reduce_tree(closed: ClosedJaxpr, dimensions: tuple[int, ...], operands: Val
     return pointwise(closed, [*starts, *[lax.squeeze(x, dimensions) for x in xs]])
 
 
-def _reduce_jvp(primals: Values, tangents: Tangents, *, computation: Any, jaxpr: ClosedJaxpr,
-                dimensions: tuple[int, ...]) -> tuple[Value, Tangent]:
+def _reduce_jvp(primals: Values, tangents: Tangents, *, computation: Callable[..., Any],
+                jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> tuple[Value, Tangent]:
     n = len(primals) // 2
     return jvp_flat(lambda *args: _reduce_tree(jaxpr, dimensions, args[:n], args[n:]),
                     primals, tangents)
 
 
-def _reduce_batch(operands: Values, dims: Dims, *, computation: Any, jaxpr: ClosedJaxpr,
-                  dimensions: tuple[int, ...]) -> tuple[Values, Dims]:
+def _reduce_batch(operands: Values, dims: Dims, *, computation: Callable[..., Any],
+                  jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> tuple[Values, Dims]:
     n = len(operands) // 2
     size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
     xs = [at_front(x, d, size) for x, d in zip(operands[:n], dims[:n], strict=True)]
@@ -389,8 +389,8 @@ _MONOIDS: dict[str, tuple[Primitive, Callable[[Any], Any]]] = {
 }
 
 
-def _monoid(computation: Any, operand: Value, init: Value, dimensions: tuple[int, ...],
-            out_sharding: Any) -> Value:
+def _monoid(computation: Callable[..., Any], operand: Value, init: Value,
+            dimensions: tuple[int, ...], out_sharding: Any) -> Value:
     """The result if `computation` and `init` are a monoid that has its own primitive."""
     value = known_value(init)
     dtype = get_aval(operand).dtype
@@ -404,8 +404,8 @@ def _monoid(computation: Any, operand: Value, init: Value, dimensions: tuple[int
     return None
 
 
-def trace_reducer(name: str, computation: Any, avals: Sequence[ShapedArray], in_tree: Any
-                  ) -> ClosedJaxpr:
+def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[ShapedArray],
+                  in_tree: Any) -> ClosedJaxpr:
     """The jaxpr of a function of two scalars, or two trees of them, that gives one such."""
     if not callable(computation):
         raise TypeError(f"{name}: computation must be a function, got {computation!r}")

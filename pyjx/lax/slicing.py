@@ -183,7 +183,7 @@ def _at_once(fun: Callable[..., Any], *static: Any) -> Callable[..., Any]:
     return program
 
 
-def _of_one_dtype(name: str, shape: tuple[int, ...], starts: Any) -> Any:
+def _of_one_dtype(name: str, shape: tuple[int, ...], starts: Any) -> list[Value]:
     """The starts with Python integers of the dtype that the others have."""
     label = name + " (start_indices)"
     if not isinstance(starts, (tuple, list)):
@@ -210,7 +210,7 @@ def _check_count(name: str, count: int, shape: tuple[int, ...]) -> None:
 
 
 def _starts(shape: tuple[int, ...], starts: Any, allow_negative: bool | tuple[bool, ...]
-            ) -> list[Any]:
+            ) -> list[Value]:
     """The starts as scalars of one dtype, those that count from the end made positive."""
     if not isinstance(starts, (tuple, list)):
         starts = lax.unstack(starts)
@@ -300,7 +300,7 @@ def _dynamic_slice_transpose(ct: Tangent, x: Operand, *starts: Operand, slice_si
     return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
 
 
-def _stacked_starts(starts: Sequence[Any], dims: Sequence[int | None], size: int) -> Any:
+def _stacked_starts(starts: Values, dims: Dims, size: int) -> Value:
     """Starts, some of them batched, as an array of shape (batch, number of starts)."""
     columns = [expand_dims(at_front(s, d, size), (1,)) for s, d in zip(starts, dims, strict=True)]
     return lax.concatenate(columns, 1)
@@ -329,7 +329,8 @@ dynamic_slice_p = register(Primitive(
 ))
 
 
-def _sliced(x: Value, starts: Any, sizes: tuple[int, ...], allow_negative: Any) -> Value:
+def _sliced(x: Value, starts: Any, sizes: tuple[int, ...], allow_negative: bool | tuple[bool, ...]
+            ) -> Value:
     starts = _starts(get_aval(x).shape, starts, allow_negative)
     return dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
 
@@ -464,7 +465,8 @@ dynamic_update_slice_p = register(Primitive(
 ))
 
 
-def _updated(x: Value, update: Value, starts: Any, allow_negative: Any) -> Value:
+def _updated(x: Value, update: Value, starts: Any, allow_negative: bool | tuple[bool, ...]
+             ) -> Value:
     return dynamic_update_slice_p.bind(
         x, update, *_starts(get_aval(x).shape, starts, allow_negative)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from pyjx.core.integers import as_axis, as_int
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero
-from pyjx.engine.types import BatchDims, Dims, Rule, Tangent, Tangents, Value, Values
+from pyjx.engine.types import BatchDims, Dims, Params, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import operand as _operand
 
 __all__ = [
@@ -150,7 +151,7 @@ def _top_k_shape(x: ShapedArray, *, axis: int, is_stable: bool, k: int) -> list[
     return [x.update(shape=shape), x.update(shape=shape, dtype=np.dtype(np.int32))]
 
 
-def _choice_jvp(primitive: Primitive, axis_of: Any) -> Rule:
+def _choice_jvp(primitive: Primitive, axis_of: Callable[[Params, int], int]) -> Rule:
     def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Tangents]:
         (x,), (g,) = primals, tangents
         values, indices = primitive.bind(x, **params)

@@ -233,7 +233,7 @@ reduce_window_min_p.define(jvp=_choice_jvp(reduce_window_min_p, "le", greatest))
 # -- select_and_gather_add, select_and_scatter_add -------------------------------------------------
 
 
-def _gather_shape(tangents: ShapedArray, x: ShapedArray, *, select_prim: Any,
+def _gather_shape(tangents: ShapedArray, x: ShapedArray, *, select_prim: Primitive,
                   window_dimensions: Ints, window_strides: Ints, padding: Padding,
                   base_dilation: Ints, window_dilation: Ints) -> ShapedArray:
     if tangents.shape != x.shape:
@@ -244,7 +244,7 @@ def _gather_shape(tangents: ShapedArray, x: ShapedArray, *, select_prim: Any,
         padding=padding, base_dilation=base_dilation, window_dilation=window_dilation)
 
 
-def _gather_transpose(ct: Tangent, tangents: Operand, x: Operand, *, select_prim: Any,
+def _gather_transpose(ct: Tangent, tangents: Operand, x: Operand, *, select_prim: Primitive,
                       window_dimensions: Ints, window_strides: Ints, padding: Padding,
                       base_dilation: Ints, window_dilation: Ints) -> Tangents:
     assert is_undefined_primal(tangents)
@@ -259,7 +259,7 @@ select_and_gather_add_p = register(Primitive(
     "select_and_gather_add", shape_rule=_gather_shape, transpose=_gather_transpose, linear=True))
 
 
-def _linear_in_first(primitive: Primitive) -> Any:
+def _linear_in_first(primitive: Primitive) -> Rule:
     return jvp_by_operand(primitive, lambda g, _, x, **params: primitive.bind(g, x, **params),
                           None)
 
@@ -268,7 +268,7 @@ select_and_gather_add_p.define(jvp=_linear_in_first(select_and_gather_add_p),
                                batch=_windows_batch(select_and_gather_add_p))
 
 
-def _scatter_shape(source: ShapedArray, x: ShapedArray, *, select_prim: Any,
+def _scatter_shape(source: ShapedArray, x: ShapedArray, *, select_prim: Primitive | None,
                    window_dimensions: Ints, window_strides: Ints, padding: Padding) -> ShapedArray:
     _check_windows("select_and_scatter_add", x.shape, window_dimensions, window_strides, padding)
     counts = _counts(x.shape, window_dimensions, window_strides, padding)
@@ -278,7 +278,7 @@ def _scatter_shape(source: ShapedArray, x: ShapedArray, *, select_prim: Any,
     return ShapedArray(x.shape, source.dtype)
 
 
-def _scatter_transpose(ct: Tangent, source: Operand, x: Operand, *, select_prim: Any,
+def _scatter_transpose(ct: Tangent, source: Operand, x: Operand, *, select_prim: Primitive,
                        window_dimensions: Ints, window_strides: Ints, padding: Padding) -> Tangents:
     assert is_undefined_primal(source)
     ones = (1,) * len(window_dimensions)
@@ -401,13 +401,13 @@ def _fold_elements(jaxpr: ClosedJaxpr, args: Values, **params: Any) -> list[Any]
     return total
 
 
-def _reduce_window_jvp(primals: Values, tangents: Tangents, *, jaxpr: ClosedJaxpr, consts: Any,
-                       **params: Any) -> tuple[Value, Tangent]:
+def _reduce_window_jvp(primals: Values, tangents: Tangents, *, jaxpr: ClosedJaxpr,
+                       consts: tuple[Any, ...], **params: Any) -> tuple[Value, Tangent]:
     return jvp_flat(lambda *args: _fold_elements(jaxpr, args, **params), primals, tangents)
 
 
-def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr, consts: Any,
-                         **params: Any) -> tuple[Values, Dims]:
+def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,
+                         consts: tuple[Any, ...], **params: Any) -> tuple[Values, Dims]:
     n = len(operands) // 2
     size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
     if any(d is not None for d in dims[n:]):
@@ -423,7 +423,8 @@ reduce_window_p = register(Primitive(
     batch=_reduce_window_batch, multiple_results=True))
 
 
-def _window_monoid(computation: Any, operand: Value, init: Value) -> Primitive | None:
+def _window_monoid(computation: Callable[..., Any], operand: Value, init: Value
+                   ) -> Primitive | None:
     """The primitive for a function and its identity, if there is one."""
     value = known_value(init)
     dtype = get_aval(operand).dtype
