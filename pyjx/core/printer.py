@@ -272,7 +272,7 @@ def literal_text(literal: Literal) -> str:
     """The value as Python writes it, whatever its dtype."""
     value = literal.val
     dtype = getattr(literal.aval, "dtype", None)
-    if dtype is None or dtypes.is_extended(dtype):
+    if dtype is None or dtype == dtypes.float0 or dtypes.is_extended(dtype):
         return str(value)
     if dtype == np.bool_:
         return str(bool(value))

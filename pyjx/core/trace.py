@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from pyjx import configuration, errors
-from pyjx.core import source_info, wide
+from pyjx.core import dtypes, source_info, wide
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import join_effects, no_effects
@@ -332,6 +332,8 @@ class JaxprTrace(Trace):
             if type(x) is int and x.bit_length() >= 32:
                 check_int_fits(x, aval)
             return Literal(x, aval)
+        elif type(x) is np.ndarray and not x.shape and x.dtype == dtypes.float0:
+            return Literal(x)
         key = id(x)
         var = self.const_vars.get(key)
         if var is None:

@@ -256,7 +256,10 @@ def _backward(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
                 "not implemented"
             )
         for x, c in zip(operands, rule(ct, *operands, **params), strict=True):
-            if type(x) is LinearVar and c is not None and type(c) is not Zero:
+            if type(x) is LinearVar and type(c) is not Zero:
+                if c is None:
+                    raise TypeError(f"The function is not linear: '{primitive}' is not linear in "
+                                    "one of its operands, which depends on the arguments.")
                 cts[x] = add_tangents(cts[x], c) if x in cts else c
 
 

@@ -63,6 +63,20 @@ def is_undefined_primal(x: Any) -> bool:
     return type(x) is UndefinedPrimal
 
 
+def first_is_linear(name: str, x: Any, y: Any) -> bool:
+    """Whether the first factor of a product is the linear one, for its transpose rule.
+
+    Raises:
+      TypeError: both are, so that their product is not.
+    """
+    if type(x) is not UndefinedPrimal:
+        return False
+    if type(y) is UndefinedPrimal:
+        raise TypeError(f"The function is not linear: both operands of '{name}' depend on the "
+                        "arguments.")
+    return True
+
+
 def full_aval(aval: ShapedArray, value: Any) -> Any:
     """An array of the given aval, filled with one value."""
     if aval.dtype == dtypes.float0:

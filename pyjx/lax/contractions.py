@@ -18,7 +18,7 @@ from pyjx.core.integers import as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import transpose
 from pyjx.engine.rules import jvp_by_operand
-from pyjx.engine.tangents import is_undefined_primal
+from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Operand, Params, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import operand as _operand
 
@@ -341,7 +341,7 @@ def _dot_general_transpose(ct: Tangent, lhs: Operand, rhs: Operand, *,
     n_lhs = get_aval(lhs).ndim - len(lc)  # axes of the result that lhs has
     ndim = n_lhs + get_aval(rhs).ndim - len(rc) - n_batch
     params["out_sharding"] = None
-    if is_undefined_primal(lhs):
+    if first_is_linear("dot_general", lhs, rhs):
         grad = _operand_cotangent(ct, lhs.aval, rhs, (lc, lb), (rc, rb), range(n_lhs, ndim), params)
         return grad, None
     grad = _operand_cotangent(ct, rhs.aval, lhs, (rc, rb), (lc, lb), range(n_batch, n_lhs), params)

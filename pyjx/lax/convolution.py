@@ -25,7 +25,7 @@ from pyjx.core.integers import as_int, as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis, transpose
 from pyjx.engine.rules import jvp_by_operand
-from pyjx.engine.tangents import is_undefined_primal
+from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.contractions import (
@@ -261,7 +261,7 @@ def _transpose_rhs(ct: Tangent, lhs: Value, rhs: ShapedArray, *, window_strides:
 def _conv_transpose_rule(ct: Tangent, lhs: Operand, rhs: Operand, *, preferred_element_type: DType,
                          out_sharding: Any = None, **params: Any) -> Tangents:
     dtype = get_aval(ct).dtype
-    if is_undefined_primal(lhs):
+    if first_is_linear("conv_general_dilated", lhs, rhs):
         grad = _transpose_lhs(ct, lhs.aval, convert(rhs, dtype), **params)
         return convert(grad, lhs.aval.dtype), None
     grad = _transpose_rhs(ct, convert(lhs, dtype), rhs.aval, **params)

@@ -23,7 +23,14 @@ from pyjx.engine.rules import (
     jvp_linear,
     jvp_zero,
 )
-from pyjx.engine.tangents import UndefinedPrimal, Zero, full_aval, instantiate, zeros_like
+from pyjx.engine.tangents import (
+    UndefinedPrimal,
+    Zero,
+    first_is_linear,
+    full_aval,
+    instantiate,
+    zeros_like,
+)
 from pyjx.engine.types import Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import all_weak, broadcast_operands, nary_shape
 from pyjx.lax.convert import cast, full_like
@@ -130,7 +137,7 @@ mul_p.define(
         lambda g, x, y, out_dtype=None: mul_p.bind(x, g, out_dtype=out_dtype),
     ),
     transpose=lambda ct, x, y, out_dtype=None: (
-        (_mul_back(ct, x, y), None) if type(x) is UndefinedPrimal
+        (_mul_back(ct, x, y), None) if first_is_linear("mul", x, y)
         else (None, _mul_back(ct, y, x))
     ),
 )

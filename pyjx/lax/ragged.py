@@ -18,7 +18,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.rules import jvp_by_operand
-from pyjx.engine.tangents import is_undefined_primal
+from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.contractions import (
     PrecisionLike,
@@ -185,7 +185,7 @@ def _by_masking(lhs: Value, rhs: Value, group_sizes: Value, *,
 
 def _ragged_transpose(ct: Tangent, lhs: Operand, rhs: Operand, group_sizes: Operand, **params: Any
                       ) -> Tangents:
-    if is_undefined_primal(lhs):
+    if first_is_linear("ragged_dot_general", lhs, rhs):
         pull = linear_transpose(lambda x: _by_masking(x, rhs, group_sizes, **params), lhs.aval)
         return pull(ct)[0], None, None
     pull = linear_transpose(lambda y: _by_masking(lhs, y, group_sizes, **params), rhs.aval)

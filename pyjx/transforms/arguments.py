@@ -85,6 +85,9 @@ def at_argnums(
 
         return of_one, (args[i],)
     positions = [position(i, len(args)) for i in argnums]
+    if len(set(positions)) < len(positions):
+        raise ValueError(f"argnums={argnums} names an argument twice; there are {len(args)} "
+                         "positional arguments, and negative positions count from the end.")
 
     def of_some(*xs: Any) -> Any:
         merged = list(args)

@@ -30,9 +30,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
       of cotangents of the arguments.
 
     Raises:
-      TypeError: the dtypes are neither all inexact nor all integers, or the cotangent is not of
-        the type of the output.
-      NotImplementedError: `fun` uses an operation that is not linear in them.
+      TypeError: the dtypes are neither all inexact nor all integers, the cotangent is not of the
+        type of the output, or `fun` is not linear.
+      NotImplementedError: `fun` uses an operation that is linear in no operand.
 
     >>> import pyjx as jax
     >>> f_transposed = jax.linear_transpose(lambda x: 2.0 * x, 1.0)

@@ -72,8 +72,11 @@ def vmap(
         flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), in_tree, of=fun)
         outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, spmd_axis_name))
         wanted = _out_dims(out_axes, flat.out_tree, len(outs))
+        for i, (d, w) in enumerate(zip(out_dims, wanted, strict=True)):
+            if w is None and d is not None:
+                _raise_batched(flat.out_tree, i, d)
         return flat.unflatten([
-            x if d == w and d is not None else _placed(x, d, w, size)
+            x if d == w else _placed(x, d, w, size)
             for x, d, w in zip(outs, out_dims, wanted, strict=True)
         ])
 
@@ -207,13 +210,8 @@ class _Leaf:
     """Stands for an array in messages about the structure of the output."""
 
 
-def _placed(x: Any, dim: int | None, wanted: int | None, size: int) -> Any:
+def _placed(x: Any, dim: int | None, wanted: Any, size: int) -> Any:
     """A batched output with its batch axis where `out_axes` says."""
-    if wanted is None:
-        if dim is not None:
-            raise ValueError(f"at vmap out_axes, got axis spec None but output was batched on "
-                             f"axis {dim}")
-        return x
     if getattr(x, "dtype", None) == dtypes.float0:  # tangents of integers
         at = wanted if wanted >= 0 else wanted + x.ndim + 1
         return np.zeros((*x.shape[:at], size, *x.shape[at:]), dtypes.float0)
@@ -232,6 +230,13 @@ def _raise_rank(axis: int, shape: tuple[int, ...]) -> NoReturn:
         f"vmap was requested to map its argument along axis {axis}, which implies that its rank "
         f"should be at least {needed}, but is only {len(shape)} (its shape is {shape})"
     )
+
+
+def _raise_batched(out_tree: Any, i: int, dim: int) -> NoReturn:
+    """Say which output, the leaf `i`, is batched though `out_axes` says None."""
+    paths = tree_flatten_with_path(out_tree.unflatten([_Leaf()] * out_tree.num_leaves))[0]
+    raise ValueError(f"at vmap out_axes{keystr(paths[i][0])}, got axis spec None but output was "
+                     f"batched on axis {dim}")
 
 
 def _raise_sizes(

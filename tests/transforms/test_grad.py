@@ -208,3 +208,10 @@ def test_weak_types_of_tangents():
                 assert not out.weak_type
     assert not jax.jvp(lambda x: x + 1, (x,), (1.0,))[1].weak_type
     assert jax.jvp(lambda x: x * 2.0, (3.0,), (1.0,))[1].weak_type
+
+
+@pytest.mark.parametrize("argnums", [(0, 0), (1, -1)])
+@pytest.mark.parametrize("transform", [jax.grad, jax.value_and_grad, jax.jacfwd, jax.jacrev])
+def test_an_argument_named_twice(transform, argnums):
+    with pytest.raises(ValueError, match="names an argument twice"):
+        transform(lambda x, y: x * y, argnums=argnums)(1.0, 2.0)

@@ -280,3 +280,17 @@ def test_errors_show_the_frames_of_the_user_only(transformed):
     assert files == {__file__}
     (note,) = caught.value.__notes__
     assert "JAX_TRACEBACK_FILTERING=off" in note
+
+
+def test_float0_scalars_are_literals():
+    def loop(x):
+        return jax.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2.0), (0, x))
+
+    def f(x):
+        return jax.jvp(loop, (x,), (x,))
+
+    closed = jax.make_jaxpr(f)(1.0)
+    assert not closed.consts
+    assert "(b'',):float0[]" in str(closed)
+    (n, y), (dn, dy) = jax.jit(f)(1.0)
+    assert (int(n), float(y), dn.dtype, float(dy)) == (3, 8.0, jax.dtypes.float0, 8.0)

@@ -222,6 +222,18 @@ def test_linear_transpose_needs_only_types():
     np.testing.assert_allclose(y_ct, X)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+@pytest.mark.parametrize(("fun", "message"), [
+    (lambda x: x * x, "both operands of 'mul' depend on the arguments"),
+    (lambda x: jnp.dot(x, x), "both operands of 'dot_general' depend on the arguments"),
+    (lambda x: 1 / x, "'div' is not linear in one of its operands"),
+    (lambda x: jnp.where(x > 0, x, 2 * x), "'select_n' is not linear in one of its operands"),
+])
+def test_linear_transpose_of_what_is_not_linear(fun, message, wrap):
+    with pytest.raises(TypeError, match=message):
+        jax.linear_transpose(wrap(fun), X)(fun(X))
+
+
 def test_linear_transpose_of_integers():
     assert int(jax.linear_transpose(lambda x: x * 2, 1)(3)[0]) == 6
 

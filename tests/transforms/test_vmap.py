@@ -118,6 +118,8 @@ ADD = lambda x, y: x + y  # noqa: E731
      "Argument 'abc' of type <class 'str'> is not a valid JAX type"),
     (lambda: jax.vmap(lambda x: x, out_axes=None)(B), ValueError,
      "at vmap out_axes, got axis spec None but output was batched on axis 0"),
+    (lambda: jax.vmap(lambda x: (x, {"a": x}), out_axes=(0, None))(B), ValueError,
+     "at vmap out_axes[1]['a'], got axis spec None but output was batched on axis 0"),
     (lambda: jax.vmap(lambda x: x, out_axes=1)(B), ValueError,
      "axis 1 is out of bounds for array of dimension 1"),
     (lambda: jax.vmap(lambda x: "a")(B), TypeError,
