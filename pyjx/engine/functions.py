@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from pyjx.core.avals import is_valid_value
-from pyjx.engine.types import Values
+from pyjx.engine.types import TreeDef, Values
 from pyjx.jaxlib_api import pytree
 
 flatten = pytree.default_registry().flatten
@@ -52,15 +52,15 @@ class FlatFun:
 
     __slots__ = ("aux", "aux_tree", "fun", "has_aux", "in_tree", "of", "out_tree")
 
-    def __init__(self, fun: Callable[..., Any], in_tree: Any, has_aux: bool = False,
+    def __init__(self, fun: Callable[..., Any], in_tree: TreeDef, has_aux: bool = False,
                  of: Callable[..., Any] | None = None) -> None:
         self.fun = fun
         self.of = fun if of is None else of
         self.in_tree = in_tree
         self.has_aux = has_aux
-        self.out_tree: Any = None
+        self.out_tree: TreeDef = None
         self.aux: list[Any] = []
-        self.aux_tree: Any = None
+        self.aux_tree: TreeDef = None
 
     @property
     def __name__(self) -> str:

@@ -29,6 +29,8 @@ Flags: TypeAlias = tuple[bool, ...]
 # The parameters of an equation.
 Params: TypeAlias = dict[str, Any]
 
+# The structure of a pytree: a `PyTreeDef`.
+TreeDef: TypeAlias = Any
 # A function of leaves that gives leaves.
 FlatFunction: TypeAlias = Callable[..., Values]
 # A function that a primitive is given: see `core.primitive`.

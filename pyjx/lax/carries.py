@@ -9,7 +9,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.engine.types import Value
+from pyjx.engine.types import TreeDef, Value
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.nary import operand
 from pyjx.runtime.signature import parameters_of
@@ -26,7 +26,7 @@ class TracedBody(NamedTuple):
     """A function of a carry, traced."""
 
     closed: ClosedJaxpr
-    out_tree: Any
+    out_tree: TreeDef
 
 
 def trace_body(op: str, what: str, fun: Callable[[Any], Any], tree: Any,
@@ -58,7 +58,7 @@ def settled(leaves: Sequence[Any], out_avals: Sequence[ShapedArray]) -> tuple[li
 
 
 def check_carry(op: str, fun: Callable[[Any], Any], tree: Any, avals: Sequence[ShapedArray],
-                out_tree: Any, out_avals: Sequence[ShapedArray]) -> None:
+                out_tree: TreeDef, out_avals: Sequence[ShapedArray]) -> None:
     """Raise TypeError unless the body gives a carry of the type it takes."""
     root = _carry_name(fun)
     if out_tree != tree:

@@ -29,7 +29,7 @@ from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import full_aval
-from pyjx.engine.types import Dims, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Dims, Tangent, Tangents, TreeDef, Value, Values
 from pyjx.lax.common import as_dtype
 from pyjx.lax.nary import operand as _operand
 
@@ -405,7 +405,7 @@ def _monoid(computation: Callable[..., Any], operand: Value, init: Value,
 
 
 def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[ShapedArray],
-                  in_tree: Any) -> ClosedJaxpr:
+                  in_tree: TreeDef) -> ClosedJaxpr:
     """The jaxpr of a function of two scalars, or two trees of them, that gives one such."""
     if not callable(computation):
         raise TypeError(f"{name}: computation must be a function, got {computation!r}")

@@ -17,6 +17,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.lax.bitwise import (
@@ -413,7 +414,7 @@ def negative(x: Any, /, *, out: None = None, where: None = None) -> Array:
 # -- comparison ------------------------------------------------------------------------------------
 
 
-def _comparison(name: str, primitive: Any, doc: str) -> _Binary:
+def _comparison(name: str, primitive: Primitive, doc: str) -> _Binary:
     def body(x: Any, y: Any, /) -> Any:
         x, y = promote_two(name, x, y)
         return primitive.bind(x, y)
@@ -421,7 +422,7 @@ def _comparison(name: str, primitive: Any, doc: str) -> _Binary:
     return _named(body, name, doc)
 
 
-def _combination(name: str, primitive: Any, doc: str) -> _Reducible:
+def _combination(name: str, primitive: Primitive, doc: str) -> _Reducible:
     """Of operands of one dtype, which the result has too."""
 
     def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
@@ -433,7 +434,7 @@ def _combination(name: str, primitive: Any, doc: str) -> _Reducible:
     return _named(body, name, doc)
 
 
-def _order(primitive: Any, x: Any, y: Any) -> Any:
+def _order(primitive: Primitive, x: Any, y: Any) -> Any:
     """A comparison of operands of one dtype; complex numbers compare lexicographically."""
     if not is_complex(x):
         return primitive.bind(x, y)
@@ -442,7 +443,7 @@ def _order(primitive: Any, x: Any, y: Any) -> Any:
     return ops.select(ops.eq(a, b), ties, primitive.bind(a, b))
 
 
-def _ordering(name: str, primitive: Any, doc: str) -> _Binary:
+def _ordering(name: str, primitive: Primitive, doc: str) -> _Binary:
     def body(x: Any, y: Any, /) -> Any:
         return _order(primitive, *promote_two(name, x, y))
 
@@ -501,7 +502,7 @@ def as_bool(x: Any) -> Any:
     return x if dtype is _bool or dtype == _bool else ops.ne(x, constant_like(x, 0))
 
 
-def _logical(name: str, primitive: Any, doc: str) -> _Reducible:
+def _logical(name: str, primitive: Primitive, doc: str) -> _Reducible:
     def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
         if out is not None or where is not None:
             raise unsupported(name, out)

@@ -14,6 +14,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
 from pyjx.engine.tangents import Zero
+from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl, value
 from pyjx.runtime.sharding import (
@@ -299,7 +300,8 @@ def _put_traced(leaves: Sequence[Any], targets: Sequence[Any], sources: Sequence
                              copy_semantics=semantics)
 
 
-def _device_put_impl(*operands: Any, devices: Any, srcs: Any, copy_semantics: Any) -> list[Any]:
+def _device_put_impl(*operands: Value, devices: Sequence[Any], srcs: Sequence[Any],
+                     copy_semantics: Sequence[Any]) -> list[Value]:
     return [
         _put_leaf(x, device, semantics == _CopySemantics.DONATE_INPUT,
                   semantics != _CopySemantics.ALWAYS_COPY)
@@ -307,21 +309,21 @@ def _device_put_impl(*operands: Any, devices: Any, srcs: Any, copy_semantics: An
     ]
 
 
-def _device_put_shape(*operands: Any, devices: Any, srcs: Any, copy_semantics: Any) -> list[Any]:
+def _device_put_shape(*operands: ShapedArray, **params: Any) -> list[ShapedArray]:
     return list(operands)
 
 
-def _device_put_batch(operands: Any, dims: Any, **params: Any) -> Any:
+def _device_put_batch(operands: Values, dims: Dims, **params: Any) -> tuple[Values, Dims]:
     """The same device for the whole batch; a spec of dimensions would have to be moved along."""
     return device_put_p.bind(*operands, **params), dims
 
 
-def _device_put_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _device_put_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Tangents]:
     return device_put_p.bind(*primals, **params), _put_nonzero(tangents, **params)
 
 
-def _device_put_transpose(cts: Any, *operands: Any, devices: Any, srcs: Any, copy_semantics: Any
-                          ) -> Any:
+def _device_put_transpose(cts: Tangents, *operands: Operand, devices: Sequence[Any],
+                          srcs: Sequence[Any], copy_semantics: Sequence[Any]) -> Tangents:
     """The identity's transpose, back to where the operands came from."""
     return _put_nonzero(cts, devices=srcs, srcs=devices,
                         copy_semantics=(_CopySemantics.ALWAYS_COPY,) * len(srcs))

@@ -8,6 +8,7 @@ from typing import Any
 from pyjx import jaxlib_api
 from pyjx.core import wide
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.engine.types import TreeDef
 from pyjx.runtime import probation
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.executable import Executable, device_of, shard_argument
@@ -31,7 +32,7 @@ def compiled_callable(name: str, fun: Callable[..., Any], miss: Callable[..., Mi
                                 shard_argument, _fast_paths)
 
 
-def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_tree: Any, *,
+def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_tree: TreeDef, *,
                     device: Any = None, label: str = "", on_probation: bool = False,
                     **options: Any) -> Miss:
     """Run a jaxpr on flat arguments, on `device` or where these say.
@@ -49,7 +50,7 @@ def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_t
 
 
 def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequence[Any],
-        out_tree: Any, committed: bool, on_probation: Program | None = None) -> Miss:
+        out_tree: TreeDef, committed: bool, on_probation: Program | None = None) -> Miss:
     """Run an executable, the compiled `closed`, on flat arguments."""
     outs = executable.call(leaves, committed)
     out = out_tree.unflatten(outs)

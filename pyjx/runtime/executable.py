@@ -11,6 +11,7 @@ from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.engine.types import TreeDef
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.sharding import single_device_sharding
@@ -74,7 +75,7 @@ class Executable:
         outs = results.consume_with_handlers(self.handlers(committed))
         return [wrap_extended(o, a) for o, a in zip(outs, self.logical_out_avals, strict=True)]
 
-    def fast_path(self, out_tree: Any, committed: bool) -> Any:
+    def fast_path(self, out_tree: TreeDef, committed: bool) -> Any:
         """What C++ needs to make the next call itself."""
         n = len(self.const_args) + sum(self.kept)
         outs = self.out_avals

@@ -31,6 +31,7 @@ from pyjx.core.trace import Tracer, eager_trace, eval_jaxpr, state, trace_to_jax
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.engine.types import TreeDef
 from pyjx.runtime import backends, dispatch, signature
 from pyjx.runtime import eager as _eager  # noqa: F401  (runs what is not traced)
 from pyjx.runtime.dispatch import Miss, registry
@@ -106,7 +107,7 @@ class TracedCall:
     __slots__ = ("_surroundings", "_tracers", "closed", "donated", "in_tree", "name", "out_tree",
                  "static")
 
-    def __init__(self, closed: ClosedJaxpr, in_tree: Any, out_tree: Any, name: str,
+    def __init__(self, closed: ClosedJaxpr, in_tree: TreeDef, out_tree: TreeDef, name: str,
                  donated: tuple[bool, ...], static: Any) -> None:
         self.closed = closed
         self.in_tree = in_tree
@@ -203,7 +204,7 @@ class JitSpec:
                     traced = self.traces[key] = self._trace(in_tree, avals, static)
         return traced, leaves
 
-    def _trace(self, in_tree: Any, avals: tuple[Any, ...], static: Any) -> TracedCall:
+    def _trace(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> TracedCall:
         if configuration.no_tracing.value:
             raise RuntimeError(
                 f"re-tracing function {self.name} for `jit`, but 'no_tracing' is set")
@@ -215,7 +216,7 @@ class JitSpec:
         donated = self.donated_leaves(in_tree, static)
         return TracedCall(closed, in_tree, out_tree, self.name, donated, static)
 
-    def donated_leaves(self, in_tree: Any, static: Any) -> tuple[bool, ...]:
+    def donated_leaves(self, in_tree: TreeDef, static: Any) -> tuple[bool, ...]:
         """Which leaves are donated."""
         if not self.donate_argnums and not self.donate_argnames:
             return (False,) * in_tree.num_leaves
@@ -282,7 +283,7 @@ class _JittedFun(FlatFun):
 
     __slots__ = ("_spec",)
 
-    def __init__(self, spec: JitSpec, in_tree: Any, static: Any) -> None:
+    def __init__(self, spec: JitSpec, in_tree: TreeDef, static: Any) -> None:
         fun = spec.fun
 
         def dynamic(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -326,7 +327,7 @@ def _weak_reference(x: Any) -> Any:
         return None
 
 
-def _debug_info(fun: Any, in_tree: Any, static: Any) -> DebugInfo:
+def _debug_info(fun: Any, in_tree: TreeDef, static: Any) -> DebugInfo:
     """The names of arguments are found when they are asked for."""
     # Not the function itself: traces are kept with it, and are to go with it.
     code = signature.plain_code(fun)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.engine.types import TreeDef
 from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 
 _VARIADIC, _VARIADIC_KEYWORDS, _GENERATOR = 0x04, 0x08, 0x20  # flags of code objects
@@ -181,7 +182,7 @@ def check_jittable(fun: Any) -> None:
 _UNKNOWN = Parameters((), (), "args", None)
 
 
-def leaf_names(parameters: Parameters | None, in_tree: Any, static: Any) -> tuple[str, ...]:
+def leaf_names(parameters: Parameters | None, in_tree: TreeDef, static: Any) -> tuple[str, ...]:
     """A name such as `params['w'][0]` for each leaf of a function's arguments."""
     parameters = parameters or _UNKNOWN
     args, kwargs = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
@@ -208,7 +209,7 @@ def leaf_names(parameters: Parameters | None, in_tree: Any, static: Any) -> tupl
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def raise_bad_argument(fun: Any, in_tree: Any, leaves: Sequence[Any], static: Any) -> NoReturn:
+def raise_bad_argument(fun: Any, in_tree: TreeDef, leaves: Sequence[Any], static: Any) -> NoReturn:
     """Say which leaf is no array, and which argument it is of."""
     for i, x in enumerate(leaves):
         try:
@@ -249,7 +250,7 @@ def raise_bad_output(source: str, tree: Any, outs: Sequence[Any]) -> NoReturn:
     )
 
 
-def raise_overflow(fun: Any, in_tree: Any, leaves: Sequence[Any], static: Any,
+def raise_overflow(fun: Any, in_tree: TreeDef, leaves: Sequence[Any], static: Any,
                    error: OverflowError) -> NoReturn:
     """Say which integer does not fit the dtype of its argument."""
     for i, x in enumerate(leaves):

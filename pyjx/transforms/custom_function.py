@@ -11,6 +11,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.trace import state
 from pyjx.engine.forward import refuse_captured_tangents
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of
+from pyjx.engine.types import TreeDef
 
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
 
@@ -129,7 +130,7 @@ class CustomFun(FlatFun):
 
     __slots__ = ("out_avals", "owner", "static")
 
-    def __init__(self, owner: CustomFunction, in_tree: Any, static: tuple[Any, ...]) -> None:
+    def __init__(self, owner: CustomFunction, in_tree: TreeDef, static: tuple[Any, ...]) -> None:
         fun: Callable[..., Any] = owner.fun
         if static:
             def fun(*dynamic: Any) -> Any:

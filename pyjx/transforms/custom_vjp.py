@@ -12,6 +12,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.custom_derivative_calls import custom_vjp_call_p, tangent_result
 from pyjx.engine.functions import check_values, flatten, name_of, source_of
 from pyjx.engine.tangents import Zero
+from pyjx.engine.types import TreeDef
 from pyjx.errors import UnexpectedTracerError
 from pyjx.transforms.custom_function import CustomFun, CustomFunction, short_types
 from pyjx.tree_util import keystr, tree_flatten_with_path
@@ -194,7 +195,7 @@ class _FlatBwd:
 
     __slots__ = ("bwd", "fun", "in_avals", "out_tree", "residual_tree")
 
-    def __init__(self, fun: CustomFun, residual_tree: Any, out_tree: Any,
+    def __init__(self, fun: CustomFun, residual_tree: Any, out_tree: TreeDef,
                  in_avals: Sequence[Any]) -> None:
         self.fun = fun
         self.bwd: Any = fun.owner.bwd  # type: ignore[attr-defined]

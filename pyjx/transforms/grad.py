@@ -11,6 +11,7 @@ from pyjx.core.scalars import scalar_of
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.linearize import linearize_flat
 from pyjx.engine.tangents import Zero, materialized
+from pyjx.engine.types import TreeDef
 from pyjx.transforms.arguments import (
     at_argnums,
     canonical_argnums,
@@ -159,7 +160,7 @@ def raise_not_inexact(name: str, dtype: Any) -> NoReturn:
     )
 
 
-def _scalar_aval(outs: Sequence[Any], out_tree: Any, holomorphic: bool) -> ShapedArray:
+def _scalar_aval(outs: Sequence[Any], out_tree: TreeDef, holomorphic: bool) -> ShapedArray:
     """The aval of the output of a function that `grad` may differentiate."""
     if out_tree.num_nodes != 1 or len(outs) != 1:
         raise TypeError("Gradient only defined for scalar-output functions. Output was "

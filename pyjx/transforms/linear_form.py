@@ -13,6 +13,7 @@ from typing import Any
 
 from pyjx.engine.linearize import Hole, LinearProgram, LinearVar
 from pyjx.engine.tangents import Zero
+from pyjx.engine.types import TreeDef
 
 
 class LinearForm:
@@ -23,7 +24,7 @@ class LinearForm:
 
     __slots__ = ("_key", "in_avals", "in_tree", "name", "out_avals", "out_tree", "program")
 
-    def __init__(self, program: LinearProgram, in_tree: Any, out_tree: Any,
+    def __init__(self, program: LinearProgram, in_tree: TreeDef, out_tree: TreeDef,
                  in_avals: Sequence[Any], out_avals: Sequence[Any], name: str) -> None:
         self.program = program
         self.in_tree = in_tree

@@ -11,6 +11,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.linearize import LinearProgram, linearize_flat
 from pyjx.engine.tangents import materialized
+from pyjx.engine.types import TreeDef
 from pyjx.transforms.arguments import check_callable, wanted_inputs
 from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import register_pytree_node
@@ -62,7 +63,7 @@ class LinearizedFunction:
 
     __slots__ = ("_form", "_residuals")
 
-    def __init__(self, program: LinearProgram, in_tree: Any, out_tree: Any,
+    def __init__(self, program: LinearProgram, in_tree: TreeDef, out_tree: TreeDef,
                  in_avals: Sequence[Any]) -> None:
         self._residuals = program.residuals()
         abstracted = program.abstracted(self._residuals)

@@ -11,6 +11,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearVar, linearize_flat
 from pyjx.engine.tangents import Zero, materialized
+from pyjx.engine.types import TreeDef
 from pyjx.transforms.arguments import check_callable, prefix_of_bools, wanted_inputs
 from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import flatten_one_level_with_keys, keystr, register_pytree_node
@@ -95,7 +96,7 @@ class VJP:
 
     __slots__ = ("_args", "_form", "_opaque", "_program", "_state", "in_tree", "out_tree")
 
-    def __init__(self, program: LinearProgram, in_tree: Any, out_tree: Any,
+    def __init__(self, program: LinearProgram, in_tree: TreeDef, out_tree: TreeDef,
                  in_avals: Sequence[Any], out_avals: Sequence[Any], args: Sequence[Any],
                  fun: Callable[..., Any]) -> None:
         self._program: LinearProgram | None = program
@@ -241,7 +242,7 @@ def _raise_splatted(name: str, n: int) -> None:
     )
 
 
-def _raise_other_tree(name: str, out_tree: Any, cotangent: Any) -> None:
+def _raise_other_tree(name: str, out_tree: TreeDef, cotangent: Any) -> None:
     expected = out_tree.unflatten([0.0] * out_tree.num_leaves)
     details = "".join([f"\n  * {text}" for text in _differences((), expected, cotangent)])
     raise ValueError(

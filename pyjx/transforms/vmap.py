@@ -13,6 +13,7 @@ from pyjx.core.named_axes import Axis
 from pyjx.core.trace import Tracer
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten
+from pyjx.engine.types import TreeDef
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.tree_util import keystr, prefix_errors, tree_flatten_with_path
 
@@ -98,7 +99,7 @@ def _is_none(x: Any) -> bool:
     return x is None
 
 
-def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], in_tree: Any
+def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], in_tree: TreeDef
              ) -> list[int | None]:
     """One axis for each leaf of `(args, kwargs)`."""
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
@@ -145,7 +146,7 @@ def _prefix(name: str, axes: Any, tree: Any) -> list[int | None]:
 
 
 def _axis_size(
-    fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[int | None], in_tree: Any,
+    fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[int | None], in_tree: TreeDef,
     args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None,
 ) -> tuple[int, list[int | None]]:
     """The length of the mapped axes, and their positions counted from the front."""
@@ -190,7 +191,7 @@ def _shape(x: Any) -> tuple[int, ...]:
         ) from None
 
 
-def _out_dims(out_axes: Any, out_tree: Any, n: int) -> list[int | None]:
+def _out_dims(out_axes: Any, out_tree: TreeDef, n: int) -> list[int | None]:
     if type(out_axes) is int or out_axes is None:
         return [out_axes] * n
     return _prefix("vmap out_axes", out_axes, out_tree.unflatten([_Leaf()] * n))
