@@ -116,10 +116,10 @@ def emit(fun: Callable[..., Any], args: Sequence[Any], stage: str) -> str:
         return lowered.as_text()  # type: ignore[no-any-return]
     if stage == "hlo":
         return lowered.as_text("hlo")  # type: ignore[no-any-return]
-    with configuration.cache(False):  # a program on disk shows where its source was at that time
-        compiled = lowered.compile()
     if stage == "hlo-opt":
-        return compiled.as_text()  # type: ignore[no-any-return]
+        with configuration.cache(False):  # a program on disk shows where its source was then
+            return lowered.compile().as_text()  # type: ignore[no-any-return]
+    compiled = lowered.compile()
     return json.dumps(_costs(compiled), indent=2, sort_keys=True)
 
 
