@@ -12,10 +12,12 @@ import weakref
 from typing import Any, NamedTuple
 
 from pyjx import configuration
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.trace import Trace, state
 
 _interned: weakref.WeakValueDictionary[Any, Axis] = weakref.WeakValueDictionary()
+_recent = BoundedDict(64)  # made last: the same axis is made by each call of a mapped function
 
 
 class Axis:
@@ -35,13 +37,16 @@ class Axis:
 
     def __new__(cls, name: Any, size: int, spmd_name: Any = None) -> Axis:
         key = (name, type(name), size, spmd_name)
-        self = _interned.get(key)
+        self: Axis | None = _recent.get(key)
         if self is None:
-            self = object.__new__(cls)
-            self.name = name
-            self.size = size
-            self.spmd_name = spmd_name
-            self = _interned.setdefault(key, self)
+            self = _interned.get(key)
+            if self is None:
+                self = object.__new__(cls)
+                self.name = name
+                self.size = size
+                self.spmd_name = spmd_name
+                self = _interned.setdefault(key, self)
+            _recent[key] = self
         return self
 
     def __reduce__(self) -> Any:
