@@ -62,12 +62,16 @@ class _Call:
                        ) -> Params:
         return {**self.derive(params, origins), self.jaxpr_name: closed}
 
-    def bind(self, closed: ClosedJaxpr, args: Values, params: Params) -> list[Any]:
+    def bind(self, closed: ClosedJaxpr, args: Values, params: Params, origins: Dims | None = None
+             ) -> list[Any]:
         """A call of a jaxpr derived from that of a call with parameters `params`."""
+        if origins is None:
+            origins = [None] * len(args)
         if closed.consts:
             closed, consts = without_tracers(closed)
             args = [*consts, *args]
-        params = self.derived_params(closed, params, [None] * len(args))
+            origins = [*[None] * len(consts), *origins]
+        params = self.derived_params(closed, params, origins)
         return self.primitive.bind(*args, **params)  # type: ignore[no-any-return]
 
     def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
@@ -80,9 +84,11 @@ class _Call:
 
     def jvp(self, primals: Values, tangents: Tangents, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]
-        pushed = jvp_jaxpr(closed, nonzero_flags(tangents))
-        args = [*primals, *[t for t in tangents if type(t) is not Zero]]
-        results = self.bind(pushed.jaxpr, args, params)
+        nonzero = nonzero_flags(tangents)
+        pushed = jvp_jaxpr(closed, nonzero)
+        operands = range(len(primals))
+        results = self.bind(pushed.jaxpr, [*primals, *selected(tangents, nonzero)], params,
+                            [*operands, *selected(operands, nonzero)])
         n = len(closed.outvars)
         return results[:n], with_zeros(results[n:], pushed.nonzero, closed.out_avals)
 
@@ -94,11 +100,12 @@ class _Call:
             return outs, [Zero.of_primal(o) for o in outs]
         closed: ClosedJaxpr = params[self.jaxpr_name]
         parts = linearize_jaxpr(closed, nonzero)
-        results = self.bind(parts.known, primals, params)
+        results = self.bind(parts.known, primals, params, [
+            None if i in parts.forwarded else i for i in range(len(primals))])
         n = len(closed.outvars)
         linear, consts = without_tracers(parts.linear)
         operands = [*consts, *results[n:], *[primals[i] for i in parts.forwarded],
-                    *[t for t in tangents if type(t) is not Zero]]
+                    *selected(tangents, nonzero)]
         out_tangents = trace.record(
             self.primitive, operands, self.derived_params(linear, params, [None] * len(operands)))
         return results[:n], with_zeros(out_tangents, parts.nonzero, closed.out_avals)
@@ -130,7 +137,7 @@ class _Call:
     def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]
         batched = batch_jaxpr(closed, tuple(dims), trace.axis)
-        return self.bind(batched.jaxpr, operands, params), batched.dims
+        return self.bind(batched.jaxpr, operands, params, range(len(operands))), batched.dims
 
     def dce(self, eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
         closed: ClosedJaxpr = eqn.params[self.jaxpr_name]

@@ -187,3 +187,20 @@ def test_functions_without_arguments_or_results():
          (np.full(3, 2.0), np.ones(3)))
     same(jax.vmap(lambda a: ones() * a)(v), np.outer(v, np.ones(3)))
     same(jax.grad(lambda a: jax.jit(lambda: a * 2)())(1.0), 2.0)
+
+
+@pytest.mark.parametrize(("run", "x_goes", "y_goes"), [
+    (lambda f, x, y: jax.vmap(f)(x, y), True, True),
+    (lambda f, x, y: jax.jvp(f, (x, y), (x + 0, y + 0)), True, True),
+    (lambda f, x, y: jax.grad(lambda x, y: f(x, y).sum())(x, y), True, False),  # dx = cos(x) y
+    (lambda f, x, y: jax.vjp(f, x, y)[1](jnp.ones(3)), True, False),
+    (lambda f, x, y: jax.jit(f)(x, y), False, False),
+    (lambda f, x, y: jax.jit(jax.grad(lambda x, y: f(x, y).sum()))(x, y), False, False),
+], ids=["vmap", "jvp", "grad", "vjp", "jit", "jit-grad"])
+@pytest.mark.filterwarnings("ignore:Some donated buffers")
+def test_donation_under_eager_transformations(run, x_goes, y_goes):
+    for donated in ((0,), (1,)):
+        f = jax.jit(lambda x, y: jnp.sin(x) * y, donate_argnums=donated)
+        x, y = jnp.arange(3.0), jnp.ones(3)
+        run(f, x, y)
+        assert (x.is_deleted(), y.is_deleted()) == (x_goes and 0 in donated, y_goes and 1 in donated)
