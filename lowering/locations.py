@@ -30,8 +30,10 @@ class Scope(NamedTuple):
     function: tuple[str, str | None] | None = None
 
     def inside(self, eqn: JaxprEqn, part: str) -> Scope:
-        """The scope of a jaxpr that an equation holds."""
-        parts = self.name, str(eqn.source_info.name_stack), part
+        """The scope of a jaxpr that an equation holds; a transformation encloses what is called."""
+        stack = eqn.source_info.name_stack
+        parts = (self.name, str(stack), part) if eqn.primitive.label is None else (
+            self.name, str(stack.extend(part)))
         return self._replace(name="/".join([p for p in parts if p]))
 
 

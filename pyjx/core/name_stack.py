@@ -63,6 +63,22 @@ class NameStack:
             return other
         return _from_entries(self, other.stack)
 
+    def inside(self, outer: NameStack) -> NameStack:
+        """The part of the stack that was made inside `outer`; all of it if it was made elsewhere.
+
+        >>> outer = NameStack().extend("outer")
+        >>> print(outer.extend("inner").inside(outer))
+        inner
+        """
+        entries: list[str] = []
+        node = self
+        while node is not outer:
+            if node.parent is None or node.entry is None:
+                return self
+            entries.append(node.entry)
+            node = node.parent
+        return _from_entries(empty_name_stack, tuple(reversed(entries)))
+
     def __str__(self) -> str:
         if self._text is None:
             parts: list[str] = []  # innermost first
@@ -160,6 +176,16 @@ class extend_name_stack:
                 return fun(*args, **kwargs)
 
         return scoped  # type: ignore[return-value]
+
+
+class transform_name_stack(extend_name_stack):
+    """A context whose operations are named `name(...)`, after a transformation."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> NameStack:
+        stack = thread_state.name_stack = thread_state.name_stack.transform(self._name)
+        return stack
 
 
 def named_scope(name: str) -> extend_name_stack:

@@ -66,16 +66,18 @@ _ORIGIN_NOTE = "The error arose while transforming the operation made at"
 class replaying:
     """A context for loops that replay equations: set `.source` to each equation's in turn.
 
-    Operations made after that carry its traceback, and its name stack below the caller's (or,
-    with `transpose`, below the caller's and `transpose`). An exception that leaves the loop gets a
-    note that names the user's line which made the equation.
+    Operations made after that carry its traceback, and below the caller's name stack (with
+    `transform`, below that transformation there) the part of its own that was made inside `outer`.
+    An exception that leaves the loop gets a note that names the user's line which made the
+    equation.
     """
 
-    __slots__ = ("_base", "_pinned", "_previous", "_stacks")
+    __slots__ = ("_base", "_outer", "_pinned", "_previous", "_stacks")
 
-    def __init__(self, transpose: bool = False) -> None:
+    def __init__(self, outer: NameStack = empty_name_stack, transform: str = "") -> None:
         stack = _names.name_stack
-        self._base = stack.transform("transpose") if transpose else stack
+        self._base = stack.transform(transform) if transform else stack
+        self._outer = outer
         self._stacks: dict[int, tuple[NameStack, NameStack]] = {}
         self._pinned: dict[int, tuple[SourceInfo, SourceInfo]] = {}
 
@@ -97,7 +99,7 @@ class replaying:
         stack = source.name_stack
         known = self._stacks.get(id(stack))
         if known is None:  # keeps `stack` alive, so that its id stays its own
-            known = self._stacks[id(stack)] = stack, self._base + stack
+            known = self._stacks[id(stack)] = stack, self._base + stack.inside(self._outer)
         _names.name_stack = known[1]
         state.traceback = source.traceback
         state.source = None

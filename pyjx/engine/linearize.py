@@ -14,6 +14,7 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core import source_info, wide
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.name_stack import NameStack, current_name_stack
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import Trace, Tracer, eager_trace, literal_types, state
@@ -109,17 +110,19 @@ class LinearProgram:
     """What `linearize` recorded: equations from tangents in to tangents out.
 
     `outs` holds a variable, a symbolic zero, or (a tangent that does not depend on the inputs) a
-    value. `x64` is the flag that gives the scalars among the values their types.
+    value. `x64` is the flag that gives the scalars among the values their types, and `names` what
+    names of operations begin with that have nothing to do with the function.
     """
 
-    __slots__ = ("eqns", "invars", "outs", "x64")
+    __slots__ = ("eqns", "invars", "names", "outs", "x64")
 
     def __init__(self, invars: list[LinearVar | None], eqns: list[LinearEqn], outs: list[Any],
-                 x64: bool | None = None) -> None:
+                 names: NameStack | None = None) -> None:
         self.invars = invars
         self.eqns = eqns
         self.outs = outs
-        self.x64: bool = configuration.enable_x64.value if x64 is None else x64
+        self.names = current_name_stack() if names is None else names
+        self.x64: bool = configuration.enable_x64.value
 
     def forward(self, tangents: Tangents) -> list[Any]:
         """Apply the linear map."""
@@ -129,7 +132,7 @@ class LinearProgram:
         for var, t in zip(self.invars, tangents, strict=True):
             if var is not None:
                 env[var] = instantiate(t)
-        with source_info.replaying() as replay:
+        with source_info.replaying(self.names) as replay:
             for primitive, operands, results, params, source in self.eqns:
                 replay.source = source
                 values = [env[x] if type(x) is LinearVar else x for x in operands]
@@ -148,7 +151,11 @@ class LinearProgram:
         for var, ct in zip(self.outs, cotangents, strict=True):
             if type(var) is LinearVar and type(ct) is not Zero:
                 accumulate(cts, var, ct)
-        backward_eqns(self.eqns, cts)
+        if state.dynamic is eager_trace:
+            backward_eqns(self.eqns, cts)
+        else:
+            with source_info.replaying(self.names, "transpose") as replay:
+                backward_eqns(self.eqns, cts, replay)
         return [
             None if v is None else cts[v] if v in cts else Zero(v.aval) for v in self.invars
         ]
@@ -161,7 +168,7 @@ class LinearProgram:
             if not live.isdisjoint(eqn[2]):
                 live.update([x for x in eqn[1] if type(x) is LinearVar])
                 eqns.append(eqn)
-        return LinearProgram(self.invars, eqns[::-1], self.outs, self.x64)
+        return self._replaced(eqns[::-1], self.outs)
 
     def residuals(self) -> list[Any]:
         """The values that the program holds, each once, in the order of their first use."""
@@ -191,7 +198,12 @@ class LinearProgram:
             for primitive, operands, results, params, source in self.eqns
         ]
         outs = [x if type(x) is LinearVar or type(x) is Zero else f(x) for x in self.outs]
-        return LinearProgram(self.invars, eqns, outs, self.x64)
+        return self._replaced(eqns, outs)
+
+    def _replaced(self, eqns: list[LinearEqn], outs: list[Any]) -> LinearProgram:
+        program = LinearProgram(self.invars, eqns, outs, self.names)
+        program.x64 = self.x64
+        return program
 
     def _at_this_x64(self) -> LinearProgram:
         """The program with the scalars it holds of the types that they had."""
@@ -223,17 +235,12 @@ def accumulate(cts: dict[LinearVar, Any], var: LinearVar, ct: Tangent) -> None:
     cts[var] = add_tangents(cts[var], ct) if var in cts else ct
 
 
-def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any]) -> None:
-    """Move the cotangents in `cts` backwards through linear equations, adding where paths meet."""
-    if state.dynamic is eager_trace:
-        _backward(eqns, cts, None)
-    else:  # what is recorded gets the sources of the equations
-        with source_info.replaying(transpose=True) as replay:
-            _backward(eqns, cts, replay)
+def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
+                  replay: source_info.replaying | None = None) -> None:
+    """Move the cotangents in `cts` backwards through linear equations, adding where paths meet.
 
-
-def _backward(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
-              replay: source_info.replaying | None) -> None:
+    With `replay` what is recorded gets the sources of the equations.
+    """
     take = cts.pop
     for primitive, operands, results, params, source in reversed(eqns):
         if primitive.multiple_results:
@@ -266,11 +273,13 @@ def _backward(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
 def linearize_flat(
     fun: FlatFunction, primals: Values,
     differentiate: Sequence[bool] | None = None, aux: list[Any] | None = None,
+    names: NameStack | None = None,
 ) -> tuple[list[Any], LinearProgram]:
     """Outputs of a function on flat values, and its derivative there as a linear program.
 
     Inputs for which `differentiate` is false are constants. `aux` is a list that `fun` fills with
-    more results, which are not differentiated and may be anything.
+    more results, which are not differentiated and may be anything. `names` is the name stack
+    around the derivative, by default the one here.
     """
     trace = LinearTrace()
     forward = JVPTrace(fun, trace)
@@ -300,4 +309,4 @@ def linearize_flat(
     finally:
         state.level = saved
         trace.alive = forward.alive = False
-    return outs, LinearProgram(invars, trace.eqns, program_outs)
+    return outs, LinearProgram(invars, trace.eqns, program_outs, names)

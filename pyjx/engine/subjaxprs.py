@@ -16,7 +16,14 @@ from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.named_axes import Axis
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
-from pyjx.core.trace import Tracer, jaxpr_as_fun, literal_value, trace_to_jaxpr
+from pyjx.core.trace import (
+    Tracer,
+    eager_trace,
+    jaxpr_as_fun,
+    literal_value,
+    state,
+    trace_to_jaxpr,
+)
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.linearize import (
@@ -239,7 +246,11 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
         linear = None if isinstance(v, Literal) else env[v]
         if type(linear) is UndefinedPrimal and type(ct) is not Zero:
             accumulate(cts, linear, ct)
-    backward_eqns(eqns, cts)
+    if state.dynamic is eager_trace:
+        backward_eqns(eqns, cts)
+    else:
+        with source_info.replaying() as replay:
+            backward_eqns(eqns, cts, replay)
     return [
         None if type(x) is not UndefinedPrimal else cts[x] if x in cts else Zero(x.aval)
         for x in operands

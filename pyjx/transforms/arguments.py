@@ -8,8 +8,10 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.name_stack import current_name_stack, transform_name_stack
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.functions import flatten, name_of
+from pyjx.engine.functions import FlatFun, flatten, name_of
+from pyjx.engine.linearize import LinearProgram, linearize_flat
 
 Argnums = int | tuple[int, ...]
 
@@ -128,3 +130,11 @@ def wanted_inputs(leaves: Sequence[Any], primals: Any, in_nzs: Any) -> list[bool
         flags = prefix_of_bools("in_nzs", in_nzs, primals)
         wanted = [w and f for w, f in zip(wanted, flags, strict=True)]
     return None if all(wanted) else wanted
+
+
+def linearized(flat: FlatFun, leaves: Sequence[Any], wanted: Sequence[bool] | None
+               ) -> tuple[list[Any], LinearProgram]:
+    """Outputs and derivative; operations are named after the transformation."""
+    names = current_name_stack()
+    with transform_name_stack("jvp"):
+        return linearize_flat(flat, leaves, wanted, flat.aux, names)

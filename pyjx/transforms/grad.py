@@ -9,7 +9,6 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.scalars import scalar_of
 from pyjx.engine.functions import FlatFun, check_values, flatten
-from pyjx.engine.linearize import linearize_flat
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import TreeDef
 from pyjx.transforms.arguments import (
@@ -17,6 +16,7 @@ from pyjx.transforms.arguments import (
     canonical_argnums,
     check_callable,
     is_inexact,
+    linearized,
     require_argnums,
     wraps,
 )
@@ -116,7 +116,7 @@ def _value_and_grad(
         check_values(leaves, ".")
         wanted = _differentiable(leaves, holomorphic, allow_int)
         flat = FlatFun(f, in_tree, has_aux, fun)
-        outs, program = linearize_flat(flat, leaves, wanted, flat.aux)
+        outs, program = linearized(flat, leaves, wanted)
         aval = _scalar_aval(outs, flat.out_tree, holomorphic)
         cotangents = program.backward([scalar_of(aval, 1)])
         gradients = in_tree.unflatten([

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.forward import jvp_flat
@@ -58,7 +59,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     check_values(given)
     flat_tangents = [_checked(p, t) for p, t in zip(leaves, given, strict=True)]
     flat = FlatFun(fun, in_tree, has_aux)
-    outs, out_tangents = jvp_flat(flat, leaves, flat_tangents, flat.aux)
+    with transform_name_stack("jvp"):
+        outs, out_tangents = jvp_flat(flat, leaves, flat_tangents, flat.aux)
     derivative = flat.out_tree.unflatten([materialized(t) for t in out_tangents])
     if has_aux:
         out, aux = flat.unflatten(outs)

@@ -9,10 +9,10 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten
-from pyjx.engine.linearize import LinearProgram, linearize_flat
+from pyjx.engine.linearize import LinearProgram
 from pyjx.engine.tangents import materialized
 from pyjx.engine.types import TreeDef
-from pyjx.transforms.arguments import check_callable, wanted_inputs
+from pyjx.transforms.arguments import check_callable, linearized, wanted_inputs
 from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import register_pytree_node
 
@@ -48,7 +48,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
     leaves, in_tree = flatten(primals)
     check_values(leaves)
     flat = FlatFun(fun, in_tree, has_aux)
-    outs, program = linearize_flat(flat, leaves, wanted_inputs(leaves, primals, in_nzs), flat.aux)
+    outs, program = linearized(flat, leaves, wanted_inputs(leaves, primals, in_nzs))
     f_jvp = LinearizedFunction(program.pruned(), in_tree, flat.out_tree,
                                [get_aval(x) for x in leaves])
     if has_aux:

@@ -9,10 +9,10 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
-from pyjx.engine.linearize import LinearProgram, LinearVar, linearize_flat
+from pyjx.engine.linearize import LinearProgram, LinearVar
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import TreeDef
-from pyjx.transforms.arguments import check_callable, prefix_of_bools, wanted_inputs
+from pyjx.transforms.arguments import check_callable, linearized, prefix_of_bools, wanted_inputs
 from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import flatten_one_level_with_keys, keystr, register_pytree_node
 
@@ -54,7 +54,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
     leaves, in_tree = flatten(primals)
     check_values(leaves, ".")
     flat = FlatFun(fun, in_tree, has_aux)
-    outs, program = linearize_flat(flat, leaves, wanted_inputs(leaves, primals, in_nzs), flat.aux)
+    outs, program = linearized(flat, leaves, wanted_inputs(leaves, primals, in_nzs))
     pull_back = VJP(program, in_tree, flat.out_tree, [get_aval(x) for x in leaves],
                     [get_aval(x) for x in outs], leaves, fun)
     if saveable_args is not True:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.named_axes import Axis
 from pyjx.core.trace import Tracer
 from pyjx.engine.batching import batch_flat, match_axis
@@ -71,15 +72,15 @@ def vmap(
             in_dims = prefixes[in_tree] = _in_dims(in_axes, args, kwargs, in_tree)
         size, dims = _axis_size(fun, leaves, in_dims, in_tree, args, kwargs, axis_size)
         flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), in_tree, of=fun)
-        outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, spmd_axis_name))
-        wanted = _out_dims(out_axes, flat.out_tree, len(outs))
-        for i, (d, w) in enumerate(zip(out_dims, wanted, strict=True)):
-            if w is None and d is not None:
-                _raise_batched(flat.out_tree, i, d)
-        return flat.unflatten([
-            x if d == w else _placed(x, d, w, size)
-            for x, d, w in zip(outs, out_dims, wanted, strict=True)
-        ])
+        with transform_name_stack("vmap"):
+            outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, spmd_axis_name))
+            wanted = _out_dims(out_axes, flat.out_tree, len(outs))
+            for i, (d, w) in enumerate(zip(out_dims, wanted, strict=True)):
+                if w is None and d is not None:
+                    _raise_batched(flat.out_tree, i, d)
+            outs = [x if d == w else _placed(x, d, w, size)
+                    for x, d, w in zip(outs, out_dims, wanted, strict=True)]
+        return flat.unflatten(outs)
 
     return wraps(fun, vmap_f, _DOC)
 

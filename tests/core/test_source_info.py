@@ -38,7 +38,12 @@ def test_replaying_sets_the_source_and_restores_the_thread():
             again = source_info.current()
             assert again.traceback is made.traceback
             assert str(again.name_stack) == "outer/layer"
-        with source_info.replaying(transpose=True) as replay:
+        with source_info.replaying(transform="transpose") as replay:
+            replay.source = made
+            assert str(current_name_stack()) == "outer/transpose(layer)"
+        with named_scope("around") as around, named_scope("layer"):
+            made = source_info.current()
+        with source_info.replaying(around, "transpose") as replay:
             replay.source = made
             assert str(current_name_stack()) == "outer/transpose(layer)"
         assert str(current_name_stack()) == "outer"

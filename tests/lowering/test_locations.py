@@ -90,9 +90,9 @@ def test_names_in_functions_and_loops_are_put_together_once():
         with jax.named_scope("inner"):
             return jnp.sin(a)
 
-    for text in (program_of(model, v).located_text(1),
-                 program_of(lambda a: jax.jvp(model, (a,), (a,)), v).located_text(1)):
-        assert 'loc("jit(model)/outer/while/body/mul"' in text
+    for outer, f in (("outer", model), ("jvp(outer)", lambda a: jax.jvp(model, (a,), (a,)))):
+        text = program_of(f, v).located_text(1)
+        assert f'loc("jit(model)/{outer}/while/body/mul"' in text
         assert 'loc("inner/sin"' in text
         assert "outer/outer" not in text
     hlo = jax.jit(jax.grad(lambda a: scoped(a * 2).sum())).lower(v).compile().as_text()
@@ -161,3 +161,30 @@ def test_a_moved_file_finds_its_program_in_the_cache(cache_folder, tmp_path):
     with configuration.compilation_cache_include_metadata_in_key(True):
         jax.jit(model_in(folder, 5)).lower(v).compile()
     assert len(list(cache_folder.glob("*.xla"))) == 2
+
+
+def op_names(f, *args):
+    hlo = jax.jit(f).lower(*args).compile().as_text()
+    return set(re.findall('op_name="([^"]*)"', hlo))
+
+
+def test_transformations_enclose_the_names_of_what_they_transform():
+    def loss(a):
+        with jax.named_scope("block"):
+            return (jnp.sin(a) * a).sum()
+
+    def model(a):
+        with jax.named_scope("outer"):
+            value, pull_back = jax.vjp(loss, a)
+        with jax.named_scope("backward"):
+            return pull_back(value)[0]
+
+    names = op_names(model, v)
+    assert "jit(model)/outer/jvp(block)/sin" in names
+    assert any(name.startswith("jit(model)/backward/transpose(jvp(block))/") for name in names)
+    assert not any("transpose(outer" in name or "block/block" in name for name in names)
+    mapped = jax.vmap(jax.grad(loss))
+    assert any("vmap(transpose(jvp(block)))/" in name for name in op_names(mapped, v[None]))
+    text = jax.jit(jax.grad(jax.jit(loss))).lower(v).as_text(debug_info=True)
+    assert 'loc("jit(loss)/transpose(jvp(jit(loss)))"' in text
+    assert text.count("transpose(jvp(") == 1  # what is inside the call has names of its own
