@@ -14,13 +14,11 @@ NAMES: dict[str, str] = {
     "pyjx.core":
         "ParamDict eval_context max_dim min_dim",
     "pyjx.lax":
-        "FftType after_all after_all_p all_gather all_gather_p all_to_all all_to_all_p "
-        "associative_scan axis_index axis_index_p axis_size broadcast_like composite cond cond_p "
-        "create_token create_token_p custom_linear_solve custom_root dce_sink fft fft_p fori_loop "
-        "linalg linear_solve_p map pbroadcast pcast platform_dependent pmax pmax_p pmean pmin "
-        "pmin_p ppermute ppermute_p pshuffle psum psum_p psum_scatter psum_scatter_start "
-        "pswapaxes ragged_all_to_all ragged_all_to_all_p scan scan_p shape_as_value "
-        "sharding_constraint_p stage stage_p switch with_sharding_constraint",
+        "FftType after_all after_all_p associative_scan broadcast_like composite cond cond_p "
+        "create_token create_token_p custom_linear_solve custom_root dce_sink fft fft_p "
+        "fori_loop linalg linear_solve_p map platform_dependent psum_scatter_start "
+        "ragged_all_to_all ragged_all_to_all_p scan scan_p shape_as_value sharding_constraint_p "
+        "stage stage_p switch with_sharding_constraint",
     "pyjx.numpy":
         "apply_along_axis apply_over_axes array_repr array_str bartlett blackman choose delete "
         "extract fft fill_diagonal fromfile fromiter frompyfunc fromstring hamming hanning insert "

@@ -102,7 +102,7 @@ def find_frame(name: Any) -> AxisFrame:
         if frame.axis.name == name:
             return frame
     raise NameError(
-        f"Found an unbound axis name: {name!r}. The named axes here are "
+        f"Found an unbound axis name: {name}. The named axes here are "
         f"{[axis.name for axis in named_axes()]}; `vmap(..., axis_name={name!r})` makes one."
     )
 

@@ -37,6 +37,13 @@ FAMILIES: dict[str, str] = {
         "population_count population_count_p shift_left shift_left_p shift_right_arithmetic "
         "shift_right_arithmetic_p shift_right_logical shift_right_logical_p xor_p"
     ),
+    "pyjx.lax.collectives": (
+        "axis_index axis_index_p axis_size pcast pmax pmax_p pmean pmin pmin_p psum psum_p"
+    ),
+    "pyjx.lax.exchanges": (
+        "all_gather all_gather_p all_to_all all_to_all_p pbroadcast ppermute ppermute_p pshuffle "
+        "psum_scatter pswapaxes"
+    ),
     "pyjx.lax.convert": (
         "complex complex_p conj conj_p convert_element_type convert_element_type_p copy_p full "
         "full_like imag imag_p optimization_barrier optimization_barrier_p real real_p "

@@ -140,6 +140,27 @@ from pyjx.lax.bitwise import shift_right_arithmetic_p as shift_right_arithmetic_
 from pyjx.lax.bitwise import shift_right_logical as shift_right_logical
 from pyjx.lax.bitwise import shift_right_logical_p as shift_right_logical_p
 from pyjx.lax.bitwise import xor_p as xor_p
+from pyjx.lax.collectives import axis_index as axis_index
+from pyjx.lax.collectives import axis_index_p as axis_index_p
+from pyjx.lax.collectives import axis_size as axis_size
+from pyjx.lax.collectives import pcast as pcast
+from pyjx.lax.collectives import pmax as pmax
+from pyjx.lax.collectives import pmax_p as pmax_p
+from pyjx.lax.collectives import pmean as pmean
+from pyjx.lax.collectives import pmin as pmin
+from pyjx.lax.collectives import pmin_p as pmin_p
+from pyjx.lax.collectives import psum as psum
+from pyjx.lax.collectives import psum_p as psum_p
+from pyjx.lax.exchanges import all_gather as all_gather
+from pyjx.lax.exchanges import all_gather_p as all_gather_p
+from pyjx.lax.exchanges import all_to_all as all_to_all
+from pyjx.lax.exchanges import all_to_all_p as all_to_all_p
+from pyjx.lax.exchanges import pbroadcast as pbroadcast
+from pyjx.lax.exchanges import ppermute as ppermute
+from pyjx.lax.exchanges import ppermute_p as ppermute_p
+from pyjx.lax.exchanges import pshuffle as pshuffle
+from pyjx.lax.exchanges import psum_scatter as psum_scatter
+from pyjx.lax.exchanges import pswapaxes as pswapaxes
 from pyjx.lax.convert import complex as complex
 from pyjx.lax.convert import complex_p as complex_p
 from pyjx.lax.convert import conj as conj
@@ -467,6 +488,27 @@ __all__ = [
     "shift_right_logical",
     "shift_right_logical_p",
     "xor_p",
+    "axis_index",
+    "axis_index_p",
+    "axis_size",
+    "pcast",
+    "pmax",
+    "pmax_p",
+    "pmean",
+    "pmin",
+    "pmin_p",
+    "psum",
+    "psum_p",
+    "all_gather",
+    "all_gather_p",
+    "all_to_all",
+    "all_to_all_p",
+    "pbroadcast",
+    "ppermute",
+    "ppermute_p",
+    "pshuffle",
+    "psum_scatter",
+    "pswapaxes",
     "complex",
     "complex_p",
     "conj",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import wraps
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.named_axes import Axis, named_axis
+from pyjx.core.trace import eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.runtime.jit import JitSpec
 from pyjx.runtime.sharding import P, Sharding
@@ -130,6 +133,7 @@ def make_jaxpr(
     """A function that gives the jaxpr of `fun` for the arguments it is called with.
 
     With `return_shape` it gives the pair of the jaxpr and the results' shapes and dtypes.
+    `axis_env` holds pairs (name, size): the named axes that `fun` finds around it.
 
     >>> import pyjx as jax
     >>> jax.make_jaxpr(lambda x: x * 2.0)(jax.numpy.ones(3))
@@ -143,7 +147,10 @@ def make_jaxpr(
     @api_boundary
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = describe_arguments(spec, args, kwargs)
-        traced, _ = spec.trace(args, kwargs)
+        with ExitStack() as axes:
+            for name, size in axis_env or ():
+                axes.enter_context(named_axis(Axis(name, size), eager_trace))
+            traced, _ = spec.trace(args, kwargs)
         closed: ClosedJaxpr = traced.closed
         if return_shape:
             shapes = tree_unflatten(traced.out_tree, list(map(struct_of, closed.out_avals)))

@@ -756,3 +756,26 @@ _CONTROL_FLOW = {
     ],
 }
 CALLS.update({name: calls for name, calls in _CONTROL_FLOW.items() if name in dir(lax)})
+
+# -- collectives -----------------------------------------------------------------------------------
+
+_LEAVES = [x for x in OBJECTS if x is not None and type(x) is not dict]
+_UNBOUND = {"says": "unbound axis name", "error": NameError}
+
+for _name in ("psum", "pmean", "pmax", "pmin"):
+    CALLS[_name] = [
+        *[bad(x, 0) for x in _LEAVES], bad(F32, "i", says="i", error=NameError),
+        bad(F32, None, **_UNBOUND), bad(F32, (0, "i"), **_UNBOUND), bad(F32, 1, says="(1,)"),
+        bad(F32, (0, 0), says="duplicate"), bad(F32, 0, axis_index_groups=[[0]], says="named"),
+    ]
+CALLS["axis_index"] = CALLS["axis_size"] = [
+    bad("i", **_UNBOUND), bad(None, **_UNBOUND), bad(("i", "j"), **_UNBOUND), bad(0, **_UNBOUND)]
+CALLS["pcast"] = [bad(F32, "i", to="varying", says="shard_map"), bad(F32, "i"),
+                  bad(F32, "i", to="x", says="'x'")]
+CALLS |= {
+    name: [bad(F32, axis, *more, **_UNBOUND) for axis in ("i", None, ("i", "j"), 0)]
+    for name, more in {
+        "all_gather": (), "psum_scatter": (), "all_to_all": (0, 0), "pswapaxes": (0,),
+        "ppermute": ([(0, 1)],), "pshuffle": ([0],), "pbroadcast": (0,),
+    }.items()
+}

@@ -33,7 +33,7 @@ ALIASES = {
     "scatter_min": "scatter", "scatter_mul": "scatter", "scatter_sub": "scatter",
     "select": "select_n", "select_n": "select", "sort_key_val": "sort",
     "ragged_dot": "(ragged_)?dot_general", "ragged_dot_general": "dot_general",
-    "betainc": "regularized_incomplete_beta",
+    "betainc": "regularized_incomplete_beta", "pmean": "psum", "pswapaxes": "all_to_all",
 }
 CONVOLUTION = r"convolution|conv_general_dilated\w*"
 

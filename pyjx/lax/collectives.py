@@ -1,0 +1,408 @@
+"""Collectives: operations that read a value at all positions of named axes.
+
+`vmap(f, axis_name="i")` names an axis, and inside `f` each example may read those at the other
+positions on it. An operation over names goes to the interpreter of the innermost of them, whose
+rule `own` makes that axis a positional one; other interpreters take the operation for the one on
+each example that it is. Here are the reductions over axes and what tells about them; `exchanges`
+holds the operations that move values.
+
+    psum    the sum over the axes; transposed, the sum of the cotangents
+    pmax    the maximum; its tangent is the mean of those at the places where it is attained
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.effects import Effects, NamedAxisEffect
+from pyjx.core.named_axes import find_frame
+from pyjx.core.primitive import Primitive, register
+from pyjx.engine.axes import broadcast_in_dim, reduce_sum_p, reduced_shape
+from pyjx.engine.batching import BatchTrace
+from pyjx.engine.rules import jvp_by_result, jvp_linear, jvp_zero, unbatched_dims
+from pyjx.engine.types import Dims, Operand, Params, Tangent, Value, Values
+from pyjx.lax.common import accepted, scalar_of_dtype
+from pyjx.lax.convert import cast
+from pyjx.lax.nary import like, operand
+from pyjx.lax.reductions import reduce_max_p, reduce_min_p
+from pyjx.tree_util import tree_map
+
+__all__ = [
+    "axis_index", "axis_index_p", "axis_size", "pcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
+    "psum", "psum_p",
+]
+
+Axes = tuple[Any, ...]  # names of axes, and positions of axes where an operation takes both
+Groups = tuple[tuple[int, ...], ...] | None
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+def is_position(axis: Any) -> bool:
+    """Whether an axis is given by its position; everything but an integer is a name."""
+    return hasattr(axis, "__index__")
+
+
+def as_axes(axis_name: Any) -> Axes:
+    """One name, or several, as a tuple."""
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def bound_names(function: str, axis_name: Any) -> Axes:
+    """The names of axes around here that `axis_name` gives.
+
+    Raises:
+      NameError: there is no axis of such a name here.
+      ValueError: a name is given twice.
+    """
+    names = as_axes(axis_name)
+    for name in names:
+        try:
+            find_frame(name)
+        except NameError as error:
+            raise NameError(f"{function}: {error}") from None
+    _check_distinct(function, names)
+    return names
+
+
+def _check_distinct(function: str, axes: Axes) -> None:
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{function}: duplicate value in axes: {axes}")
+
+
+def size_of(names: Axes) -> int:
+    """How many positions there are on the axes of these names."""
+    return math.prod([find_frame(name).axis.size for name in names])
+
+
+def checked_groups(function: str, groups: Any, names: Axes) -> Groups:
+    """`axis_index_groups` as tuples; they must part the positions on the axes.
+
+    Raises:
+      TypeError: they are no sequences of integers.
+      ValueError: a position is in no group, or in two.
+    """
+    if groups is None:
+        return None
+    try:
+        groups = tuple([tuple([int(i) for i in group]) for group in groups])
+    except TypeError:
+        raise TypeError(f"{function}: axis_index_groups must be a list of lists of integers, got "
+                        f"{groups!r}") from None
+    if sorted([i for group in groups for i in group]) != list(range(size_of(names))):
+        raise ValueError(f"{function}: axis_index_groups must cover all indices exactly once, got "
+                         f"{groups} for {size_of(names)} positions on {names}")
+    return groups  # type: ignore[no-any-return]
+
+
+# -- primitives over names -------------------------------------------------------------------------
+
+
+def bind_checked(primitive: Primitive, x: Value, params: Params) -> Value:
+    """Apply a primitive whose shape rule is to see the operand of one example."""
+    x = operand(primitive.name, x)
+    primitive.out_avals((get_aval(x),), params)
+    return primitive.bind(x, **params)
+
+
+def check_ungrouped(primitive: Primitive, groups: Groups) -> None:
+    """Raise NotImplementedError for groups on the axis of a vmap."""
+    if groups is not None:
+        raise NotImplementedError(
+            f"{primitive}: axis_index_groups not supported in vmap collectives. Make the mapped "
+            "axis two axes, one of which is the group, and map over both."
+        )
+
+
+def raise_unbound(primitive: Primitive, axes: Axes) -> None:
+    """Raise NameError for an operation that is to run where its axes are not."""
+    names = [a for a in axes if not is_position(a)]
+    if names:
+        bound_names(primitive.name, names)
+        raise NameError(f"{primitive}: the axes {names} belong to a function that has returned")
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+
+def _moved(axes: Axes, d: int) -> Axes:
+    """The axes of one example, in the batch whose batch axis is `d`."""
+    return tuple([unbatched_dims(d, (a,))[0] if is_position(a) else a for a in axes])
+
+
+def _reduction(name: str, over_positions: Primitive, repeated: Callable[[Value, int], Value],
+               *kinds: Any) -> Primitive:
+    """A reduction over axes, each given by its name or its position.
+
+    Args:
+      name: of the primitive.
+      over_positions: the reduction of an array over some of its axes.
+      repeated: the reduction of so many times the same value.
+      kinds: which dtypes the operand may have; all if there are none.
+    """
+
+    def shape_rule(x: ShapedArray, *, axes: Axes, axis_index_groups: Groups) -> ShapedArray:
+        if kinds:
+            accepted(name, x, kinds, "subtypes of number")
+        positions = tuple([a for a in axes if is_position(a)])
+        return x.update(shape=reduced_shape(name, x, positions))
+
+    def batch(operands: Values, dims: Dims, *, axes: Axes, axis_index_groups: Groups) -> Any:
+        (x,), (d,) = operands, dims
+        assert d is not None
+        moved = _moved(axes, d)
+        out_dim = d - sum([is_position(a) and a < d for a in moved])
+        return primitive.bind(x, axes=moved, axis_index_groups=axis_index_groups), out_dim
+
+    def batch_axis(trace: BatchTrace, operands: Values, dims: Dims, *, axes: Axes,
+                   axis_index_groups: Groups) -> Any:
+        own = trace.axis.name
+        if own not in axes or is_position(own):
+            return batch(operands, dims, axes=axes, axis_index_groups=axis_index_groups)
+        check_ungrouped(primitive, axis_index_groups)
+        (x,), (d,) = operands, dims
+        if d is None:
+            x = repeated(x, trace.axis.size)
+            axes = tuple([a for a in axes if a != own])
+        else:
+            axes = tuple([d if a == own else b for a, b in zip(axes, _moved(axes, d), strict=True)])
+        return (primitive.bind(x, axes=axes, axis_index_groups=None) if axes else x), None
+
+    def effects(params: Params) -> Effects:
+        return frozenset([NamedAxisEffect(a) for a in params["axes"] if not is_position(a)])
+
+    def decomposition(x: Any, *, axes: Axes, axis_index_groups: Groups) -> Any:
+        raise_unbound(primitive, axes)
+        return over_positions.bind(x, axes=axes, out_sharding=None)
+
+    primitive = register(Primitive(
+        name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis,
+        decomposition=decomposition, effects=effects))
+    return primitive
+
+
+def _psum_transpose(ct: Tangent, x: Operand, *, axes: Axes, axis_index_groups: Groups) -> Any:
+    names = tuple([a for a in axes if not is_position(a)])
+    if names:
+        ct = psum_p.bind(ct, axes=names, axis_index_groups=axis_index_groups)
+    return (_along(ct, x.aval.shape, axes),)
+
+
+def _along(reduced: Value, shape: tuple[int, ...], axes: Axes) -> Value:
+    """A reduction's result repeated along the positional axes that it reduced."""
+    return broadcast_in_dim(reduced, shape, [i for i in range(len(shape)) if i not in axes])
+
+
+def times(x: Value, n: int) -> Value:
+    """The sum of so many times the same value."""
+    return lax.mul(x, like(x, scalar_of_dtype(n, get_aval(x).dtype)))
+
+
+psum_p: Primitive = _reduction("psum", reduce_sum_p, times, np.number)
+psum_p.linear = True
+psum_p.define(jvp=jvp_linear(psum_p), transpose=_psum_transpose)
+
+pmax_p: Primitive = _reduction("pmax", reduce_max_p, lambda x, n: x)
+pmin_p: Primitive = _reduction("pmin", reduce_min_p, lambda x, n: x)
+
+
+def _extremum_tangent(g: Tangent, ans: Value, x: Value, **params: Any) -> Value:
+    # the mean of the tangents at the places where the extremum is attained
+    places = lax.eq(x, _along(ans, get_aval(x).shape, params["axes"]))
+    weights = lax.convert_element_type(places, get_aval(g).dtype)
+    return lax.div(psum_p.bind(lax.mul(g, weights), **params), psum_p.bind(weights, **params))
+
+
+pmax_p.define(jvp=jvp_by_result(pmax_p, _extremum_tangent))
+pmin_p.define(jvp=jvp_by_result(pmin_p, _extremum_tangent))
+
+
+def _checked(function: str, axis_name: Any, axis_index_groups: Any) -> Params:
+    """The parameters of a reduction."""
+    axes = tuple([a.__index__() if is_position(a) else a for a in as_axes(axis_name)])
+    _check_distinct(function, axes)
+    names = bound_names(function, [a for a in axes if not is_position(a)])
+    if axis_index_groups is not None and len(names) < len(axes):
+        raise ValueError(f"{function}: axis_index_groups only supported for reductions over just "
+                         f"named axes, got {axes}")
+    groups = checked_groups(function, axis_index_groups, names)
+    return {"axes": axes, "axis_index_groups": groups}
+
+
+def _is_host_value(x: Any) -> bool:
+    return isinstance(x, (int, float, complex, np.generic, np.ndarray))
+
+
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The sum over named axes.
+
+    Args:
+      x: a pytree of arrays. A Python number or NumPy array is the same at all positions, and the
+        result is one too: `psum(1, "i")` is the size of the axis, known while tracing.
+      axis_name: the name of the axis, or a tuple of them, among which positions of axes may be.
+      axis_index_groups: a list of lists that part the positions on the axis: the sums are within
+        these. Not supported on the axes of vmap.
+
+    Returns:
+      A pytree like `x`. Bools are summed as integers.
+
+    Raises:
+      NameError: there is no such axis here.
+
+    >>> import pyjx as jax
+    >>> jax.vmap(lambda x: x / jax.lax.psum(x, "i"), axis_name="i")(jax.numpy.ones(4)).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    params = _checked("psum", axis_name, axis_index_groups)
+    named = not any(map(is_position, params["axes"]))
+
+    def total(leaf: Any) -> Any:
+        leaf = operand("psum", leaf)
+        if get_aval(leaf).dtype == np.bool_:
+            leaf = lax.convert_element_type(leaf, np.dtype(np.int32))
+        if not params["axes"]:
+            return leaf
+        if named and _is_host_value(leaf):
+            return leaf * _group_size(params)
+        return bind_checked(psum_p, leaf, params)
+
+    return tree_map(total, x)
+
+
+def _group_size(params: Params) -> int:
+    groups: Groups = params["axis_index_groups"]
+    return size_of(params["axes"]) if groups is None else len(groups[0])
+
+
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The mean over named axes; arguments as for `psum`. Of integers it is a float.
+
+    >>> import pyjx as jax
+    >>> jax.vmap(lambda x: x - jax.lax.pmean(x, "i"), axis_name="i")(jax.numpy.arange(3)).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    params = _checked("pmean", axis_name, axis_index_groups)
+    positions = [a for a in params["axes"] if is_position(a)]
+    names = {**params, "axes": tuple([a for a in params["axes"] if not is_position(a)])}
+
+    def mean(leaf: Any) -> Any:
+        total = psum(leaf, axis_name, axis_index_groups=axis_index_groups)
+        shape = get_aval(leaf).shape
+        count = math.prod([_group_size(names), *[shape[a] for a in positions]])
+        if _is_host_value(total):
+            return total / count
+        aval = get_aval(total)
+        total = cast(total, dtypes.to_inexact_dtype(aval.dtype), aval.weak_type)
+        return lax.div(total, like(total, count))
+
+    return tree_map(mean, x)
+
+
+def _extremum(primitive: Primitive, x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
+    params = _checked(primitive.name, axis_name, axis_index_groups)
+
+    def extremum(leaf: Any) -> Any:
+        return bind_checked(primitive, leaf, params) if params["axes"] else leaf
+
+    return tree_map(extremum, x)
+
+
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The maximum over named axes; arguments as for `psum`.
+
+    >>> import pyjx as jax
+    >>> jax.vmap(lambda x: jax.lax.pmax(x, "i"), axis_name="i")(jax.numpy.arange(3)).tolist()
+    [2, 2, 2]
+    """
+    return _extremum(pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The minimum over named axes; arguments as for `psum`.
+
+    >>> import pyjx as jax
+    >>> jax.vmap(lambda x: jax.lax.pmin(x, "i"), axis_name="i")(jax.numpy.arange(3)).tolist()
+    [0, 0, 0]
+    """
+    return _extremum(pmin_p, x, axis_name, axis_index_groups)
+
+
+# -- positions and sizes ---------------------------------------------------------------------------
+
+
+def _axis_index_batch(trace: BatchTrace, operands: Values, dims: Dims, *, axis_name: Any) -> Any:
+    return lax.iota(np.int32, trace.axis.size), 0
+
+
+def _axis_index_unbound(*, axis_name: Any) -> Any:
+    raise_unbound(axis_index_p, (axis_name,))
+
+
+axis_index_p: Primitive = register(Primitive(
+    "axis_index", shape_rule=lambda axis_name: ShapedArray((), np.dtype(np.int32)),
+    batch_axis=_axis_index_batch, decomposition=_axis_index_unbound,
+    effects=lambda params: frozenset({NamedAxisEffect(params["axis_name"])}),
+))
+axis_index_p.define(jvp=jvp_zero(axis_index_p))
+
+
+def axis_index(axis_name: Any) -> Array:
+    """The position on a named axis, an int32; on several, the first of which varies slowest.
+
+    Raises:
+      NameError: there is no such axis here.
+
+    >>> import pyjx as jax
+    >>> jax.vmap(lambda x: x * jax.lax.axis_index("i"), axis_name="i")(jax.numpy.ones(3)).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    names = bound_names("axis_index", axis_name)
+    index: Any = None
+    for name in names:
+        here = axis_index_p.bind(axis_name=name)
+        size = scalar_of_dtype(size_of((name,)), np.int32)
+        index = here if index is None else lax.add(lax.mul(index, size), here)
+    return lax.full((), 0, np.int32) if index is None else index
+
+
+def axis_size(axis_name: Any) -> int:
+    """The size of a named axis, or the product of the sizes of several.
+
+    Raises:
+      NameError: there is no such axis here.
+
+    >>> import pyjx as jax
+    >>> jax.vmap(lambda x: x / jax.lax.axis_size("i"), axis_name="i")(jax.numpy.ones(4)).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    return size_of(bound_names("axis_size", axis_name))
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """`x` with another type over the axes of a device mesh, whose types say what varies over them.
+
+    Axes of vmap are none of these: an array is of one type there, whether it varies or not.
+
+    Raises:
+      ValueError: there is no such type, or there are axes but no mesh here.
+
+    >>> import pyjx as jax
+    >>> jax.lax.pcast(1.0, (), to="varying")
+    1.0
+    """
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ValueError("pcast: got unexpected `to` value. Allowed `to` values are 'varying', "
+                         f"'reduced' and 'unreduced', got {to!r}")
+    if axis_name is None or not as_axes(axis_name):
+        return x
+    raise ValueError(f"pcast should be called under shard_map: {axis_name!r} is no axis of a mesh "
+                     "here. Under vmap values need no cast.")
+

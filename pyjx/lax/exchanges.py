@@ -1,0 +1,557 @@
+"""Collectives that move values along named axes: permutations, gathers, scatters, broadcasts.
+
+    ppermute        y[t] = x[s] for each pair (s, t), else 0;  transposed, the pairs turned round
+    pbroadcast      y[i] = x[source];       transposed, the sum at the source and 0 elsewhere
+    all_gather      y[i] = stack(x);        transposed, reduce_scatter
+    reduce_scatter  y[i] = sum(x)[i];       transposed, all_gather
+    all_to_all      y[i][j] = x[j][i];      transposed, itself with its axes exchanged
+
+A collective over several names is one over the positions on all of them, the first of which varies
+slowest. On the axes of vmap it is made of collectives over each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.effects import Effects, NamedAxisEffect
+from pyjx.core.integers import as_axis, as_ints
+from pyjx.core.named_axes import find_frame
+from pyjx.core.primitive import Primitive, register
+from pyjx.engine.axes import at_front, broadcast_axis, moveaxis, reduce_sum
+from pyjx.engine.batching import BatchTrace
+from pyjx.engine.rules import jvp_linear
+from pyjx.engine.types import Dims, Operand, Params, Tangent, Value, Values
+from pyjx.lax.collectives import (
+    Axes,
+    Groups,
+    axis_index,
+    bind_checked,
+    bound_names,
+    check_ungrouped,
+    checked_groups,
+    psum_p,
+    raise_unbound,
+    size_of,
+    times,
+)
+from pyjx.lax.common import accepted
+from pyjx.lax.nary import operand
+from pyjx.tree_util import tree_map
+
+__all__ = [
+    "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "pbroadcast", "ppermute",
+    "ppermute_p", "pshuffle", "psum_scatter", "pswapaxes",
+]
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def _effects(params: Params) -> Effects:
+    return frozenset(map(NamedAxisEffect, params["axis_name"]))
+
+
+def _exchange(
+    name: str, *, shape_rule: Callable[..., ShapedArray],
+    own: Callable[..., tuple[Value, int | None]], by_axis: Callable[..., Value],
+    example: Callable[[Params], Params] = lambda params: params, **rules: Any,
+) -> Primitive:
+    """A collective of one operand, linear in it, over the names that are its `axis_name`.
+
+    Args:
+      name: of the primitive.
+      shape_rule: as for every primitive.
+      own: `(x, dim, size, **params) -> (result, dim)`, on a batch over the only axis it names.
+      by_axis: `(x, **params) -> result`, made of collectives over one name each.
+      example: the parameters for a batch in front of what the given ones are for.
+      rules: more rules.
+    """
+
+    def batch(operands: Values, dims: Dims, **params: Any) -> Any:
+        (x,), (d,) = operands, dims
+        assert d is not None
+        return primitive.bind(moveaxis(x, d, 0), **example(params)), 0
+
+    def batch_axis(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+        names = params["axis_name"]
+        if trace.axis.name not in names:
+            return batch(operands, dims, **params)
+        check_ungrouped(primitive, params.get("axis_index_groups"))
+        (x,), (d,) = operands, dims
+        if len(names) > 1:
+            return trace.value_and_dim(by_axis(trace.join(x, d), **params))
+        return own(x, d, trace.axis.size, **params)
+
+    def decomposition(x: Any, **params: Any) -> Any:
+        raise_unbound(primitive, params["axis_name"])
+
+    primitive = register(Primitive(
+        name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis, linear=True,
+        decomposition=decomposition, effects=_effects, **rules))
+    return primitive.define(jvp=jvp_linear(primitive))
+
+
+def _with_axis(*parameters: str) -> Callable[[Params], Params]:
+    """The rule `example` where these parameters are axes of the operand."""
+    return lambda params: {**params, **{p: params[p] + 1 for p in parameters}}
+
+
+def _split_axis(x: Value, axis: int, size: int) -> Value:
+    """`x` with an axis made two, the first of which has the size given."""
+    shape = get_aval(x).shape
+    return lax.reshape(x, (*shape[:axis], size, shape[axis] // size, *shape[axis + 1:]))
+
+
+def _merge_axes(x: Value, axis: int) -> Value:
+    """`x` with an axis and the one after it made one."""
+    shape = get_aval(x).shape
+    return lax.reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2:]))
+
+
+def _sizes(names: Axes) -> list[int]:
+    return [find_frame(name).axis.size for name in names]
+
+
+def _over(function: str, axis_name: Any, axis_index_groups: Any) -> Params:
+    """The parameters of a collective over names: how many positions take part, and which."""
+    names = bound_names(function, axis_name)
+    groups = checked_groups(function, axis_index_groups, names)
+    if groups is not None and len({len(group) for group in groups}) > 1:
+        raise ValueError(f"{function}: axis_index_groups must all be of one size, got {groups}")
+    return {"axis_name": names, "axis_index_groups": groups,
+            "axis_size": size_of(names) if groups is None else len(groups[0])}
+
+
+# -- permutations ----------------------------------------------------------------------------------
+
+
+def _sources(perm: Pairs, size: int) -> Any:
+    """For each position the one that it gets a value from, or `size` where there is none."""
+    table = np.full(size, size, np.int32)
+    for source, target in perm:
+        table[target] = source
+    return table
+
+
+def _ppermute_own(x: Value, d: int | None, size: int, *, axis_name: Axes, perm: Pairs) -> Any:
+    full = len(perm) == size
+    if d is None:
+        if full:
+            return x, None
+        d, x = 0, broadcast_axis(x, size, 0)
+    x = moveaxis(x, d, 0)
+    shape = get_aval(x).shape
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=tuple(range(1, len(shape))), collapsed_slice_dims=(0,), start_index_map=(0,))
+    return lax.gather(
+        x, _sources(perm, size)[:, None], numbers, (1, *shape[1:]), unique_indices=full,
+        mode="promise_in_bounds" if full else "fill", fill_value=0,
+    ), 0
+
+
+def _ppermute_by_axis(x: Value, *, axis_name: Axes, perm: Pairs) -> Value:
+    size = size_of(axis_name)
+    source = lax.dynamic_index_in_dim(
+        _sources(perm, size), axis_index(axis_name), keepdims=False)
+    out = lax.dynamic_index_in_dim(all_gather(x, axis_name), source, keepdims=False)
+    if len(perm) == size:
+        return out
+    return lax.select(lax.lt(source, np.int32(size)), out, lax.full_like(out, 0))
+
+
+def _ppermute_transpose(ct: Tangent, x: Operand, *, axis_name: Axes, perm: Pairs) -> Any:
+    return (ppermute_p.bind(ct, axis_name=axis_name, perm=tuple([(t, s) for s, t in perm])),)
+
+
+ppermute_p: Primitive = _exchange(
+    "ppermute", shape_rule=lambda x, axis_name, perm: x, own=_ppermute_own,
+    by_axis=_ppermute_by_axis, transpose=_ppermute_transpose)
+
+
+def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
+    """Values sent from position to position along a named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, or a tuple of them.
+      perm: a list of pairs (source, target). Each position is the source of one pair at most, and
+        the target of one; those that are no target get zeros.
+
+    Raises:
+      NameError: there is no such axis here.
+      TypeError: `perm` is no list of pairs of integers.
+      ValueError: a position does not exist, or is the source or the target of two pairs.
+
+    >>> import pyjx as jax
+    >>> shift = lambda x: jax.lax.ppermute(x, "i", [(0, 1), (1, 2)])
+    >>> jax.vmap(shift, axis_name="i")(jax.numpy.array([5, 6, 7])).tolist()
+    [0, 5, 6]
+    """
+    names = bound_names("ppermute", axis_name)
+    if not isinstance(perm, (list, tuple)):
+        raise TypeError("`perm` passed to `jax.lax.ppermute` must be a list or a tuple. Got perm "
+                        f"of type {type(perm)}")
+    pairs: Any = tuple([as_ints("ppermute", "each pair of perm", pair) for pair in perm])
+    if any([len(pair) != 2 for pair in pairs]):
+        raise TypeError(f"ppermute: perm must hold pairs (source, target), got {perm}")
+    size = size_of(names)
+    for which, at in (("sources", 0), ("targets", 1)):
+        positions = [pair[at] for pair in pairs]
+        if len(set(positions)) != len(positions):
+            raise ValueError(f"ppermute: {which} must be unique, got perm {perm}")
+        if any([not 0 <= i < size for i in positions]):
+            raise ValueError(f"ppermute: {which} must be in [0, {size}), the positions on "
+                             f"{names}, got perm {perm}")
+    params = {"axis_name": names, "perm": pairs}
+    return tree_map(lambda leaf: bind_checked(ppermute_p, leaf, params), x)
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
+    """Values along a named axis in another order: position i gets the value at `perm[i]`.
+
+    Raises:
+      NameError: there is no such axis here.
+      ValueError: `perm` is no permutation of the positions on the axis.
+
+    >>> import pyjx as jax
+    >>> turn = lambda x: jax.lax.pshuffle(x, "i", [2, 0, 1])
+    >>> jax.vmap(turn, axis_name="i")(jax.numpy.array([5, 6, 7])).tolist()
+    [7, 5, 6]
+    """
+    size = size_of(bound_names("pshuffle", axis_name))
+    if set(perm) != set(range(size)) or len(perm) != size:
+        raise ValueError(f"`perm` does not represent a permutation: {perm}. pshuffle takes one of "
+                         f"the {size} positions on {axis_name!r}")
+    return ppermute(x, axis_name, [(int(s), t) for t, s in enumerate(perm)])
+
+
+# -- broadcasts ------------------------------------------------------------------------------------
+
+
+def _pbroadcast_own(x: Value, d: int | None, size: int, *, axis_name: Axes, source: int) -> Any:
+    return (x if d is None else lax.index_in_dim(x, source, d, keepdims=False)), None
+
+
+def _pbroadcast_by_axis(x: Value, *, axis_name: Axes, source: int) -> Value:
+    sources = np.unravel_index(source, _sizes(axis_name))
+    for name, i in zip(axis_name, sources, strict=True):
+        x = pbroadcast_p.bind(x, axis_name=(name,), source=int(i))
+    return x
+
+
+def _pbroadcast_transpose(ct: Tangent, x: Operand, *, axis_name: Axes, source: int) -> Any:
+    total = psum_p.bind(ct, axes=axis_name, axis_index_groups=None)
+    here = lax.eq(axis_index(axis_name), np.int32(source))
+    return (lax.select(here, total, lax.full_like(total, 0)),)
+
+
+def _name_printed(*parameters: str) -> Callable[[Params], list[tuple[str, Any]]]:
+    """The rule `printed` that shows one name as it is."""
+
+    def printed(params: Params) -> list[tuple[str, Any]]:
+        names = params["axis_name"]
+        shown = {**params, "axis_name": names[0] if len(names) == 1 else names}
+        return [(p, shown[p]) for p in parameters]
+
+    return printed
+
+
+pbroadcast_p: Primitive = _exchange(
+    "pbroadcast", shape_rule=lambda x, axis_name, source: x, own=_pbroadcast_own,
+    by_axis=_pbroadcast_by_axis, transpose=_pbroadcast_transpose,
+    printed=_name_printed("axis_name", "source"))
+
+
+def pbroadcast(x: Any, axis_name: Any, source: Any) -> Any:
+    """The value at one position of a named axis, at all of them.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, or a tuple of them.
+      source: the position: an integer, or a scalar array, which is clamped to those there are.
+
+    Raises:
+      NameError: there is no such axis here.
+      ValueError: there is no such position.
+
+    >>> import pyjx as jax
+    >>> jax.vmap(lambda x: jax.lax.pbroadcast(x, "i", 1), axis_name="i")(
+    ...     jax.numpy.array([5, 6, 7])).tolist()
+    [6, 6, 6]
+    """
+    names = bound_names("pbroadcast", axis_name)
+    if not isinstance(source, (int, np.integer)):
+        return tree_map(lambda leaf: lax.dynamic_index_in_dim(
+            all_gather(leaf, names), source, keepdims=False), x)
+    size = size_of(names)
+    at = int(source)
+    if not 0 <= at < size:
+        raise ValueError(f"pbroadcast: source must be in [0, {size}), the positions on {names}, "
+                         f"got {source}")
+    params = {"axis_name": names, "source": at}
+    return tree_map(lambda leaf: bind_checked(pbroadcast_p, leaf, params), x)
+
+
+# -- gathers ---------------------------------------------------------------------------------------
+
+
+def _all_gather_shape(x: ShapedArray, *, all_gather_dimension: int, axis_index_groups: Groups,
+                      axis_name: Axes, axis_size: int, tiled: bool) -> ShapedArray:
+    shape = list(x.shape)
+    if tiled:
+        shape[all_gather_dimension] *= axis_size
+    else:
+        shape.insert(all_gather_dimension, axis_size)
+    return x.update(shape=tuple(shape))
+
+
+def _all_gather_own(x: Value, d: int | None, size: int, *, all_gather_dimension: int,
+                    axis_index_groups: Groups, axis_name: Axes, axis_size: int, tiled: bool) -> Any:
+    x = (broadcast_axis(x, size, all_gather_dimension) if d is None
+         else moveaxis(x, d, all_gather_dimension))
+    return (_merge_axes(x, all_gather_dimension) if tiled else x), None
+
+
+def _all_gather_by_axis(x: Value, *, all_gather_dimension: int, axis_index_groups: Groups,
+                        axis_name: Axes, axis_size: int, tiled: bool) -> Value:
+    for i, name in enumerate(reversed(axis_name)):
+        x = all_gather(x, name, axis=all_gather_dimension, tiled=tiled)
+        if i and not tiled:
+            x = _merge_axes(x, all_gather_dimension)
+    return x
+
+
+def _all_gather_transpose(ct: Tangent, x: Operand, *, all_gather_dimension: int, **params: Any
+                          ) -> Any:
+    return (reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params),)
+
+
+all_gather_p: Primitive = _exchange(
+    "all_gather", shape_rule=_all_gather_shape, own=_all_gather_own, by_axis=_all_gather_by_axis,
+    example=_with_axis("all_gather_dimension"), transpose=_all_gather_transpose)
+
+
+def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0,
+               tiled: bool = False, to: str = "varying") -> Any:
+    """The values at all positions of a named axis, side by side, at all of them.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, or a tuple of them.
+      axis_index_groups: a list of lists that part the positions on the axis: values are gathered
+        within these. Not supported on the axes of vmap.
+      axis: where the values stand in the result: a new axis or, if `tiled`, one of `x` along which
+        they are concatenated.
+      tiled: whether the values are concatenated rather than stacked.
+      to: how the result is typed over the axes of a device mesh.
+
+    Raises:
+      NameError: there is no such named axis here.
+      ValueError: `axis` is out of bounds, or there is no such `to`.
+
+    >>> import pyjx as jax
+    >>> jax.vmap(lambda x: jax.lax.all_gather(x, "i"), axis_name="i")(jax.numpy.arange(2)).tolist()
+    [[0, 1], [0, 1]]
+    """
+    if to not in ("varying", "reduced", "invarying"):
+        raise ValueError("all_gather: got unexpected `to` value. Allowed `to` values are "
+                         f"'varying', 'reduced' and 'invarying', got {to!r}")
+    params = _over("all_gather", axis_name, axis_index_groups)
+
+    def gathered(leaf: Any) -> Any:
+        if not params["axis_name"]:
+            return leaf
+        ndim = get_aval(operand("all_gather", leaf)).ndim
+        at = as_axis("all_gather", "axis", axis, ndim + (not tiled))
+        return bind_checked(
+            all_gather_p, leaf, {"all_gather_dimension": at, "tiled": bool(tiled), **params})
+
+    return tree_map(gathered, x)
+
+
+# -- scatters --------------------------------------------------------------------------------------
+
+
+def _divisible(function: str, what: str, x: ShapedArray, axis: int, size: int, tiled: bool) -> None:
+    """Raise ValueError unless the axis has a part for each of `size` positions."""
+    n = x.shape[axis]
+    if tiled and n % size:
+        raise ValueError(f"{function}: the size of {what} ({n}) has to be divisible by the size of "
+                         f"the named axis ({size}); the operand's shape is {x.shape}")
+    if not tiled and n != size:
+        raise ValueError(
+            f"{function}: the size of {what} ({n}) has to be the size of the named axis ({size}), "
+            f"or divisible by it with tiled=True; the operand's shape is {x.shape}")
+
+
+def _reduce_scatter_shape(x: ShapedArray, *, scatter_dimension: int, axis_index_groups: Groups,
+                          axis_name: Axes, axis_size: int, tiled: bool) -> ShapedArray:
+    accepted("psum_scatter", x, (np.number,), "subtypes of number")
+    _divisible("psum_scatter", "scatter_dimension", x, scatter_dimension, axis_size, tiled)
+    shape = list(x.shape)
+    if tiled:
+        shape[scatter_dimension] //= axis_size
+    else:
+        del shape[scatter_dimension]
+    return x.update(shape=tuple(shape))
+
+
+def _reduce_scatter_own(x: Value, d: int | None, size: int, *, scatter_dimension: int,
+                        axis_index_groups: Groups, axis_name: Axes, axis_size: int, tiled: bool
+                        ) -> Any:
+    x = times(x, size) if d is None else reduce_sum(x, (d,))
+    return (_split_axis(x, scatter_dimension, size) if tiled else x), scatter_dimension
+
+
+def _reduce_scatter_by_axis(x: Value, *, scatter_dimension: int, axis_index_groups: Groups,
+                            axis_name: Axes, axis_size: int, tiled: bool) -> Value:
+    for name in axis_name:
+        x = psum_scatter(x, name, scatter_dimension=scatter_dimension, tiled=True)
+    return x if tiled else lax.squeeze(x, (scatter_dimension,))
+
+
+def _reduce_scatter_transpose(ct: Tangent, x: Operand, *, scatter_dimension: int, **params: Any
+                              ) -> Any:
+    return (all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params),)
+
+
+reduce_scatter_p: Primitive = _exchange(
+    "reduce_scatter", shape_rule=_reduce_scatter_shape, own=_reduce_scatter_own,
+    by_axis=_reduce_scatter_by_axis, example=_with_axis("scatter_dimension"),
+    transpose=_reduce_scatter_transpose)
+
+
+def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
+                 axis_index_groups: Any = None, tiled: bool = False) -> Any:
+    """The sum over a named axis, of which each position keeps its part.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, or a tuple of them.
+      scatter_dimension: the axis of `x` that is parted. It is of the named axis' size and goes or,
+        if `tiled`, of a multiple of it and stays, with as many elements as each position keeps.
+      axis_index_groups: a list of lists that part the positions on the axis: the sums are within
+        these. Not supported on the axes of vmap.
+      tiled: whether positions keep slices rather than single elements.
+
+    Raises:
+      NameError: there is no such axis here.
+      ValueError: `scatter_dimension` is out of bounds or of another size.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.array([[1, 2], [30, 40]])
+    >>> jax.vmap(lambda x: jax.lax.psum_scatter(x, "i"), axis_name="i")(x).tolist()
+    [31, 42]
+    """
+    params = _over("psum_scatter", axis_name, axis_index_groups)
+
+    def scattered(leaf: Any) -> Any:
+        ndim = get_aval(operand("psum_scatter", leaf)).ndim
+        at = as_axis("psum_scatter", "scatter_dimension", scatter_dimension, ndim)
+        return bind_checked(
+            reduce_scatter_p, leaf, {"scatter_dimension": at, "tiled": bool(tiled), **params})
+
+    return tree_map(scattered, x)
+
+
+# -- exchanges of all with all ---------------------------------------------------------------------
+
+
+def _all_to_all_shape(x: ShapedArray, *, split_axis: int, concat_axis: int,
+                      axis_index_groups: Groups, axis_name: Axes, axis_size: int, tiled: bool
+                      ) -> ShapedArray:
+    _divisible("all_to_all", "split_axis", x, split_axis, axis_size, tiled)
+    shape = list(x.shape)
+    if tiled:
+        shape[split_axis] //= axis_size
+        shape[concat_axis] *= axis_size
+    else:
+        del shape[split_axis]
+        shape.insert(concat_axis, axis_size)
+    return x.update(shape=tuple(shape))
+
+
+def _all_to_all_own(x: Value, d: int | None, size: int, *, split_axis: int, concat_axis: int,
+                    axis_index_groups: Groups, axis_name: Axes, axis_size: int, tiled: bool) -> Any:
+    x = at_front(x, d, size)  # the axis of sources, then the example's
+    if tiled:
+        x = _split_axis(x, split_axis + 1, size)
+    x = moveaxis(x, split_axis + 1, 0)  # the axis of targets, that of sources, the rest
+    x = moveaxis(x, 1, concat_axis + 1)
+    return (_merge_axes(x, concat_axis + 1) if tiled else x), 0
+
+
+def _all_to_all_by_axis(x: Value, *, split_axis: int, concat_axis: int, axis_index_groups: Groups,
+                        axis_name: Axes, axis_size: int, tiled: bool) -> Value:
+    if tiled:
+        x = _split_axis(x, split_axis, axis_size)
+    x = moveaxis(x, split_axis, 0)
+    rest = get_aval(x).shape[1:]
+    x = lax.reshape(x, (*_sizes(axis_name), *rest))
+    for i, name in enumerate(axis_name):
+        x = all_to_all(x, name, i, i)
+    x = moveaxis(lax.reshape(x, (axis_size, *rest)), 0, concat_axis)
+    return _merge_axes(x, concat_axis) if tiled else x
+
+
+def _all_to_all_transpose(ct: Tangent, x: Operand, *, split_axis: int, concat_axis: int,
+                          **params: Any) -> Any:
+    return (all_to_all_p.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params),)
+
+
+all_to_all_p: Primitive = _exchange(
+    "all_to_all", shape_rule=_all_to_all_shape, own=_all_to_all_own, by_axis=_all_to_all_by_axis,
+    example=_with_axis("split_axis", "concat_axis"), transpose=_all_to_all_transpose,
+    printed=_name_printed("axis_index_groups", "axis_name", "concat_axis", "split_axis", "tiled"))
+
+
+def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
+               axis_index_groups: Any = None, tiled: bool = False) -> Any:
+    """Each position sends each position a part of its value, and puts together what it gets.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of the axis, or a tuple of them.
+      split_axis: the axis of `x` that is parted: of the size of the named axis or, if `tiled`, of a
+        multiple of it.
+      concat_axis: where the parts stand in the result: as an axis of that size or, if `tiled`,
+        concatenated along one of the operand's axes.
+      axis_index_groups: a list of lists that part the positions on the axis: the exchange is within
+        these. Not supported on the axes of vmap.
+      tiled: whether the parts are slices rather than single elements.
+
+    Raises:
+      NameError: there is no such named axis here.
+      ValueError: an axis is out of bounds, or of another size.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.array([[1, 2], [3, 4]])
+    >>> jax.vmap(lambda x: jax.lax.all_to_all(x, "i", 0, 0), axis_name="i")(x).tolist()
+    [[1, 3], [2, 4]]
+    """
+    params = _over("all_to_all", axis_name, axis_index_groups)
+
+    def exchanged(leaf: Any) -> Any:
+        ndim = get_aval(operand("all_to_all", leaf)).ndim
+        return bind_checked(all_to_all_p, leaf, {
+            "split_axis": as_axis("all_to_all", "split_axis", split_axis, ndim),
+            "concat_axis": as_axis("all_to_all", "concat_axis", concat_axis, ndim),
+            "tiled": bool(tiled), **params})
+
+    return tree_map(exchanged, x)
+
+
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """A named axis and a positional one of the same size, exchanged; arguments as for `all_to_all`.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.array([[1, 2], [3, 4]])
+    >>> jax.vmap(lambda x: jax.lax.pswapaxes(x, "i", 0), axis_name="i")(x).tolist()
+    [[1, 3], [2, 4]]
+    """
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
