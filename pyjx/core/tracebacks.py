@@ -82,9 +82,29 @@ def filter_exception(exc: BaseException) -> None:
         cause.__cause__, cause.__context__ = exc.__cause__, exc.__context__
         cause.__suppress_context__ = exc.__suppress_context__
         exc.__cause__ = cause
-    elif _REMOVED_NOTE not in getattr(exc, "__notes__", ()):
-        exc.add_note(_REMOVED_NOTE)
+    else:
+        _filter_chain(exc)
+        if _REMOVED_NOTE not in getattr(exc, "__notes__", ()):
+            exc.add_note(_REMOVED_NOTE)
     exc.__traceback__ = filtered
+
+
+def _filter_chain(exc: BaseException) -> None:
+    """Filter what was being handled when `exc` was raised; what the library had raised for itself
+    alone goes."""
+    seen = {id(exc)}
+    while True:
+        cause = exc.__cause__
+        earlier = exc.__context__ if cause is None and not exc.__suppress_context__ else cause
+        if earlier is None or id(earlier) in seen:
+            return
+        seen.add(id(earlier))
+        filtered, removed = _without_internal_frames(earlier.__traceback__)
+        if filtered is None and removed and cause is None:
+            exc.__context__ = earlier.__context__
+        else:
+            earlier.__traceback__ = filtered
+            exc = earlier
 
 
 def _filtering_mode() -> str:

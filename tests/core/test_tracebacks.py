@@ -159,3 +159,35 @@ def test_leaked_values_name_their_function(transformed, how):
     line = leaking.__code__.co_firstlineno
     inside = f"The value was made in the function leaking at {THIS_FILE}:{line}, which was {how}."
     assert inside in str(error.value)
+
+
+def test_errors_that_the_library_handles_are_not_shown():
+    with pytest.raises(IndexError, match="Slice entries") as error:
+        jax.jit(lambda x, i: x[:i])(x, 1)
+    shown = "".join(traceback.format_exception(error.value))
+    assert "During handling" not in shown and "Frames inside the library" in shown
+
+
+def test_errors_that_the_user_handles_are_shown():
+    with pytest.raises(IndexError, match="Too many indices") as error:
+        try:
+            jax.jit(lambda x: jnp.zeros(x))(2)
+        except TypeError:
+            x[0, 0, 0]
+    assert "concrete values" in str(error.value.__context__)
+    files = {f.filename for f in traceback.extract_tb(error.value.__context__.__traceback__)}
+    assert files == {THIS_FILE}
+
+
+def test_causes_stay():
+    def call(a):
+        try:
+            a + y
+        except TypeError as error:
+            raise ValueError("mine") from error
+
+    with pytest.raises(ValueError, match="mine") as error:
+        jax.jit(call)(x)
+    cause = error.value.__cause__
+    assert "add got incompatible" in str(cause)
+    assert {f.filename for f in traceback.extract_tb(cause.__traceback__)} == {THIS_FILE}
