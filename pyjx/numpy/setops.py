@@ -364,17 +364,25 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
 
 def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any,
             fill_with_first: bool = False) -> Any:
-    """The values where the mask is true; missing ones are 0, or the first, by default."""
+    """The values where the mask is true; missing ones are 0 by default.
+
+    With `fill_with_first` they are the first by default, and others are promoted with the values.
+    """
     if size is None:
         place = _array(_concrete(name, mask).nonzero()[0].astype(dtypes.default_int_dtype()))
         return indexing.take(values, place, axis=0)
     count = get_aval(values).size
+    promoted = fill_with_first and fill_value is not None and size > 0
     if not count:
-        return lax.full((size,), 0 if fill_value is None else fill_value, get_aval(values).dtype)
+        kept = lax.full((size,), 0 if fill_value is None or promoted else fill_value,
+                        get_aval(values).dtype)
+        return ufuncs.where(lax.full((size,), False), kept, fill_value) if promoted else kept
     place = _true_places(mask, size, count)
     dtype = get_aval(place).dtype
     kept = indexing.take(values, lax.min(place, literal(count - 1, dtype)), axis=0)
     there = lax.lt(place, literal(count, dtype))
+    if promoted:
+        return ufuncs.where(there, kept, fill_value)
     fill = convert(0 if fill_value is None else fill_value, get_aval(values).dtype)
     if fill_with_first and fill_value is None and size:
         first = indexing.take(kept, np.int32(0), axis=0)
@@ -459,8 +467,8 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 def _first_place(values: Any, x: Any) -> Any:
     """The index of the first element of `x` that equals each value; the size of `x` if none."""
     count, n = get_aval(values).shape[0], get_aval(x).shape[0]
-    same = lax.eq(lax.broadcast_in_dim(values, (count, n), (0,)),
-                  lax.broadcast_in_dim(x, (count, n), (1,)))
+    same = ufuncs.equal(lax.broadcast_in_dim(values, (count, n), (0,)),
+                        lax.broadcast_in_dim(x, (count, n), (1,)))
     dtype = dtypes.default_int_dtype()
     place = lax.broadcasted_iota(dtype, (count, n), 1)
     return lax.reduce_min(lax.select(same, place, lax.full_like(place, n)), (1,))

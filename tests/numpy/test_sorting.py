@@ -176,3 +176,13 @@ def test_places_of_complex_numbers(method):
     places = jnp.searchsorted(edges, jnp.array([1j, 2]), method=method)
     assert places.tolist() == [1, 2]
     assert jnp.digitize(jnp.array([1j, 2]), edges[::-1]).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("name", ["setxor1d", "intersect1d"])
+def test_what_fills_sets_is_promoted(name):
+    x, y, none = jnp.array([1, 2]), jnp.array([2, 3]), jnp.array([], int)
+    combine = getattr(jnp, name)
+    assert combine(x, y, size=4, fill_value=1.5)[-1] == 1.5
+    assert combine(none, none, size=2, fill_value=1.5).tolist() == [1.5, 1.5]
+    assert combine(x, y, size=4, fill_value=7).dtype == np.int32
+    assert combine(x, y, size=0, fill_value=1.5).dtype == np.int32
