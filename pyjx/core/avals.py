@@ -39,12 +39,22 @@ def canonical_shape(shape: Any) -> Shape:
     if isinstance(shape, (int, np.integer)):
         shape = (shape,)
     try:
+        if not isinstance(shape, (tuple, list)):
+            shape = _listed(shape)
         return tuple([d if type(d) is int else _dim(d) for d in shape])
     except (AttributeError, TypeError):
         raise TypeError(
             "Shapes must be 1D sequences of concrete values of integer type, "
             f"got {shape!r}.{_traced_dimension(shape)}"
         ) from None
+
+
+def _listed(shape: Any) -> list[Any]:
+    """The elements of an array or another sequence; iterators, sets, dicts and texts are none."""
+    if isinstance(shape, (str, bytes)) or not (
+            isinstance(shape, Sequence) or hasattr(shape, "__array__")):
+        raise TypeError
+    return list(shape)
 
 
 def _traced_dimension(shape: Any) -> str:

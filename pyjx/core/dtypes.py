@@ -242,6 +242,8 @@ def tangent_dtype(dtype: DType) -> DType:
 
 def to_inexact_dtype(dtype: Any) -> DType:
     """Floats and complex as they are; the float dtype for others, of 64 bits for 64 bits."""
+    if isinstance(dtype, ExtendedDType):
+        raise TypeError(f"expected numbers, got values of dtype {dtype}")
     dtype = np.dtype(dtype)
     if dtype in floating_dtypes or dtype in complex_dtypes:
         return dtype

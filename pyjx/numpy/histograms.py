@@ -127,7 +127,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,
         (weights,) = operands("histogram", weights)
         if get_aval(weights).shape != get_aval(a).shape:
             raise ValueError("weights should have the same shape as a.")
-        weights = promote_dtypes_inexact(a, weights)[1]
+        a, weights = promote_dtypes_inexact(a, weights)
     edges = _edges(a, bins, range)
     size = get_aval(edges).shape[0]
     flat = lax.reshape(a, (get_aval(a).size,))

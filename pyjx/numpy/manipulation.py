@@ -12,7 +12,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
@@ -361,7 +361,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     >>> jax.numpy.broadcast_shapes((2, 1), (3,), 1)
     (2, 3)
     """
-    return _common_shape(*[as_tuple(s) for s in shapes])
+    return _common_shape(*[canonical_shape(s) for s in shapes])
 
 
 @numpy_function

@@ -161,3 +161,10 @@ def test_values_with_jax_array():
 def test_pad_widths_of_different_shapes():
     with pytest.raises(TypeError, match="entries must be the same shape"):
         jnp.pad(jnp.ones(2), [[1], [1, 2]])
+
+
+@pytest.mark.parametrize("shape", [{}, {1: 2}, {3}, "ab", "", b"", None, [1.5], iter([1])])
+def test_what_is_no_shape(shape):
+    for make in (jnp.broadcast_shapes, jnp.zeros):
+        with pytest.raises(TypeError, match="Shapes must be 1D sequences"):
+            make(shape)

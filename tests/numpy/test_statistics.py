@@ -178,3 +178,10 @@ def test_weights_are_refused_before_the_rank_of_the_shares():
 def test_coordinates_of_different_shapes():
     with pytest.raises(TypeError, match="Cannot concatenate"):
         jnp.histogram2d(jnp.ones(2), 1.0)
+
+
+def test_edges_are_as_precise_as_the_weights():
+    with jax.enable_x64(True):
+        x = jnp.ones(3, np.float32)
+        counts, edges = jnp.histogram(x, weights=jnp.ones(3, np.float64))
+    assert counts.dtype == edges.dtype == np.float64

@@ -409,3 +409,9 @@ def test_arrays_without_content_pass_through():
 def test_round_refuses_an_array_to_write_to():
     with pytest.raises(NotImplementedError, match="'out'"):
         jnp.round(jnp.ones(2), out=jnp.ones(2))
+
+
+def test_keys_are_no_numbers():
+    for fun in (jnp.exp, jax.nn.softmax):
+        with pytest.raises(TypeError, match="expected numbers, got values of dtype key<fry>"):
+            fun(jax.random.key(0))

@@ -73,6 +73,8 @@ EXPLAINED = [
     Explained("a mask of another size is an IndexError", "raises error",
               ours="IndexError: boolean index did not match"),
     Explained("keys are no numbers", "error", ours="key<|integer type", theirs="key<"),
+    Explained("keys are no numbers, whatever the axis", "error", source=r"nn\.(log_)?softmax",
+              ours="got values of dtype key<", theirs="^ValueError: axis"),
     Explained("of two wrong arguments the other one is named", "error",
               source=r"lax\.(dot|batch_matmul)\(|scaled_dot_general|jnp\.einsum|lax\.conv"),
     Explained("what is no number is a TypeError", "error", ours="is not a valid JAX (array )?type",
