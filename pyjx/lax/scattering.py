@@ -266,7 +266,8 @@ def _extremum_jvp(primitive: Primitive) -> Rule:
         count = _bind(scatter_add, chosen, indices, chosen_updates, params)
         total = _bind(scatter_add, lax.mul(instantiate(g), chosen), indices,
                       lax.mul(instantiate(g_updates), chosen_updates), params)
-        return out, lax.div(total, count)
+        # Where none is, for nan is not equal to itself, the tangent is 0.
+        return out, lax.div(total, lax.max(count, full_aval(get_aval(count), 1)))
 
     return jvp
 

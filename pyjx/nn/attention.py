@@ -22,8 +22,11 @@ __all__ = ["dot_product_attention"]
 Window = int | tuple[int, int] | None
 
 
-def _check(name: str, x: Value, shape: tuple[int | None, ...]) -> None:
-    """Raise ValueError unless the sizes of `x` are those given; None stands for any."""
+def _check(name: str, x: Value, shape: tuple[int | None, ...], dtype: Any) -> None:
+    """Raise ValueError unless dtype and sizes of `x` are those given; None stands for any size."""
+    if get_aval(x).dtype != dtype:
+        raise ValueError(f"{name} dtype should be {dtypes.name(dtype)}, but got "
+                         f"{dtypes.name(get_aval(x).dtype)}")
     got = get_aval(x).shape
     if len(got) != len(shape):
         raise ValueError(f"{name} ndim should be {len(shape)}, but got {len(got)}")
@@ -149,10 +152,13 @@ def dot_product_attention(
     if not batched:
         query, key, value = (lax.expand_dims(x, (0,)) for x in (query, key, value))
         bias, mask = (None if x is None else _with_batch(x) for x in (bias, mask))
-    _check("query", query, (None, None, None, None))
+    dtype = get_aval(key).dtype
+    _check("query", query, (None, None, None, None), dtype)
     b, _, n, h = get_aval(query).shape
-    _check("key", key, (b, None, None, h))
-    _check("value", value, get_aval(key).shape)
+    _check("key", key, (b, None, None, h), dtype)
+    _check("value", value, get_aval(key).shape, dtype)
+    if mask is not None and get_aval(mask).dtype != np.bool_:
+        raise ValueError(f"mask dtype should be bool, but got {dtypes.name(get_aval(mask).dtype)}")
     k = get_aval(key).shape[2]
     if n % k:
         raise ValueError(f"The number of query heads must be a multiple of key/value heads, but "

@@ -15,6 +15,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.numpy.operands import (
+    beside_constants,
     constant_like,
     dtype_of,
     filled_like,
@@ -99,7 +100,7 @@ def logaddexp(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> A
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:
     """The value with the larger real part, plus log1p(exp(-gap)); brought to the main branch."""
-    x, y = spread_all("logaddexp", x, y)
+    x, y = map(beside_constants, spread_all("logaddexp", x, y))
     swap = ops.lt(ops.real(x), ops.real(y))
     top, low = ops.select(swap, y, x), ops.select(swap, x, y)
     same = ops.eq(x, y)
@@ -126,7 +127,30 @@ def logaddexp2(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> 
     if is_complex(x):
         scale = constant_like(x, np.log(2.0))
         return ops.div(_complex_logaddexp(ops.mul(x, scale), ops.mul(y, scale)), scale)
-    return _logaddexp2(*spread_all("logaddexp2", x, y))
+    return _logaddexp2(*map(beside_constants, spread_all("logaddexp2", x, y)))
+
+
+@custom_jvp
+def _hypot(x: Any, y: Any) -> Any:
+    x, y = ops.abs(x), ops.abs(y)
+    high, low = ops.max(x, y), ops.min(x, y)
+    zero = ops.eq(high, constant_like(high, 0))
+    one = filled_like(high, 1)
+    ratio = ops.div(low, ops.select(zero, one, high))
+    out = ops.mul(high, ops.sqrt(ops.add(one, ops.square(ratio))))
+    infinity = constant_like(high, np.inf)
+    infinite = ops.bitwise_or(ops.eq(x, infinity), ops.eq(y, infinity))
+    out = ops.select(zero, high, out)
+    return ops.select(infinite, filled_like(out, np.inf), out)
+
+
+def _share(g: Any, out: Any, x: Any) -> Any:
+    zero = ops.eq(out, constant_like(out, 0))
+    return ops.mul(g, ops.div(x, ops.select(zero, filled_like(out, 1), out)))
+
+
+# Not that of the steps, whose maximum has no second derivative where |x| = |y|. At 0 it is 0.
+_hypot.defjvps(lambda g, out, x, y: _share(g, out, x), lambda g, out, x, y: _share(g, out, y))
 
 
 @op_jit
@@ -144,16 +168,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
     if is_complex(x):
         raise ValueError("jnp.hypot is not well defined for complex-valued inputs. Please convert "
                          "to real values first, such as by using abs(x)")
-    x, y = spread_all("hypot", ops.abs(x), ops.abs(y))
-    high, low = ops.max(x, y), ops.min(x, y)
-    zero = ops.eq(high, constant_like(high, 0))
-    one = filled_like(high, 1)
-    ratio = ops.div(low, ops.select(zero, one, high))
-    out = ops.mul(high, ops.sqrt(ops.add(one, ops.square(ratio))))
-    infinity = constant_like(high, np.inf)
-    infinite = ops.bitwise_or(ops.eq(x, infinity), ops.eq(y, infinity))
-    out = ops.select(zero, high, out)
-    return ops.select(infinite, filled_like(out, np.inf), out)
+    return _hypot(*spread_all("hypot", x, y))
 
 
 @op_jit
@@ -171,7 +186,7 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
     at_zero = ops.select(ops.ne(x, x), x, y)
     above = ops.select(ops.gt(x, zero), filled_like(x, 1), at_zero)
     out = ops.select(ops.lt(x, zero), filled_like(x, 0), above)
-    weak = dtypes.is_weakly_typed(x1) and dtypes.is_weakly_typed(x2)
+    weak = dtypes.is_weakly_typed(x1) and dtypes.is_weakly_typed(x2) and not get_aval(out).ndim
     return out if weak else convert(out, dtype_of(out))
 
 
@@ -183,8 +198,7 @@ def _bits_of(x: Any) -> tuple[Any, Any]:
 
 def _signbit(x: Any) -> Any:
     if is_integer(x) or dtype_of(x) == np.bool_:
-        zero = constant_like(x, 0)
-        return ops.lt(x, zero)
+        return ops.lt(convert(x, dtype_of(x)), constant_like(x, 0))
     bits, _ = _bits_of(x)
     return ops.lt(bits, constant_like(bits, 0))
 
@@ -375,7 +389,8 @@ def sinc(x: Any, /) -> Array:
     """
     x = promote_inexact("sinc", x)
     if not is_complex(x):
-        return convert(_real_sinc(x), dtype_of(x), get_aval(x).weak_type)
+        return convert(_real_sinc(x), dtype_of(x), get_aval(beside_constants(x)).weak_type)
+    x = beside_constants(x)
     x = ops.mul(x, constant_like(x, np.pi))
     near = ops.lt(ops.abs(x), constant_like(ops.abs(x), 1e-2))
     one = filled_like(x, 1)
@@ -564,7 +579,7 @@ def _gcd(x: Any, y: Any) -> Any:
 def _magnitudes(name: str, x1: Any, x2: Any) -> list[Any]:
     args = promote_dtypes(*operands(name, x1, x2))
     _check_integers(name, *args)
-    x, y = spread_all(name, *args)
+    x, y = map(beside_constants, spread_all(name, *args))
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
         return [x, y]
     return [ops.abs(x), ops.abs(y)]

@@ -10,7 +10,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.tangents import full_aval
-from pyjx.numpy.promotion import stretch
+from pyjx.numpy.promotion import convert, stretch
 
 
 def dtype_of(x: Any) -> Any:
@@ -35,6 +35,12 @@ def constant_like(x: Any, value: Any) -> Any:
     aval = get_aval(x)
     scalar = np.asarray(value).astype(aval.dtype)[()]
     return weakly_typed(scalar) if aval.weak_type else unnarrowed(scalar)
+
+
+def beside_constants(x: Any) -> Any:
+    """`x` as it is beside an array of constants, which is of strong type; scalars stay weak."""
+    aval = get_aval(x)
+    return convert(x, aval.dtype) if aval.weak_type and aval.ndim else x
 
 
 def filled_like(x: Any, value: Any, dtype: Any = None) -> Any:

@@ -212,13 +212,13 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
     aval = get_aval(x)
     n = aval.shape[0]
     dtype = dtypes.default_int_dtype()
+    weak = aval.weak_type and fill_value is None and aval.dtype not in dtypes.complex_dtypes
     if size is not None and size < 0:
         raise ValueError(f"jnp.unique: size must not be negative, got {size}")
     if not n or not aval.size or size == 0:
         size = size or 0
         fill = 0 if fill_value is None else fill_value
-        values = convert(lax.full((size, *aval.shape[1:]), fill, aval.dtype), aval.dtype,
-                         aval.weak_type)
+        values = convert(lax.full((size, *aval.shape[1:]), fill, aval.dtype), aval.dtype, weak)
         return (values, lax.full((size,), 0, dtype),
                 lax.full((n,), 0, dtype), lax.full((size,), 0, dtype))
     columns = list(lax.unstack(lax.reshape(x, (n, aval.size // n)), 1))
@@ -245,7 +245,7 @@ def _sorted_unique(x: Any, equal_nan: bool, size: int | None, fill_value: Any
     fill = indexing.take(ordered, np.int32(0), axis=0) if fill_value is None else convert(
         operands("unique", fill_value)[0], aval.dtype)
     wide = lax.broadcast_in_dim(missing, get_aval(values).shape, (0,))
-    values = convert(ufuncs.where(wide, fill, values), aval.dtype, aval.weak_type)
+    values = convert(ufuncs.where(wide, fill, values), aval.dtype, weak)
     first = indexing.take(order, lax.select(missing, lax.full_like(place, 0), clipped), axis=0)
     counts = lax.select(missing, lax.full_like(place, 0), lax.sub(ends, place))
     return values, first, inverse, counts
@@ -368,9 +368,11 @@ def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any
 
     With `fill_with_first` they are the first by default, and others are promoted with the values.
     """
+    aval = get_aval(values)
     if size is None:
         place = _array(_concrete(name, mask).nonzero()[0].astype(dtypes.default_int_dtype()))
-        return indexing.take(values, place, axis=0)
+        return convert(indexing.take(values, place, axis=0), aval.dtype, aval.weak_type)
+    values = convert(values, aval.dtype)
     count = get_aval(values).size
     promoted = fill_with_first and fill_value is not None and size > 0
     if not count:
@@ -403,6 +405,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     [1, 3]
     """
     x, y = [lax.reshape(a, (get_aval(a).size,)) for a in operands("setdiff1d", ar1, ar2)]
+    weak = get_aval(x).weak_type
     if not assume_unique:
         if size is None:
             _concrete("setdiff1d", x)
@@ -412,7 +415,8 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     keep = isin(x, y, invert=True)
     if not assume_unique and size is not None:
         keep = lax.bitwise_and(keep, _first_of_runs(x))
-    return _chosen("setdiff1d", x, keep, size, fill_value)
+    out = _chosen("setdiff1d", x, keep, size, fill_value)
+    return convert(out, get_aval(out).dtype, weak)
 
 
 def _first_of_runs(x: Any) -> Any:

@@ -181,7 +181,8 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
     among = lax.reduce_or(chosen, (last + 1,))
     rest = lax.sort((convert(among, np.dtype(np.int32)), place), dimension=last, num_keys=1)[1]
     high = lax.slice_in_dim(rest, 0, size - kth - 1, axis=last)
-    return moved(lax.concatenate([low, high], last), -1, axis)
+    order = convert(lax.concatenate([low, high], last), np.dtype(np.int32), aval.weak_type)
+    return moved(order, -1, axis)
 
 
 @numpy_function(static_argnames=("k", "axis", "mode", "sorted"))

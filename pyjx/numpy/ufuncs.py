@@ -33,6 +33,7 @@ from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, s
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
 from pyjx.numpy.examples import with_example
 from pyjx.numpy.operands import (
+    beside_constants,
     constant_like,
     dtype_of,
     filled_like,
@@ -105,6 +106,10 @@ def _scaled(x: Any, factor: float, operation: _Body = ops.mul) -> Any:
     return operation(x, constant_like(x, factor))
 
 
+def _times(x: Any, factor: float) -> Any:
+    return ops.mul(beside_constants(x), constant_like(x, factor))
+
+
 def _float_function(name: str, operation: _Body, doc: str) -> _Unary:
     """A function of floats and complex numbers; integers become floats."""
 
@@ -142,9 +147,9 @@ log10 = _float_function(
 log2 = _float_function(
     "log2", lambda x: _scaled(ops.log(x), np.log(2.0), ops.div),
     "The logarithm of x to base 2, elementwise.")
-deg2rad = _float_function("deg2rad", lambda x: ops.mul(x, constant_like(x, np.pi / 180)),
+deg2rad = _float_function("deg2rad", lambda x: _times(x, np.pi / 180),
                           "Degrees as radians, elementwise.")
-rad2deg = _float_function("rad2deg", lambda x: ops.mul(x, constant_like(x, 180 / np.pi)),
+rad2deg = _float_function("rad2deg", lambda x: _times(x, 180 / np.pi),
                           "Radians as degrees, elementwise.")
 
 asin, acos, atan = arcsin, arccos, arctan
@@ -438,6 +443,7 @@ def _order(primitive: Primitive, x: Any, y: Any) -> Any:
     """A comparison of operands of one dtype; complex numbers compare lexicographically."""
     if not is_complex(x):
         return primitive.bind(x, y)
+    x, y = spread_all(primitive.name, x, y)  # the parts of a scalar are arrays
     a, b = ops.real(x), ops.real(y)
     ties = primitive.bind(ops.imag(x), ops.imag(y))
     return ops.select(ops.eq(a, b), ties, primitive.bind(a, b))
@@ -499,7 +505,8 @@ spread_all = _spread_all
 def as_bool(x: Any) -> Any:
     """Where x is not zero."""
     dtype = dtype_of(x)
-    return x if dtype is _bool or dtype == _bool else ops.ne(x, constant_like(x, 0))
+    return x if dtype is _bool or dtype == _bool else ops.ne(
+        beside_constants(x), constant_like(x, 0))
 
 
 def _logical(name: str, primitive: Primitive, doc: str) -> _Reducible:
@@ -723,11 +730,11 @@ def angle(z: Any, deg: bool = False) -> Array:
     """
     (z,) = operands("angle", z)
     re = ops.real(z) if is_complex(z) else _as_default_float(z)
-    if not is_complex(z):
+    if not (is_complex(z) or (is_inexact(z) and get_aval(z).ndim and get_aval(z).weak_type)):
         re = convert(re, dtypes.promote_types(dtype_of(re), np.float32))
     im = ops.imag(z) if is_complex(z) else filled_like(re, 0)
     out = ops.atan2(im, re)
-    return ops.mul(out, constant_like(out, 180 / np.pi)) if deg else out
+    return _times(out, 180 / np.pi) if deg else out
 
 
 def _isfinite(x: Any) -> Any:
@@ -763,9 +770,9 @@ isinf = _function("isinf", _isinf, "Where x is infinite.")
 isnan = _function("isnan", lambda x: ops.ne(x, x), "Where x is nan.")
 isposinf = _infinity_test("isposinf", np.inf)
 isneginf = _infinity_test("isneginf", -np.inf)
-iscomplex = _function("iscomplex", lambda x: ops.ne(_imag(x), constant_like(_imag(x), 0)),
+iscomplex = _function("iscomplex", lambda x: as_bool(_imag(x)),
                       "Where x has an imaginary part.")
-isreal = _function("isreal", lambda x: ops.eq(_imag(x), constant_like(_imag(x), 0)),
+isreal = _function("isreal", lambda x: ops.bitwise_not(as_bool(_imag(x))),
                    "Where x has no imaginary part.")
 
 

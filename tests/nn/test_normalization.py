@@ -142,3 +142,13 @@ def test_scaled_dot_general_derivative():
     np.testing.assert_allclose(grad, np.broadcast_to(b.sum(1, keepdims=True), a.shape), atol=0.6)
     with pytest.raises(ValueError, match="Unsupported mode: no"):
         nn.get_scaled_dot_general_config("no")
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_attention_takes_one_dtype(at):
+    arrays = [jnp.ones((1, 2, 1, 3))] * 3
+    arrays[at] = arrays[at].astype("float16")
+    with pytest.raises(ValueError, match="dtype should be float"):
+        jax.nn.dot_product_attention(*arrays)
+    with pytest.raises(ValueError, match="mask dtype should be bool, but got float32"):
+        jax.nn.dot_product_attention(*[arrays[at]] * 3, mask=jnp.ones((1, 1, 2, 2)))

@@ -329,3 +329,13 @@ def test_what_take_refuses():
         jnp.take(x, 0, mode="promise_in_bounds")
     with pytest.raises(NotImplementedError, match="'out'"):
         jnp.take(x, 0, out=x)
+
+
+def test_nan_has_no_share_in_the_derivative_of_an_extremum():
+    x = jnp.array([1.0, jnp.nan])
+    for name in ("max", "min"):
+        def fun(x, name=name):
+            return getattr(x.at[()], name)(1.0)
+
+        _, tangent = jax.jvp(fun, (x,), (jnp.ones(2),))
+        assert tangent[1] == 0

@@ -186,3 +186,12 @@ def test_what_fills_sets_is_promoted(name):
     assert combine(none, none, size=2, fill_value=1.5).tolist() == [1.5, 1.5]
     assert combine(x, y, size=4, fill_value=7).dtype == np.int32
     assert combine(x, y, size=0, fill_value=1.5).dtype == np.int32
+
+
+def test_weak_types_of_sets():
+    x, y = jnp.broadcast_to(2.0, (2,)), jnp.ones(2)
+    assert jnp.setdiff1d(x, y).weak_type and jnp.setdiff1d(x, y, size=3).weak_type
+    for combine in (jnp.setxor1d, jnp.intersect1d):
+        assert combine(x, x).weak_type and not combine(x, x, size=3).weak_type
+    assert jnp.unique(x, size=3).weak_type and not jnp.unique(x, size=3, fill_value=2).weak_type
+    assert not jnp.unique(jnp.broadcast_to(2j, (2,))).weak_type

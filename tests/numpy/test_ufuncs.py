@@ -415,3 +415,32 @@ def test_keys_are_no_numbers():
     for fun in (jnp.exp, jax.nn.softmax):
         with pytest.raises(TypeError, match="expected numbers, got values of dtype key<fry>"):
             fun(jax.random.key(0))
+
+
+@pytest.mark.parametrize(("x", "y"), [(3.0, 4.0), (-2.5, 2.5), (2.5, 2.5), (0.0, 2.0)])
+def test_derivatives_of_hypot(x, y):
+    x, y = np.float32(x), np.float32(y)
+    h = np.hypot(x, y)
+    np.testing.assert_allclose(jax.grad(jnp.hypot, (0, 1))(x, y), (x / h, y / h), rtol=1e-6)
+    got = jax.hessian(jnp.hypot, (0, 1))(x, y)
+    want = np.array([[y * y, -x * y], [-x * y, x * x]]) / h**3
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(("fun", "weak"), [
+    (jnp.degrees, False), (jnp.radians, False), (jnp.sinc, False), (jnp.sin, True),
+    (jnp.logical_not, False), (jnp.isreal, False), (jnp.signbit, False), (jnp.angle, True),
+    (lambda x: jnp.angle(x, deg=True), False), (lambda x: jnp.logaddexp2(x, x), False),
+    (lambda x: jnp.logaddexp(x, x), True), (lambda x: jnp.heaviside(x, x), False),
+    (lambda x: jnp.logical_and(x, x), False), (jnp.unique, True), (jnp.argpartition, True),
+])
+def test_constants_beside_weak_arrays_are_strong(fun, weak):
+    args = (1,) if fun is jnp.argpartition else ()
+    assert fun(jnp.broadcast_to(2.0, (2,)), *args).weak_type is weak
+    assert not jnp.gcd(jnp.broadcast_to(2, (2,)), jnp.broadcast_to(3, (2,))).weak_type
+
+
+def test_complex_numbers_are_compared_with_a_scalar_in_a_batch():
+    x = jnp.asarray(np.array([[1 + 1j, 0, 0j - 1], [0, 1j, -1j]]))
+    for compare in (lambda v: v > 0, lambda v: v <= 0):
+        assert jax.vmap(compare)(x).tolist() == compare(x).tolist()

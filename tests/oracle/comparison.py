@@ -67,7 +67,7 @@ INTERNAL = re.compile(
     r"unsupported operand|"
     r"(list|tuple|assignment) index out of range|not enough values to unpack|"
     r"too many values to unpack|object cannot be interpreted|must be real number|"
-    r"'builtin_function_or_method'|expects? string or|has no len|MLIR|stablehlo|INTERNAL|"
+    r"^'builtin_function_or_method'|expects? string or|has no len|MLIR|stablehlo|INTERNAL|"
     r"zip\(\) argument|max\(\) arg|min\(\) arg|must be a string or a real number|float\(\) arg|"
     r"not compatible with finfo|verifier errors|too large to convert|Invalid type:|"
     r"iteration over a 0-d|std::bad_cast|incompatible function arg|for axis 0 with size 0|"
