@@ -504,9 +504,7 @@ spread_all = _spread_all
 
 def as_bool(x: Any) -> Any:
     """Where x is not zero."""
-    dtype = dtype_of(x)
-    return x if dtype is _bool or dtype == _bool else ops.ne(
-        beside_constants(x), constant_like(x, 0))
+    return x if dtype_of(x) == _bool else ops.ne(beside_constants(x), constant_like(x, 0))
 
 
 def _logical(name: str, primitive: Primitive, doc: str) -> _Reducible:
@@ -770,10 +768,8 @@ isinf = _function("isinf", _isinf, "Where x is infinite.")
 isnan = _function("isnan", lambda x: ops.ne(x, x), "Where x is nan.")
 isposinf = _infinity_test("isposinf", np.inf)
 isneginf = _infinity_test("isneginf", -np.inf)
-iscomplex = _function("iscomplex", lambda x: as_bool(_imag(x)),
-                      "Where x has an imaginary part.")
-isreal = _function("isreal", lambda x: ops.bitwise_not(as_bool(_imag(x))),
-                   "Where x has no imaginary part.")
+iscomplex = _function("iscomplex", lambda x: as_bool(_imag(x)), "Where x has an imaginary part.")
+isreal = _function("isreal", lambda x: ops.bitwise_not(as_bool(_imag(x))), "Where x is real.")
 
 
 def iscomplexobj(x: Any) -> bool:
