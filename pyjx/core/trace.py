@@ -220,17 +220,22 @@ class Tracer(_Array):
         return repr(self)
 
 
-@contextmanager
-def new_level(trace: Trace) -> Iterator[Trace]:
-    """Give `trace` the next level for as long as the block runs."""
-    saved = state.level
-    trace.level = state.level = saved + 1
-    trace.alive = True
-    try:
-        yield trace
-    finally:
-        state.level = saved
-        trace.alive = False
+class new_level:
+    """A context in which `trace` is alive and has the next level."""
+
+    __slots__ = ("_saved", "_trace")
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._saved = state.level
+        self._trace.level = state.level = self._saved + 1
+        self._trace.alive = True
+
+    def __exit__(self, *exc: object) -> None:
+        state.level = self._saved
+        self._trace.alive = False
 
 
 def raise_leaked(tracer: Tracer) -> NoReturn:

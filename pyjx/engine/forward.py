@@ -7,7 +7,7 @@ from typing import Any
 from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, eager_trace, literal_types, state
+from pyjx.core.trace import Trace, Tracer, eager_trace, literal_types, new_level, state
 from pyjx.core.wide import kept
 from pyjx.engine.functions import made_in
 from pyjx.engine.tangents import Zero, zero_tangent
@@ -156,16 +156,10 @@ def jvp_flat(
     anything.
     """
     trace = JVPTrace(fun)
-    saved = state.level
-    trace.level = state.level = saved + 1
-    trace.alive = True
-    try:
+    with new_level(trace):
         outs = fun(*[p if type(t) is Zero else JVPTracer(trace, p, t)
                      for p, t in zip(primals, tangents, strict=True)])
         pairs = [trace.primal_and_tangent(x) for x in outs]
         if aux:
             aux[:] = [trace.primal_and_tangent(x)[0] if isinstance(x, Tracer) else x for x in aux]
-    finally:
-        state.level = saved
-        trace.alive = False
     return [p for p, _ in pairs], [t for _, t in pairs]

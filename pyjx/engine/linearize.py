@@ -17,7 +17,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.name_stack import NameStack, current_name_stack
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import SourceInfo
-from pyjx.core.trace import Trace, Tracer, eager_trace, literal_types, state
+from pyjx.core.trace import Trace, Tracer, eager_trace, literal_types, new_level, state
 from pyjx.engine.forward import JVPTrace, JVPTracer
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import FlatFunction, Params, Tangent, Tangents, Value, Values
@@ -283,11 +283,7 @@ def linearize_flat(
     """
     trace = LinearTrace()
     forward = JVPTrace(fun, trace)
-    saved = state.level
-    trace.level = saved + 1
-    forward.level = state.level = saved + 2
-    trace.alive = forward.alive = True
-    try:
+    with new_level(trace), new_level(forward):
         args: list[Any] = []
         invars: list[LinearVar | None] = []
         for i, x in enumerate(primals):
@@ -306,7 +302,4 @@ def linearize_flat(
             program_outs.append(tangent if type(tangent) is Zero else trace.unwrap(tangent))
         if aux:
             aux[:] = [forward.primal_and_tangent(x)[0] if isinstance(x, Tracer) else x for x in aux]
-    finally:
-        state.level = saved
-        trace.alive = forward.alive = False
     return outs, LinearProgram(invars, trace.eqns, program_outs, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyjx.core.avals import get_aval
@@ -17,28 +18,22 @@ def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:
 
     The tangent is the sum of what the rules give; None stands for an operand without derivative.
     """
-
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
-        out = primitive.bind(*primals, **params)
-        total: Any = None
-        for rule, g in zip(rules, tangents, strict=True):
-            if rule is not None and type(g) is not Zero:
-                t = rule(g, *primals, **params)
-                total = t if total is None else add_tangents(total, t)
-        return out, Zero.of_primal(out) if total is None else total
-
-    return jvp
+    return _jvp_of_rules(primitive, rules, False)
 
 
 def jvp_by_result(primitive: Primitive, *rules: Rule | None) -> Rule:
     """As `jvp_by_operand`, for rules that read the result: `(g, ans, *primals, **params)`."""
+    return _jvp_of_rules(primitive, rules, True)
 
+
+def _jvp_of_rules(primitive: Primitive, rules: Sequence[Rule | None], read_result: bool) -> Rule:
     def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
         out = primitive.bind(*primals, **params)
+        given = (out, *primals) if read_result else primals
         total: Any = None
         for rule, g in zip(rules, tangents, strict=True):
             if rule is not None and type(g) is not Zero:
-                t = rule(g, out, *primals, **params)
+                t = rule(g, *given, **params)
                 total = t if total is None else add_tangents(total, t)
         return out, Zero.of_primal(out) if total is None else total
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pyjx.core.avals import ShapedArray
+from pyjx.core.primitive import Rule as Rule  # a function that a primitive is given
 
 # An array, a tracer of one, or a NumPy or Python scalar.
 Value: TypeAlias = Any
@@ -33,5 +34,3 @@ Params: TypeAlias = dict[str, Any]
 TreeDef: TypeAlias = Any
 # A function of leaves that gives leaves.
 FlatFunction: TypeAlias = Callable[..., Values]
-# A function that a primitive is given: see `core.primitive`.
-Rule: TypeAlias = Callable[..., Any]

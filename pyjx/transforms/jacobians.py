@@ -80,9 +80,9 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
         outs, out_tree = flatten(out)
         columns = flatten(out_tangents)[0]
         one = isinstance(numbers, int)
-        rows = [_split(t, get_aval(y).shape, leaves, in_tree, one, False)
+        rows = [in_tree.unflatten(_blocks(t, get_aval(y).shape, leaves, False))
                 for t, y in zip(columns, outs, strict=True)]
-        jacobian = out_tree.unflatten(rows)
+        jacobian = out_tree.unflatten([row[0] if one else row for row in rows])
         return (jacobian, aux) if has_aux else jacobian
 
     return wraps(fun, jacobian_f, _DOC.format(argnums=argnums))
@@ -123,7 +123,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
             jacobian = out_tree.unflatten([])
         else:
             rows = vmap(lambda *cts: result[1](out_tree.unflatten(cts)))(*_basis(outs))
-            by_input = [_split(g, get_aval(x).shape, outs, None, False, True)
+            by_input = [_blocks(g, get_aval(x).shape, outs, True)
                         for g, x in zip(flatten(rows)[0], leaves, strict=True)]
             by_output = [in_tree.unflatten(list(column)) for column in zip(*by_input, strict=True)]
             if not by_input:
@@ -194,8 +194,7 @@ def _array(x: np.ndarray[Any, Any]) -> Any:
                                    sharding=None)
 
 
-def _split(x: Any, shape: tuple[int, ...], leaves: Sequence[Any], tree: Any, one: bool,
-           front: bool) -> Any:
+def _blocks(x: Any, shape: tuple[int, ...], leaves: Sequence[Any], front: bool) -> list[Any]:
     """Cut the axis over the basis, first with `front` and else last, into one block a leaf.
 
     The blocks have the axes of their leaf in place of that axis.
@@ -214,10 +213,7 @@ def _split(x: Any, shape: tuple[int, ...], leaves: Sequence[Any], tree: Any, one
         if aval.ndim != 1:
             block = block.reshape((*aval.shape, *shape) if front else (*shape, *aval.shape))
         blocks.append(block)
-    if tree is None:
-        return blocks
-    split = tree.unflatten(blocks)
-    return split[0] if one else split
+    return blocks
 
 
 # -- checks ----------------------------------------------------------------------------------------

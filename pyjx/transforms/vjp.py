@@ -144,7 +144,7 @@ class VJP:
         in_avals, out_avals, _, fun = self._state
         return lambda: source_of(fun), in_avals, out_avals
 
-    def _split(self) -> LinearForm:
+    def _separated(self) -> LinearForm:
         """Take the residuals out of the program."""
         if self._form is None:
             assert self._program is not None
@@ -163,7 +163,7 @@ class VJP:
         return self._form
 
     def _filled(self) -> LinearProgram:
-        form = self._split()
+        form = self._separated()
         values = [*self._args, *self._opaque]
         if any(type(x) is NotSaveable for x in values):
             raise ValueError("vjp: args_res has NotSaveable() entries; put the arguments there "
@@ -172,18 +172,18 @@ class VJP:
 
     def forget(self, saveable: Sequence[bool]) -> None:
         """Drop the arguments that may not be kept."""
-        self._split()
+        self._separated()
         self._args = [x if keep or type(x) is NotNeeded else NotSaveable()
                       for x, keep in zip(self._args, saveable, strict=True)]
 
     @property
     def args_res(self) -> list[Any]:
-        self._split()
+        self._separated()
         return self._args
 
     @args_res.setter
     def args_res(self, values: Any) -> None:
-        self._split()
+        self._separated()
         leaves = flatten(values, lambda x: isinstance(x, (NotNeeded, NotSaveable)))[0]
         if len(leaves) != len(self._args):
             raise ValueError(f"vjp: args_res has {len(self._args)} entries, got {len(leaves)}")
@@ -191,17 +191,17 @@ class VJP:
 
     @property
     def opaque_residuals(self) -> list[Any]:
-        self._split()
+        self._separated()
         return self._opaque
 
     @opaque_residuals.setter
     def opaque_residuals(self, values: Sequence[Any]) -> None:
-        self._split()
+        self._separated()
         self._opaque = list(values)
 
     @property
     def out_nzs(self) -> Any:
-        program = self._program or self._split().program
+        program = self._program or self._separated().program
         return self.out_tree.unflatten([type(x) is LinearVar for x in program.outs])
 
     def __repr__(self) -> str:
@@ -210,7 +210,7 @@ class VJP:
 
 
 def _flatten_vjp(f: VJP) -> tuple[Any, Any]:
-    form = f._split()
+    form = f._separated()
     return (f._args, f._opaque), form
 
 
