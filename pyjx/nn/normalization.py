@@ -16,7 +16,7 @@ from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import creation, reductions, ufuncs
-from pyjx.numpy.axes import canonical_axes, canonical_axis
+from pyjx.numpy.axes import axes_and_names, canonical_axis, names_in
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import (
     convert,
@@ -30,7 +30,7 @@ from pyjx.numpy.reductions import check_where, count_of, is_wide, masked
 
 __all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]
 
-Axis = int | Sequence[int] | None
+Axis = int | str | Sequence[int | str] | None
 
 _sum = reductions.sum.__wrapped__
 _max = reductions.max.__wrapped__
@@ -42,18 +42,23 @@ def along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     return broadcast_in_dim_p.bind(reduced, shape=shape, broadcast_dimensions=kept, sharding=None)
 
 
-def _shifted(x: Value, axes: tuple[int, ...], where: Any) -> Value:
-    """x less its largest element over `axes`, so that exponentials do not overflow."""
+def _largest(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Value:
+    return (lax.pmax(x, (*names, *axes)) if names
+            else lax.reduce_max_p.bind(x, axes=axes, out_sharding=None))
+
+
+def _shifted(x: Value, axes: tuple[int, ...], names: tuple[str, ...], where: Any) -> Value:
+    """x less its largest element over the axes, so that exponentials do not overflow."""
     shape = get_aval(x).shape
     if where is not None:
         x = masked(where, x, -math.inf)
-    top = lax.reduce_max_p.bind(x, axes=axes, out_sharding=None)
+    top = _largest(x, axes, names)
     return lax.sub_p.bind(x, lax.stop_gradient_p.bind(along(top, shape, axes)))
 
 
-def _total(x: Value, axes: tuple[int, ...]) -> Value:
-    return (reduce_sum_p.bind(x, axes=axes, out_sharding=None) if is_wide(x)
-            else convert(_sum(x, axes), get_aval(x).dtype, get_aval(x).weak_type))
+def _total(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Value:
+    return (reduce_sum_p.bind(x, axes=axes, out_sharding=None) if is_wide(x) and not names
+            else convert(_sum(x, (*names, *axes)), get_aval(x).dtype, get_aval(x).weak_type))
 
 
 @numpy_function(static_argnames=("axis",))
@@ -62,7 +67,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
 
     Args:
       x: array.
-      axis: int, sequence of ints, or None for all axes.
+      axis: int, sequence of ints, or None for all axes. Names of mapped axes may be among them.
       where: boolean mask, broadcast against `x`, of the elements to include; others give 0.
 
     >>> import pyjx as jax
@@ -72,10 +77,10 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     x = promote_inexact("softmax", x)
     where = check_where("softmax", where)
     shape = get_aval(x).shape
-    axes = canonical_axes(axis, len(shape))
-    weights = lax.exp_p.bind(_shifted(x, axes, where), accuracy=None)
+    axes, names = axes_and_names(axis, len(shape))
+    weights = lax.exp_p.bind(_shifted(x, axes, names, where), accuracy=None)
     summed = weights if where is None else masked(where, weights, 0)
-    out = lax.div_p.bind(weights, along(_total(summed, axes), shape, axes))
+    out = lax.div_p.bind(weights, along(_total(summed, axes, names), shape, axes))
     return out if where is None else masked(where, out, 0)
 
 
@@ -90,12 +95,12 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     x = promote_inexact("log_softmax", x)
     where = check_where("log_softmax", where)
     shape = get_aval(x).shape
-    axes = canonical_axes(axis, len(shape))
-    shifted = _shifted(x, axes, where)
+    axes, names = axes_and_names(axis, len(shape))
+    shifted = _shifted(x, axes, names, where)
     weights = lax.exp(shifted)
     if where is not None:
         weights = masked(where, weights, 0)
-    out = lax.sub(shifted, along(lax.log(_total(weights, axes)), shape, axes))
+    out = lax.sub(shifted, along(lax.log(_total(weights, axes, names)), shape, axes))
     return out if where is None else masked(where, out, -math.inf)
 
 
@@ -113,13 +118,13 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
     if where is not None:
         x = masked(where, x, -math.inf)
     shape, dtype = get_aval(x).shape, get_aval(x).dtype
-    axes = canonical_axes(axis, len(shape))
+    axes, names = axes_and_names(axis, len(shape))
     is_complex = dtype in dtypes.complex_dtypes
-    top = lax.reduce_max_p.bind(lax.real(x) if is_complex else x, axes=axes, out_sharding=None)
+    top = _largest(lax.real(x) if is_complex else x, axes, names)
     top = lax.stop_gradient(masked(lax.is_finite(top), top, 0.0))
     shift = convert(top, dtype)
     exps = lax.exp(lax.sub(x, along(shift, shape, axes)))
-    total = _total(exps if weights is None else lax.mul(exps, weights), axes)
+    total = _total(exps if weights is None else lax.mul(exps, weights), axes, names)
     sign = None
     if return_sign:
         sign = lax.sign(total)
@@ -170,11 +175,10 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     x = promote_inexact("logmeanexp", x)
     aval = get_aval(x)
     total = log_sum_exp("logmeanexp", x, axis, None, keepdims, False, where)
-    axes = canonical_axes(axis, aval.ndim)
     if where is None:
-        count: Any = literal(float(count_of(aval, axes)), aval.dtype)
+        count: Any = literal(float(count_of(aval, *axes_and_names(axis, aval.ndim))), aval.dtype)
     else:
-        count = _sum(stretch(where, aval.shape), axes, dtype=aval.dtype, keepdims=keepdims)
+        count = _sum(stretch(where, aval.shape), axis, dtype=aval.dtype, keepdims=keepdims)
     return lax.sub(total, stretch(lax.log(count), get_aval(total).shape))
 
 
@@ -182,7 +186,7 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
 
 
 @numpy_function(static_argnames=("num_classes", "dtype", "axis", "out_sharding"))
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1,
             out_sharding: Any = None) -> Array:
     """Arrays of zeros with a one at the index that each element of `x` gives.
 
@@ -192,7 +196,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
       x: array of integers.
       num_classes: size of the new axis.
       dtype: of the result; the default float dtype by default.
-      axis: where the new axis stands in the result.
+      axis: where the new axis stands in the result, or the name of a mapped axis of that size,
+        which is then the new axis.
 
     >>> import pyjx as jax
     >>> jax.nn.one_hot(jax.numpy.array([0, 2]), 3).tolist()
@@ -204,6 +209,12 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
              else dtypes.check_and_canonicalize_user_dtype(dtype, "one_hot"))
     size = concrete_or_error(operator.index, num_classes,
                              "The error arose in jax.nn.one_hot argument `num_classes`.")
+    if names_in(axis):
+        if size != lax.axis_size(axis):
+            raise ValueError(f"one_hot: expected num_classes to match the size of axis {axis}, but "
+                             f"{size} != {lax.axis_size(axis)}")
+        index = convert(lax.axis_index(axis), aval.dtype)
+        return convert(lax.eq(x, stretch(index, aval.shape)), dtype)
     axis = canonical_axis(axis, aval.ndim + 1)
     shape = (*aval.shape[:axis], size, *aval.shape[axis:])
     kept = tuple([i for i in range(len(shape)) if i != axis])
@@ -222,7 +233,7 @@ def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
       mean, variance: with size 1 along the axes; computed from `x` by default.
       epsilon: added to the variance.
       where: boolean mask of the elements that mean and variance are computed from.
-      algorithm: "fast" takes the variance as mean(x**2) - mean(x)**2; "two-pass" (slower, more
+      algorithm: "fast" takes the variance as mean(x**2) - mean(x)**2; "stable" (slower, more
         precise) as mean((x - mean(x))**2).
 
     >>> import pyjx as jax
@@ -231,8 +242,8 @@ def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
     """
     x = promote_inexact("standardize", x)
     where = check_where("standardize", where)
-    if algorithm not in ("fast", "two-pass"):
-        raise ValueError("standardize: algorithm must be 'fast' or 'two-pass', got "
+    if algorithm not in ("fast", "stable"):
+        raise ValueError("standardize: algorithm must be 'fast' or 'stable', got "
                          f"{algorithm!r}")
     if mean is None:
         mean = reductions.mean_of(x, axis, None, True, where)

@@ -54,6 +54,31 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     return axes
 
 
+def names_in(axis: Any) -> tuple[str, ...]:
+    """The names of mapped axes among those that `axis` gives: see `pyjx.vmap`.
+
+    >>> names_in((0, "i"))
+    ('i',)
+    """
+    if type(axis) is str:
+        return (axis,)
+    if isinstance(axis, (tuple, list)):
+        return tuple([a for a in axis if isinstance(a, str)])
+    return ()
+
+
+def axes_and_names(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """As `canonical_axes`, of what is no name; and the names.
+
+    >>> axes_and_names((-1, "i"), 3)
+    ((2,), ('i',))
+    """
+    names = names_in(axis)
+    if names:
+        axis = [a for a in ([] if type(axis) is str else axis) if not isinstance(a, str)]
+    return canonical_axes(axis, ndim), names
+
+
 def as_tuple(x: Any) -> tuple[int, ...]:
     """The ints that an int or a sequence of ints stands for."""
     try:

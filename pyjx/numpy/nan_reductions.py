@@ -12,7 +12,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import canonical_axes
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, literal, operands, stretch
 from pyjx.numpy.reductions import arg_extremum, masked, no_out
@@ -195,14 +194,13 @@ def _nan_variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, wher
     x = convert(a, computed)
     where = reductions.check_where("nanvar", where)
     kept = present(x) if where is None else lax.bitwise_and(present(x), stretch(where, aval.shape))
-    axes = canonical_axes(axis, aval.ndim)
     if mean is None:
-        mean = nanmean.__wrapped__(x, axes, computed, None, True, where)
+        mean = nanmean.__wrapped__(x, axis, computed, None, True, where)
     # Masked before they are squared, so that no derivative is nan.
     parts = squared(masked(kept, ufuncs.subtract(x, convert(mean, computed)), 0))
-    total = _sum(parts, axes, keepdims=keepdims)
+    total = _sum(parts, axis, keepdims=keepdims)
     real = get_aval(parts).dtype
-    free = ufuncs.subtract(_sum(kept, axes, dtype=real, keepdims=keepdims), ddof)
+    free = ufuncs.subtract(_sum(kept, axis, dtype=real, keepdims=keepdims), ddof)
     none = lax.le(free, literal(0.0, real))
     safe = masked(lax.bitwise_not(none), free, 1)
     out = lax.div(masked(lax.bitwise_not(none), total, np.nan), safe)

@@ -18,7 +18,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy.axes import canonical_axes, canonical_axis
+from pyjx.numpy.axes import axes_and_names, canonical_axes, canonical_axis, names_in
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, literal, operands, stretch
 
@@ -113,11 +113,11 @@ def _sum_like(
         computed = np.dtype(np.float32) if given in _half_dtypes else result
     else:
         result = computed = dtypes.check_and_canonicalize_user_dtype(dtype, name)
-    axes = canonical_axes(axis, aval.ndim)
+    axes, names = axes_and_names(axis, aval.ndim)
     x = convert(a, computed)
     if where is not None:
         x = masked(where, x, unit)
-    y = reduce(x, axes)
+    y = reduce(x, axes, names)
     if computed == np.bool_:
         combine = lax.bitwise_or if combine is lax.add else lax.bitwise_and
     if initial is not None:
@@ -127,13 +127,19 @@ def _sum_like(
     return convert(y, result)
 
 
-def _reduce_sum(x: Any, axes: tuple[int, ...]) -> Any:
+def _reduce_sum(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
     if get_aval(x).dtype == np.bool_:
-        return lax.reduce_or_p.bind(x, axes=axes)
+        return _reduce_or(x, axes, names)
+    if names:
+        return lax.psum(x, (*names, *axes))
     return reduce_sum_p.bind(x, axes=axes, out_sharding=None)
 
 
-def _reduce_prod(x: Any, axes: tuple[int, ...]) -> Any:
+def _reduce_prod(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+    if names:
+        raise NotImplementedError(
+            "Named reductions not implemented for jnp.prod(). Gather the values of the named axes "
+            f"first: jnp.prod(lax.all_gather(x, {names[0]!r}), 0)")
     if get_aval(x).dtype == np.bool_:
         return lax.reduce_and_p.bind(x, axes=axes)
     return lax.reduce_prod_p.bind(x, axes=axes)
@@ -154,7 +160,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
 
     Args:
       a: array.
-      axis: int or sequence of ints; all axes by default.
+      axis: int or sequence of ints; all axes by default. Names of mapped axes may be among them.
       dtype: of the result. By default bools and small integers become the default integer dtype,
         unless `promote_integers` is false; other dtypes stay.
       out: not supported.
@@ -171,7 +177,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
     [3.0, 3.0]
     """
     if (where is None and dtype is None and initial is None and not keepdims and out is None
-            and promote_integers and is_wide(a)):
+            and promote_integers and is_wide(a) and not names_in(axis)):
         return reduce_sum_p.bind(a, axes=canonical_axes(axis, a.aval.ndim), out_sharding=None)
     return _sum_like("sum", _reduce_sum, 0, lax.add, a, axis, dtype, out, keepdims, initial, where,
                      promote_integers)
@@ -218,12 +224,14 @@ def _has_inf(dtype: Any) -> bool:
         return bool(np.isinf(np.asarray(np.inf).astype(dtype).astype(np.float32)))
 
 
-def _reduce_max(x: Any, axes: tuple[int, ...]) -> Any:
-    return lax.reduce_max_p.bind(x, axes=axes, out_sharding=None)
+def _reduce_max(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+    return (lax.pmax(x, (*names, *axes)) if names
+            else lax.reduce_max_p.bind(x, axes=axes, out_sharding=None))
 
 
-def _reduce_min(x: Any, axes: tuple[int, ...]) -> Any:
-    return lax.reduce_min_p.bind(x, axes=axes, out_sharding=None)
+def _reduce_min(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+    return (lax.pmin(x, (*names, *axes)) if names
+            else lax.reduce_min_p.bind(x, axes=axes, out_sharding=None))
 
 
 def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
@@ -236,14 +244,14 @@ def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
         raise ValueError(f"reduction operation {name} does not have an identity, so to use a where "
                          "mask one has to specify 'initial'")
     aval = get_aval(a)
-    axes = canonical_axes(axis, aval.ndim)
+    axes, names = axes_and_names(axis, aval.ndim)
     if initial is None and 0 in [aval.shape[i] for i in axes]:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     dtype = dtypes.canonicalize_dtype(aval.dtype, True)
     x = convert(a, dtype)
     if where is not None:
         x = masked(where, x, unit(dtype))
-    y = reduce(x, axes)
+    y = reduce(x, axes, names)
     if initial is not None:
         y = combine_initial(combine, initial, y)
     return restore_axes(y, axes, get_aval(x).ndim) if keepdims else y
@@ -326,20 +334,22 @@ def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: Any, axis: An
     no_out(name, out)
     (a,) = operands(name, a)
     where = check_where(name, where)
-    axes = canonical_axes(axis, get_aval(a).ndim)
+    axes, names = axes_and_names(axis, get_aval(a).ndim)
     x = convert(a, np.dtype(bool))
     if where is not None:
         x = masked(where, x, unit)
-    y = reduce(x, axes)
+    y = reduce(x, axes, names)
     return restore_axes(y, axes, get_aval(x).ndim) if keepdims else y
 
 
-def _reduce_and(x: Any, axes: tuple[int, ...]) -> Any:
-    return lax.reduce_and_p.bind(x, axes=axes)
+def _reduce_and(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+    each = lax.reduce_and_p.bind(x, axes=axes)
+    return lax.pmin(each, names) if names else each
 
 
-def _reduce_or(x: Any, axes: tuple[int, ...]) -> Any:
-    return lax.reduce_or_p.bind(x, axes=axes)
+def _reduce_or(x: Any, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+    some = lax.reduce_or_p.bind(x, axes=axes)
+    return lax.pmax(some, names) if names else some
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
@@ -437,9 +447,9 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 # -- means -----------------------------------------------------------------------------------------
 
 
-def count_of(aval: ShapedArray, axes: tuple[int, ...]) -> int:
-    """How many elements a reduction over `axes` combines into one."""
-    count = 1
+def count_of(aval: ShapedArray, axes: tuple[int, ...], names: tuple[str, ...] = ()) -> int:
+    """How many elements a reduction over `axes`, and named ones, combines into one."""
+    count = lax.axis_size(names) if names else 1
     for axis in axes:
         count *= aval.shape[axis]
     return count
@@ -456,14 +466,13 @@ def mean_of(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any, name: str
         computed = np.dtype(np.float32) if result in _half_dtypes else result
     else:
         result = computed = dtypes.check_and_canonicalize_user_dtype(dtype, name)
-    axes = canonical_axes(axis, aval.ndim)
-    total = _sum_like("sum", _reduce_sum, 0, lax.add, a, axes, computed, None, keepdims, None,
+    total = _sum_like("sum", _reduce_sum, 0, lax.add, a, axis, computed, None, keepdims, None,
                       where, True)
     computed = get_aval(total).dtype
     if where is None:
-        count: Any = literal(count_of(aval, axes), computed)
+        count: Any = literal(count_of(aval, *axes_and_names(axis, aval.ndim)), computed)
     else:
-        count = _sum_like("sum", _reduce_sum, 0, lax.add, stretch(where, aval.shape), axes,
+        count = _sum_like("sum", _reduce_sum, 0, lax.add, stretch(where, aval.shape), axis,
                           computed, None, keepdims, None, None, True)
     out = lax.div(total, count)
     return out if keep_wide else convert(out, result)
@@ -487,7 +496,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     3.0
     """
     no_out("mean", out)
-    if where is None and dtype is None and not keepdims and is_wide(a):
+    if where is None and dtype is None and not keepdims and is_wide(a) and not names_in(axis):
         aval = a.aval
         if aval.dtype in dtypes.floating_dtypes:
             axes = canonical_axes(axis, aval.ndim)

@@ -12,7 +12,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import canonical_axes
+from pyjx.numpy.axes import axes_and_names, canonical_axes
 from pyjx.numpy.contractions import matmul
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import at_least_2d, permuted
@@ -30,8 +30,7 @@ __all__ = ["average", "corrcoef", "cov", "std", "var"]
 _sum = reductions.sum.__wrapped__
 _real_part_error = (
     "jax.numpy.var does not yet support real dtype parameters when computing the variance of an "
-    "array of complex values. The semantics of numpy.var seem unclear in this case. Please comment "
-    "on https://github.com/jax-ml/jax/issues/2283 if this behavior is important to you."
+    "array of complex values. Leave `dtype` out, and convert the result, which is real."
 )
 
 
@@ -73,22 +72,22 @@ def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: A
     where = check_where("var", where)
     aval = get_aval(a)
     computed, result = variance_dtypes(aval.dtype, dtype)
-    axes = canonical_axes(axis, aval.ndim)
+    axes, names = axes_and_names(axis, aval.ndim)
+    count = count_of(aval, axes, names)
     x = convert(a, computed)
     if mean is None:
-        mean = reductions.mean_of(x, axes, computed, True, where)
+        mean = reductions.mean_of(x, axis, computed, True, where)
     else:
         mean = convert(operands("var", mean)[0], computed)
     parts = squared(ufuncs.subtract(x, mean))
     real = get_aval(parts).dtype
-    total = _sum(parts, axes, keepdims=keepdims, where=where)
+    total = _sum(parts, axis, keepdims=keepdims, where=where)
     if where is None and not isinstance(ddof, Tracer):
-        count = float(count_of(aval, axes) - ddof)
-        if count > 0:
-            return convert(lax.div(total, literal(count, real)), result)
+        if count > ddof:
+            return convert(lax.div(total, literal(float(count - ddof), real)), result)
         return lax.full_like(convert(total, result), np.nan)
-    number = (literal(float(count_of(aval, axes)), real) if where is None else
-              _sum(stretch(where, aval.shape), axes, dtype=real, keepdims=keepdims))
+    number = (literal(float(count), real) if where is None else
+              _sum(stretch(where, aval.shape), axis, dtype=real, keepdims=keepdims))
     free = ufuncs.subtract(number, convert(ddof, real))
     out = convert(ufuncs.divide(total, free), result)
     return ufuncs.where(ufuncs.greater(free, 0), out, np.nan)

@@ -70,7 +70,7 @@ def test_one_hot():
         nn.one_hot(np.array([0]), 3, axis=4)
 
 
-@pytest.mark.parametrize("algorithm", ["fast", "two-pass"])
+@pytest.mark.parametrize("algorithm", ["fast", "stable"])
 def test_standardize(algorithm):
     expected = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(nn.standardize(x, algorithm=algorithm), expected, rtol=1e-4,
@@ -152,3 +152,35 @@ def test_attention_takes_one_dtype(at):
         jax.nn.dot_product_attention(*arrays)
     with pytest.raises(ValueError, match="mask dtype should be bool, but got float32"):
         jax.nn.dot_product_attention(*[arrays[at]] * 3, mask=jnp.ones((1, 1, 2, 2)))
+
+
+@pytest.mark.parametrize(("fun", "reference"), [
+    (nn.softmax, lambda x, axis: special.softmax(x, axis)),
+    (nn.log_softmax, lambda x, axis: special.log_softmax(x, axis)),
+    (nn.logsumexp, lambda x, axis: special.logsumexp(x, axis, keepdims=True)),
+    (nn.logmeanexp, lambda x, axis: np.log(np.exp(x).mean(axis, keepdims=True))),
+    (nn.standardize, lambda x, axis: (x - x.mean(axis, keepdims=True))
+     / np.sqrt(x.var(axis, keepdims=True) + 1e-5)),
+])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+def test_named_axes(fun, reference, wrap):
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    for axis, places in (("i", 0), (("i", 0), (0, 1)), ((-1, "i"), (0, 1))):
+        got = jax.vmap(wrap(lambda x, axis=axis: fun(x, axis=axis)), axis_name="i")(x)
+        want = np.broadcast_to(reference(x, places), x.shape)
+        np.testing.assert_allclose(got, want if got.ndim == 2 else want[:, 0], rtol=1e-5,
+                                   atol=1e-6)
+        slope = jax.vmap(jax.grad(lambda x, axis=axis: jnp.sum(fun(x, axis=axis) ** 2)),
+                         axis_name="i")(x)
+        whole = jax.grad(lambda x, axis=axis: jnp.sum(jax.vmap(
+            lambda x: fun(x, axis=axis), axis_name="i")(x) ** 2))(x)
+        np.testing.assert_allclose(slope, whole, rtol=1e-4, atol=1e-5)
+
+
+def test_one_hot_over_a_named_axis():
+    x = np.array([[0, 2], [1, 1], [2, 0]])
+    got = jax.vmap(lambda x: nn.one_hot(x, 3, axis="i", dtype=jnp.float16), axis_name="i")(x)
+    assert got.dtype == np.float16
+    np.testing.assert_array_equal(got, x == np.arange(3)[:, None])
+    with pytest.raises(ValueError, match="match the size of axis i, but 4 != 3"):
+        jax.vmap(lambda x: nn.one_hot(x, 4, axis="i"), axis_name="i")(x)

@@ -233,3 +233,59 @@ def test_running_sums_of_scalars(name):
     assert accumulate(jnp.float32(2)).tolist() == [2]
     with pytest.raises(ValueError, match="axis -1 is out of bounds for array of dimension 0"):
         accumulate(jnp.float32(2), axis=-1)
+
+
+# -- named axes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "var", "std", "ptp", "all", "any",
+                                  "nansum", "nanmean", "nanvar", "nanmax", "count_nonzero"])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+def test_over_named_axes(name, wrap):
+    x = np.random.default_rng(0).normal(size=(3, 2, 4)).astype(np.float32)
+    x[0] = x[0] * (x[0] > 0)
+    if name.startswith("nan"):
+        x[1, 0] = np.nan
+    fun = getattr(jnp, name)
+    for axis, places in (("i", 0), (["i"], 0), (("i", 0), (0, 1)), ((-1, 0, "i"), None)):
+        got = jax.vmap(wrap(lambda x, axis=axis: fun(x, axis=axis)), axis_name="i")(x)
+        want = getattr(np, name)(x, axis=places, keepdims=True)
+        np.testing.assert_allclose(got, np.broadcast_to(want, (3, *want.shape[1:])).reshape(
+            got.shape), rtol=1e-4, atol=1e-6)
+        kept = jax.vmap(lambda x, axis=axis: fun(x, axis=axis, keepdims=True), axis_name="i")(x)
+        assert kept.shape == (3, *want.shape[1:])
+
+
+def test_named_axes_with_other_arguments():
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+
+    def over(fun, **kwargs):
+        return jax.vmap(lambda x: fun(x, axis=("i", 0), **kwargs), axis_name="i")(x)[0]
+
+    def positive(fun, **kwargs):
+        return jax.vmap(lambda x: fun(x, axis=("i", 0), where=x > 0, **kwargs), axis_name="i")(x)[0]
+
+    np.testing.assert_allclose(over(jnp.sum, initial=10.0), x.sum() + 10, rtol=1e-5)
+    np.testing.assert_allclose(over(jnp.var, ddof=1), x.var(ddof=1), rtol=1e-5)
+    np.testing.assert_allclose(positive(jnp.sum), x[x > 0].sum(), rtol=1e-5)
+    np.testing.assert_allclose(positive(jnp.mean), x[x > 0].mean(), rtol=1e-5)
+    np.testing.assert_allclose(positive(jnp.var), x[x > 0].var(), rtol=1e-5)
+    np.testing.assert_allclose(positive(jnp.min, initial=9.0), x[x > 0].min(), rtol=1e-5)
+    assert over(jnp.sum, dtype=jnp.float16).dtype == np.float16
+    bits = jax.vmap(lambda x: jnp.sum(x, "i"), axis_name="i")(np.full((3, 2), 100, np.int8))
+    assert bits.dtype == np.int32 and bits.tolist() == [[300, 300]] * 3
+    constant = jax.vmap(lambda x: jnp.mean(jnp.ones(2), "i") + jnp.sum(2.0, "i"), axis_name="i")
+    assert constant(x).tolist() == [[7.0, 7.0]] * 3
+    assert jax.vmap(lambda x: x.sum("i"), axis_name="i")(x).shape == (3, 4)
+
+
+def test_named_axes_that_are_refused():
+    x = np.ones((3, 4), np.float32)
+    with pytest.raises(NameError, match="unbound axis name: i"):
+        jnp.sum(x, axis="i")
+    with pytest.raises(NameError, match="unbound axis name: i"):
+        jax.jit(lambda x: jnp.mean(x, axis=(0, "i")))(x)
+    with pytest.raises(NotImplementedError, match="all_gather"):
+        jax.vmap(lambda x: jnp.prod(x, axis="i"), axis_name="i")(x)
+    with pytest.raises(ValueError, match="duplicate"):
+        jax.vmap(lambda x: jnp.sum(x, axis=("i", "i")), axis_name="i")(x)
