@@ -2,6 +2,7 @@
 
 from lowering import (
     calls,
+    conditionals,
     contractions,
     convolution,
     cumulative,
@@ -16,6 +17,6 @@ from lowering import (
 )
 
 __all__ = [
-    "calls", "contractions", "convolution", "cumulative", "elementwise", "indexing",
+    "calls", "conditionals", "contractions", "convolution", "cumulative", "elementwise", "indexing",
     "loops", "random_bits", "reductions", "shapes", "sorting", "windows",
 ]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from lowering.builder import Block, in_avals
 from lowering.locations import Scope
 from lowering.module import write_in_place
 from lowering.rules import rule
-from lowering.types import tensor_types
+from lowering.types import tensor_type, tensor_types
+from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 
 
@@ -31,6 +35,105 @@ def _while(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     _region(b, params["body_jaxpr"], [*body_consts, *state], b.scope.inside(eqn, "while/body"))
     b.raw("}")
     return [f"{result}#{i}" for i in range(count)] if count > 1 else [result]
+
+
+@rule("scan")
+def _scan(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    """A while loop over (index, carry, stacked results), which reads the other operands from around
+    it. What `unroll` leaves over comes after the loop."""
+    params = eqn.params
+    avals, first, n = in_avals(eqn), params["num_consts"], params["num_carry"]
+    length, unroll = params["length"], params["unroll"]
+    body = _Body(b, params, operands, avals)
+    init = [*operands[first:first + n], *[_zeros(b, v.aval) for v in eqn.outvars[n:]]]
+    if not length:
+        return init
+    turns = length // unroll
+    if turns == 1:
+        turns = 0  # the whole scan is unrolled
+    state = [b.constant(0, _INDEX), *init]
+    if turns:
+        types = tensor_types([_INDEX, *[v.aval for v in eqn.outvars]])
+        names = [b.name() for _ in state]
+        pairs = ", ".join([f"{s} = {x}" for s, x in zip(names, state, strict=True)])
+        result = b.name()
+        b.opening(f"{result}:{len(state)} = stablehlo.while({pairs}) : {types} cond {{")
+        with b.region(scope=b.scope.inside(eqn, "while/cond")):
+            end = b.constant(turns * unroll, _INDEX)
+            b.raw(f"stablehlo.return {b.compare('LT', names[0], end, _INDEX)} : tensor<i1>")
+        b.opening("} do {")
+        with b.region(scope=b.scope.inside(eqn, "while/body")):
+            outs = body.repeated(unroll, names)
+            b.raw(f"stablehlo.return {', '.join(outs)} : {types}")
+        b.raw("}")
+        state = [f"{result}#{i}" for i in range(len(state))]
+    return body.repeated(length - turns * unroll, state)[1:]
+
+
+_INDEX = ShapedArray((), np.dtype(np.int32))
+
+
+def _zeros(b: Block, aval: ShapedArray) -> str:
+    return b.constant(0, aval)
+
+
+class _Body:
+    """The body of a scan, written where it is wanted."""
+
+    def __init__(self, b: Block, params: dict[str, Any], operands: Sequence[str],
+                 avals: Sequence[ShapedArray]) -> None:
+        self.b = b
+        self.params = params
+        first = params["num_consts"]
+        self.consts = operands[:first]
+        past = first + params["num_carry"]
+        self.xs = list(zip(operands[past:], avals[past:], strict=True))
+
+    def repeated(self, times: int, state: Sequence[str]) -> list[str]:
+        """The state after so many iterations."""
+        now = list(state)
+        for _ in range(times):
+            now = self._once(*now)
+        return now
+
+    def _once(self, index: str, *state: str) -> list[str]:
+        b, params = self.b, self.params
+        n = params["num_carry"]
+        place = index
+        if params["reverse"]:
+            last = b.constant(params["length"] - 1, _INDEX)
+            place = b.binary("stablehlo.subtract", last, index, _INDEX)
+        outs = write_in_place(
+            b, params["jaxpr"],
+            [*self.consts, *state[:n], *[self._element(x, aval, place) for x, aval in self.xs]])
+        ys = [self._stored(stack, y, aval, place) for stack, y, aval in zip(
+            state[n:], outs[n:], params["jaxpr"].out_avals[n:], strict=True)]
+        return [b.binary("stablehlo.add", index, b.constant(1, _INDEX), _INDEX), *outs[:n], *ys]
+
+    def _element(self, x: str, aval: ShapedArray, place: str) -> str:
+        row = aval.update(shape=(1, *aval.shape[1:]))
+        sizes = ", ".join(map(str, row.shape))
+        part = self.b.line(
+            f"stablehlo.dynamic_slice {x}, {self._starts(place, aval)}, sizes = [{sizes}] : "
+            f"({tensor_type(aval)}{', tensor<i32>' * aval.ndim}) -> {tensor_type(row)}")
+        return self._reshaped(part, row, aval.update(shape=aval.shape[1:]))
+
+    def _stored(self, stack: str, y: str, aval: ShapedArray, place: str) -> str:
+        row = aval.update(shape=(1, *aval.shape))
+        stacked = aval.update(shape=(self.params["length"], *aval.shape))
+        part = self._reshaped(y, aval, row)
+        return self.b.line(
+            f"stablehlo.dynamic_update_slice {stack}, {part}, {self._starts(place, stacked)} : "
+            f"({tensor_type(stacked)}, {tensor_type(row)}{', tensor<i32>' * stacked.ndim}) -> "
+            f"{tensor_type(stacked)}")
+
+    def _starts(self, place: str, aval: ShapedArray) -> str:
+        zero = self.b.constant(0, _INDEX)
+        return ", ".join([place, *[zero] * (aval.ndim - 1)])
+
+    def _reshaped(self, x: str, before: ShapedArray, after: ShapedArray) -> str:
+        return self.b.line(
+            f"stablehlo.reshape {x} : ({tensor_type(before)}) -> {tensor_type(after)}")
 
 
 def _region(b: Block, closed: ClosedJaxpr, operands: Sequence[str], scope: Scope) -> None:

@@ -14,11 +14,10 @@ NAMES: dict[str, str] = {
     "pyjx.core":
         "ParamDict eval_context max_dim min_dim",
     "pyjx.lax":
-        "FftType after_all after_all_p associative_scan broadcast_like composite cond cond_p "
-        "create_token create_token_p custom_linear_solve custom_root dce_sink fft fft_p "
-        "fori_loop linalg linear_solve_p map platform_dependent psum_scatter_start "
-        "ragged_all_to_all ragged_all_to_all_p scan scan_p shape_as_value sharding_constraint_p "
-        "stage stage_p switch with_sharding_constraint",
+        "FftType after_all after_all_p broadcast_like composite create_token create_token_p "
+        "custom_linear_solve custom_root dce_sink fft fft_p linalg linear_solve_p "
+        "platform_dependent psum_scatter_start ragged_all_to_all ragged_all_to_all_p "
+        "shape_as_value sharding_constraint_p stage stage_p with_sharding_constraint",
     "pyjx.numpy":
         "apply_along_axis apply_over_axes array_repr array_str bartlett blackman choose delete "
         "extract fft fill_diagonal fromfile fromiter frompyfunc fromstring hamming hanning insert "
@@ -30,7 +29,6 @@ NAMES: dict[str, str] = {
 }
 
 # What serves meanwhile, where something does.
-_LOOP = "a Python loop, which is unrolled, or lax.while_loop, which has forward derivatives"
 _HOST = "NumPy's or SciPy's, outside of traced functions"
 INSTEAD: dict[str, str] = {
     "pyjx.checkpoint": "the function as it is: only the memory that its gradient needs differs",
@@ -39,11 +37,6 @@ INSTEAD: dict[str, str] = {
     "pyjx.pmap": "jax.vmap, on one device",
     "pyjx.pure_callback": "the Python function outside of traced functions",
     "pyjx.scipy": _HOST,
-    "pyjx.lax.cond": "jnp.where or lax.select, which compute both sides",
-    "pyjx.lax.switch": "lax.select_n, which computes all cases",
-    "pyjx.lax.fori_loop": _LOOP,
-    "pyjx.lax.scan": _LOOP,
-    "pyjx.lax.map": "jax.vmap",
     "pyjx.lax.linalg": _HOST,
     "pyjx.lax.fft": _HOST,
     "pyjx.numpy.linalg": _HOST,
@@ -56,7 +49,7 @@ INSTEAD: dict[str, str] = {
 def hint(package: str, name: str) -> str:
     """What to say of a name that a package has not: nothing, unless JAX has it.
 
-    >>> hint("pyjx.lax", "map")
+    >>> hint("pyjx.numpy", "vectorize")
     ': it is not there yet. Use jax.vmap meanwhile.'
     """
     if name not in NAMES.get(package, "").split():

@@ -303,3 +303,28 @@ def linearize_flat(
         if aux:
             aux[:] = [forward.primal_and_tangent(x)[0] if isinstance(x, Tracer) else x for x in aux]
     return outs, LinearProgram(invars, trace.eqns, program_outs, names)
+
+
+def record_flat(fun: FlatFunction, args: Values, linear: Sequence[bool],
+                instantiated: Sequence[bool]) -> tuple[list[Any], LinearProgram, list[bool]]:
+    """A function that is linear in some arguments: known outputs, the linear program, and which
+    outputs are the program's.
+
+    These are the ones that depend on a linear argument, and those `instantiated`. `args` holds an
+    aval in place of each argument that is linear.
+    """
+    trace = LinearTrace()
+    invars: list[LinearVar | None] = [LinearVar(x) for x, lin in zip(args, linear, strict=True)
+                                      if lin]
+    given = iter(invars)
+    known: list[Any] = []
+    outs: list[Any] = []
+    dependent = []
+    with new_level(trace):
+        results = fun(*[LinearTracer(trace, next(given)) if lin else x  # type: ignore[arg-type]
+                        for x, lin in zip(args, linear, strict=True)])
+        for out, wanted in zip(results, instantiated, strict=True):
+            x = trace.unwrap(out) if isinstance(out, Tracer) else out
+            dependent.append(wanted or type(x) is LinearVar)
+            (outs if dependent[-1] else known).append(x)
+    return known, LinearProgram(invars, trace.eqns, outs), dependent

@@ -15,7 +15,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.named_axes import Axis
-from pyjx.core.passes.dce import dce_jaxpr, used_variables
+from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables
 from pyjx.core.trace import (
     Tracer,
     eager_trace,
@@ -32,6 +32,7 @@ from pyjx.engine.linearize import (
     accumulate,
     backward_eqns,
     linearize_flat,
+    record_flat,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, instantiate
 from pyjx.engine.types import Flags, Tangents
@@ -108,6 +109,14 @@ def with_inputs(closed: ClosedJaxpr, order: tuple[int | ShapedArray, ...]) -> Cl
 
 
 @derived_structure
+def with_outputs(closed: ClosedJaxpr, order: tuple[int, ...]) -> ClosedJaxpr:
+    """The jaxpr with other outputs: those at these places; `~i` stands for input i."""
+    jaxpr = closed.jaxpr
+    chosen: list[Any] = [jaxpr.outvars[i] if i >= 0 else jaxpr.invars[~i] for i in order]
+    return dce(ClosedJaxpr(jaxpr.replace(outvars=chosen), closed.consts))
+
+
+@derived_structure
 def part_of(closed: ClosedJaxpr, outputs: Flags, inputs: Flags) -> ClosedJaxpr:
     """The program of some outputs over some inputs: those that they need, and maybe more."""
     jaxpr = dce_jaxpr(closed.jaxpr, outputs)
@@ -181,39 +190,93 @@ class LinearizedJaxpr(NamedTuple):
 
 
 @derived
-def linearize_jaxpr(closed: ClosedJaxpr, nonzero: Flags) -> LinearizedJaxpr:
-    """The program and its derivative, apart."""
-    in_avals = closed.in_avals
+def linearize_jaxpr(closed: ClosedJaxpr, nonzero: Flags, instantiated: Flags | None = None
+                    ) -> LinearizedJaxpr:
+    """The program and its derivative, apart. Out tangents `instantiated` are results even if zero.
+    """
+    fun = jaxpr_as_fun(closed)
+    known, linear, forwarded, program = _in_two(
+        closed, lambda primals: linearize_flat(fun, primals, nonzero), closed.in_avals,
+        tangent_avals(closed.in_avals, nonzero), instantiated)
+    out_nonzero = nonzero_flags(program.outs)
+    if instantiated is not None:
+        out_nonzero = tuple([a or b for a, b in zip(out_nonzero, instantiated, strict=True)])
+    return LinearizedJaxpr(known, linear, forwarded, out_nonzero)
+
+
+class SplitJaxpr(NamedTuple):
+    """A program that is linear in some inputs, split in two.
+
+    `known` maps the other inputs to (outs that do not depend on linear ones, residuals); `linear`
+    maps (residuals, forwarded inputs of `known`, linear inputs) to the outs that are `dependent`.
+    """
+
+    known: ClosedJaxpr
+    linear: ClosedJaxpr
+    forwarded: tuple[int, ...]
+    dependent: Flags
+
+
+@derived
+def split_jaxpr(closed: ClosedJaxpr, linear: Flags, instantiated: Flags) -> SplitJaxpr:
+    """The parts of a program that is linear in some inputs. Outs `instantiated` are linear even if
+    they do not depend on these."""
+    fun = jaxpr_as_fun(closed)
+    avals = closed.in_avals
+    dependent: Flags = ()
+
+    def record(values: Sequence[Any]) -> tuple[list[Any], LinearProgram]:
+        nonlocal dependent
+        given = iter(values)
+        args = [a if lin else next(given) for a, lin in zip(avals, linear, strict=True)]
+        outs, program, flags = record_flat(fun, args, linear, instantiated)
+        dependent = tuple(flags)
+        return outs, program
+
+    known, linear_part, forwarded, _ = _in_two(
+        closed, record, selected(avals, negated(linear)), selected(avals, linear), None)
+    return SplitJaxpr(known, linear_part, forwarded, dependent)
+
+
+def _in_two(closed: ClosedJaxpr, record: Callable[[Sequence[Any]], tuple[list[Any], LinearProgram]],
+            known_avals: Sequence[Any], linear_avals: Sequence[Any], instantiated: Flags | None
+            ) -> tuple[ClosedJaxpr, ClosedJaxpr, tuple[int, ...], LinearProgram]:
+    """The known part, the linear part, which inputs of the first are residuals as they are, and
+    the linear program with its outs.
+
+    `record` gives, for the known inputs, the known outs and the linear program.
+    """
     program: LinearProgram
     forwarded: tuple[int, ...] = ()
     residual_avals: list[ShapedArray] = []
 
-    def known(*primals: Any) -> list[Any]:
+    def known(*values: Any) -> list[Any]:
         nonlocal program, forwarded
-        outs, recorded = linearize_flat(jaxpr_as_fun(closed), primals, nonzero)
+        outs, recorded = record(values)
         recorded = recorded.pruned()
-        position = {id(p): i for i, p in enumerate(primals)}
+        position = {id(x): i for i, x in enumerate(values)}
         residuals = [r for r in recorded.residuals() if isinstance(r, Tracer)]
         forwarded = tuple([position[id(r)] for r in residuals if id(r) in position])
         computed = [r for r in residuals if id(r) not in position]
         residual_avals[:] = map(get_aval, computed)
-        program = recorded.abstracted(computed + [primals[i] for i in forwarded])
+        program = recorded.abstracted(computed + [values[i] for i in forwarded])
         return [*outs, *computed]
 
-    known_part = trace_to_jaxpr(known, in_avals, closed.debug_info)
-    out_nonzero = nonzero_flags(program.outs)
-    residual_avals += [in_avals[i] for i in forwarded]
+    known_part = trace_to_jaxpr(known, known_avals, closed.debug_info)
+    wanted = nonzero_flags(program.outs)
+    if instantiated is not None:
+        wanted = tuple([a or b for a, b in zip(wanted, instantiated, strict=True)])
+    residual_avals += [known_avals[i] for i in forwarded]
     n = len(residual_avals)
 
     def linear(*args: Any) -> list[Any]:
         filled = program.filled(args[:n])
         given = iter(args[n:])
         outs = filled.forward([None if v is None else next(given) for v in filled.invars])
-        return selected(outs, out_nonzero)
+        return selected(outs, wanted)
 
-    linear_part = trace_to_jaxpr(
-        linear, [*residual_avals, *tangent_avals(in_avals, nonzero)], closed.debug_info)
-    return LinearizedJaxpr(known_part, linear_part, forwarded, out_nonzero)
+    linear_part = trace_to_jaxpr(linear, [*residual_avals, *linear_avals], closed.debug_info)
+    return known_part, linear_part, forwarded, program
 
 
 # -- transposition ---------------------------------------------------------------------------------

@@ -10,6 +10,10 @@ from pyjx.lazy import attach
 # Public names by family.
 FAMILIES: dict[str, str] = {
     "pyjx.lax.loops": "while_loop while_p",
+    "pyjx.lax.conditionals": "cond cond_p switch",
+    "pyjx.lax.fori": "fori_loop",
+    "pyjx.lax.mapping": "associative_scan map",
+    "pyjx.lax.scans": "scan scan_p",
     "pyjx.lax.common": "broadcast_shapes",
     "pyjx.core.dtypes": "dtype",
     "pyjx.runtime.device_put": "device_put_p",

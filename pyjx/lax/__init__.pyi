@@ -2,6 +2,14 @@
 
 from pyjx.lax.loops import while_loop as while_loop
 from pyjx.lax.loops import while_p as while_p
+from pyjx.lax.conditionals import cond as cond
+from pyjx.lax.conditionals import cond_p as cond_p
+from pyjx.lax.conditionals import switch as switch
+from pyjx.lax.fori import fori_loop as fori_loop
+from pyjx.lax.mapping import associative_scan as associative_scan
+from pyjx.lax.mapping import map as map
+from pyjx.lax.scans import scan as scan
+from pyjx.lax.scans import scan_p as scan_p
 from pyjx.lax.common import broadcast_shapes as broadcast_shapes
 from pyjx.core.dtypes import dtype as dtype
 from pyjx.runtime.device_put import device_put_p as device_put_p
@@ -350,6 +358,14 @@ from pyjx.lax.scattering import scatter_sub_p as scatter_sub_p
 __all__ = [
     "while_loop",
     "while_p",
+    "cond",
+    "cond_p",
+    "switch",
+    "fori_loop",
+    "associative_scan",
+    "map",
+    "scan",
+    "scan_p",
     "broadcast_shapes",
     "dtype",
     "device_put_p",

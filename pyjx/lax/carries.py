@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from operator import is_
+from typing import Any, NamedTuple, NoReturn
 
+from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
-from pyjx.core.trace import trace_to_jaxpr
+from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.types import TreeDef, Value
 from pyjx.lax.convert import convert_element_type
+from pyjx.lax.differences import Path, in_full, tree_differences, type_differences
 from pyjx.lax.nary import operand
 from pyjx.runtime.signature import parameters_of
-from pyjx.tree_util import (
-    flatten_one_level_with_keys,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
+from pyjx.tree_util import keystr, tree_flatten, tree_unflatten
 
 
 class TracedBody(NamedTuple):
@@ -29,21 +28,45 @@ class TracedBody(NamedTuple):
     out_tree: TreeDef
 
 
-def trace_body(op: str, what: str, fun: Callable[[Any], Any], tree: Any,
-               avals: Sequence[ShapedArray]) -> TracedBody:
-    """`fun`, which is the `what` of the operation `op`, on a carry of these types."""
+_bodies: Any = weakref.WeakKeyDictionary()  # function -> {what it was traced for: TracedBody}
+
+
+def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
+               avals: Sequence[ShapedArray], unpacked: bool = False) -> TracedBody:
+    """`fun`, which is the `what` of the operation `op`, on arguments of these types.
+
+    `tree` is that of its argument or, if they are `unpacked`, that of the tuple of its arguments. A
+    function is traced once for each signature, but where it closes over traced values.
+    """
+    key = (op, what, tree, tuple(avals), unpacked, configuration.trace_context())
+    try:
+        known = _bodies.setdefault(fun, BoundedDict(256))
+    except TypeError:  # neither hashable nor weakly referenced
+        known = BoundedDict(1)
+    body = known.get(key)
+    if body is None:
+        body = _traced(op, what, fun, tree, avals, unpacked)
+        if not any([isinstance(c, Tracer) for c in body.closed.consts]):
+            known[key] = body
+    return body  # type: ignore[no-any-return]
+
+
+def _traced(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
+            avals: Sequence[ShapedArray], unpacked: bool) -> TracedBody:
     out_tree = None
 
-    def flat(*xs: Value) -> list[Any]:
+    def flat(*xs: Any) -> list[Any]:
         nonlocal out_tree
-        outs, out_tree = tree_flatten(fun(tree_unflatten(tree, xs)))
+        given = tree_unflatten(tree, xs)
+        outs, out_tree = tree_flatten(fun(*given) if unpacked else fun(given))
         return [operand(f"the result of {what} in {op}", x, i) for i, x in enumerate(outs)]
 
     name = getattr(fun, "__name__", what)
     return TracedBody(trace_to_jaxpr(flat, avals, DebugInfo(op, name)), out_tree)
 
 
-def settled(leaves: Sequence[Any], out_avals: Sequence[ShapedArray]) -> tuple[list[Any], bool]:
+def settled(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]
+            ) -> tuple[list[Value], bool]:
     """The carry with each weakly typed leaf that the body changes the type of in the dtype that the
     two promote to; and whether there are any."""
     changed = False
@@ -57,71 +80,34 @@ def settled(leaves: Sequence[Any], out_avals: Sequence[ShapedArray]) -> tuple[li
     return new, changed
 
 
-def check_carry(op: str, fun: Callable[[Any], Any], tree: Any, avals: Sequence[ShapedArray],
-                out_tree: TreeDef, out_avals: Sequence[ShapedArray]) -> None:
+def check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
+                avals: Sequence[ShapedArray], out_tree: TreeDef,
+                out_avals: Sequence[ShapedArray]) -> None:
     """Raise TypeError unless the body gives a carry of the type it takes."""
-    root = _carry_name(fun)
+    if out_tree is tree and all(map(is_, avals, out_avals)):
+        return
+    parameters = parameters_of(fun)
+    root = parameters.positional[0] if parameters and parameters.positional else "carry"
+
+    def component(path: Path) -> str:
+        return f"carry component {root}{keystr(path)}" if path else f"carry {root}"
+
     if out_tree != tree:
-        inputs, outputs = [tree_unflatten(t, [_leaf] * t.num_leaves) for t in (tree, out_tree)]
         _raise(f"{op} body function carry input and carry output must have the same pytree "
-               "structure", list(_tree_differences(root, (), inputs, outputs)),
-               "so that the carry output has the same pytree structure as the carry input")
-    paths = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]
-    wrong = []
-    for (path, _), aval, out in zip(paths, avals, out_avals, strict=True):
-        if not aval.same_type(out):
-            component = f"carry component {root}{keystr(path)}" if path else f"carry {root}"
-            kinds = [kind for kind, a, b in (("dtypes", aval.dtype, out.dtype),
-                                             ("shapes", aval.shape, out.shape)) if a != b]
-            wrong.append(
-                f"the input {component} has type {aval.str_short()} but the corresponding output "
-                f"carry component has type {out.str_short()}, so the {' and the '.join(kinds)} do "
-                "not match")
+               "structure",
+               tree_differences(lambda path: f"the input {component(path)}",
+                                lambda path: "the corresponding component of the carry output",
+                                tree, out_tree),
+               f"({what}) so that the carry output has the same pytree structure as the carry "
+               "input")
+    wrong = type_differences(lambda path: f"the input {component(path)}",
+                             lambda path: "the corresponding output carry component",
+                             tree, avals, out_avals)
     if wrong:
         _raise(f"{op} body function carry input and carry output must have equal types", wrong,
-               "so that all output types match the corresponding input types")
+               f"({what}) so that all output types match the corresponding input types")
 
 
-def _carry_name(fun: Callable[[Any], Any]) -> str:
-    parameters = parameters_of(fun)
-    return parameters.positional[0] if parameters and parameters.positional else "carry"
-
-
-_leaf = object()  # in the place of a leaf
-
-
-def _tree_differences(root: str, path: tuple[Any, ...], a: Any, b: Any) -> Any:
-    """A sentence for each place where two trees differ."""
-    place = f"carry component {root}{keystr(path)}" if path else f"carry {root}"
-    if type(a) is not type(b):
-        kinds = ["pytree leaf" if x is _leaf else f"{type(x)}" for x in (a, b)]
-        yield (f"the input {place} is a {kinds[0]} but the corresponding component of the carry "
-               f"output is a {kinds[1]}, so their Python types differ")
-        return
-    if a is _leaf:
-        return
-    ours, theirs = [dict(flatten_one_level_with_keys(x)[0]) for x in (a, b)]
-    if len(ours) != len(theirs):
-        counts = [f"{len(x)} child{'ren' if len(x) != 1 else ''}" for x in (ours, theirs)]
-        keys = ""
-        if isinstance(a, dict):
-            keys = f", with the symmetric difference of key sets: {set(a) ^ set(b)}"
-        yield (f"the input {place} is a {type(a)} with {counts[0]} but the corresponding component "
-               f"of the carry output is a {type(b)} with {counts[1]}, so the numbers of children "
-               f"do not match{keys}")
-        return
-    if ours.keys() != theirs.keys():
-        yield (f"the input {place} is a {type(a)} whose children are {list(map(str, ours))} but "
-               f"those of the carry output are {list(map(str, theirs))}")
-        return
-    for key in ours:
-        yield from _tree_differences(root, (*path, key), ours[key], theirs[key])
-
-
-def _raise(what: str, differences: list[str], cure: str) -> None:
-    if len(differences) == 1:
-        details = f"T{differences[0][1:]}."
-    else:
-        details = "\n".join([f"  * {d};" for d in differences])[:-1] + "."
-    raise TypeError(
-        f"{what}, but they differ:\n\n{details}\n\nRevise the function (body_fun) {cure}.")
+def _raise(what: str, differences: list[str], cure: str) -> NoReturn:
+    raise TypeError(f"{what}, but they differ:\n\n{in_full(differences)}\n\nRevise the function "
+                    f"{cure}.")

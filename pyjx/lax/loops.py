@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr
@@ -63,6 +64,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """
     if not callable(cond_fun) or not callable(body_fun):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    if configuration.disable_jit.value:
+        while cond_fun(init_val):
+            init_val = body_fun(init_val)
+        return init_val
     leaves, tree = tree_flatten(init_val)
     leaves = [operand("while_loop (init_val)", x, i) for i, x in enumerate(leaves)]
     avals = list(map(get_aval, leaves))
@@ -72,7 +77,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         if changed:
             avals = list(map(get_aval, leaves))
             body, out_tree = trace_body("while_loop", "body_fun", body_fun, tree, avals)
-    check_carry("while_loop", body_fun, tree, avals, out_tree, body.out_avals)
+    check_carry("while_loop", "body_fun", body_fun, tree, avals, out_tree, body.out_avals)
     cond, cond_tree = trace_body("while_loop", "cond_fun", cond_fun, tree, avals)
     _check_cond(cond_tree, cond.out_avals)
     outs = while_p.bind(

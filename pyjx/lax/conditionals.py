@@ -1,0 +1,417 @@
+"""`cond` and `switch`: one of several programs, as a number says that is known at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx import configuration
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.derived import derived
+from pyjx.core.effects import join_effects
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import Tracer, is_concrete, jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.axes import at_front, broadcast_in_dim
+from pyjx.engine.batching import BatchTrace
+from pyjx.engine.linearize import LinearTrace, LinearTracer
+from pyjx.engine.subjaxprs import (
+    Places,
+    batch_jaxpr,
+    consts_as_inputs,
+    dependent_outputs,
+    jvp_jaxpr,
+    linearize_jaxpr,
+    live_inputs,
+    negated,
+    nonzero_flags,
+    part_of,
+    selected,
+    split_jaxpr,
+    transpose_jaxpr,
+    with_inputs,
+    with_zeros,
+)
+from pyjx.engine.tangents import UndefinedPrimal, Zero, instantiate
+from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.lax.branches import trace_branches
+from pyjx.lax.compare import clamp, eq, ne, select, select_n
+from pyjx.lax.convert import convert_element_type, full, stop_gradient
+from pyjx.lax.nary import operand
+from pyjx.tree_util import tree_flatten, tree_unflatten
+
+_no_operand = object()
+
+
+@api_boundary
+def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any,
+         operand: Any = _no_operand, linear: Any = None) -> Any:
+    """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
+
+    Only one of the two runs, except where `vmap` maps over `pred`: then both do, and each example
+    takes the results of its own. Both have derivatives in both modes.
+
+    Args:
+      pred: a boolean scalar, or a number, which holds if it is not 0.
+      true_fun, false_fun: give results of one structure and the same types.
+      operands: pytrees of arrays.
+      operand: the only operand, by its name; an older form.
+      linear: not used.
+
+    The form `cond(pred, true_operand, true_fun, false_operand, false_fun)` is understood, too.
+
+    Raises:
+      TypeError: `pred` is no scalar, or the results differ in structure or types.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.cond(True, lambda x: x + 1, lambda x: x * 10, 5.0))
+    6.0
+    """
+    if not (callable(true_fun) and callable(false_fun)):
+        if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+            # pred, true_operand, true_fun, false_operand, false_fun
+            return cond(pred, lambda x, _: false_fun(x), lambda _, y: operands[1](y), true_fun,
+                        operands[0])
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+    operands = _operands("cond", operands, operand)
+    holds = _predicate(pred)
+    if configuration.disable_jit.value and is_concrete(holds):
+        return (true_fun if holds else false_fun)(*operands)
+    index = convert_element_type(holds, np.int32)
+    return _choose("cond", index, (false_fun, true_fun), ("false_fun", "true_fun"), operands)
+
+
+def _operands(op: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """The operands, given one after the other or as the keyword of older programs."""
+    if operand is _no_operand:
+        return operands
+    if operands:
+        raise TypeError(f"lax.{op}: if 'operand' keyword is passed then no positional operands can "
+                        f"be passed, got operand={operand!r} and positional operands {operands}")
+    return (operand,)
+
+
+def _predicate(pred: Any) -> Any:
+    """`pred` as a boolean scalar."""
+    if pred is None:
+        raise TypeError("cond predicate is None")
+    if isinstance(pred, str | list | tuple | dict):
+        raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of type {type(pred)}")
+    pred = operand("cond (pred)", pred)
+    aval = get_aval(pred)
+    if aval.shape:
+        raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of shape {aval.shape}.")
+    if aval.dtype == np.bool_:
+        return pred
+    if not dtypes.issubdtype(aval.dtype, np.number) or aval.dtype in dtypes.complex_dtypes:
+        raise TypeError("lax.cond: Pred type must be either boolean or number, got "
+                        f"{dtypes.name(aval.dtype)}.")
+    return ne(pred, convert_element_type(0, aval.dtype))
+
+
+@api_boundary
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,
+           operand: Any = _no_operand) -> Any:
+    """`branches[index](*operands)`, with an index out of range taken to the nearest branch.
+
+    Only one branch runs, except where `vmap` maps over `index`.
+
+    Args:
+      index: an integer scalar.
+      branches: functions that give results of one structure and the same types.
+      operands: pytrees of arrays.
+      operand: the only operand, by its name; an older form.
+
+    Raises:
+      TypeError: `index` is no integer scalar, or the results differ in structure or types.
+      ValueError: there are no branches.
+
+    >>> import pyjx as jax
+    >>> float(jax.lax.switch(1, [lambda x: x + 1, lambda x: x * 10], 5.0))
+    50.0
+    """
+    if not isinstance(branches, Iterable) or not all(map(callable, branches := tuple(branches))):
+        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+    operands = _operands("switch", operands, operand)
+    index = _index(index)
+    if not branches:
+        raise ValueError("lax.switch: Empty branch sequence")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    last = len(branches) - 1
+    if configuration.disable_jit.value and is_concrete(index):
+        return branches[min(max(int(index), 0), last)](*operands)
+    index = convert_element_type(index, np.int32)
+    names = [f"branch {i}" for i in range(len(branches))]
+    return _choose("switch", clamp(np.int32(0), index, np.int32(last)), branches, names, operands)
+
+
+def _index(index: Any) -> Any:
+    index = operand("switch (index)", index)
+    aval = get_aval(index)
+    if aval.shape:
+        raise TypeError(f"lax.switch: Branch index must be scalar, got {index} of shape "
+                        f"{aval.shape}.")
+    if not dtypes.issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"lax.switch: Index type must be an integer, got {index} as "
+                        f"{dtypes.name(aval.dtype)}")
+    return index
+
+
+def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequence[str],
+            operands: Sequence[Any]) -> Any:
+    leaves, tree = tree_flatten(tuple(operands))
+    leaves = [operand(f"{op} (operands)", x, i) for i, x in enumerate(leaves)]
+    closed, out_tree = trace_branches(op, names, funs, tree, list(map(get_aval, leaves)))
+    branches, consts = _with_all_consts(closed)
+    outs = cond_p.bind(index, *consts, *leaves, branches=tuple(branches))
+    return tree_unflatten(out_tree, outs)
+
+
+def _with_all_consts(branches: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list[Any]]:
+    """The branches with the constants of all of them, each once, as leading inputs."""
+    consts = {id(c): c for b in branches for c in b.consts}
+    joined = []
+    for branch in branches:
+        places = {id(c): i for i, c in enumerate(branch.consts)}
+        n = len(branch.consts)
+        order = [places.get(i, get_aval(c)) for i, c in consts.items()]
+        joined.append(with_inputs(consts_as_inputs(branch), (
+            *order, *range(n, n + len(branch.jaxpr.invars)))))
+    return joined, list(consts.values())
+
+
+# -- the primitive ---------------------------------------------------------------------------------
+
+
+def bind_cond(index: Any, branches: Sequence[ClosedJaxpr], operands: Sequence[Any]) -> list[Any]:
+    """The results of the branch with this index; those that hold tracers get them as operands."""
+    if any([isinstance(c, Tracer) for b in branches for c in b.consts]):
+        branches, consts = _with_all_consts(branches)
+        operands = [*consts, *operands]
+    return cond_p.bind(index, *operands, branches=tuple(branches))  # type: ignore[no-any-return]
+
+
+def _either(flags: Sequence[Sequence[bool]]) -> Flags:
+    """Where one of several has a flag."""
+    return tuple(map(any, zip(*flags, strict=True)))
+
+
+def _cond_shape(*avals: Any, branches: tuple[ClosedJaxpr, ...]) -> list[Any]:
+    return branches[0].out_avals
+
+
+def _cond_jvp(primals: Values, tangents: Tangents, *, branches: tuple[ClosedJaxpr, ...]) -> Any:
+    nonzero = nonzero_flags(tangents[1:])
+    either = _either([jvp_jaxpr(b, nonzero).nonzero for b in branches])
+    pushed = [jvp_jaxpr(b, nonzero, either).jaxpr for b in branches]
+    moving = [t for t in tangents[1:] if type(t) is not Zero]
+    results = bind_cond(primals[0], pushed, [*primals[1:], *moving])
+    n = len(either)
+    return results[:n], with_zeros(results[n:], either, list(map(get_aval, results[:n])))
+
+
+class _Slots(NamedTuple):
+    """Places for the residuals of all branches, of which each branch fills some.
+
+    `avals` are their types; `filled[b][s]` is the residual of branch b in slot s, or None.
+    """
+
+    avals: tuple[Any, ...]
+    filled: list[tuple[int | None, ...]]
+
+
+def _slots(residuals: Sequence[Sequence[Any]]) -> _Slots:
+    """Branches share the slots of one type."""
+    avals: list[Any] = []
+    chosen = []
+    for own in residuals:
+        free = list(range(len(avals)))
+        places = {}
+        for i, aval in enumerate(own):
+            slot = next((s for s in free if avals[s] is aval), None)
+            if slot is None:
+                slot = len(avals)
+                avals.append(aval)
+            else:
+                free.remove(slot)
+            places[slot] = i
+        chosen.append(places)
+    return _Slots(tuple(avals), [tuple([places.get(s) for s in range(len(avals))])
+                                 for places in chosen])
+
+
+@derived
+def _with_slots(known: ClosedJaxpr, n_out: int, filled: tuple[int | None, ...],
+                avals: tuple[Any, ...]) -> ClosedJaxpr:
+    """The known part of a branch, whose residuals are results at their slots; zeros at others."""
+
+    def fun(*args: Any) -> list[Any]:
+        results = jaxpr_as_fun(known)(*args)
+        return results[:n_out] + [
+            full(a.shape, 0, a.dtype) if at is None else results[n_out + at]
+            for at, a in zip(filled, avals, strict=True)]
+
+    return trace_to_jaxpr(fun, known.in_avals, known.debug_info)
+
+
+def _run_parts(trace: LinearTrace, index: Any, parts: Sequence[Any], known_args: Sequence[Any],
+               n_out: int, tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Run the known parts of the branches as one operation and record the linear ones as another:
+    known results and tangents."""
+    forwarded = sorted({i for p in parts for i in p.forwarded})
+    slots = _slots([p.known.out_avals[n_out:] for p in parts])
+    known = [_with_slots(p.known, n_out, filled, slots.avals)
+             for p, filled in zip(parts, slots.filled, strict=True)]
+    results = bind_cond(index, known, known_args)
+    avals = [get_aval(x) for x in known_args]
+    linear = []
+    for p, filled in zip(parts, slots.filled, strict=True):
+        own = len(p.known.out_avals) - n_out
+        first = own + len(p.forwarded)
+        linear.append(with_inputs(p.linear, (
+            *[a if at is None else at for at, a in zip(filled, slots.avals, strict=True)],
+            *[own + p.forwarded.index(i) if i in p.forwarded else avals[i] for i in forwarded],
+            *range(first, first + len(tangents)))))
+    operands = [*results[n_out:], *[known_args[i] for i in forwarded], *tangents]
+    if any([isinstance(c, Tracer) for b in linear for c in b.consts]):
+        linear, consts = _with_all_consts(linear)
+        operands = [*consts, *operands]
+    return results[:n_out], trace.record(
+        cond_p, [index, *operands], {"branches": tuple(linear)})
+
+
+def _cond_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, *,
+                    branches: tuple[ClosedJaxpr, ...]) -> Any:
+    nonzero = nonzero_flags(tangents[1:])
+    if not any(nonzero):
+        outs = cond_p.bind(*primals, branches=branches)
+        return outs, [Zero.of_primal(o) for o in outs]
+    parts = [linearize_jaxpr(b, nonzero) for b in branches]
+    either = _either([p.nonzero for p in parts])
+    parts = [p if p.nonzero == either else linearize_jaxpr(b, nonzero, either)
+             for p, b in zip(parts, branches, strict=True)]
+    outs, out_tangents = _run_parts(
+        trace, primals[0], parts, primals[1:], len(either), selected(tangents[1:], nonzero))
+    return outs, with_zeros(out_tangents, either, list(map(get_aval, outs)))
+
+
+def _cond_split(trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
+    branches = params["branches"]
+    linear = tuple([type(x) is LinearTracer and x._trace is trace for x in operands[1:]])
+    either = _either([dependent_outputs(b, linear) for b in branches])
+    parts = [split_jaxpr(b, linear, either) for b in branches]
+    outs, out_tangents = _run_parts(
+        trace, operands[0], parts, selected(operands[1:], negated(linear)),
+        len(either) - sum(either), selected(operands[1:], linear))
+    known, tangents = iter(outs), iter(out_tangents)
+    return [next(tangents) if e else next(known) for e in either]
+
+
+@derived
+def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: tuple[Any, ...]
+                    ) -> ClosedJaxpr:
+    """The program of the `nonzero` results, with zeros for the others that are `wanted`."""
+
+    def fun(*args: Any) -> list[Any]:
+        outs = iter(jaxpr_as_fun(closed)(*args))
+        found = [next(outs) if flag else Zero(a) for flag, a in zip(nonzero, avals, strict=True)]
+        return [instantiate(x) for x in selected(found, wanted)]
+
+    return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
+
+
+def _cond_transpose(cts: Tangents, index: Any, *operands: Operand,
+                    branches: tuple[ClosedJaxpr, ...]) -> list[Any]:
+    linear = tuple([type(x) is UndefinedPrimal for x in operands])
+    pulled = [transpose_jaxpr(b, linear, nonzero_flags(cts)) for b in branches]
+    either = _either([p.nonzero for p in pulled])
+    avals = tuple([x.aval for x in operands if type(x) is UndefinedPrimal])
+    backward = [p.jaxpr if p.nonzero == either else
+                _with_zero_outs(p.jaxpr, p.nonzero, either, avals) for p in pulled]
+    values = [*selected(operands, negated(linear)), *[ct for ct in cts if type(ct) is not Zero]]
+    outs, flags = iter(bind_cond(index, backward, values)), iter(either)
+    return [None, *[None if not lin else next(outs) if next(flags) else Zero(x.aval)
+                    for x, lin in zip(operands, linear, strict=True)]]
+
+
+def _cond_batch(trace: BatchTrace, operands: Values, dims: Dims, *,
+                branches: tuple[ClosedJaxpr, ...]) -> Any:
+    axis = trace.axis
+    if dims[0] is not None:
+        return _select_batch(trace, operands, dims, branches)
+    places = tuple(dims[1:])
+    either = _either([[d is not None for d in batch_jaxpr(b, places, axis).dims]
+                      for b in branches])
+    outs: Places = tuple([0 if e else None for e in either])
+    batched = [batch_jaxpr(b, places, axis, outs).jaxpr for b in branches]
+    return bind_cond(operands[0], batched, operands[1:]), outs
+
+
+def _select_batch(trace: BatchTrace, operands: Values, dims: Dims,
+                  branches: Sequence[ClosedJaxpr]) -> Any:
+    """Each example has an index of its own: all branches run, and each takes its own results.
+
+    A branch that an example does not take has no derivative there, even where its own derivative
+    is infinite: it gets its operands through a selection that cuts them off.
+    """
+    axis = trace.axis
+    index = at_front(operands[0], dims[0], axis.size)
+    places = (0,) * (len(operands) - 1)
+    values = [at_front(x, d, axis.size) for x, d in zip(operands[1:], dims[1:], strict=True)]
+    cases = []
+    for i, branch in enumerate(branches):
+        batched = batch_jaxpr(branch, places, axis, (0,) * len(branch.out_avals)).jaxpr
+        taken = eq(index, full((axis.size,), i, np.int32))
+        cases.append(jaxpr_as_fun(batched)(*[_cut_off(x, taken) for x in values]))
+    outs = []
+    for each in zip(*cases, strict=True):
+        which = broadcast_in_dim(index, get_aval(each[0]).shape, (0,))
+        if len(each) == 2:
+            which = ne(which, full(get_aval(which).shape, 0, np.int32))
+        outs.append(select_n(which, *each))
+    return outs, [0] * len(outs)
+
+
+def _cut_off(x: Any, taken: Any) -> Any:
+    aval: ShapedArray = get_aval(x)
+    if not dtypes.issubdtype(aval.dtype, np.inexact):
+        return x
+    return select(broadcast_in_dim(taken, aval.shape, (0,)), x, stop_gradient(x))
+
+
+def _cond_dce(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+    branches = eqn.params["branches"]
+    live = _either([live_inputs(b, used) for b in branches])
+    parts = tuple([part_of(b, used, live) for b in branches])
+    if parts == branches:
+        return eqn
+    return eqn.replace(
+        invars=[eqn.invars[0], *selected(eqn.invars[1:], live)],
+        outvars=selected(eqn.outvars, used), params={**eqn.params, "branches": parts},
+        effects=_effects({"branches": parts}))
+
+
+def _cond_check(eqn: JaxprEqn) -> None:
+    for branch in eqn.params["branches"]:
+        for atom, aval in zip(eqn.invars[1:], branch.in_avals, strict=True):
+            if not aval.same_type(atom.aval):
+                raise TypeError(f"Operand of type {atom.aval}, expected {aval}")
+        for var, aval in zip(eqn.outvars, branch.out_avals, strict=True):
+            if not aval.same_type(var.aval):
+                raise TypeError(f"A branch gives {aval}, expected {var.aval}")
+
+
+def _effects(params: Params) -> Any:
+    return join_effects(params["branches"])
+
+
+cond_p = register(Primitive(
+    "cond", shape_rule=_cond_shape, multiple_results=True, cached=False, jvp=_cond_jvp,
+    linearize=_cond_linearize, split=_cond_split, transpose=_cond_transpose,
+    batch_axis=_cond_batch, dce=_cond_dce, check=_cond_check, effects=_effects,
+))

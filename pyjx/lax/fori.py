@@ -1,0 +1,113 @@
+"""`fori_loop`: a body for each integer of a range."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from pyjx import configuration
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.scalars import scalar_of
+from pyjx.core.trace import is_concrete
+from pyjx.core.tracebacks import api_boundary
+from pyjx.lax.compare import lt
+from pyjx.lax.convert import convert_element_type
+from pyjx.lax.elementwise import add
+from pyjx.lax.loops import while_loop
+from pyjx.lax.nary import operand
+from pyjx.lax.scans import scan
+
+
+@api_boundary
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
+              unroll: int | bool | None = None) -> Any:
+    """`val = body_fun(i, val)` for each i from `lower` up to, not including, `upper`.
+
+    Where both bounds are known when the loop is traced it is a `scan` and has derivatives in both
+    modes; else it is a `while_loop`, which has forward ones.
+
+    Args:
+      lower, upper: integer scalars of one type, Python's being of any.
+      body_fun: from an index and a value to the next value, of the same structure and types.
+      init_val: pytree of arrays.
+      unroll: how many iterations the compiled loop does at a time, or whether it does all; for
+        known bounds.
+
+    Raises:
+      TypeError: the bounds differ in type, or the body changes that of the value.
+      ValueError: `unroll` is given and a bound is not known.
+
+    >>> import pyjx as jax
+    >>> int(jax.lax.fori_loop(0, 5, lambda i, total: total + i, 0))
+    10
+    """
+    if not callable(body_fun):
+        raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    lower, upper = operand("fori_loop (lower)", lower), operand("fori_loop (upper)", upper, 1)
+    dtype = _index_dtype(lower, upper)
+    if is_concrete(lower) and is_concrete(upper) and not get_aval(lower).shape and not get_aval(
+            upper).shape and dtypes.issubdtype(dtype, np.integer):
+        length = max(int(upper) - int(lower), 0)
+        if configuration.disable_jit.value and not length:
+            return init_val
+        start = convert_element_type(lower, dtype)
+        return scan(_scan_body(body_fun), (start, init_val), None, length=length,
+                    unroll=1 if unroll is None else unroll)[0][1]
+    if unroll is not None:
+        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically "
+                         "known.")
+    bounds = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
+    return while_loop(_holds, _while_body(body_fun), (*bounds, init_val))[2]
+
+
+def _index_dtype(lower: Any, upper: Any) -> Any:
+    a, b = get_aval(lower), get_aval(upper)
+    if a.dtype == b.dtype:
+        return a.dtype
+    for aval, other in ((a, b), (b, a)):
+        if aval.weak_type and dtypes.issubdtype(aval.dtype, np.integer) == dtypes.issubdtype(
+                other.dtype, np.integer):
+            return other.dtype
+    raise TypeError("lower and upper arguments to fori_loop must have equal types, got "
+                    f"{dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}")
+
+
+def _holds(loop_carry: Any) -> Any:
+    return lt(loop_carry[0], loop_carry[1])
+
+
+def _next(i: Any) -> Any:
+    return add(i, scalar_of(get_aval(i), 1))
+
+
+# One function for each body, so that what was traced for it is found again.
+_scan_bodies: Any = weakref.WeakKeyDictionary()
+_while_bodies: Any = weakref.WeakKeyDictionary()
+
+
+def _scan_body(body_fun: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    return _kept(_scan_bodies, body_fun, lambda body: lambda loop_carry, _: (
+        (_next(loop_carry[0]), body()(*loop_carry)), None))
+
+
+def _while_body(body_fun: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    return _kept(_while_bodies, body_fun, lambda body: lambda loop_carry: (
+        _next(loop_carry[0]), loop_carry[1], body()(loop_carry[0], loop_carry[2])))
+
+
+def _kept(known: Any, fun: Any, make: Callable[[Any], Any]) -> Any:
+    """`make` of a way to the function, kept for as long as the function lives."""
+    if isinstance(fun, MethodType):  # made anew each time it is asked for
+        return make(lambda: fun)
+    try:
+        found = known.get(fun)
+        if found is None:
+            found = known[fun] = make(weakref.ref(fun))
+        return found
+    except TypeError:  # neither hashable nor weakly referenced
+        return make(lambda: fun)

@@ -1,0 +1,153 @@
+"""A function over the elements of arrays: one after the other, or over all prefixes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core.avals import get_aval
+from pyjx.core.integers import as_axis, as_int
+from pyjx.core.tracebacks import api_boundary
+from pyjx.lax.joining import concatenate
+from pyjx.lax.nary import operand
+from pyjx.lax.scans import scan
+from pyjx.lax.shapes import expand_dims, reshape
+from pyjx.lax.shapes import rev as reverse_axes
+from pyjx.lax.slicing import slice_in_dim
+from pyjx.transforms.vmap import vmap
+from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
+
+
+@api_boundary
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """The stacked results of `f` for each element of `xs`, one after the other.
+
+    As `vmap`, but with the memory of one element, or of `batch_size` of them.
+
+    Args:
+      f: from an element to a pytree of arrays.
+      xs: pytree of arrays, which are taken apart along their first axis.
+      batch_size: how many elements `f` is applied to at a time, by `vmap`.
+
+    Raises:
+      ValueError: the arrays differ in their length, or there is none.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> jax.lax.map(lambda x: x * x, jnp.arange(4)).tolist()
+    [0, 1, 4, 9]
+    """
+    if not callable(f):
+        raise TypeError(f"lax.map: f argument should be callable, got {f!r}.")
+    if batch_size is None:
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if as_int("lax.map", "batch_size", batch_size) < 1:
+        raise ValueError(f"lax.map: batch_size must be a positive int, got {batch_size}.")
+    leaves, tree = tree_flatten(xs)
+    leaves = [operand("map (xs)", x, i) for i, x in enumerate(leaves)]
+    sizes = {get_aval(x).shape[0] for x in leaves}
+    if len(sizes) != 1:
+        raise ValueError("lax.map with batch_size: the arrays must have one leading axis size, got "
+                         f"{sorted(sizes)}.")
+    size = sizes.pop()
+    whole = size // batch_size * batch_size
+    batched = vmap(f)
+    parts = []
+    if whole:
+        stacks = [_split_axis(slice_in_dim(x, 0, whole), batch_size) for x in leaves]
+        ys = scan(lambda _, x: ((), batched(x)), (), tree_unflatten(tree, stacks))[1]
+        parts.append(tree_map(_joined_axis, ys))
+    if whole < size or not size:
+        parts.append(batched(tree_unflatten(tree, [slice_in_dim(x, whole, size) for x in leaves])))
+    return parts[0] if len(parts) == 1 else tree_map(lambda *ys: concatenate(ys, 0), *parts)
+
+
+def _split_axis(x: Any, size: int) -> Any:
+    shape = get_aval(x).shape
+    return reshape(x, (shape[0] // size, size, *shape[1:]))
+
+
+def _joined_axis(x: Any) -> Any:
+    shape = get_aval(x).shape
+    return reshape(x, (shape[0] * shape[1], *shape[2:]))
+
+
+@api_boundary
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False,
+                     axis: int = 0) -> Any:
+    """All prefix results of an associative operation, in a logarithmic number of steps.
+
+    Result i is `fn(fn(elems[0], elems[1]), ...)` up to element i. (Blelloch 1990, Prefix Sums and
+    Their Applications)
+
+    Args:
+      fn: associative, from two slices of `elems` along `axis`, element by element, to one.
+      elems: pytree of arrays with the same size along `axis`.
+      reverse: whether the results are those of suffixes.
+      axis: along which the elements lie.
+
+    Raises:
+      TypeError: `fn` is not callable.
+      ValueError: the sizes differ, or an array has no such axis.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> jax.lax.associative_scan(jnp.multiply, jnp.arange(1, 6)).tolist()
+    [1, 2, 6, 24, 120]
+    """
+    if not callable(fn):
+        raise TypeError("lax.associative_scan: fn argument should be callable.")
+    leaves, tree = tree_flatten(elems)
+    leaves = [operand("associative_scan (elems)", x, i) for i, x in enumerate(leaves)]
+    if not leaves:
+        raise ValueError("lax.associative_scan: elems holds no arrays.")
+    axes = [as_axis("associative_scan", "axis", axis, get_aval(x).ndim) for x in leaves]
+    if len({get_aval(x).shape[a] for x, a in zip(leaves, axes, strict=True)}) > 1:
+        raise ValueError("Array inputs to associative_scan must have the same first dimension. "
+                         f"(saw: {[get_aval(x).shape for x in leaves]})")
+    if reverse:
+        leaves = [reverse_axes(x, (a,)) for x, a in zip(leaves, axes, strict=True)]
+
+    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        outs, out_tree = tree_flatten(fn(tree_unflatten(tree, a), tree_unflatten(tree, b)))
+        if out_tree != tree:
+            raise ValueError("lax.associative_scan: fn must return what its arguments are, "
+                             f"{tree}, got {out_tree}.")
+        return outs
+
+    outs = _prefixes(combine, leaves, axes)
+    if reverse:
+        outs = [reverse_axes(x, (a,)) for x, a in zip(outs, axes, strict=True)]
+    return tree_unflatten(tree, outs)
+
+
+def _prefixes(combine: Callable[..., list[Any]], xs: Sequence[Any], axes: Sequence[int]
+              ) -> list[Any]:
+    """Pairs are combined, their prefixes found, and those between them from these."""
+    n = get_aval(xs[0]).shape[axes[0]]
+    if n < 2:
+        return list(xs)
+
+    def part(arrays: Sequence[Any], start: int, stop: int, stride: int = 1) -> list[Any]:
+        return [slice_in_dim(x, start, stop, stride, a)
+                for x, a in zip(arrays, axes, strict=True)]
+
+    odd = _prefixes(combine, combine(part(xs, 0, n - 1, 2), part(xs, 1, n, 2)), axes)
+    even = part(xs, 0, 1)
+    if n > 2:
+        more = combine(part(odd, 0, (n - 1) // 2), part(xs, 2, n, 2))
+        even = [concatenate([x, y], a) for x, y, a in zip(even, more, axes, strict=True)]
+    return [_interleaved(x, y, a) for x, y, a in zip(even, odd, axes, strict=True)]
+
+
+def _interleaved(even: Any, odd: Any, axis: int) -> Any:
+    """The elements of both in turn; `even` has as many as `odd`, or one more."""
+    m, n = get_aval(even).shape[axis], get_aval(odd).shape[axis]
+    shape = list(get_aval(odd).shape)
+    shape[axis] = 2 * n
+    paired = slice_in_dim(even, 0, n, axis=axis) if m > n else even
+    both = reshape(concatenate([expand_dims(x, (axis + 1,)) for x in (paired, odd)], axis + 1),
+                   tuple(shape))
+    if m == n:
+        return both
+    return concatenate([both, slice_in_dim(even, n, m, axis=axis)], axis)

@@ -1,0 +1,499 @@
+"""`scan`: a body applied to one element of its arrays after another, with a carry between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from pyjx import configuration
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.derived import derived
+from pyjx.core.integers import as_int
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import concrete_or_error, jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.axes import at_front, moveaxis
+from pyjx.engine.batching import BatchTrace
+from pyjx.engine.linearize import LinearTrace, LinearTracer
+from pyjx.engine.subjaxprs import (
+    Places,
+    batch_jaxpr,
+    consts_as_inputs,
+    dependent_outputs,
+    fixpoint,
+    jvp_jaxpr,
+    linearize_jaxpr,
+    live_inputs,
+    negated,
+    nonzero_flags,
+    part_of,
+    selected,
+    split_jaxpr,
+    transpose_jaxpr,
+    with_inputs,
+    with_outputs,
+    with_zeros,
+    without_tracers,
+)
+from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
+from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.lax.carries import TracedBody, check_carry, settled, trace_body
+from pyjx.lax.joining import concatenate
+from pyjx.lax.nary import operand
+from pyjx.lax.shapes import expand_dims
+from pyjx.lax.slicing import index_in_dim
+from pyjx.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
+
+# -- the function ----------------------------------------------------------------------------------
+
+
+@api_boundary
+def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
+         length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
+         _split_transpose: bool = False) -> tuple[Any, Any]:
+    """`carry, y = f(carry, x)` for each element x of `xs`; the last carry and the stacked ys.
+
+    The body is traced and compiled once, whatever the number of elements, and has derivatives in
+    both modes.
+
+    Args:
+      f: from a carry and an element of `xs` to the next carry and a result.
+      init: the first carry, a pytree of arrays. The carry keeps its types; components that are
+        Python scalars take those that the body gives them.
+      xs: pytree of arrays, which are taken apart along their first axis; or None.
+      length: the number of elements, which must be that of `xs` where both are given.
+      reverse: whether the elements are taken from the last to the first. The results stand where
+        their elements do.
+      unroll: how many elements an iteration of the compiled loop handles; True stands for all.
+      _split_transpose: accepted; the backward pass is one scan in any case.
+
+    Raises:
+      TypeError: the body gives no pair, or a carry of another type.
+      ValueError: the arrays differ in their length, or there is none.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> total, sums = jax.lax.scan(lambda c, x: (c + x, c + x), 0, jnp.arange(4))
+    >>> int(total), sums.tolist()
+    (6, [0, 1, 3, 6])
+    """
+    if not callable(f):
+        raise TypeError(f"lax.scan: f argument should be a callable, got {f!r}.")
+    x_leaves, x_tree = tree_flatten(xs)
+    x_leaves = [operand("scan (xs)", x, i) for i, x in enumerate(x_leaves)]
+    n = _length(x_leaves, length)
+    if configuration.disable_jit.value:
+        return _scan_in_python(f, init, x_leaves, x_tree, n, reverse)
+    leaves, tree = tree_flatten(init)
+    leaves = [operand("scan (init)", x, i) for i, x in enumerate(leaves)]
+    element_avals = [get_aval(x).update(shape=get_aval(x).shape[1:]) for x in x_leaves]
+    args_tree = tree_structure((tree_unflatten(tree, leaves), tree_unflatten(x_tree, x_leaves)))
+
+    def traced(carry: Sequence[Any]) -> TracedBody:
+        body = trace_body("scan", "f", f, args_tree, [*map(get_aval, carry), *element_avals],
+                          unpacked=True)
+        _check_pair(body.out_tree, body.closed.out_avals)
+        return body
+
+    body = traced(leaves)
+    carry_tree, y_tree = body.out_tree.children()
+    if carry_tree == tree:
+        leaves, changed = settled(leaves, body.closed.out_avals[:len(leaves)])
+        if changed:
+            body = traced(leaves)
+            carry_tree, y_tree = body.out_tree.children()
+    closed = body.closed
+    check_carry("scan", "f", f, tree, list(map(get_aval, leaves)), carry_tree,
+                closed.out_avals[:carry_tree.num_leaves])
+    outs = scan_p.bind(
+        *closed.consts, *leaves, *x_leaves, jaxpr=consts_as_inputs(closed), length=n,
+        reverse=bool(reverse), unroll=_unroll(unroll, n), num_consts=len(closed.consts),
+        num_carry=len(leaves), _split_transpose=bool(_split_transpose))
+    k = len(leaves)
+    return tree_unflatten(tree, outs[:k]), tree_unflatten(y_tree, outs[k:])
+
+
+def _length(xs: Sequence[Any], length: Any) -> int:
+    """The number of iterations."""
+    sizes = set()
+    for x in xs:
+        shape = get_aval(x).shape
+        if not shape:
+            raise ValueError(f"scan got value with no leading axis to scan over: {x}.")
+        sizes.add(shape[0])
+    if length is not None:
+        length = concrete_or_error(None, length, "The `length` argument of scan")
+        length = as_int("scan", "length", int(length) if isinstance(length, float) else length)
+        if any([size != length for size in sizes]):
+            raise ValueError(f"scan got `length` argument of {length} which disagrees with leading "
+                             f"axis sizes {[get_aval(x).shape[0] for x in xs]}.")
+        if length < 0:
+            raise ValueError(f"scan got a negative `length` argument: {length}.")
+        return length  # type: ignore[no-any-return]
+    if not sizes:
+        raise ValueError("scan got no values to scan over and `length` not provided.")
+    if len(sizes) > 1:
+        raise ValueError("scan got values with different leading axis sizes: "
+                         f"{', '.join([str(get_aval(x).shape[0]) for x in xs])}.")
+    return sizes.pop()  # type: ignore[no-any-return]
+
+
+def _unroll(unroll: Any, length: int) -> int:
+    if isinstance(unroll, bool):
+        return max(length, 1) if unroll else 1
+    n = as_int("scan", "unroll", unroll)
+    if n < 0:
+        raise ValueError("scan: `unroll` must be a `bool` or a non-negative `int`.")
+    return max(min(n, length), 1)
+
+
+def _check_pair(tree: Any, avals: Sequence[ShapedArray]) -> None:
+    if tree.node_data() is None or tree.node_data()[0] is not tuple or len(tree.children()) != 2:
+        got = tree_unflatten(tree, [a.str_short() for a in avals])
+        raise TypeError(f"scan body output must be a pair, got {got}.")
+
+
+def _scan_in_python(f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Sequence[Any],
+                    tree: Any, length: int, reverse: bool) -> tuple[Any, Any]:
+    """What `disable_jit` asks for."""
+    if length == 0:
+        raise ValueError("zero-length scan is not supported in disable_jit() mode because the "
+                         "output type is unknown.")
+    ys = []
+    for i in reversed(range(length)) if reverse else range(length):
+        carry, y = f(carry, tree_unflatten(
+            tree, [index_in_dim(x, i, keepdims=False) for x in xs]))
+        ys.append(y)
+    if reverse:
+        ys.reverse()
+    return carry, tree_map(lambda *each: concatenate(
+        [expand_dims(y, (0,)) for y in each], 0), *ys)
+
+
+# -- the primitive ---------------------------------------------------------------------------------
+
+
+class _Parts(NamedTuple):
+    """What a scan has one entry of each for: an operand, a tangent, a dim or a flag."""
+
+    consts: list[Any]
+    carry: list[Any]
+    xs: list[Any]
+
+
+def _parts(entries: Sequence[Any], params: Params) -> _Parts:
+    a = params["num_consts"]
+    b = a + params["num_carry"]
+    return _Parts(list(entries[:a]), list(entries[a:b]), list(entries[b:]))
+
+
+def _derived_params(params: Params, body: ClosedJaxpr, num_consts: int, num_carry: int) -> Params:
+    return {**params, "jaxpr": body, "num_consts": num_consts, "num_carry": num_carry}
+
+
+def bind_scan(body: ClosedJaxpr, consts: Sequence[Any], carry: Sequence[Any], xs: Sequence[Any],
+              params: Params) -> list[Any]:
+    """The last carry and the stacked results of a scan with these parameters over another body."""
+    body, more = without_tracers(body)
+    n = len(more) + len(consts)
+    return scan_p.bind(*more, *consts, *carry, *xs,  # type: ignore[no-any-return]
+                       **_derived_params(params, body, n, len(carry)))
+
+
+def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
+    return aval.update(shape=(length, *aval.shape))
+
+
+def _scan_shape(*avals: Any, jaxpr: ClosedJaxpr, length: int, num_carry: int, **_: Any
+                ) -> list[Any]:
+    outs = jaxpr.out_avals
+    return [*outs[:num_carry], *[_stacked(a, length) for a in outs[num_carry:]]]
+
+
+def _in_turn(first: _Parts, second: _Parts) -> tuple[int, ...]:
+    """The places of all entries of `first`, then of all of `second`, in the order part by part."""
+    order: list[int] = []
+    a, b = 0, sum(map(len, first))
+    for ours, theirs in zip(first, second, strict=True):
+        order += [*range(a, a + len(ours)), *range(b, b + len(theirs))]
+        a += len(ours)
+        b += len(theirs)
+    return tuple(order)
+
+
+# -- forward mode ----------------------------------------------------------------------------------
+
+
+def _moving(given: _Parts, nonzero_carry: Flags) -> _Parts:
+    """The tangents that are pushed along: those of the carry that are, or become, nonzero."""
+    return _Parts([t for t in given.consts if type(t) is not Zero],
+                  [instantiate(t) for t in selected(given.carry, nonzero_carry)],
+                  [t for t in given.xs if type(t) is not Zero])
+
+
+def _scan_jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
+    """The tangents of the carry are carried along with it."""
+    body, n = params["jaxpr"], params["num_carry"]
+    values, given = _parts(primals, params), _parts(tangents, params)
+    consts, xs = nonzero_flags(given.consts), nonzero_flags(given.xs)
+    carry = fixpoint(lambda flags: jvp_jaxpr(body, consts + flags + xs).nonzero[:n],
+                     nonzero_flags(given.carry))
+    pushed = jvp_jaxpr(body, consts + carry + xs, _only_carry(carry, body))
+    moving = _moving(given, carry)
+    ys = body.out_avals[n:]
+    outs_order = _in_turn(_Parts([], values.carry, ys),
+                          _Parts([], moving.carry, selected(ys, pushed.nonzero[n:])))
+    both = with_outputs(with_inputs(pushed.jaxpr, _in_turn(values, moving)), outs_order)
+    results = bind_scan(both, values.consts + moving.consts, values.carry + moving.carry,
+                        values.xs + moving.xs, params)
+    outs: list[Any] = [None] * len(results)
+    for place, x in zip(outs_order, results, strict=True):
+        outs[place] = x
+    count = len(body.out_avals)
+    return outs[:count], with_zeros(outs[count:], pushed.nonzero, list(map(get_aval, outs[:count])))
+
+
+def _only_carry(carry: Flags, body: ClosedJaxpr) -> Flags:
+    return carry + (False,) * (len(body.out_avals) - len(carry))
+
+
+# -- reverse mode ----------------------------------------------------------------------------------
+
+
+class _Residuals(NamedTuple):
+    """What the linear part reads, in its order: values, and whether they are stacked."""
+
+    values: list[Any]
+    stacked: list[bool]
+
+
+def _run_known(known: ClosedJaxpr, args: _Parts, n_out: int, forwarded: Sequence[int],
+               params: Params) -> tuple[list[Any], _Residuals]:
+    """The known part of a scan: its results and its residuals.
+
+    What does not depend on the iteration is computed once, before; what is a result or an argument
+    is not stacked again.
+    """
+    n_consts, n_carry = len(args.consts), len(args.carry)
+    outvars = known.jaxpr.outvars
+    varying = dependent_outputs(
+        known, (False,) * n_consts + (True,) * (n_carry + len(args.xs)))
+    fixed = tuple([i >= n_out and not v for i, v in enumerate(varying)])
+    once = iter(jaxpr_as_fun(part_of(known, fixed, (True,) * n_consts + (False,) * (
+        n_carry + len(args.xs))))(*args.consts) if any(fixed) else ())
+    order = list(range(n_out))  # of the results of the scan; the ones after n_out are stacked
+    place = {v: i for i, v in enumerate(outvars[:n_out]) if i >= n_carry and type(v) is Var}
+
+    def stacked_at(var: Var, source: int) -> int:
+        if var not in place:
+            place[var] = len(order)
+            order.append(source)
+        return place[var]
+
+    found: list[Any] = []  # a value, or its place among the results
+    for i in range(n_out, len(outvars)):
+        found.append((next(once), None) if fixed[i]
+                     else (None, stacked_at(outvars[i], i)))  # type: ignore[arg-type]
+    for i in forwarded:
+        if i < n_consts:
+            found.append((args.consts[i], None))
+        elif i < n_consts + n_carry:
+            found.append((None, stacked_at(known.jaxpr.invars[i], ~i)))
+        else:
+            found.append((args.xs[i - n_consts - n_carry], -1))
+    results = bind_scan(with_outputs(known, tuple(order)), *args, params)
+    return results[:n_out], _Residuals(
+        [results[at] if at is not None and at >= 0 else x for x, at in found],
+        [at is not None for _, at in found])
+
+
+def _record(trace: LinearTrace, linear: ClosedJaxpr, residuals: _Residuals, tangents: _Parts,
+            params: Params) -> list[Any]:
+    """Add the linear part of a scan to a linear program; its results are tangents."""
+    fixed, stacked = negated(residuals.stacked), residuals.stacked
+    given = _Parts(selected(residuals.values, fixed), [], selected(residuals.values, stacked))
+    n = len(stacked)
+    sorted_residuals = [*selected(range(n), fixed), *selected(range(n), stacked)]
+    order = [sorted_residuals[i] if i < n else i for i in _in_turn(given, tangents)]
+    linear, more = without_tracers(with_inputs(linear, tuple(order)))
+    consts = [*more, *given.consts, *tangents.consts]
+    return trace.record(  # type: ignore[no-any-return]
+        scan_p, [*consts, *tangents.carry, *given.xs, *tangents.xs],
+        _derived_params(params, linear, len(consts), len(tangents.carry)))
+
+
+def _scan_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any) -> Any:
+    body, n = params["jaxpr"], params["num_carry"]
+    values, given = _parts(primals, params), _parts(tangents, params)
+    consts, xs = nonzero_flags(given.consts), nonzero_flags(given.xs)
+    carry = fixpoint(lambda flags: linearize_jaxpr(body, consts + flags + xs).nonzero[:n],
+                     nonzero_flags(given.carry))
+    if not any((*consts, *carry, *xs)):
+        outs = scan_p.bind(*primals, **params)
+        return outs, [Zero.of_primal(o) for o in outs]
+    parts = linearize_jaxpr(body, consts + carry + xs)
+    if parts.nonzero[:n] != carry:
+        parts = linearize_jaxpr(body, consts + carry + xs, _only_carry(carry, body))
+    outs, residuals = _run_known(parts.known, values, len(body.out_avals), parts.forwarded, params)
+    out_tangents = _record(trace, parts.linear, residuals, _moving(given, carry), params)
+    return outs, with_zeros(out_tangents, parts.nonzero, list(map(get_aval, outs)))
+
+
+def _scan_split(trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
+    body, n = params["jaxpr"], params["num_carry"]
+    given = _parts(operands, params)
+    consts, start, xs = [tuple([type(x) is LinearTracer and x._trace is trace for x in part])
+                         for part in given]
+    carry = fixpoint(lambda flags: dependent_outputs(body, consts + flags + xs)[:n], start)
+    flags = consts + carry + xs
+    parts = split_jaxpr(body, flags, _only_carry(carry, body))
+    known = _Parts(*[selected(part, negated(lin))
+                     for part, lin in zip(given, (consts, carry, xs), strict=True)])
+    n_known = len(parts.dependent) - sum(parts.dependent)
+    outs, residuals = _run_known(parts.known, known, n_known, parts.forwarded, params)
+    linear = _Parts(*[selected(part, lin)
+                      for part, lin in zip(given, (consts, carry, xs), strict=True)])
+    known_outs = iter(outs)
+    tangents = iter(_record(trace, parts.linear, residuals, linear, params))
+    return [next(tangents) if dependent else next(known_outs) for dependent in parts.dependent]
+
+
+class _Backward(NamedTuple):
+    """The body of a transposed scan, and which cotangents it gives.
+
+    It maps (residuals that are the same for all iterations; sums of cotangents of linear constants,
+    cotangents of the carry; stacked residuals, nonzero cotangents of the stacked results) to (sums,
+    cotangents of the carry; cotangents of linear xs).
+    """
+
+    jaxpr: ClosedJaxpr
+    consts_nonzero: Flags
+    xs_nonzero: Flags
+
+
+@derived
+def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonzero: Flags
+              ) -> _Backward:
+    avals = body.in_avals
+    n_consts, n_xs = len(linear_consts), len(linear_xs)
+    n_carry = len(avals) - n_consts - n_xs
+    pulled = transpose_jaxpr(body, linear_consts + (True,) * n_carry + linear_xs,
+                             (True,) * n_carry + ys_nonzero)
+    n_lin = sum(linear_consts)
+    consts, carry, xs = (pulled.nonzero[:n_lin], pulled.nonzero[n_lin:n_lin + n_carry],
+                         pulled.nonzero[n_lin + n_carry:])
+    const_avals = selected(selected(avals[:n_consts], linear_consts), consts)
+    carry_avals = avals[n_consts:n_consts + n_carry]
+    residual_avals = selected(avals[:n_consts], negated(linear_consts))
+    stacked_avals = selected(avals[n_consts + n_carry:], negated(linear_xs))
+    ys_avals = selected(body.out_avals[n_carry:], ys_nonzero)
+
+    def fun(*args: Any) -> list[Any]:
+        given = iter(args)
+        residuals, sums, cts, stacked, ys = [
+            [next(given) for _ in part]
+            for part in (residual_avals, const_avals, carry_avals, stacked_avals, ys_avals)]
+        outs = iter(jaxpr_as_fun(pulled.jaxpr)(*residuals, *stacked, *cts, *ys))
+        return [*[add_tangents(s, next(outs)) for s in sums],
+                *[next(outs) if flag else instantiate(Zero(a))
+                  for flag, a in zip(carry, carry_avals, strict=True)], *outs]
+
+    traced = trace_to_jaxpr(fun, [*residual_avals, *const_avals, *carry_avals, *stacked_avals,
+                                  *ys_avals], body.debug_info)
+    return _Backward(traced, consts, xs)
+
+
+def _scan_transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
+    """The transposed body goes over the iterations the other way.
+
+    The carry is linear in all its components: what is known of a scan is computed apart.
+    """
+    given = _parts(operands, params)
+    n = params["num_carry"]
+    linear = [tuple([type(x) is UndefinedPrimal for x in part]) for part in given]
+    ys = cts[n:]
+    backward = _backward(params["jaxpr"], linear[0], linear[2], nonzero_flags(ys))
+    sums = [instantiate(Zero(x.aval)) for x in selected(selected(given.consts, linear[0]),
+                                                        backward.consts_nonzero)]
+    results = bind_scan(
+        backward.jaxpr, selected(given.consts, negated(linear[0])),
+        [*sums, *map(instantiate, cts[:n])],
+        [*selected(given.xs, negated(linear[2])), *[ct for ct in ys if type(ct) is not Zero]],
+        {**params, "reverse": not params["reverse"]})
+    m = len(sums)
+    return [*_filled(given.consts, linear[0], backward.consts_nonzero, iter(results[:m])),
+            *[ct if lin else None for ct, lin in zip(results[m:m + n], linear[1], strict=True)],
+            *_filled(given.xs, linear[2], backward.xs_nonzero, iter(results[m + n:]))]
+
+
+def _filled(operands: Sequence[Any], linear: Flags, nonzero: Flags, cotangents: Any) -> list[Any]:
+    """A cotangent for each operand: None for residuals, a symbolic zero where it is one."""
+    flags = iter(nonzero)
+    return [None if not lin else next(cotangents) if next(flags) else Zero(x.aval)
+            for x, lin in zip(operands, linear, strict=True)]
+
+
+# -- batching, dead code ---------------------------------------------------------------------------
+
+
+def _places(flags: Sequence[bool]) -> Places:
+    return tuple([0 if flag else None for flag in flags])
+
+
+def _scan_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+    """The batch axis is the first of each iteration, the second of what is stacked."""
+    axis, body, n = trace.axis, params["jaxpr"], params["num_carry"]
+    values, given = _parts(operands, params), _parts(dims, params)
+    consts, start, xs = [[d is not None for d in part] for part in given]
+
+    def batched(flags: Sequence[bool]) -> Places:
+        return batch_jaxpr(body, _places([*consts, *flags, *xs]), axis).dims
+
+    carry = fixpoint(lambda flags: [d is not None for d in batched(flags)[:n]], start)
+    outs = _places([*carry, *[d is not None for d in batched(carry)[n:]]])
+    new_body = batch_jaxpr(body, _places([*consts, *carry, *xs]), axis, outs).jaxpr
+    results = bind_scan(
+        new_body,
+        [x if d is None else moveaxis(x, d, 0)
+         for x, d in zip(values.consts, given.consts, strict=True)],
+        [at_front(x, d, axis.size) if flag else x
+         for x, d, flag in zip(values.carry, given.carry, carry, strict=True)],
+        [x if d is None else moveaxis(x, d, 1)
+         for x, d in zip(values.xs, given.xs, strict=True)], params)
+    return results, [d if i < n or d is None else 1 for i, d in enumerate(outs)]
+
+
+def _scan_dce(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+    params = eqn.params
+    body, n, first = params["jaxpr"], params["num_carry"], params["num_consts"]
+    ys = used[n:]
+    carry = fixpoint(lambda flags: live_inputs(body, flags + ys)[first:first + n], used[:n])
+    live = list(live_inputs(body, carry + ys))
+    live[first:first + n] = carry
+    part = part_of(body, carry + ys, tuple(live))
+    if part is body:
+        return eqn
+    return eqn.replace(
+        invars=selected(eqn.invars, live), outvars=selected(eqn.outvars, carry + ys),
+        params=_derived_params(params, part, sum(live[:first]), sum(carry)), effects=part.effects)
+
+
+def _scan_check(eqn: JaxprEqn) -> None:
+    params, length = eqn.params, eqn.params["length"]
+    given, inner = _parts(eqn.invars, params), _parts(params["jaxpr"].in_avals, params)
+    wanted = [*inner.consts, *inner.carry, *[_stacked(a, length) for a in inner.xs]]
+    for atom, aval in zip([*given.consts, *given.carry, *given.xs], wanted, strict=True):
+        if not aval.same_type(atom.aval):
+            raise TypeError(f"Operand of type {atom.aval}, expected {aval}")
+    for before, after in zip(inner.carry, params["jaxpr"].out_avals, strict=False):
+        if not before.same_type(after):
+            raise TypeError(f"The body takes a carry of type {before} and gives {after}")
+
+
+scan_p = register(Primitive(
+    "scan", shape_rule=_scan_shape, multiple_results=True, cached=False, jvp=_scan_jvp,
+    linearize=_scan_linearize, split=_scan_split, transpose=_scan_transpose,
+    batch_axis=_scan_batch, dce=_scan_dce, check=_scan_check,
+    effects=lambda params: params["jaxpr"].effects,
+))

@@ -1,0 +1,230 @@
+"""scan: against the loop in Python, in every transformation."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.core.check import check_jaxpr
+from pyjx.core.passes.dce import dce
+
+rng = np.random.default_rng(0)
+W = rng.standard_normal((3, 3)).astype(np.float32)
+H = rng.standard_normal(3).astype(np.float32)
+XS = rng.standard_normal((5, 3)).astype(np.float32)
+
+
+def in_python(step, carry, xs, reverse=False):
+    ys = []
+    for x in xs[::-1] if reverse else xs:
+        carry, y = step(carry, x)
+        ys.append(y)
+    return carry, jax.tree.map(lambda *y: jnp.stack(y[::-1] if reverse else y), *ys)
+
+
+def network(scan):
+    def run(w, h, xs):
+        def step(h, x):
+            h = jnp.tanh(w @ h + x)
+            return h, {"twice": h * 2, "x": x}
+        return scan(step, h, xs)
+    return run
+
+
+def accumulation(scan):
+    """A carry that is not differentiated, one that is constant, one whose tangent appears late."""
+    def run(w, h, xs):
+        def step(carry, x):
+            i, fixed, late = carry
+            late = (late[1], jnp.sin(x * fixed) + i)
+            return (i + 1, fixed, late), late[0] * w[0]
+        return scan(step, (0, h, (jnp.zeros(3), jnp.ones(3))), xs)
+    return run
+
+
+def check(got, want, **tolerance):
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        if a.dtype == jax.float0:
+            assert b.dtype == jax.float0 and a.shape == b.shape
+            continue
+        np.testing.assert_allclose(a, b, **{"rtol": 2e-4, "atol": 2e-4, **tolerance})
+
+
+def loss(run):
+    return lambda *args: sum(jnp.sum(jnp.sin(x)) for x in jax.tree.leaves(run(*args)))
+
+
+TRANSFORMS = {
+    "itself": lambda f: f,
+    "jvp": lambda f: lambda *args: jax.jvp(f, args, tuple(jnp.cos(a) for a in args)),
+    "jvp of the carry": lambda f: lambda w, h, xs: jax.jvp(lambda h: f(w, h, xs), (h,), (h,)),
+    "grad": lambda f: jax.grad(loss(f), (0, 1, 2)),
+    "grad of the weights": lambda f: jax.grad(loss(f)),
+    "linearize": lambda f: lambda w, h, xs: jax.linearize(lambda h: f(w, h, xs), h)[1](h),
+    "forward over reverse": lambda f: jax.jacfwd(jax.grad(loss(f), 1), 1),
+    "reverse over reverse": lambda f: jax.jacrev(jax.grad(loss(f), 2), 1),
+    "reverse over forward": lambda f: jax.jacrev(jax.jacfwd(loss(f), 1), 0),
+    "third": lambda f: jax.jacfwd(jax.jacrev(jax.grad(loss(f), 1), 1), 1),
+}
+
+
+@pytest.mark.parametrize(("how", "options"), [
+    *[(how, {}) for how in TRANSFORMS],
+    *[(how, options) for how in ("itself", "grad", "jvp of the carry")
+      for options in ({"reverse": True}, {"unroll": 2})],
+])
+@pytest.mark.parametrize("program", [network, accumulation])
+def test_as_a_loop_in_python(how, program, options):
+    transform = TRANSFORMS[how]
+    ours = program(lambda f, c, xs: lax.scan(f, c, xs, **options))
+    reverse = options.get("reverse", False)
+    want = transform(program(lambda f, c, xs: in_python(f, c, xs, reverse)))(W, H, XS)
+    check(jax.jit(transform(ours))(W, H, XS), want)
+    check_jaxpr(dce(jax.make_jaxpr(transform(ours))(W, H, XS)).jaxpr)
+
+
+@pytest.mark.parametrize("how", ["itself", "grad", "jvp"])
+def test_outside_of_jit(how):
+    check(TRANSFORMS[how](network(lax.scan))(W, H, XS),
+          TRANSFORMS[how](network(in_python))(W, H, XS))
+
+
+@pytest.mark.parametrize("in_axes", [(0, None, None), (None, 1, None), (None, None, 1), (1, 0, 2)])
+@pytest.mark.parametrize("how", ["itself", "grad", "jvp"])
+@pytest.mark.parametrize("program", [network, accumulation])
+def test_batched(in_axes, how, program):
+    args = [np.stack([a, a + 1, a * 2], axis) if axis is not None else a
+            for a, axis in zip((W, H, XS), in_axes, strict=True)]
+    run = jax.jit(TRANSFORMS[how](program(lax.scan)))
+    each = [run(*[a if axis is None else np.take(a, i, axis)
+                  for a, axis in zip(args, in_axes, strict=True)]) for i in range(3)]
+    check(jax.jit(jax.vmap(run, in_axes))(*args), jax.tree.map(lambda *xs: jnp.stack(xs), *each))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "complex64", "int8", "uint32", "bool"])
+@pytest.mark.parametrize("unroll", [1, 3, True])
+def test_dtypes_are_kept(dtype, unroll):
+    xs = (np.arange(8).reshape(4, 2) % 3).astype(dtype)
+    carry, ys = lax.scan(lambda c, x: (x, (c, x)), jnp.zeros(2, dtype), xs, unroll=unroll)
+    assert carry.dtype == ys[0].dtype == xs.dtype
+    np.testing.assert_array_equal(carry, xs[-1])
+    np.testing.assert_array_equal(ys[0], np.concatenate([np.zeros((1, 2), xs.dtype), xs[:-1]]))
+
+
+def test_no_iterations_and_no_arrays():
+    carry, ys = lax.scan(lambda c, x: (c + x.sum(), x * 2), 1.0, np.zeros((0, 3), np.float32))
+    assert float(carry) == 1.0 and ys.shape == (0, 3)
+    check(jax.grad(lambda c: lax.scan(lambda c, x: (c * x, None), c, np.zeros(0))[0])(2.0), 1.0)
+    assert float(lax.scan(lambda c, _: (c * 2, None), 1.0, None, length=3)[0]) == 8
+    assert lax.scan(lambda c, _: (c, None), (), None, length=2) == ((), None)
+    assert float(lax.scan(lambda c, x: (c + x, None), 0.0, jnp.ones(1))[0]) == 1
+
+
+def test_keys_are_scanned():
+    keys = jax.random.split(jax.random.key(0), 3)
+    key, draws = lax.scan(lambda k, x: (x, jax.random.uniform(x)), jax.random.key(1), keys)
+    assert key == keys[-1]
+    check(draws, jnp.stack([jax.random.uniform(k) for k in keys]))
+
+
+def test_a_function_is_traced_once():
+    traces = []
+
+    def step(c, x):
+        traces.append(1)
+        return c + x, c
+
+    for n in (3, 4, 5):
+        lax.scan(step, np.float32(0), jnp.ones(n))
+    assert len(traces) == 1
+
+
+def test_size_does_not_grow_with_the_length():
+    def sizes(n):
+        f = jax.jit(jax.grad(lambda w: loss(network(lax.scan))(w, H, np.ones((n, 3), np.float32))))
+        return len(f.lower(W).as_text())
+
+    assert abs(sizes(10) - sizes(10_000)) < 0.02 * sizes(10)
+
+
+def scans_of(f, *args):
+    closed = dce(jax.make_jaxpr(f)(*args))
+    return [e for e in closed.eqns if e.primitive.name == "scan"]
+
+
+def test_residuals_are_stacked_once_and_invariants_not_at_all():
+    def run(w, xs):
+        def step(h, x):
+            h = jnp.sin(h * jnp.exp(w)) + x  # exp(w) is the same in all iterations
+            return h, h
+        return lax.scan(step, jnp.zeros(()), xs)[1].sum()
+
+    forward, backward = scans_of(jax.grad(run, (0, 1)), 0.5, jnp.ones(4))
+    stacked = forward.outvars[forward.params["num_carry"]:]
+    assert len(stacked) <= 3  # cos(h * exp(w)) and h; the results are summed
+    assert all(v.aval.shape == (4,) for v in stacked)
+    assert backward.params["reverse"]
+
+
+def test_arguments_and_results_are_not_stacked_again():
+    def run(h, xs):
+        def step(h, x):
+            y = h * x
+            return y, jnp.exp(y)  # the derivatives need h, x and exp(y)
+        return jnp.sum(lax.scan(step, h, xs)[1] ** 2)
+
+    forward, _ = scans_of(jax.grad(run), 1.0, jnp.ones(4))
+    assert len(forward.outvars) - forward.params["num_carry"] <= 2  # exp(y), no h: d(y)/dh = x
+
+
+def test_dead_carries_results_and_arguments_go():
+    def run(a, b, xs, dead):
+        def step(carry, x):
+            a, b = carry
+            return (a + x[0], b * a), (a, jnp.sin(b) + x[1])
+        return lax.scan(step, (a, b), (xs, dead))[1][0]
+
+    (eqn,) = scans_of(run, 1.0, 2.0, jnp.ones(3), jnp.ones(3))
+    assert eqn.params["num_carry"] == 1
+    assert len(eqn.invars) == 2 and len(eqn.outvars) == 2
+
+
+def test_transposed_alone():
+    f = lambda xs: lax.scan(lambda c, x: (c + x, c * 2), jnp.zeros(3), xs)  # noqa: E731
+    cts = jnp.ones(3), jnp.ones((5, 3))
+    got, = jax.linear_transpose(f, XS)(cts)
+    want, = jax.vjp(f, XS)[1](cts)
+    check(got, want)
+
+
+def test_under_disable_jit():
+    with jax.disable_jit():
+        got = lax.scan(lambda c, x: (c + x, c), 0.0, jnp.arange(3.0), reverse=True)
+    check(got, lax.scan(lambda c, x: (c + x, c), 0.0, jnp.arange(3.0), reverse=True))
+
+
+def test_carries_settle():
+    carry, _ = lax.scan(lambda c, x: (c + 1.5, x), 0, XS)
+    assert carry.dtype == np.float32 and not carry.weak_type
+    carry, _ = lax.scan(lambda c, x: (c + np.float16(1), None), 0.0, None, length=2)
+    assert carry.dtype == np.float16 and not carry.weak_type
+
+
+@pytest.mark.parametrize(("step", "init", "xs", "options", "error", "message"), [
+    (lambda c, x: (jnp.ones(3), x), 0.0, XS, {}, TypeError,
+     r"The input carry c has type float32\[\] but .* float32\[3\], so the shapes do not match"),
+    (lambda c, x: ({"a": c}, x), 0.0, XS, {}, TypeError, "same pytree structure"),
+    (lambda state, x: ((state[0],), x), (1, 2), XS, {}, TypeError,
+     "carry state is a tuple of length 2 but .* of length 1, so the lengths do not match"),
+    (lambda c, x: c, 0.0, XS, {}, TypeError, r"body output must be a pair, got float32\[\]"),
+    (lambda c, x: (c, x), 0.0, None, {}, ValueError, "no values to scan over"),
+    (lambda c, x: (c, x), 0.0, XS, {"length": 3}, ValueError, r"disagrees with .* \[5\]"),
+    (lambda c, x: (c, x), 0.0, (XS, H), {}, ValueError, "different leading axis sizes: 5, 3"),
+    (lambda c, x: (c, x), 0.0, 1.0, {}, ValueError, "no leading axis"),
+    (lambda c, x: (c, x), 0.0, XS, {"unroll": -1}, ValueError, "non-negative"),
+    (3, 0.0, XS, {}, TypeError, "callable"),
+])
+def test_bad_arguments(step, init, xs, options, error, message):
+    with pytest.raises(error, match=message):
+        lax.scan(step, init, xs, **options)
