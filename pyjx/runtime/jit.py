@@ -13,6 +13,7 @@ from typing import (
     Any,
     Concatenate,
     Generic,
+    NoReturn,
     ParamSpec,
     Protocol,
     TypedDict,
@@ -137,6 +138,8 @@ class JitSpec:
                  "inline", "keep_unused", "name", "on_probation", "static_argnames",
                  "static_argnums", "traces")
 
+    traced_for = "jit"  # for messages
+
     def __init__(self, fun: Callable[..., Any], static_argnums: tuple[int, ...],
                  static_argnames: tuple[str, ...], donate_argnums: tuple[int, ...],
                  donate_argnames: tuple[str, ...], keep_unused: bool, inline: bool,
@@ -190,26 +193,35 @@ class JitSpec:
         try:
             avals = tuple([get_aval(x) for x in leaves])
         except (TypeError, ValueError):
-            signature.raise_bad_argument(self.fun, in_tree, leaves, static)
+            self.raise_bad_argument(in_tree, leaves, static)
         key = (in_tree, avals, static, configuration.trace_context(),
                named_axes() if state.axis_frames else ())
         try:
             traced = self.traces.get(key)
         except TypeError:
-            signature.raise_unhashable(self.name, static)
+            return self.trace_unhashable(in_tree, avals, static), leaves
         if traced is None or not traced.is_current():
             with turn((id(self.traces), key)):
                 traced = self.traces.get(key)  # another thread may have been faster
                 if traced is None or not traced.is_current():
-                    traced = self.traces[key] = self._trace(in_tree, avals, static)
+                    traced = self.traces[key] = self.trace_anew(in_tree, avals, static)
         return traced, leaves
 
-    def _trace(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> TracedCall:
+    def raise_bad_argument(self, in_tree: TreeDef, leaves: Sequence[Any], static: Any) -> NoReturn:
+        """Say which leaf cannot be traced."""
+        signature.raise_bad_argument(self.fun, in_tree, leaves, static)
+
+    def trace_unhashable(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
+                         ) -> TracedCall:
+        """What is done where a static argument cannot be part of a key."""
+        signature.raise_unhashable(self.name, static)
+
+    def trace_anew(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> TracedCall:
         if configuration.no_tracing.value:
             raise RuntimeError(
-                f"re-tracing function {self.name} for `jit`, but 'no_tracing' is set")
+                f"re-tracing function {self.name} for `{self.traced_for}`, but 'no_tracing' is set")
         flat = _JittedFun(self, in_tree, static)
-        debug = _debug_info(self.fun, in_tree, static)
+        debug = _debug_info(self.traced_for, self.fun, in_tree, static)
         closed = trace_to_jaxpr(flat, avals, debug)
         out_tree = flat.out_tree
         debug.result_paths = partial(_result_paths, out_tree)
@@ -298,7 +310,8 @@ class _JittedFun(FlatFun):
     def check(self, outs: list[Any]) -> None:
         for x in outs:
             if not is_valid_value(x):
-                signature.raise_bad_output(source_of(self._spec.fun), self.out_tree, outs)
+                signature.raise_bad_output(
+                    source_of(self._spec.fun), self._spec.traced_for, self.out_tree, outs)
 
 
 def _any_tracer(*groups: Iterable[Any]) -> bool:
@@ -327,7 +340,7 @@ def _weak_reference(x: Any) -> Any:
         return None
 
 
-def _debug_info(fun: Any, in_tree: TreeDef, static: Any) -> DebugInfo:
+def _debug_info(traced_for: str, fun: Any, in_tree: TreeDef, static: Any) -> DebugInfo:
     """The names of arguments are found when they are asked for."""
     # Not the function itself: traces are kept with it, and are to go with it.
     code = signature.plain_code(fun)
@@ -339,7 +352,7 @@ def _debug_info(fun: Any, in_tree: TreeDef, static: Any) -> DebugInfo:
             signature.parameters_of(target) if target is not None else None
         return signature.leaf_names(parameters, in_tree, static)
 
-    return DebugInfo("jit", source_of(fun), arg_names)
+    return DebugInfo(traced_for, source_of(fun), arg_names)
 
 
 def _result_paths(tree: Any) -> tuple[str, ...]:

@@ -239,13 +239,13 @@ def raise_unhashable(name: str, static: Any) -> NoReturn:
     raise TypeError(f"unhashable arguments of the jitted function {name}")
 
 
-def raise_bad_output(source: str, tree: Any, outs: Sequence[Any]) -> NoReturn:
+def raise_bad_output(source: str, traced_for: str, tree: Any, outs: Sequence[Any]) -> NoReturn:
     """Say which result is no array."""
     i = next(i for i, x in enumerate(outs) if not is_valid_value(x))
     paths = tree_flatten_with_path(tree_unflatten(tree, list(range(len(outs)))))[0]
     path = keystr(paths[i][0])
     raise TypeError(
-        f"function {source} traced for jit returned a value of type {type(outs[i])}"
+        f"function {source} traced for {traced_for} returned a value of type {type(outs[i])}"
         f"{f' at output component {path}' if path else ''}, which is not a valid JAX type"
     )
 
