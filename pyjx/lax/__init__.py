@@ -17,6 +17,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.common": "broadcast_shapes",
     "pyjx.core.dtypes": "dtype",
     "pyjx.runtime.device_put": "device_put_p",
+    "pyjx.engine.barriers": "optimization_barrier_p",
     "pyjx.engine.axes": (
         "broadcast_in_dim broadcast_in_dim_p reduce_sum_p transpose transpose_p"
     ),
@@ -50,7 +51,7 @@ FAMILIES: dict[str, str] = {
     ),
     "pyjx.lax.convert": (
         "complex complex_p conj conj_p convert_element_type convert_element_type_p copy_p full "
-        "full_like imag imag_p optimization_barrier optimization_barrier_p real real_p "
+        "full_like imag imag_p optimization_barrier real real_p "
         "reduce_precision reduce_precision_p stop_gradient stop_gradient_p"
     ),
     "pyjx.lax.special": (

@@ -13,6 +13,7 @@ from pyjx.lax.scans import scan_p as scan_p
 from pyjx.lax.common import broadcast_shapes as broadcast_shapes
 from pyjx.core.dtypes import dtype as dtype
 from pyjx.runtime.device_put import device_put_p as device_put_p
+from pyjx.engine.barriers import optimization_barrier_p as optimization_barrier_p
 from pyjx.engine.axes import broadcast_in_dim as broadcast_in_dim
 from pyjx.engine.axes import broadcast_in_dim_p as broadcast_in_dim_p
 from pyjx.engine.axes import reduce_sum_p as reduce_sum_p
@@ -181,7 +182,6 @@ from pyjx.lax.convert import full_like as full_like
 from pyjx.lax.convert import imag as imag
 from pyjx.lax.convert import imag_p as imag_p
 from pyjx.lax.convert import optimization_barrier as optimization_barrier
-from pyjx.lax.convert import optimization_barrier_p as optimization_barrier_p
 from pyjx.lax.convert import real as real
 from pyjx.lax.convert import real_p as real_p
 from pyjx.lax.convert import reduce_precision as reduce_precision
@@ -369,6 +369,7 @@ __all__ = [
     "broadcast_shapes",
     "dtype",
     "device_put_p",
+    "optimization_barrier_p",
     "broadcast_in_dim",
     "broadcast_in_dim_p",
     "reduce_sum_p",
@@ -537,7 +538,6 @@ __all__ = [
     "imag",
     "imag_p",
     "optimization_barrier",
-    "optimization_barrier_p",
     "real",
     "real_p",
     "reduce_precision",

@@ -17,9 +17,10 @@ from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.rules import elementwise_batch, jvp_linear, jvp_zero
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
-from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Tangent, Tangents, Value, Values
 from pyjx.lax.common import scalar_of_dtype
 from pyjx.lax.nary import (
     ANY,
@@ -396,27 +397,6 @@ def stop_gradient(x: Any) -> Any:
 
 def _stop(x: Value) -> Value:
     return stop_gradient_p.bind(x) if isinstance(x, Tracer) else operand("stop_gradient", x)
-
-
-def _barrier_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
-    outs = optimization_barrier_p.bind(*primals)
-    known = [t for t in tangents if type(t) is not Zero]
-    moved = iter(optimization_barrier_p.bind(*known))
-    return outs, [t if type(t) is Zero else next(moved) for t in tangents]
-
-
-def _barrier_transpose(cts: Tangents, *xs: Operand) -> Tangents:
-    known = [ct for ct in cts if type(ct) is not Zero]
-    moved = iter(optimization_barrier_p.bind(*known)) if known else iter(())
-    outs = [ct if type(ct) is Zero else next(moved) for ct in cts]
-    return [ct if is_undefined_primal(x) else None for ct, x in zip(outs, xs, strict=True)]
-
-
-optimization_barrier_p: Primitive = register(Primitive(
-    "optimization_barrier", multiple_results=True, linear=True,
-    shape_rule=lambda *avals: avals, jvp=_barrier_jvp, transpose=_barrier_transpose,
-    batch=lambda operands, dims: (optimization_barrier_p.bind(*operands), dims),
-))
 
 
 def optimization_barrier(operand: Any, /) -> Any:
