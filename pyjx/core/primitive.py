@@ -17,8 +17,9 @@ Rule = Callable[..., Any]
 
 # All kinds of rules there are. `Primitive` documents them.
 RULE_KINDS = (
-    "batch", "batch_axis", "check", "dce", "decomposition", "effects", "impl", "jvp", "label",
-    "linearize", "lowered_as", "physical", "printed", "record", "shape_rule", "split", "transpose",
+    "batch", "batch_axis", "check", "cut", "dce", "decomposition", "effects", "impl", "jvp",
+    "label", "linearize", "lowered_as", "physical", "printed", "record", "shape_rule", "split",
+    "transpose",
 )
 
 # What it costs to compute a byte of a result again, and to keep it in memory instead.
@@ -60,6 +61,8 @@ class Primitive:
       dce: `(eqn, used) -> eqn` with only the results that are used, of what holds jaxprs.
       check: `(eqn) -> None`; raises TypeError where an equation is wrong in a way that the shape
         rule does not see.
+      cut: `(eqn, policy, needed) -> CutEqn` (engine/residuals.py): the equation with what a policy
+        saves inside it, of what holds jaxprs.
       printed: `params -> [(name, value)]`, the parameters that jaxprs show.
       label: `params -> str`, what profiles and dumps call it, in place of its name.
       lowered_as: `params -> ClosedJaxpr`, the user's program that it stands for, where it only says
@@ -74,6 +77,7 @@ class Primitive:
     batch: Rule | None
     batch_axis: Rule | None
     check: Rule | None
+    cut: Rule | None
     dce: Rule | None
     decomposition: Rule | None
     effects: Callable[[dict[str, Any]], Effects] | None

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from pyjx.core.effects import Effects
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.linearize import LinearTrace, LinearTracer
+from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
     dependent_outputs,
@@ -25,7 +26,7 @@ from pyjx.engine.subjaxprs import (
     without_tracers,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero
-from pyjx.engine.types import Dims, Operand, Params, Tangents, Values
+from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 
 # (parameters of a call, which of its operands each operand of the derived call is or None) ->
 # parameters of the derived call; its jaxpr is put in their place.
@@ -42,7 +43,7 @@ def define_call(primitive: Primitive, derive: Derive = lambda params, origins: p
     """
     call = _Call(primitive, derive, jaxpr_name)
     for kind in ("shape_rule", "effects", "jvp", "linearize", "split", "transpose", "batch_axis",
-                 "dce", "check"):
+                 "dce", "cut", "check"):
         if getattr(primitive, kind) is None:
             primitive.define(**{kind: getattr(call, kind)})
     return primitive
@@ -149,6 +150,31 @@ class _Call:
         return eqn.replace(
             invars=selected(eqn.invars, live), outvars=selected(eqn.outvars, used),
             params=self.derived_params(part, eqn.params, kept), effects=part.effects)
+
+    def cut(self, eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
+        closed: ClosedJaxpr = eqn.params[self.jaxpr_name]
+        n, places = len(eqn.outvars), range(len(eqn.invars))
+        known, again, forwarded = cut_jaxpr(closed, policy, (True,) * n, needed)
+        inner = known.outvars[n:]
+        saved = [Var(v.aval) for v in inner]
+        results = selected(eqn.outvars, needed)
+        # What is saved may be a result as it is: that one is kept then, and not computed again.
+        kept = dict(zip(again.invars, range(len(saved)), strict=False))
+        same = {kept[v]: out for v, out in zip(again.outvars, results, strict=True) if v in kept}
+        saved = [same.get(i, v) for i, v in enumerate(saved)]
+        extra = tuple([i not in same for i in range(len(saved))])
+        rest = tuple([v not in kept for v in again.outvars])
+        known = part_of(known, (True,) * n + extra, (True,) * len(places))
+        known_eqn = eqn.replace(
+            outvars=[*eqn.outvars, *selected(saved, extra)], effects=known.effects,
+            params=self.derived_params(known, eqn.params, places))
+        if not any(rest):
+            return CutEqn(known_eqn, saved, None)
+        again = part_of(again, rest, (True,) * len(again.invars))
+        return CutEqn(known_eqn, saved, eqn.replace(
+            invars=[*saved, *[eqn.invars[i] for i in forwarded]],
+            outvars=selected(results, rest), effects=again.effects,
+            params=self.derived_params(again, eqn.params, [*[None] * len(saved), *forwarded])))
 
     def check(self, eqn: JaxprEqn) -> None:
         inputs = eqn.params[self.jaxpr_name].jaxpr.invars

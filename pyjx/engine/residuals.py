@@ -1,0 +1,162 @@
+"""Which values a backward pass keeps and which it computes again: programs cut by a policy.
+
+A policy `(primitive, *avals, **params) -> bool`, or one of the answers below, is asked of each
+equation in turn; of the results that it allows to save those are saved that a backward pass reads.
+What is not saved is computed again from what is, and from the inputs, which are always there. Where
+an equation holds a program its rule `cut` goes on inside with the same policy; `cut_jaxpr` is what
+such rules are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from pyjx.core.derived import derived
+from pyjx.core.effects import join_effects
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from pyjx.core.passes.dce import dce_jaxpr, used_variables
+from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
+from pyjx.engine.subjaxprs import LinearizedJaxpr, linearize_jaxpr, selected, tangent_avals
+from pyjx.engine.types import Flags
+
+Policy = Callable[..., Any]
+
+
+class _Answer:
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+Saveable = _Answer("Saveable")
+Recompute = _Answer("Recompute")
+
+
+class Offloadable(NamedTuple):
+    """A policy's answer: keep the value, in memory of the kind `dst` until it is read."""
+
+    src: str
+    dst: str
+
+
+def is_saved(policy: Policy, eqn: JaxprEqn) -> bool:
+    """Whether the policy has the results of an equation kept.
+
+    Raises:
+      TypeError: the policy gives none of the answers there are.
+    """
+    answer = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
+    if answer is Saveable or isinstance(answer, Offloadable):
+        return True
+    if answer is Recompute or answer is None:
+        return False
+    if isinstance(answer, (bool, int)):
+        return bool(answer)
+    raise TypeError(
+        "Value returned by a remat policy should be a bool or `ad_checkpoint.Recompute`, "
+        f"`ad_checkpoint.Saveable` or `ad_checkpoint.Offloadable(...)`. Got {answer} of type "
+        f"{type(answer)}."
+    )
+
+
+class CutEqn(NamedTuple):
+    """What a rule `cut` gives: the equation, with saved values as further results; these; and the
+    equation that computes the needed results that are not saved again, from them and operands."""
+
+    known: JaxprEqn
+    saved: list[Var]
+    again: JaxprEqn | None
+
+
+class CutJaxpr(NamedTuple):
+    """A program in two: `known` maps inputs to (results, saved values), `again` maps (saved values,
+    forwarded inputs) to the results that are needed. `forwarded` says which inputs these are."""
+
+    known: ClosedJaxpr
+    again: ClosedJaxpr
+    forwarded: tuple[int, ...]
+
+
+@derived
+def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags) -> CutJaxpr:
+    """Cut a program by a policy.
+
+    Args:
+      closed: the program.
+      policy: which values are saved.
+      results: which of its results the part that runs first has.
+      needed: which of them are computed again, from as little as the policy has saved.
+    """
+    jaxpr = closed.jaxpr
+    wanted = selected(jaxpr.outvars, needed)
+    live: set[Atom] = set(wanted)
+    known: list[JaxprEqn] = []
+    again: list[JaxprEqn] = []
+    saved: list[Var] = []
+    keep = [e.primitive.cut is None and is_saved(policy, e) for e in jaxpr.eqns]
+    for eqn, kept in zip(reversed(jaxpr.eqns), reversed(keep), strict=True):
+        used = tuple([v in live for v in eqn.outvars])
+        if not any(used):
+            known.append(eqn)
+        elif eqn.primitive.cut is not None:
+            parts: CutEqn = eqn.primitive.cut(eqn, policy, used)
+            known.append(parts.known)
+            saved += reversed(parts.saved)
+            if parts.again is not None:
+                again.append(parts.again)
+                live.update(parts.again.invars)
+        else:
+            known.append(eqn)
+            if kept:
+                saved += selected(eqn.outvars, used)[::-1]
+            else:
+                again.append(eqn)
+                live.update(eqn.invars)
+    saved.reverse()
+    forwarded = tuple([i for i, v in enumerate(jaxpr.invars) if v in live])
+    inputs = [*saved, *[jaxpr.invars[i] for i in forwarded]]
+    return CutJaxpr(
+        _program(closed, jaxpr.invars, known[::-1], [*selected(jaxpr.outvars, results), *saved]),
+        _program(closed, inputs, again[::-1], wanted), forwarded)
+
+
+def _program(closed: ClosedJaxpr, invars: Sequence[Var], eqns: Sequence[JaxprEqn],
+             outvars: Sequence[Atom]) -> ClosedJaxpr:
+    """A part of a program, without what it does not need."""
+    part = Jaxpr((), invars, outvars, eqns, join_effects(eqns), closed.debug_info)
+    part = dce_jaxpr(part, (True,) * len(outvars))
+    used = used_variables(part)
+    kept = [(v, c) for v, c in zip(closed.constvars, closed.consts, strict=True) if v in used]
+    return ClosedJaxpr(part.replace(constvars=[v for v, _ in kept]), [c for _, c in kept])
+
+
+@derived
+def linearize_saving(closed: ClosedJaxpr, nonzero: Flags, policy: Policy) -> LinearizedJaxpr:
+    """As `linearize_jaxpr`, with the residuals that a policy allows: the linear part computes what
+    else it reads again."""
+    parts = linearize_jaxpr(closed, nonzero)
+    n, n_known = len(closed.outvars), len(parts.known.outvars)
+    results = (True,) * n + (False,) * (n_known - n)
+    cut = cut_jaxpr(parts.known, policy, results, tuple([not r for r in results]))
+    forwarded = tuple(sorted({*cut.forwarded, *parts.forwarded}))
+    avals = closed.in_avals
+    saved_avals = [v.aval for v in cut.known.outvars[n:]]
+
+    def linear(*args: Any) -> list[Any]:
+        saved, rest = args[:len(saved_avals)], args[len(saved_avals):]
+        primals = dict(zip(forwarded, rest, strict=False))
+        residuals = jaxpr_as_fun(cut.again)(*saved, *[primals[i] for i in cut.forwarded])
+        return jaxpr_as_fun(parts.linear)(
+            *residuals, *[primals[i] for i in parts.forwarded], *rest[len(forwarded):])
+
+    in_avals = [*saved_avals, *[avals[i] for i in forwarded], *tangent_avals(avals, nonzero)]
+    return LinearizedJaxpr(cut.known, trace_to_jaxpr(linear, in_avals, closed.debug_info),
+                           forwarded, parts.nonzero)
