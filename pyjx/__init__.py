@@ -47,6 +47,8 @@ FAMILIES = {
     "pyjx.transforms.jvp": "jvp",
     "pyjx.transforms.jacobians": "jacfwd jacrev jacobian hessian",
     "pyjx.transforms.vmap": "vmap",
+    "pyjx.transforms.checkpointing": "checkpoint remat",
+    "pyjx.transforms.policies": "checkpoint_policies",
     "pyjx.transforms.closure_convert": "closure_convert",
     "pyjx.transforms.custom_gradient": "custom_gradient",
     "pyjx.transforms.custom_jvp": "custom_jvp",
@@ -65,8 +67,8 @@ FAMILIES = {
 }
 
 SUBMODULES = (
-    "core custom_batching custom_derivatives dtypes errors lax nn numpy random stages tree "
-    "tree_util typing"
+    "ad_checkpoint core custom_batching custom_derivatives dtypes errors lax nn numpy random "
+    "stages tree tree_util typing"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

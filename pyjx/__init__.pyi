@@ -1,5 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.
 
+from pyjx import ad_checkpoint as ad_checkpoint
 from pyjx import core as core
 from pyjx import custom_batching as custom_batching
 from pyjx import custom_derivatives as custom_derivatives
@@ -60,6 +61,9 @@ from pyjx.transforms.jacobians import jacrev as jacrev
 from pyjx.transforms.jacobians import jacobian as jacobian
 from pyjx.transforms.jacobians import hessian as hessian
 from pyjx.transforms.vmap import vmap as vmap
+from pyjx.transforms.checkpointing import checkpoint as checkpoint
+from pyjx.transforms.checkpointing import remat as remat
+from pyjx.transforms.policies import checkpoint_policies as checkpoint_policies
 from pyjx.transforms.closure_convert import closure_convert as closure_convert
 from pyjx.transforms.custom_gradient import custom_gradient as custom_gradient
 from pyjx.transforms.custom_jvp import custom_jvp as custom_jvp
@@ -96,6 +100,7 @@ __version__: str
 __version_info__: tuple[int, int, int]
 
 __all__ = [
+    "ad_checkpoint",
     "core",
     "custom_batching",
     "custom_derivatives",
@@ -156,6 +161,9 @@ __all__ = [
     "jacobian",
     "hessian",
     "vmap",
+    "checkpoint",
+    "remat",
+    "checkpoint_policies",
     "closure_convert",
     "custom_gradient",
     "custom_jvp",

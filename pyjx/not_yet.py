@@ -4,13 +4,13 @@ from __future__ import annotations
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "CompilerEffortLevel Inline Ref Shard ad_checkpoint api_util checkpoint "
-        "checkpoint_policies collect_profile debug distributed dlpack ds effects_barrier "
-        "empty_ref example_libraries experimental export extend ffi flatten_util free_ref freeze "
-        "get_abstract_mesh get_mesh image interpreters lib make_array_from_callback "
-        "make_array_from_process_local_data make_array_from_single_device_arrays make_mesh memory "
-        "monitoring named_call new_ref ops pmap print_environment_info profiler pure_callback ref "
-        "remat reshard scipy set_mesh shard_map sharding smap test_util tools use_abstract_mesh",
+        "CompilerEffortLevel Inline Ref Shard api_util collect_profile debug distributed dlpack "
+        "ds effects_barrier empty_ref example_libraries experimental export extend ffi "
+        "flatten_util free_ref freeze get_abstract_mesh get_mesh image interpreters lib "
+        "make_array_from_callback make_array_from_process_local_data "
+        "make_array_from_single_device_arrays make_mesh memory monitoring named_call new_ref ops "
+        "pmap print_environment_info profiler pure_callback ref reshard scipy set_mesh shard_map "
+        "sharding smap test_util tools use_abstract_mesh",
     "pyjx.core":
         "ParamDict eval_context max_dim min_dim",
     "pyjx.lax":
@@ -31,8 +31,6 @@ NAMES: dict[str, str] = {
 # What serves meanwhile, where something does.
 _HOST = "NumPy's or SciPy's, outside of traced functions"
 INSTEAD: dict[str, str] = {
-    "pyjx.checkpoint": "the function as it is: only the memory that its gradient needs differs",
-    "pyjx.remat": "the function as it is: only the memory that its gradient needs differs",
     "pyjx.debug": "print under jax.disable_jit, where operations run one by one",
     "pyjx.pmap": "jax.vmap, on one device",
     "pyjx.pure_callback": "the Python function outside of traced functions",

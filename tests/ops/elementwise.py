@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from pyjx import lax
+from pyjx.ad_checkpoint import checkpoint_name
 from pyjx.core.primitive import find_primitive
 from tests.op_table import Sample
 
@@ -224,6 +225,7 @@ def _other_samples() -> list[Sample]:
                id="select-complex64"),
         Sample("optimization_barrier", lambda x, y: lax.optimization_barrier((x, y)), (x, integers),
                lambda x, y: (x, y), id="optimization_barrier"),
+        Sample("name", lambda x: checkpoint_name(x, "x"), (x,), lambda x: x, id="name"),
         Sample("copy", lax.copy_p.bind, (x,), lambda x: x, id="copy"),
         Sample("copy", lax.copy_p.bind, (integers,), lambda x: x, id="copy-int32"),
         Sample("stop_gradient", lax.stop_gradient, (integers,), lambda x: x, id="stop_gradient"),
