@@ -27,10 +27,10 @@ from pyjx.core.named_axes import find_frame
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, reduce_sum_p, reduced_shape
 from pyjx.engine.batching import BatchTrace
+from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_result, jvp_linear, jvp_zero, unbatched_dims
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Value, Values
 from pyjx.lax.common import accepted, scalar_of_dtype
-from pyjx.lax.convert import cast
 from pyjx.lax.nary import like, operand
 from pyjx.lax.reductions import reduce_max_p, reduce_min_p
 from pyjx.tree_util import tree_map

@@ -13,6 +13,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front, broadcast_in_dim
+from pyjx.engine.conversion import cast
 from pyjx.engine.rules import (
     elementwise_batch,
     jvp_by_operand,
@@ -149,8 +150,6 @@ def is_finite(x: Any) -> Array:
 
 def _share(x: Value, ans: Value, y: Value) -> Value:
     """The derivative of an extremum in x: 1 where x is it, shared where x and y both are."""
-    from pyjx.lax.convert import cast  # stands above
-
     dtype = get_aval(ans).dtype
     return select(eq(x, y), full_aval(get_aval(ans), 0.5), cast(eq(x, ans), dtype))
 

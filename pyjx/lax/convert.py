@@ -18,6 +18,8 @@ from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.barriers import optimization_barrier_p
+from pyjx.engine.conversion import cast
+from pyjx.engine.conversion import convert_element_type_p as convert_element_type_p
 from pyjx.engine.rules import elementwise_batch, jvp_linear, jvp_zero
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
 from pyjx.engine.types import Tangent, Tangents, Value, Values
@@ -40,37 +42,6 @@ from pyjx.runtime.device_put import device_put
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
 # -- conversion of dtypes --------------------------------------------------------------------------
-
-
-def _convert_shape(x: ShapedArray, *, new_dtype: DType, weak_type: bool, sharding: Any = None
-                   ) -> ShapedArray:
-    return ShapedArray(x.shape, new_dtype, weak_type)
-
-
-def _convert_jvp(primals: Values, tangents: Tangents, *, new_dtype: DType, **params: Any
-                 ) -> tuple[Value, Tangent]:
-    out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, **params)
-    (g,) = tangents
-    if type(g) is Zero or dtypes.tangent_dtype(new_dtype) == dtypes.float0:
-        return out, Zero.of_primal(out)
-    return out, convert_element_type_p.bind(g, new_dtype=new_dtype, **params)
-
-
-convert_element_type_p = register(Primitive(
-    "convert_element_type", shape_rule=_convert_shape, jvp=_convert_jvp, linear=True,
-    cost=CHEAP,
-    transpose=transpose_unary(lambda ct, x, **_: cast(ct, x.dtype, x.weak_type)),
-    printed=lambda params: [(key, params[key]) for key in ("new_dtype", "weak_type")],
-))
-convert_element_type_p.define(batch=elementwise_batch(convert_element_type_p))
-
-
-def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """`x` with the given (canonical) dtype and weak type; itself where it has them already."""
-    aval = get_aval(x)
-    if aval.dtype == dtype and aval.weak_type == weak_type and type(x) is not np.ndarray:
-        return x
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:

@@ -16,6 +16,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int
 from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.engine.conversion import cast
 from pyjx.engine.rules import (
     elementwise_batch,
     jvp_by_operand,
@@ -33,7 +34,7 @@ from pyjx.engine.tangents import (
 )
 from pyjx.engine.types import Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import all_weak, broadcast_operands, nary_shape
-from pyjx.lax.convert import cast, full_like
+from pyjx.lax.convert import full_like
 from pyjx.lax.nary import (
     FLOATING,
     INEXACT,

@@ -17,11 +17,11 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.conversion import cast
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Value, Values
 from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.compare import clamp, eq, ge, gt, le, lt, ne, select
-from pyjx.lax.convert import cast
 from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sign, sub
 from pyjx.lax.loops import while_loop
 from pyjx.lax.nary import like

@@ -13,6 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import DEAR
+from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.types import Value
 from pyjx.lax.elementwise import (
@@ -435,7 +436,7 @@ def tanh(x: Any, *, accuracy: Any = None) -> Array:
 
 def _asinh_slope(x: Value) -> Value:
     # 1 / sqrt(x^2 + 1), as r / sqrt((r x)^2 + r^2) with r = 1 / max(|x|, 1): x^2 may overflow
-    from pyjx.lax.convert import cast, stop_gradient  # stands above
+    from pyjx.lax.convert import stop_gradient  # stands above
 
     size = stop_gradient(abs(x))
     bound = float(dtypes.finfo(get_aval(size).dtype).max) ** 0.5

@@ -12,6 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
 from pyjx.engine.axes import broadcast_in_dim_p
+from pyjx.engine.conversion import cast
 from pyjx.engine.functions import check_values, flatten
 from pyjx.engine.tangents import full_aval
 from pyjx.transforms.arguments import (
@@ -80,7 +81,7 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
         outs, out_tree = flatten(out)
         columns = flatten(out_tangents)[0]
         one = isinstance(numbers, int)
-        rows = [in_tree.unflatten(_blocks(t, get_aval(y).shape, leaves, False))
+        rows = [in_tree.unflatten(_blocks(t, y, leaves, False))
                 for t, y in zip(columns, outs, strict=True)]
         jacobian = out_tree.unflatten([row[0] if one else row for row in rows])
         return (jacobian, aux) if has_aux else jacobian
@@ -123,7 +124,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
             jacobian = out_tree.unflatten([])
         else:
             rows = vmap(lambda *cts: result[1](out_tree.unflatten(cts)))(*_basis(outs))
-            by_input = [_blocks(g, get_aval(x).shape, outs, True)
+            by_input = [_blocks(g, x, outs, True)
                         for g, x in zip(flatten(rows)[0], leaves, strict=True)]
             by_output = [in_tree.unflatten(list(column)) for column in zip(*by_input, strict=True)]
             if not by_input:
@@ -194,13 +195,17 @@ def _array(x: np.ndarray[Any, Any]) -> Any:
                                    sharding=None)
 
 
-def _blocks(x: Any, shape: tuple[int, ...], leaves: Sequence[Any], front: bool) -> list[Any]:
+def _blocks(x: Any, like: Any, leaves: Sequence[Any], front: bool) -> list[Any]:
     """Cut the axis over the basis, first with `front` and else last, into one block a leaf.
 
-    The blocks have the axes of their leaf in place of that axis.
+    The blocks have the axes of their leaf in place of that axis, beside those of `like`, and its
+    weak type.
     """
+    shape = get_aval(like).shape
     if getattr(x, "dtype", None) == dtypes.float0:  # of an integer: zeros
         x = np.zeros(x.shape, np.int32)
+    elif get_aval(x).weak_type != get_aval(like).weak_type:
+        x = cast(x, x.dtype, get_aval(like).weak_type)
     blocks = []
     start = 0
     for leaf in leaves:

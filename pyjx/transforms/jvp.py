@@ -10,6 +10,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.conversion import cast
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.tangents import Zero, materialized
@@ -87,4 +88,8 @@ def _checked(primal: Any, tangent: Any) -> Any:
         )
     if expected.dtype == dtypes.float0:
         return Zero(expected)
-    return scalar_of(expected, tangent) if is_scalar_constant(tangent) else tangent
+    if found.weak_type == expected.weak_type:
+        return tangent
+    if is_scalar_constant(tangent):
+        return scalar_of(expected, tangent)
+    return cast(tangent, expected.dtype, expected.weak_type)

@@ -99,3 +99,16 @@ def test_errors(call, message):
     with pytest.raises(TypeError) as caught:
         call()
     assert message in str(caught.value)
+
+
+def test_weak_types():
+    """A Jacobian is as weakly typed as what it is of: the output forwards, the input backwards."""
+    weak, strong = jnp.asarray(3.0), jnp.float32(3)
+    for f in (lambda x: x ** 2.5, lambda x: jnp.maximum(x, 0.0) * 2):
+        for x in (weak, strong):
+            for transform in (jax.jacfwd, jax.jacrev, jax.hessian):
+                for run in (transform(f), jax.jit(transform(f))):
+                    assert run(x).weak_type == x.weak_type
+    f = lambda x: x * jnp.float32(2)  # noqa: E731
+    assert not jax.jacfwd(f)(weak).weak_type
+    assert jax.jacrev(f)(weak).weak_type

@@ -1,0 +1,52 @@
+"""Conversion of dtypes and weak types: the operation that derivatives and Jacobians need.
+
+It stands here, and not in `pyjx.lax`, because the transformations make results of given types.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dtypes import DType
+from pyjx.core.primitive import CHEAP, Primitive, register
+from pyjx.engine.rules import elementwise_batch
+from pyjx.engine.tangents import Zero
+from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
+
+
+def _convert_shape(x: ShapedArray, *, new_dtype: DType, weak_type: bool, sharding: Any = None
+                   ) -> ShapedArray:
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+def _convert_jvp(primals: Values, tangents: Tangents, *, new_dtype: DType, **params: Any
+                 ) -> tuple[Value, Tangent]:
+    out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, **params)
+    (g,) = tangents
+    if type(g) is Zero or dtypes.tangent_dtype(new_dtype) == dtypes.float0:
+        return out, Zero.of_primal(out)
+    return out, convert_element_type_p.bind(g, new_dtype=new_dtype, **params)
+
+
+def _convert_transpose(ct: Tangent, x: Operand, **_: Any) -> Tangents:
+    return (Zero(x.aval) if type(ct) is Zero else cast(ct, x.aval.dtype, x.aval.weak_type),)
+
+
+convert_element_type_p = register(Primitive(
+    "convert_element_type", shape_rule=_convert_shape, jvp=_convert_jvp, linear=True,
+    cost=CHEAP, transpose=_convert_transpose,
+    printed=lambda params: [(key, params[key]) for key in ("new_dtype", "weak_type")],
+))
+convert_element_type_p.define(batch=elementwise_batch(convert_element_type_p))
+
+
+def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`x` with the given (canonical) dtype and weak type; itself where it has them already."""
+    aval = get_aval(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type and type(x) is not np.ndarray:
+        return x
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
