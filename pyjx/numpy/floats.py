@@ -61,7 +61,8 @@ def _log_of_sum(exponential: Callable[[Any], Any], scale: float) -> Callable[[An
     infinities counts as 0.
     """
     def gap(x: Any, y: Any) -> Any:
-        return ops.select(ops.eq(x, y), filled_like(x, 0), ops.sub(x, y))
+        same = ops.bitwise_and(ops.eq(x, y), ops.bitwise_not(ops.is_finite(x)))
+        return ops.select(same, filled_like(x, 0), ops.sub(x, y))
 
     def times(x: Any, factor: float) -> Any:
         return x if factor == 1 else ops.mul(x, constant_like(x, factor))
@@ -103,7 +104,8 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
     x, y = map(beside_constants, spread_all("logaddexp", x, y))
     swap = ops.lt(ops.real(x), ops.real(y))
     top, low = ops.select(swap, y, x), ops.select(swap, x, y)
-    same = ops.eq(x, y)
+    finite = ops.bitwise_and(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
+    same = ops.bitwise_and(ops.eq(x, y), ops.bitwise_not(finite))
     gap = ops.select(same, filled_like(x, 0), ops.sub(low, top))
     out = ops.add(top, ops.log1p(ops.exp(gap)))
     angle = ops.imag(out)

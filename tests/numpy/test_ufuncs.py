@@ -444,3 +444,12 @@ def test_complex_numbers_are_compared_with_a_scalar_in_a_batch():
     x = jnp.asarray(np.array([[1 + 1j, 0, 0j - 1], [0, 1j, -1j]]))
     for compare in (lambda v: v > 0, lambda v: v <= 0):
         assert jax.vmap(compare)(x).tolist() == compare(x).tolist()
+
+
+def test_second_derivatives_of_logaddexp_of_equal_numbers():
+    # s (1 - s) with s = 1/2; with powers of 2, log(2) as much
+    for fun, scale in ((jnp.logaddexp, 1.0), (jnp.logaddexp2, np.log(2.0))):
+        second = jax.grad(jax.grad(fun))(1.5, 1.5)
+        np.testing.assert_allclose(second, 0.25 * scale, rtol=1e-6)
+    real = jax.grad(lambda x: jnp.real(jnp.logaddexp(jax.lax.complex(x, 0.0), 0j)))
+    np.testing.assert_allclose([real(0.0), jax.grad(real)(0.0)], [0.5, 0.25], rtol=1e-6)
