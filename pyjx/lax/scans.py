@@ -116,12 +116,11 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
 
 def _length(xs: Sequence[Any], length: Any) -> int:
     """The number of iterations."""
-    sizes = set()
-    for x in xs:
-        shape = get_aval(x).shape
-        if not shape:
-            raise ValueError(f"scan got value with no leading axis to scan over: {x}.")
-        sizes.add(shape[0])
+    scalars = [x for x in xs if not get_aval(x).shape]
+    if scalars:
+        raise ValueError("scan got value with no leading axis to scan over: "
+                         f"{', '.join(map(str, scalars))}.")
+    sizes = {get_aval(x).shape[0] for x in xs}
     if length is not None:
         length = concrete_or_error(None, length, "The `length` argument of scan")
         length = as_int("scan", "length", int(length) if isinstance(length, float) else length)
