@@ -8,7 +8,7 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyjx import configuration
@@ -170,17 +170,27 @@ class LinearProgram:
                 eqns.append(eqn)
         return self._replaced(eqns[::-1], self.outs)
 
-    def residuals(self) -> list[Any]:
-        """The values that the program holds, each once, in the order of their first use."""
+    def residuals(self, args: Sequence[Any] = ()) -> list[Any]:
+        """The arrays that the program holds, each once, in the order of their first use.
+
+        Scalars are part of the program, because they go beside operands of any shape, but for those
+        among `args`: these are values of the function, and are broadcast where they are used.
+        """
+        given = {id(x) for x in args}
         seen: dict[int, Any] = {}
+        for x in self._values():
+            if type(x) not in literal_types or id(x) in given:
+                seen.setdefault(id(x), x)
+        return list(seen.values())
+
+    def _values(self) -> Iterator[Any]:
         for _, operands, _, _, _ in self.eqns:
             for x in operands:
                 if type(x) is not LinearVar:
-                    seen.setdefault(id(x), x)
+                    yield x
         for x in self.outs:
             if type(x) is not LinearVar and type(x) is not Zero:
-                seen.setdefault(id(x), x)
-        return list(seen.values())
+                yield x
 
     def abstracted(self, residuals: Sequence[Any]) -> LinearProgram:
         """The program with a `Hole` for each of `residuals`, which says its position there."""

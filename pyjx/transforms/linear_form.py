@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyjx.core.jaxpr import Literal
+from pyjx.core.trace import literal_types
 from pyjx.engine.linearize import Hole, LinearProgram, LinearVar
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
@@ -56,6 +58,8 @@ def _program_key(program: LinearProgram) -> tuple[Any, ...]:
             return numbers.setdefault(x, len(numbers))
         if type(x) is Hole:
             return "hole", x.index
+        if type(x) in literal_types:
+            return Literal(x).key
         return x if x is None or type(x) is Zero else id(x)
 
     ins = tuple([number(v) for v in program.invars])

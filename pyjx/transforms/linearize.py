@@ -49,8 +49,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
     check_values(leaves)
     flat = FlatFun(fun, in_tree, has_aux)
     outs, program = linearized(flat, leaves, wanted_inputs(leaves, primals, in_nzs))
-    f_jvp = LinearizedFunction(program.pruned(), in_tree, flat.out_tree,
-                               [get_aval(x) for x in leaves])
+    f_jvp = LinearizedFunction(program.pruned(), in_tree, flat.out_tree, leaves)
     if has_aux:
         out, aux = flat.unflatten(outs)
         return out, f_jvp, aux
@@ -64,9 +63,10 @@ class LinearizedFunction:
     __slots__ = ("_form", "_residuals")
 
     def __init__(self, program: LinearProgram, in_tree: TreeDef, out_tree: TreeDef,
-                 in_avals: Sequence[Any]) -> None:
-        self._residuals = program.residuals()
+                 primals: Sequence[Any]) -> None:
+        self._residuals = program.residuals(primals)
         abstracted = program.abstracted(self._residuals)
+        in_avals = [get_aval(x) for x in primals]
         self._form = LinearForm(abstracted, in_tree, out_tree, in_avals, (), "")
 
     @api_boundary

@@ -150,7 +150,7 @@ class VJP:
             assert self._program is not None
             program = self._program.pruned()
             in_avals, out_avals, args, fun = self._state
-            residuals = program.residuals()
+            residuals = program.residuals(args)
             ids = {id(r) for r in residuals}
             arg_ids = {id(x) for x in args}
             self._args = [x if id(x) in ids else NotNeeded() for x in args]

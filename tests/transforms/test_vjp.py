@@ -262,3 +262,23 @@ def test_a_long_operation_is_one_step_of_an_eager_derivative():
     np.testing.assert_allclose(pull_back(1.0)[0], jax.jit(jax.grad(jnp.var))(x), rtol=1e-6)
     batch = jax.vmap(jnp.var)(jnp.stack([x, 2 * x]))
     np.testing.assert_allclose(batch, [np.var(x), np.var(2 * x)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("transform", [jax.vmap, lambda f: jax.vmap(jax.jit(f))],
+                         ids=["plain", "jit"])
+def test_scalars_are_part_of_the_functions_that_are_passed_on(transform):
+    """They go beside operands of any shape, which arrays do not."""
+    def pulled(x, t):
+        _, pull_back = jax.vjp(lambda x: jnp.sin(2.5 * x) * 3.0, x)
+        _, push = jax.linearize(lambda x: jnp.sin(2.5 * x) * 3.0, x)
+        return jax.jit(lambda f, g, t: (f(t)[0], g(t)))(pull_back, push, t)
+
+    x = jnp.ones(3)
+    expected = 7.5 * np.cos(2.5) * np.eye(3)
+    for in_axes in ((None, 0), (0, 0)):
+        xs = x if in_axes[0] is None else jnp.ones((3, 3))
+        for out in transform(jax.vmap(pulled, in_axes))(xs[None], jnp.eye(3)[None]):
+            np.testing.assert_allclose(out[0], expected, rtol=1e-6, atol=1e-7)
+    pull_back = jax.vjp(lambda x: 2.5 * x, x)[1]
+    assert pull_back.opaque_residuals == []
+    assert jax.tree.leaves(pull_back) == []
