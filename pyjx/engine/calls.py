@@ -10,7 +10,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.linearize import LinearTrace, LinearTracer
-from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr
+from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
     dependent_outputs,
@@ -154,27 +154,25 @@ class _Call:
     def cut(self, eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
         closed: ClosedJaxpr = eqn.params[self.jaxpr_name]
         n, places = len(eqn.outvars), range(len(eqn.invars))
-        known, again, forwarded = cut_jaxpr(closed, policy, (True,) * n, needed)
-        inner = known.outvars[n:]
-        saved = [Var(v.aval) for v in inner]
+        cut = cut_jaxpr(closed, policy, (True,) * n, needed)
+        inner = cut.known.outvars[n:]
         results = selected(eqn.outvars, needed)
-        # What is saved may be a result as it is: that one is kept then, and not computed again.
-        kept = dict(zip(again.invars, range(len(saved)), strict=False))
-        same = {kept[v]: out for v, out in zip(again.outvars, results, strict=True) if v in kept}
-        saved = [same.get(i, v) for i, v in enumerate(saved)]
+        same = results_saved(cut, len(inner), results)
+        saved = [same[i] if i in same else Var(v.aval) for i, v in enumerate(inner)]
         extra = tuple([i not in same for i in range(len(saved))])
-        rest = tuple([v not in kept for v in again.outvars])
-        known = part_of(known, (True,) * n + extra, (True,) * len(places))
+        known = part_of(cut.known, (True,) * n + extra, (True,) * len(places))
         known_eqn = eqn.replace(
             outvars=[*eqn.outvars, *selected(saved, extra)], effects=known.effects,
             params=self.derived_params(known, eqn.params, places))
+        rest = tuple([v not in saved for v in results])
         if not any(rest):
             return CutEqn(known_eqn, saved, None)
-        again = part_of(again, rest, (True,) * len(again.invars))
+        again = part_of(cut.again, rest, (True,) * len(cut.again.invars))
         return CutEqn(known_eqn, saved, eqn.replace(
-            invars=[*saved, *[eqn.invars[i] for i in forwarded]],
+            invars=[*saved, *[eqn.invars[i] for i in cut.forwarded]],
             outvars=selected(results, rest), effects=again.effects,
-            params=self.derived_params(again, eqn.params, [*[None] * len(saved), *forwarded])))
+            params=self.derived_params(
+                again, eqn.params, [*[None] * len(saved), *cut.forwarded])))
 
     def check(self, eqn: JaxprEqn) -> None:
         inputs = eqn.params[self.jaxpr_name].jaxpr.invars

@@ -128,6 +128,18 @@ def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags
         _program(closed, inputs, again[::-1], wanted), forwarded)
 
 
+def results_saved(cut: CutJaxpr, n_saved: int, results: Sequence[Var]) -> dict[int, Var]:
+    """Which of the saved values, by position, are results as they are: such a result is kept in
+    its place, and not computed again. `results` are those that `cut.again` has last."""
+    place = dict(zip(cut.again.invars[:n_saved], range(n_saved), strict=True))
+    found: dict[int, Var] = {}
+    for v, result in zip(cut.again.outvars[len(cut.again.outvars) - len(results):], results,
+                         strict=True):
+        if v in place:
+            found.setdefault(place[v], result)  # type: ignore[index]
+    return found
+
+
 def _program(closed: ClosedJaxpr, invars: Sequence[Var], eqns: Sequence[JaxprEqn],
              outvars: Sequence[Atom]) -> ClosedJaxpr:
     """A part of a program, without what it does not need."""

@@ -12,13 +12,14 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, is_concrete, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.linearize import LinearTrace, LinearTracer
+from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr
 from pyjx.engine.subjaxprs import (
     Places,
     batch_jaxpr,
@@ -396,6 +397,32 @@ def _cond_dce(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
         effects=_effects({"branches": parts}))
 
 
+def _cond_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
+    """The branches share the places of what they save."""
+    n_out = len(eqn.outvars)
+    parts = [cut_jaxpr(b, policy, (True,) * n_out, needed) for b in eqn.params["branches"]]
+    forwarded = sorted({i for p in parts for i in p.forwarded})
+    slots = _slots([p.known.out_avals[n_out:] for p in parts])
+    known = tuple([_with_slots(p.known, n_out, filled, slots.avals)
+                   for p, filled in zip(parts, slots.filled, strict=True)])
+    again = []
+    for p, filled in zip(parts, slots.filled, strict=True):
+        own = len(p.known.out_avals) - n_out
+        again.append(with_inputs(p.again, (
+            *[a if at is None else at for at, a in zip(filled, slots.avals, strict=True)],
+            *[own + p.forwarded.index(i) if i in p.forwarded else eqn.invars[1 + i].aval
+              for i in forwarded])))
+    saved = [Var(a) for a in slots.avals]
+    return CutEqn(
+        eqn.replace(outvars=[*eqn.outvars, *saved], params={**eqn.params, "branches": known},
+                    effects=_effects({"branches": known})),
+        saved,
+        eqn.replace(invars=[eqn.invars[0], *saved, *[eqn.invars[1 + i] for i in forwarded]],
+                    outvars=selected(eqn.outvars, needed),
+                    params={**eqn.params, "branches": tuple(again)},
+                    effects=_effects({"branches": again})))
+
+
 def _cond_check(eqn: JaxprEqn) -> None:
     for branch in eqn.params["branches"]:
         for atom, aval in zip(eqn.invars[1:], branch.in_avals, strict=True):
@@ -413,5 +440,5 @@ def _effects(params: Params) -> Any:
 cond_p = register(Primitive(
     "cond", shape_rule=_cond_shape, multiple_results=True, cached=False, jvp=_cond_jvp,
     linearize=_cond_linearize, split=_cond_split, transpose=_cond_transpose,
-    batch_axis=_cond_batch, dce=_cond_dce, check=_cond_check, effects=_effects,
+    batch_axis=_cond_batch, dce=_cond_dce, cut=_cond_cut, check=_cond_check, effects=_effects,
 ))

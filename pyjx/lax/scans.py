@@ -16,6 +16,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.linearize import LinearTrace, LinearTracer
+from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     Places,
     batch_jaxpr,
@@ -478,6 +479,47 @@ def _scan_dce(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
         params=_derived_params(params, part, sum(live[:first]), sum(carry)), effects=part.effects)
 
 
+def _scan_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
+    """What is saved of each iteration is stacked; the second scan takes it apart again."""
+    params = eqn.params
+    body, n, first = params["jaxpr"], params["num_carry"], params["num_consts"]
+    n_out, ys = len(eqn.outvars), needed[n:]
+    every = (True,) * n_out
+
+    def grow(flags: Flags) -> list[bool]:
+        read = cut_jaxpr(body, policy, every, flags + ys).forwarded
+        return [first + i in read for i in range(n)]
+
+    carry = fixpoint(grow, needed[:n])
+    cut = cut_jaxpr(body, policy, every, carry + ys)
+    n_saved, n_carry = len(cut.known.outvars) - n_out, sum(carry)
+    same = results_saved(cut, n_saved, selected(eqn.outvars[n:], ys))
+    saved = [same[i] if i in same else Var(_stacked(v.aval, params["length"]))
+             for i, v in enumerate(cut.known.outvars[n_out:])]
+    extra = [i for i in range(n_saved) if i not in same]
+    known = with_outputs(cut.known, (*range(n_out), *[n_out + i for i in extra]))
+    known_eqn = eqn.replace(
+        outvars=[*eqn.outvars, *[saved[i] for i in extra]], effects=known.effects,
+        params=_derived_params(params, known, first, n))
+    outs = [v if wanted else Var(v.aval) for v, wanted in zip(eqn.outvars, needed, strict=True)]
+    results = [*selected(outs[:n], carry), *selected(outs[n:], ys)]
+    rest = tuple([i for i, v in enumerate(results) if i < n_carry or v not in saved])
+    if not rest:
+        return CutEqn(known_eqn, saved, None)
+    consts = [i for i in cut.forwarded if i < first]
+    carried = selected(range(first, first + n), carry)
+    xs = [i for i in cut.forwarded if i >= first + n]
+    at = {i: n_saved + k for k, i in enumerate(cut.forwarded)}
+    again = with_inputs(with_outputs(cut.again, rest), (
+        *[at[i] for i in consts], *[at.get(i, body.in_avals[i]) for i in carried],
+        *range(n_saved), *[at[i] for i in xs]))
+    return CutEqn(known_eqn, saved, eqn.replace(
+        invars=[*[eqn.invars[i] for i in (*consts, *carried)], *saved,
+                *[eqn.invars[i] for i in xs]],
+        outvars=[results[i] for i in rest], effects=again.effects,
+        params=_derived_params(params, again, len(consts), len(carried))))
+
+
 def _scan_check(eqn: JaxprEqn) -> None:
     params, length = eqn.params, eqn.params["length"]
     given, inner = _parts(eqn.invars, params), _parts(params["jaxpr"].in_avals, params)
@@ -493,6 +535,6 @@ def _scan_check(eqn: JaxprEqn) -> None:
 scan_p = register(Primitive(
     "scan", shape_rule=_scan_shape, multiple_results=True, cached=False, jvp=_scan_jvp,
     linearize=_scan_linearize, split=_scan_split, transpose=_scan_transpose,
-    batch_axis=_scan_batch, dce=_scan_dce, check=_scan_check,
+    batch_axis=_scan_batch, dce=_scan_dce, cut=_scan_cut, check=_scan_check,
     effects=lambda params: params["jaxpr"].effects,
 ))

@@ -50,6 +50,20 @@ def bounded(x):
     return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, jnp.sin(s[1])), (0, x))[1]
 
 
+def layers(x):
+    """A scan whose body reads elements, the carry and a constant."""
+    def body(c, w):
+        h = jnp.sin(w * c)
+        return jnp.tanh(W @ h) + c, h
+
+    last, each = lax.scan(body, x, jnp.stack([x, x * x, -x]))
+    return last + jnp.sum(each, 0)
+
+
+def chosen(x):
+    return lax.switch(jnp.int32(x[0] < 5), [jnp.cos, lambda x: jnp.sin(W @ jnp.sin(x))], x)
+
+
 INNER = jax.checkpoint(lambda x: jnp.cos(jnp.sin(x)) * x)
 FUNCTIONS = {
     "elementwise": lambda x: jnp.sin(jnp.sin(x) * x),
@@ -58,6 +72,8 @@ FUNCTIONS = {
     "custom_jvp": lambda x: jnp.sin(cubed(jnp.sin(x))),
     "nested": lambda x: jnp.sin(INNER(INNER(x))),
     "reduction": lambda x: jax.nn.softmax(jnp.exp(x) * x) * jnp.sum(x),
+    "scan": layers,
+    "switch": chosen,
     "constant": lambda x: jnp.ones(4, np.float32),
     "identity": lambda x: x,
     "indexing": lambda x: jnp.sort(jnp.sin(x[np.array([2, 0, 1, 1])]) * x),

@@ -7,6 +7,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import ad_checkpoint
 from pyjx.ad_checkpoint import checkpoint_name, print_saved_residuals
+from pyjx.core.check import check_jaxpr
 from pyjx.engine.residuals import cut_jaxpr
 from pyjx.transforms.saved_residuals import saved_residuals
 
@@ -106,6 +107,59 @@ def test_inside_jit_and_nested():
     for policy in (None, policies.save_only_these_names("wave"), policies.everything_saveable):
         g = jax.checkpoint(f, policy=policy)
         np.testing.assert_allclose(jax.jacrev(g)(X), jax.jacrev(f)(X), rtol=1e-5)
+
+
+WS = np.stack([W, W * 0.5, -W, W + 0.1])
+
+
+def layer(c, w):
+    h = checkpoint_name(jnp.sin(w @ c), "h")
+    return jnp.tanh(h) + c, h
+
+
+def scanned(body=layer):
+    def f(ws, x):
+        last, each = jax.lax.scan(body, x, ws)
+        return jnp.sum(last) + jnp.sum(each**2)
+
+    return f
+
+
+@pytest.mark.parametrize(("policy", "kept"), [
+    (None, 0), (policies.dots_saveable, 1), (policies.save_only_these_names("h"), 1),
+    (policies.save_only_these_names("no"), 0),
+])
+def test_inside_scan(policy, kept):
+    whole = jax.checkpoint(scanned(), policy=policy)
+    assert origins(whole, WS, X) == ["argument ws", "argument x"] + ["scan"] * kept
+    each = scanned(jax.checkpoint(layer, policy=policy))
+    found = origins(each, WS, X)
+    assert found.count("scan") in (kept, kept + 1)  # the carry; a result may be what is saved
+    want = jax.grad(scanned(), (0, 1))(WS, X)
+    for f in (whole, each, jax.checkpoint(each, policy=policy)):
+        for g, w in zip(jax.jit(jax.grad(f, (0, 1)))(WS, X), want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-4)
+
+
+def test_an_equation_of_scan_may_give_a_value_twice():
+    policy = policies.save_only_these_names("h")
+    f = jax.checkpoint(scanned(jax.checkpoint(layer, policy=policy)), policy=policy)
+    check_jaxpr(jax.make_jaxpr(jax.grad(f, (0, 1)))(WS, X))
+
+
+@pytest.mark.parametrize(("policy", "kept"), [
+    (None, 0), (policies.dots_saveable, 1), (policies.save_only_these_names("h"), 1)])
+def test_inside_cond(policy, kept):
+    def f(w, x):
+        return jnp.sum(jax.lax.cond(
+            x[0] < 5, lambda x: jnp.sin(checkpoint_name(jnp.sin(w @ x), "h")),
+            lambda x: jnp.cos(x) * x, x))
+
+    g = jax.checkpoint(f, policy=policy)
+    assert origins(g, W, X) == ["argument w", "argument x"] + ["cond"] * kept
+    for x in (X, X + 10):
+        for got, want in zip(jax.grad(g, (0, 1))(W, x), jax.grad(f, (0, 1))(W, x), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
 def test_custom_rules_inside():
