@@ -16,8 +16,8 @@ NAMES: dict[str, str] = {
     "pyjx.lax":
         "FftType after_all after_all_p broadcast_like composite create_token create_token_p "
         "custom_linear_solve custom_root dce_sink fft fft_p linalg linear_solve_p "
-        "platform_dependent psum_scatter_start ragged_all_to_all ragged_all_to_all_p "
-        "shape_as_value sharding_constraint_p stage stage_p with_sharding_constraint",
+        "platform_dependent psum_scatter_start shape_as_value sharding_constraint_p stage "
+        "stage_p with_sharding_constraint",
     "pyjx.numpy":
         "apply_along_axis apply_over_axes array_repr array_str bartlett blackman choose delete "
         "extract fft fill_diagonal fromfile fromiter frompyfunc fromstring hamming hanning insert "

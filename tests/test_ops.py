@@ -190,7 +190,10 @@ CALLS = {
 
 # Operations over named axes, of which no program consists that can run: samples are in
 # tests/lax/test_collectives.py.
-OVER_NAMES = {"all_gather", "all_to_all", "axis_index", "pbroadcast", "ppermute", "reduce_scatter"}
+OVER_NAMES = {
+    "all_gather", "all_to_all", "axis_index", "pbroadcast", "ppermute", "ragged_all_to_all",
+    "reduce_scatter",
+}
 
 
 def _load_all() -> dict[str, Any]:

@@ -49,6 +49,7 @@ FAMILIES: dict[str, str] = {
         "all_gather all_gather_p all_to_all all_to_all_p pbroadcast ppermute ppermute_p pshuffle "
         "psum_scatter pswapaxes"
     ),
+    "pyjx.lax.ragged_exchange": "ragged_all_to_all ragged_all_to_all_p",
     "pyjx.lax.convert": (
         "complex complex_p conj conj_p convert_element_type convert_element_type_p copy_p full "
         "full_like imag imag_p optimization_barrier real real_p "

@@ -170,6 +170,8 @@ from pyjx.lax.exchanges import ppermute_p as ppermute_p
 from pyjx.lax.exchanges import pshuffle as pshuffle
 from pyjx.lax.exchanges import psum_scatter as psum_scatter
 from pyjx.lax.exchanges import pswapaxes as pswapaxes
+from pyjx.lax.ragged_exchange import ragged_all_to_all as ragged_all_to_all
+from pyjx.lax.ragged_exchange import ragged_all_to_all_p as ragged_all_to_all_p
 from pyjx.lax.convert import complex as complex
 from pyjx.lax.convert import complex_p as complex_p
 from pyjx.lax.convert import conj as conj
@@ -526,6 +528,8 @@ __all__ = [
     "pshuffle",
     "psum_scatter",
     "pswapaxes",
+    "ragged_all_to_all",
+    "ragged_all_to_all_p",
     "complex",
     "complex_p",
     "conj",

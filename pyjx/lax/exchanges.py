@@ -140,11 +140,9 @@ def _sources(perm: Pairs, size: int) -> Any:
 
 def _ppermute_own(x: Value, d: int | None, size: int, *, axis_name: Axes, perm: Pairs) -> Any:
     full = len(perm) == size
-    if d is None:
-        if full:
-            return x, None
-        d, x = 0, broadcast_axis(x, size, 0)
-    x = moveaxis(x, d, 0)
+    if full and (d is None or size == 0):
+        return x, d
+    x = at_front(x, d, size)
     shape = get_aval(x).shape
     numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple(range(1, len(shape))), collapsed_slice_dims=(0,), start_index_map=(0,))

@@ -779,3 +779,7 @@ CALLS |= {
         "ppermute": ([(0, 1)],), "pshuffle": ([0],), "pbroadcast": (0,),
     }.items()
 }
+CALLS["ragged_all_to_all"] = [
+    bad(F32, F32, ONE, ONE, ONE, ONE, axis_name="i", **_UNBOUND), bad(F32, F32, axis_name="i"),
+    bad(F32, F32, ONE, ONE, ONE, ONE, axis_name=None, **_UNBOUND),
+]

@@ -1,5 +1,6 @@
 """Collectives over the named axes of vmap, against NumPy on the whole batch."""
 
+import itertools
 import re
 
 import numpy as np
@@ -177,6 +178,119 @@ def test_names_shadow_each_other():
                                atol=1e-6)
 
 
+# -- ragged exchanges ------------------------------------------------------------------------------
+
+# What each position sends to each: disjoint places in the targets' outputs of 7 rows.
+FIRSTS = np.array([[0, 1, 3], [2, 2, 0], [4, 0, 1]], np.int32)
+SIZES = np.array([[1, 2, 0], [2, 1, 3], [1, 0, 2]], np.int32)
+PLACES = np.array([[5, 0, 0], [1, 4, 0], [3, 0, 5]], np.int32)
+
+
+def ragged_reference(x, out, firsts, sizes, places):
+    out = out.copy()
+    n, parts = firsts.shape
+    for s in range(n):
+        for p in range(parts):
+            f, k, to = firsts[s, p], sizes[s, p], places[s, p]
+            out[p * n // parts, to:to + k] = x[s, f:f + k]
+    return out
+
+
+def ragged(x, out, firsts, sizes, places, axis_name="i"):
+    received = lax.all_to_all(sizes, axis_name, 0, 0, tiled=True)
+    return lax.ragged_all_to_all(x, out, firsts, sizes, places, received, axis_name=axis_name)
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+def test_ragged_exchange(wrap, dtype):
+    x = RNG.normal(size=(3, 5, 2)).astype(dtype)
+    out = RNG.normal(size=(3, 7, 2)).astype(dtype)
+    f = WRAPS[wrap](lambda args: ragged(*args))
+    got = f((x, out, FIRSTS, SIZES, PLACES))
+    assert got.dtype == x.dtype
+    np.testing.assert_array_equal(got, ragged_reference(x, out, FIRSTS, SIZES, PLACES))
+
+
+def test_ragged_exchange_of_several_parts():
+    """Two slices for each target, or two names of axes for one."""
+    x, out = RNG.normal(size=(3, 5)), RNG.normal(size=(3, 9))
+    tables = [np.stack([v, w], 2).reshape(3, 6) for v, w in (
+        (FIRSTS, FIRSTS), (SIZES, SIZES.T * 0 + 1), (PLACES, 7 + 0 * PLACES))]
+    tables[1][:, 1::2] = np.eye(3, k=1)
+    args = [v.astype(np.int32) for v in tables]
+    with jax.enable_x64(True):
+        got = jax.vmap(ragged, axis_name="i")(x, out, *args)
+    np.testing.assert_array_equal(got, ragged_reference(x, out, *args))
+    both = [np.stack([v, v[::-1]]).reshape(2, 3, *v.shape[1:]) for v in (x, out)]
+    wide = [np.concatenate([v, 0 * v], 1).astype(np.int32) for v in (FIRSTS, SIZES, PLACES)]
+    split = [np.stack([v, 0 * v]) for v in wide]
+    got = jax.vmap(jax.vmap(lambda *a: ragged(*a, axis_name=("k", "i")), axis_name="i"),
+                   axis_name="k")(*both, *split)
+    want = ragged_reference(x, out, FIRSTS, SIZES, PLACES)
+    np.testing.assert_allclose(got[0], want, rtol=1e-6)
+    np.testing.assert_allclose(got[1], both[1][1], rtol=1e-6)
+
+
+def test_ragged_exchange_along_other_axes():
+    x, out = RNG.normal(size=(2, 3, 5)), RNG.normal(size=(2, 3, 7))
+    with jax.enable_x64(True):
+        got = jax.vmap(jax.vmap(ragged, axis_name="i"), in_axes=(0, 0, None, None, None))(
+            x, out, FIRSTS, SIZES, PLACES)
+        inner = jax.vmap(jax.vmap(ragged, in_axes=(0, 0, None, None, None)), axis_name="i",
+                         in_axes=(1, 1, 0, 0, 0), out_axes=1)(x, out, FIRSTS, SIZES, PLACES)
+    want = [ragged_reference(a, b, FIRSTS, SIZES, PLACES) for a, b in zip(x, out, strict=True)]
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(inner, want)
+
+
+def test_ragged_exchange_derivatives():
+    firsts = FIRSTS * 0  # rows go to several positions
+    with jax.enable_x64(True):
+        x, out = RNG.normal(size=(3, 5)), RNG.normal(size=(3, 7))
+
+        def f(x, out):
+            return jax.vmap(ragged, axis_name="i")(x, out, firsts, SIZES, PLACES)
+
+        _, pushed = jax.jvp(f, (x, out), (2 * x, out + 1))
+        np.testing.assert_allclose(pushed, ragged_reference(2 * x, out + 1, firsts, SIZES, PLACES))
+        ct = RNG.normal(size=out.shape)
+        cts = jax.vjp(f, x, out)[1](ct)
+        inner = jax.vmap(lambda x, out, ct, *table: jax.vjp(
+            lambda x, out: ragged(x, out, *table), x, out)[1](ct), axis_name="i")(
+                x, out, ct, firsts, SIZES, PLACES)
+        t = RNG.normal(size=x.shape)
+        for pulled in (cts, inner):
+            both = np.sum(pulled[0] * t) + np.sum(pulled[1] * out)
+            np.testing.assert_allclose(both, np.sum(ct * f(t, out)))
+        third = jax.grad(jax.grad(jax.grad(lambda s: jnp.sum(f(jnp.sin(s * x), out * s) ** 3))))
+        second = jax.grad(jax.grad(lambda s: jnp.sum(f(jnp.sin(s * x), out * s) ** 3)))
+        slope = (second(1.0 + 1e-5) - second(1.0 - 1e-5)) / 2e-5
+        np.testing.assert_allclose(third(1.0), slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({0: np.float32(1)}, "operand and output must be of one dtype"),
+    ({1: np.zeros((7, 2), np.float32)}, "and of one shape but for their first axis"),
+    ({1: np.zeros(7, np.int32)}, "operand and output must be of one dtype"),
+    ({2: np.zeros(3, np.float32)}, "input_offsets must be integer type"),
+    ({3: np.zeros((3, 1), np.int32)}, "send_sizes must be rank 1"),
+    ({4: np.zeros(0, np.int32)}, "output_offsets must be rank 1 with positive dimension size"),
+    ({5: np.zeros(6, np.int32)}, "recv_sizes must have the shape of input_offsets"),
+    (dict.fromkeys(range(2, 6), np.zeros(4, np.int32)), "an entry for each of the 3 positions"),
+])
+def test_bad_ragged_exchanges(change, message):
+    args = [np.zeros(5, np.float32), np.zeros(7, np.float32), *[np.zeros(3, np.int32)] * 4]
+    for i, x in change.items():
+        args[i] = x
+    with pytest.raises(ValueError, match=message):
+        jax.vmap(lambda: lax.ragged_all_to_all(*args, axis_name="i"), axis_name="i", axis_size=3)()
+    with pytest.raises(NotImplementedError, match="axis_index_groups not supported in vmap"):
+        jax.vmap(lambda: lax.ragged_all_to_all(
+            np.zeros(5), np.zeros(7), *[np.zeros(3, int)] * 4, axis_name="i",
+            axis_index_groups=[[0, 1, 2]]), axis_name="i", axis_size=3)()
+
+
 # -- constants -------------------------------------------------------------------------------------
 
 
@@ -324,6 +438,51 @@ def test_in_loops():
     np.testing.assert_allclose(pushed, np.roll(X, -3, 0), rtol=1e-5)
 
 
+def test_in_scans_and_branches():
+    def f(x):
+        def body(c, y):
+            return lax.psum(c, "i") * y, lax.ppermute(c, "i", TURN)
+
+        c, ys = lax.scan(body, x[0], x[:2])
+        z = lax.cond(lax.pmax(x[0, 0], "i") > 0, lambda: lax.pmean(c, "i"), lambda: jnp.sin(c))
+        return jnp.sum(ys ** 2) + jnp.sum(z ** 2)
+
+    def plain(x):  # of the whole batch
+        c, ys = x[:, 0], []
+        for k in range(2):
+            ys.append(jnp.roll(c, -1, 0))
+            c = jnp.sum(c, 0) * x[:, k]
+        ys = jnp.stack(ys, 1)
+        z = jnp.where(jnp.max(x[:, 0, 0]) > 0, jnp.broadcast_to(jnp.mean(c, 0), c.shape),
+                      jnp.sin(c))
+        return jnp.sum(ys ** 2, (1, 2)) + jnp.sum(z ** 2, 1)
+
+    with jax.enable_x64(True):
+        for x in (X.astype(np.float64), -np.abs(X).astype(np.float64)):
+            want = jax.grad(lambda x: plain(x).sum())(x)
+            for g, wrap in itertools.product((f, jax.checkpoint(f)), WRAPS.values()):
+                np.testing.assert_allclose(wrap(g)(x), plain(x))
+                np.testing.assert_allclose(wrap(jax.grad(g))(x), want)
+                outside = jax.grad(lambda x, g=g, wrap=wrap: wrap(g)(x).sum())
+                np.testing.assert_allclose(outside(x), want)
+
+
+def test_several_names_in_backward_rules():
+    @jax.custom_vjp
+    def f(x):
+        return lax.psum_scatter(x, ("i", "j"))
+
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (lax.all_gather(ct, ("i", "j")),))
+    x = RNG.normal(size=(2, 3, 6)).astype(np.float32)
+
+    def loss(f, x):
+        return jnp.sum(jax.vmap(jax.vmap(f, axis_name="j"), axis_name="i")(x) ** 2)
+
+    want = jax.grad(lambda x: loss(lambda x: lax.psum_scatter(x, ("i", "j")), x))(x)
+    np.testing.assert_allclose(jax.grad(lambda x: loss(f, x))(x), want, rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: loss(jax.jit(f), x)))(x), want, rtol=1e-5)
+
+
 def test_in_custom_rules():
     @jax.custom_jvp
     def normalized(x):
@@ -464,6 +623,14 @@ def test_unbound_names(f, wrap):
 def test_bad_input(f, error, message):
     with pytest.raises(error, match=message):
         jax.vmap(f, axis_name="i")(X)
+
+
+def test_axes_of_no_size():
+    x = np.zeros((0, 3), np.float32)
+    assert jax.vmap(lambda x: lax.psum(x, "i"), axis_name="i")(x).shape == (0, 3)
+    assert jax.vmap(lambda x: lax.ppermute(x, "i", []), axis_name="i")(x).shape == (0, 3)
+    assert jax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(x).shape == (0, 0, 3)
+    assert jax.vmap(lambda x: lax.axis_index("i"), axis_name="i")(x).shape == (0,)
 
 
 def test_names_may_be_any_hashable_value():
