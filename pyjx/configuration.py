@@ -335,7 +335,8 @@ no_execution = _off("jax_no_execution", traced=True, help="Running a program rai
 log_compiles = _off("jax_log_compiles", help="Logs each compilation as a warning.")
 explain_cache_misses = _off("jax_explain_cache_misses",
                             help="Logs why a function was traced again.")
-log_checkpoint_residuals = _off("jax_log_checkpoint_residuals")
+log_checkpoint_residuals = _off("jax_log_checkpoint_residuals",
+                                help="Logs what each checkpoint function keeps.")
 logging_level = State("jax_logging_level",
                       ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "NOTSET",
                       on_change=_set_logging_level)

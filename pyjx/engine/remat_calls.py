@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pyjx import configuration
 from pyjx.core.derived import derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive, register
@@ -13,8 +14,10 @@ from pyjx.core.source_info import no_source_info
 from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.calls import call, define_call
 from pyjx.engine.linearize import LinearTrace
+from pyjx.engine.origins import origin
 from pyjx.engine.residuals import Recompute, linearize_saving
 from pyjx.engine.subjaxprs import (
+    LinearizedJaxpr,
     negated,
     nonzero_flags,
     selected,
@@ -77,6 +80,8 @@ def _linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **params
         outs = remat_p.bind(*primals, **params)
         return outs, [Zero.of_primal(o) for o in outs]
     parts = linearize_saving(closed, nonzero, params["policy"] or nothing_saveable)
+    if configuration.log_checkpoint_residuals.value:
+        _log_residuals(parts, len(closed.outvars))
     known, consts = without_tracers(parts.known)
     places = [*[None] * len(consts), *range(len(primals))]
     results = remat_p.bind(*consts, *primals, **{**_derived(params, places), "jaxpr": known})
@@ -90,6 +95,19 @@ def _linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **params
         **_derived(params, [*before, *parts.forwarded, *after]), "jaxpr": linear,
         "differentiated": True})
     return results[:n], with_zeros(out_tangents, parts.nonzero, closed.out_avals)
+
+
+def _log_residuals(parts: LinearizedJaxpr, n_out: int) -> None:
+    import logging  # slow to load, and seldom wanted
+
+    known = parts.known.jaxpr
+    lines = ["remat-decorated function saving inputs with shapes:",
+             *[f"  {known.invars[i].aval.str_short()}" for i in parts.forwarded]]
+    saved = known.outvars[n_out:]
+    if saved:
+        lines.append("and saving these intermediates:")
+        lines += [f"  {v.aval.str_short()} from {origin(known, v)[1]}" for v in saved]
+    logging.getLogger(__name__).warning("\n".join(lines))
 
 
 def _transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:

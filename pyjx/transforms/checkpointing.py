@@ -33,7 +33,8 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool | Sequence[Any] = T
 
     Reverse mode keeps values of the forward pass until the backward pass reads them. Of this
     function it keeps the arguments and what `policy` says; the rest is computed again in the
-    backward pass, just before it is read.
+    backward pass, just before it is read. A function inside that is a `checkpoint` function itself
+    keeps to its own policy.
 
     Args:
       fun: the function; arguments and results are pytrees of arrays.

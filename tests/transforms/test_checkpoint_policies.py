@@ -212,6 +212,21 @@ def test_printed_residuals(capsys):
     assert not capsys.readouterr().out
 
 
+def test_logged_residuals(caplog):
+    f = jax.checkpoint(lambda x, y: jnp.sum(jnp.sin(jnp.sin(x) * y)),
+                       policy=lambda prim, *_, **__: prim.name == "mul")
+    jax.config.update("jax_log_checkpoint_residuals", True)
+    try:
+        jax.grad(f)(X, X)
+    finally:
+        jax.config.update("jax_log_checkpoint_residuals", False)
+    (record,) = caplog.records
+    lines = record.getMessage().splitlines()
+    assert lines[:4] == ["remat-decorated function saving inputs with shapes:", "  float32[3]",
+                         "  float32[3]", "and saving these intermediates:"]
+    assert lines[4].startswith("  float32[3] from output of mul from /")
+
+
 def test_cut():
     """The two parts of a program, as other primitives that hold programs use them."""
     def program(x, y):
