@@ -224,8 +224,41 @@ def custom(s: Scope) -> None:
     s.define(Call(name, (Text(x),)), s.shapes[x])
 
 
+CONTROL = {
+    "scan": "lax.scan(lambda c, y: (jnp.sin(c) * y + x, c * y), x, jnp.arange(3.0), "
+            "reverse={0})[1].sum(0)",
+    "scan of rows": "lax.scan(lambda c, row: ((c[0] + 1, row * c[0]), (c[1], row + c[0])), "
+                    "(0, x[0]), x, unroll={1})[1][1]",
+    "nested scans": "lax.scan(lambda c, y: (lax.scan(lambda d, z: (d * z, d), c, "
+                    "jnp.arange(1.0, 3.0))[0] + y, None), x, jnp.arange(2.0))[0]",
+    "cond": "lax.cond({2}, lambda a: a * 2, lambda a: jnp.sin(a) + a - a, x)",
+    "switch": "lax.switch({1}, [lambda a: a * 2, jnp.abs, lambda a: a - x], x)",
+    "cond in scan": "lax.scan(lambda c, i: (lax.cond(i > 0, lambda a: a * 0.5, lambda a: a + x, "
+                    "c), i), x, jnp.arange(2))[0]",
+    "fori_loop": "lax.fori_loop({1}, 3, lambda i, c: c * 0.5 + x * i, x)",
+    "map": "lax.map(lambda row: row * 2 + jnp.sum(x), x, batch_size={3})",
+    "associative_scan": "lax.associative_scan(jnp.add, x, reverse={0})",
+    "remat": "jax.checkpoint(lambda a: jnp.sin(jnp.sin(a)) * a)(x)",
+}
+
+
+def control(s: Scope) -> None:
+    """Control flow over a value, in a function defined outside."""
+    kind = s.g.pick(*CONTROL)
+    x = s.variable(1 if kind in ("scan of rows", "map", "associative_scan") else 0)
+    if not all(s.shapes[x]):
+        return
+    name = f"h{len(s.helpers)}"
+    predicate = s.g.pick("True", "False", "jnp.sum(x) > 0", "x is not None")
+    body = CONTROL[str(kind)].format(s.g.chance(0.3), s.g.rng.randint(1, 2), predicate,
+                                     s.g.pick(None, 1, 2))
+    s.helpers.append(Code(f"def {name}(x):\n    return {body}"))
+    x = s.define(Text(f"jnp.asarray({x}, 'float32')"), s.shapes[x])
+    s.define(Call(name, (Text(x),)), s.shapes[x])
+
+
 STEPS: dict[Step, float] = {elementwise: 34, along_axis: 9, reduction: 14, binary: 18,
-                            reshaping: 14, product: 8, custom: 6}
+                            reshaping: 14, product: 8, custom: 6, control: 8}
 
 
 # -- transformations -------------------------------------------------------------------------------
