@@ -15,7 +15,7 @@ NAMES: dict[str, str] = {
         "ParamDict eval_context max_dim min_dim",
     "pyjx.lax":
         "FftType after_all after_all_p broadcast_like composite create_token create_token_p "
-        "custom_linear_solve custom_root dce_sink fft fft_p linalg linear_solve_p "
+        "dce_sink fft fft_p linalg "
         "platform_dependent psum_scatter_start shape_as_value sharding_constraint_p stage "
         "stage_p with_sharding_constraint",
     "pyjx.numpy":

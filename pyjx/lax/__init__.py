@@ -14,6 +14,8 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.fori": "fori_loop",
     "pyjx.lax.mapping": "associative_scan map",
     "pyjx.lax.scans": "scan scan_p",
+    "pyjx.lax.linear_solves": "custom_linear_solve linear_solve_p",
+    "pyjx.lax.roots": "custom_root",
     "pyjx.lax.common": "broadcast_shapes",
     "pyjx.core.dtypes": "dtype",
     "pyjx.runtime.device_put": "device_put_p",

@@ -10,6 +10,9 @@ from pyjx.lax.mapping import associative_scan as associative_scan
 from pyjx.lax.mapping import map as map
 from pyjx.lax.scans import scan as scan
 from pyjx.lax.scans import scan_p as scan_p
+from pyjx.lax.linear_solves import custom_linear_solve as custom_linear_solve
+from pyjx.lax.linear_solves import linear_solve_p as linear_solve_p
+from pyjx.lax.roots import custom_root as custom_root
 from pyjx.lax.common import broadcast_shapes as broadcast_shapes
 from pyjx.core.dtypes import dtype as dtype
 from pyjx.runtime.device_put import device_put_p as device_put_p
@@ -368,6 +371,9 @@ __all__ = [
     "map",
     "scan",
     "scan_p",
+    "custom_linear_solve",
+    "linear_solve_p",
+    "custom_root",
     "broadcast_shapes",
     "dtype",
     "device_put_p",

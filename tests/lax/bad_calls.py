@@ -755,6 +755,26 @@ _CONTROL_FLOW = {
         bad(lax.add, F32, axis="x"), bad(lax.add, "a"), bad(lax.add, SCALAR),
     ],
 }
+_CONTROL_FLOW["custom_linear_solve"] = [
+    bad(3, F32, lambda f, b: b, says="matvec"), bad(_same, F32, None, says="solve"),
+    bad(_same, F32, lambda f, b: b, 3, says="transpose_solve"),
+    bad(_same, "a", lambda f, b: b), bad(_same, F32, lambda f, b: "a"),
+    bad(lambda x: (x, x), F32, lambda f, b: b, says="matvec() output shapes must match b"),
+    bad(lambda x: [x], F32, lambda f, b: b, says="structure"),
+    bad(_same, F32, lambda f, b: F4, says="solve() output shapes"),
+    bad(_same, F32, lambda f, b: b, has_aux=True, says="auxiliary"),
+    bad(_same, F32, lambda f, b: b, lambda f, b: F4, says="transpose_solve() output shapes"),
+]
+_CONTROL_FLOW["custom_root"] = [
+    bad(3, F32, lambda f, x: x, lambda g, y: y),
+    bad(_same, F32, None, lambda g, y: y, says="solve"),
+    bad(_same, F32, lambda f, x: x, None, says="tangent_solve"),
+    bad(_same, "a", lambda f, x: x, lambda g, y: y),
+    bad(lambda x: (x, x), F32, lambda f, x: x, lambda g, y: y, says="f() output"),
+    bad(_same, F32, lambda f, x: (x, x), lambda g, y: y, says="solve() output"),
+    bad(_same, F32, lambda f, x: x, lambda g, y: (y, y), says="tangent_solve() output"),
+    bad(_same, F32, lambda f, x: x, lambda g, y: y, has_aux=True, says="auxiliary"),
+]
 CALLS.update({name: calls for name, calls in _CONTROL_FLOW.items() if name in dir(lax)})
 
 # -- collectives -----------------------------------------------------------------------------------

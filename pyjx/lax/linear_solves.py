@@ -1,0 +1,274 @@
+"""`custom_linear_solve`: a solver of linear equations, differentiated by what it solves.
+
+From A x = b follows A dx = db - dA x: a derivative is another solve of the same equation, and its
+transpose one of the transposed equation. The solver itself is never differentiated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from pyjx.core.avals import get_aval
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import jaxpr_as_fun
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.axes import at_front, moveaxis
+from pyjx.engine.batching import BatchTrace
+from pyjx.engine.calls import call
+from pyjx.engine.subjaxprs import (
+    Places,
+    batch_jaxpr,
+    consts_as_inputs,
+    fixpoint,
+    jvp_jaxpr,
+    nonzero_flags,
+    selected,
+    with_inputs,
+    with_zeros,
+    without_tracers,
+)
+from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
+from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.lax.carries import TracedBody, trace_body
+from pyjx.lax.elementwise import neg
+from pyjx.lax.nary import operand
+from pyjx.transforms.linear_transpose import linear_transpose
+from pyjx.tree_util import tree_flatten, tree_unflatten
+
+# -- the function ----------------------------------------------------------------------------------
+
+
+@api_boundary
+def custom_linear_solve(matvec: Callable[[Any], Any], b: Any,
+                        solve: Callable[[Callable[[Any], Any], Any], Any],
+                        transpose_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None,
+                        symmetric: bool = False, has_aux: bool = False) -> Any:
+    """The x with `matvec(x) == b` that `solve(matvec, b)` finds, with derivatives of that equation.
+
+    `solve` may hold anything, such as a `while_loop`, as it is not differentiated. That x is the
+    solution is not checked.
+
+    Args:
+      matvec: a linear function from values like `b` to values like `b`.
+      b: pytree of arrays, the right-hand side.
+      solve: gives, for a linear function and a right-hand side, the solution.
+      transpose_solve: the same for the transpose of `matvec`; reverse mode needs it.
+      symmetric: whether `matvec` is its own transpose; then `solve` serves for both.
+      has_aux: whether the solvers give a pair of the solution and anything else, which is returned
+        too and has no derivative.
+
+    Raises:
+      TypeError: an argument is no function, or a result has another structure than `b`.
+      ValueError: a result has other shapes than `b`, or is no pair where one is expected.
+
+    >>> import pyjx as jax
+    >>> solve = lambda matvec, b: b / matvec(1.0)
+    >>> f = lambda a, b: jax.lax.custom_linear_solve(lambda x: a * x, b, solve, solve)
+    >>> float(f(4.0, 2.0)), float(jax.grad(f)(4.0, 2.0))
+    (0.5, -0.125)
+    """
+    given = {"matvec": matvec, "solve": solve}
+    if transpose_solve is not None:
+        given["transpose_solve"] = transpose_solve
+    elif symmetric:
+        transpose_solve = solve
+    for name, fun in given.items():
+        if not callable(fun):
+            raise TypeError(f"custom_linear_solve: {name} must be callable, got {fun!r}.")
+    leaves, tree = tree_flatten(b)
+    leaves = [operand("custom_linear_solve (b)", x, i) for i, x in enumerate(leaves)]
+    like = _RightHandSide(leaves, tree)
+    programs: list[ClosedJaxpr | None] = [like.trace("matvec", matvec, False).closed, None]
+    solved = like.trace("solve", partial(solve, matvec), has_aux)
+    programs += [solved.closed, None]
+    if transpose_solve is not None:
+        vecmat = matvec
+        programs[1] = programs[0]
+        if not symmetric:
+            transposed = linear_transpose(matvec, tree_unflatten(tree, leaves))
+            vecmat = lambda x: transposed(x)[0]  # noqa: E731
+            programs[1] = like.trace("vecmat", vecmat, False).closed
+        programs[3] = like.trace("transpose_solve", partial(transpose_solve, vecmat),
+                                 has_aux).closed
+    four = _Four(*programs)
+    consts = _Four(*[[] if p is None else list(p.consts) for p in four])
+    outs = _bind(_Four(*[p and consts_as_inputs(p) for p in four]), consts, leaves)
+    return tree_unflatten(solved.out_tree, outs)
+
+
+class _RightHandSide:
+    """The type of b, which all functions of a linear equation take and give."""
+
+    def __init__(self, leaves: Sequence[Any], tree: Any) -> None:
+        self.avals = list(map(get_aval, leaves))
+        self.tree = tree
+
+    def trace(self, name: str, fun: Callable[[Any], Any], has_aux: bool) -> TracedBody:
+        """The program of a function, whose result has been checked."""
+        body = trace_body("custom_linear_solve", name, fun, self.tree, self.avals)
+        tree = body.out_tree
+        if has_aux:
+            tree = solution_tree("custom_linear_solve", name, tree)
+        shapes = [a.shape for a in body.closed.out_avals[:tree.num_leaves]]
+        wanted = [a.shape for a in self.avals]
+        if shapes != wanted:
+            raise ValueError(f"custom_linear_solve: {name}() output shapes must match b, got "
+                             f"{shapes} and {wanted}")
+        check_tree("custom_linear_solve", name, "b", tree, self.tree)
+        return body
+
+
+def solution_tree(op: str, name: str, tree: Any) -> Any:
+    """The tree of the solution in that of a pair of the solution and something else."""
+    children = tree.children()
+    if len(children) != 2 or tree.node_data() is None:
+        raise ValueError(f"{op}: {name}() produced a pytree with structure {tree}, but a pytree "
+                         "tuple with auxiliary output was expected because has_aux was set to "
+                         "True.")
+    return children[0]
+
+
+def check_tree(op: str, name: str, expected_name: str, tree: Any, expected: Any) -> None:
+    """Raise TypeError unless the tree of a function's result is the expected one."""
+    if tree != expected:
+        raise TypeError(f"{op}: {name}() output pytree structure must match {expected_name}, got "
+                        f"{tree} and {expected}.")
+
+
+# -- the primitive ---------------------------------------------------------------------------------
+
+
+class _Four(NamedTuple):
+    """What each of the functions has one of: a program, the values it closes over, their number."""
+
+    matvec: Any
+    vecmat: Any
+    solve: Any
+    transpose_solve: Any
+
+    def transposed(self) -> _Four:
+        return _Four(self.vecmat, self.matvec, self.transpose_solve, self.solve)
+
+    def joined(self) -> list[Any]:
+        return [x for part in self for x in part]
+
+
+def _parts(entries: Sequence[Any], lengths: Sequence[int]) -> tuple[_Four, list[Any]]:
+    """The entries of the four functions, and those of b."""
+    parts = []
+    start = 0
+    for n in lengths:
+        parts.append(list(entries[start:start + n]))
+        start += n
+    return _Four(*parts), list(entries[start:])
+
+
+def _bind(programs: _Four, consts: _Four, b: Sequence[Any]) -> list[Any]:
+    """Solve; programs that hold tracers get them as operands."""
+    split = [(p, ()) if p is None else without_tracers(p) for p in programs]
+    given = _Four(*[[*more, *own] for (_, more), own in zip(split, consts, strict=True)])
+    return linear_solve_p.bind(  # type: ignore[no-any-return]
+        *given.joined(), *b, const_lengths=tuple(map(len, given)),
+        jaxprs=tuple([p for p, _ in split]))
+
+
+def _shape(*avals: Any, const_lengths: Any, jaxprs: Any) -> list[Any]:
+    return _Four(*jaxprs).solve.out_avals  # type: ignore[no-any-return]
+
+
+def _run(*operands: Any, const_lengths: Any, jaxprs: Any) -> list[Any]:
+    consts, b = _parts(operands, const_lengths)
+    solve = _Four(*jaxprs).solve
+    return call(solve, solve.debug_info.func_name, *consts.solve, *b)
+
+
+def _lowered_as(params: Params) -> ClosedJaxpr:
+    """`solve` as a program that takes the operands of all four."""
+    programs, lengths = _Four(*params["jaxprs"]), _Four(*params["const_lengths"])
+    unread = _Four(*[p.in_avals[:n] if p else () for p, n in zip(programs, lengths, strict=True)])
+    n = len(programs.solve.in_avals)
+    return with_inputs(programs.solve, (
+        *unread.matvec, *unread.vecmat, *range(lengths.solve), *unread.transpose_solve,
+        *range(lengths.solve, n)))
+
+
+def _jvp(primals: Values, tangents: Tangents, *, const_lengths: Any, jaxprs: Any) -> Any:
+    consts, b = _parts(primals, const_lengths)
+    moving, rhs = _parts(tangents, const_lengths)
+    programs, n = _Four(*jaxprs), len(b)
+    x = linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
+    nonzero = nonzero_flags(moving.matvec)
+    if any(nonzero):
+        pushed = jvp_jaxpr(programs.matvec, nonzero + (False,) * n)
+        outs = jaxpr_as_fun(pushed.jaxpr)(
+            *consts.matvec, *x[:n], *selected(moving.matvec, nonzero))
+        changes = with_zeros(outs[n:], pushed.nonzero, programs.matvec.out_avals)
+        rhs = [t if type(change) is Zero else add_tangents(t, neg(change))
+               for t, change in zip(rhs, changes, strict=True)]
+    out_tangents: list[Any] = [Zero.of_primal(y) for y in x]
+    if any(nonzero_flags(rhs)):
+        out_tangents[:n] = _bind(programs, consts, list(map(instantiate, rhs)))[:n]
+    return x, out_tangents
+
+
+def _transpose(cts: Tangents, *operands: Operand, const_lengths: Any, jaxprs: Any) -> list[Any]:
+    programs = _Four(*jaxprs)
+    consts, b = _parts(operands, const_lengths)
+    n = len(b)
+    if programs.transpose_solve is None:
+        raise TypeError("transpose_solve required for backwards mode automatic differentiation of "
+                        "custom_linear_solve")
+    if any([type(x) is UndefinedPrimal for x in consts.joined()]) or any(nonzero_flags(cts[n:])):
+        raise NotImplementedError("custom_linear_solve is transposed as a function of b alone, "
+                                  "without auxiliary results.")
+    outs = _bind(programs.transposed(), consts.transposed(), list(map(instantiate, cts[:n])))
+    return [None] * sum(const_lengths) + [
+        ct if type(x) is UndefinedPrimal else None for x, ct in zip(b, outs, strict=False)]
+
+
+def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: Any, jaxprs: Any
+           ) -> Any:
+    """Solutions are batched where right-hand sides are, as each is the other's transposed one."""
+    axis = trace.axis
+    consts, b = _parts(operands, const_lengths)
+    const_dims, b_dims = _parts(dims, const_lengths)
+    own = _Four(*[tuple([None if d is None else 0 for d in part]) for part in const_dims])
+    programs, n = _Four(*jaxprs), len(b)
+
+    def out_dims(program: ClosedJaxpr, own: Places, flags: Flags) -> Places:
+        return batch_jaxpr(program, own + _places(flags), axis).dims
+
+    def grow(flags: Flags) -> list[bool]:
+        each = [out_dims(p, d, flags)[:n] for p, d in zip(programs, own, strict=True) if p]
+        return [any([d is not None for d in ds]) for ds in zip(*each, strict=True)]
+
+    flags = fixpoint(grow, [d is not None for d in b_dims])
+    batched: list[Any] = []
+    for program, places in zip(programs, own, strict=True):
+        if program is None:
+            batched.append(None)
+            continue
+        aux = tuple([None if d is None else 0 for d in out_dims(program, places, flags)[n:]])
+        outs = _places(flags) + aux
+        batched.append(batch_jaxpr(program, places + _places(flags), axis, outs).jaxpr)
+        if program is programs.solve:
+            solved = outs
+    values = _Four(*[[x if d is None else moveaxis(x, d, 0) for x, d in zip(xs, ds, strict=True)]
+                     for xs, ds in zip(consts, const_dims, strict=True)])
+    given = [at_front(x, d, axis.size) if flag else x
+             for x, d, flag in zip(b, b_dims, flags, strict=True)]
+    return _bind(_Four(*batched), values, given), solved
+
+
+def _places(flags: Sequence[bool]) -> Places:
+    return tuple([0 if flag else None for flag in flags])
+
+
+linear_solve_p = register(Primitive(
+    "custom_linear_solve", shape_rule=_shape, multiple_results=True, cached=False, impl=_run,
+    lowered_as=_lowered_as, jvp=_jvp, transpose=_transpose, batch_axis=_batch,
+    effects=lambda params: _Four(*params["jaxprs"]).solve.effects,
+))

@@ -1,0 +1,192 @@
+"""`custom_root`: a solver of nonlinear equations, differentiated by what it solves.
+
+From f(x, p) = 0 follows f_x dx + f_p dp = 0 (the implicit function theorem), so a derivative is the
+solution of a linear equation. The solver itself is never differentiated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from pyjx.core.avals import get_aval
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import jaxpr_as_fun
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.axes import moveaxis
+from pyjx.engine.batching import BatchTrace
+from pyjx.engine.calls import call
+from pyjx.engine.subjaxprs import (
+    batch_jaxpr,
+    consts_as_inputs,
+    jvp_jaxpr,
+    nonzero_flags,
+    selected,
+    with_inputs,
+    with_zeros,
+    without_tracers,
+)
+from pyjx.engine.tangents import Zero, instantiate
+from pyjx.engine.types import Dims, Params, Tangents, Values
+from pyjx.lax.carries import trace_body
+from pyjx.lax.elementwise import neg
+from pyjx.lax.linear_solves import check_tree, solution_tree
+from pyjx.lax.nary import operand
+from pyjx.transforms.linearize import linearize
+from pyjx.tree_util import tree_flatten, tree_structure, tree_unflatten
+
+# -- the function ----------------------------------------------------------------------------------
+
+
+@api_boundary
+def custom_root(f: Callable[[Any], Any], initial_guess: Any,
+                solve: Callable[[Callable[[Any], Any], Any], Any],
+                tangent_solve: Callable[[Callable[[Any], Any], Any], Any],
+                has_aux: bool = False) -> Any:
+    """The root of `f` that `solve(f, initial_guess)` finds, with derivatives by the implicit
+    function theorem.
+
+    The derivatives are with respect to what `f` closes over. That the result is a root is not
+    checked.
+
+    Args:
+      f: from a value like `initial_guess` to one of the same structure.
+      initial_guess: pytree of arrays.
+      solve: gives, for a function and a guess, a root.
+      tangent_solve: gives, for a linear function g and a value y, the x with `g(x) == y`; g is the
+        derivative of `f` at the root. For scalars that is `lambda g, y: y / g(1.0)`.
+      has_aux: whether `solve` gives a pair of the root and anything else, which is returned too
+        and has no derivative.
+
+    Raises:
+      TypeError: an argument is no function, or a result has another structure than the guess.
+      ValueError: the result of `solve` is no pair where one is expected.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> def root_of(a):
+    ...     return jax.lax.custom_root(lambda x: x * x - a, 1.0, lambda f, x: jnp.sqrt(a),
+    ...                                lambda g, y: y / g(1.0))
+    >>> float(root_of(4.0)), float(jax.grad(root_of)(4.0))
+    (2.0, 0.25)
+    """
+    for name, fun in (("f", f), ("solve", solve), ("tangent_solve", tangent_solve)):
+        if not callable(fun):
+            raise TypeError(f"custom_root: {name} must be callable, got {fun!r}.")
+    leaves, tree = tree_flatten(initial_guess)
+    leaves = [operand("custom_root (initial_guess)", x, i) for i, x in enumerate(leaves)]
+    avals = list(map(get_aval, leaves))
+    body = trace_body("custom_root", "f", f, tree, avals)
+    check_tree("custom_root", "f", "initial_guess", body.out_tree, tree)
+    solved = trace_body("custom_root", "solve", partial(solve, f), tree, avals)
+    root_tree = solution_tree("custom_root", "solve", solved.out_tree) if has_aux else (
+        solved.out_tree)
+    check_tree("custom_root", "solve", "initial_guess", root_tree, tree)
+    roots = solved.closed.out_avals[:len(leaves)]  # may be of other types than the guess
+    if roots != avals:
+        body = trace_body("custom_root", "f", f, tree, roots)
+    pair = tree_structure((tree_unflatten(tree, leaves),) * 2)
+    tangents = [a.to_tangent_aval() for a in body.closed.out_avals]
+    tangent = trace_body(
+        "custom_root", "tangent_solve", lambda x, y: tangent_solve(linearize(f, x)[1], y), pair,
+        [*roots, *tangents], unpacked=True)
+    check_tree("custom_root", "tangent_solve", "x", tangent.out_tree, tree)
+    programs = _Three(body.closed, solved.closed, tangent.closed)
+    outs = _bind(_Three(*map(consts_as_inputs, programs)), _Three(*[p.consts for p in programs]),
+                 leaves)
+    return tree_unflatten(solved.out_tree, outs)
+
+
+# -- the primitive ---------------------------------------------------------------------------------
+
+
+class _Three(NamedTuple):
+    """What each function has one of: a program, or the values it closes over.
+
+    The programs take, after these, `f` a root, `solve` a guess, `tangent_solve` a root and a
+    tangent.
+    """
+
+    f: Any
+    solve: Any
+    tangent_solve: Any
+
+
+def _parts(entries: Sequence[Any], lengths: Sequence[int]) -> tuple[_Three, list[Any]]:
+    """The entries of the three functions, and those of the guess."""
+    a, b, c = lengths
+    return (_Three(list(entries[:a]), list(entries[a:a + b]), list(entries[a + b:a + b + c])),
+            list(entries[a + b + c:]))
+
+
+def _bind(programs: _Three, consts: _Three, guess: Sequence[Any]) -> list[Any]:
+    """Find a root; programs that hold tracers get them as operands."""
+    split = [without_tracers(p) for p in programs]
+    given = [[*more, *own] for (_, more), own in zip(split, consts, strict=True)]
+    return custom_root_p.bind(  # type: ignore[no-any-return]
+        *given[0], *given[1], *given[2], *guess, const_lengths=tuple(map(len, given)),
+        jaxprs=tuple([p for p, _ in split]))
+
+
+def _shape(*avals: Any, const_lengths: Any, jaxprs: Any) -> list[Any]:
+    return _Three(*jaxprs).solve.out_avals  # type: ignore[no-any-return]
+
+
+def _run(*operands: Any, const_lengths: Any, jaxprs: Any) -> list[Any]:
+    consts, guess = _parts(operands, const_lengths)
+    solve = _Three(*jaxprs).solve
+    return call(solve, solve.debug_info.func_name, *consts.solve, *guess)
+
+
+def _lowered_as(params: Params) -> ClosedJaxpr:
+    """`solve` as a program that takes the operands of all three."""
+    programs, (a, b, c) = _Three(*params["jaxprs"]), params["const_lengths"]
+    return with_inputs(programs.solve, (
+        *programs.f.in_avals[:a], *range(b), *programs.tangent_solve.in_avals[:c],
+        *range(b, len(programs.solve.in_avals))))
+
+
+def _jvp(primals: Values, tangents: Tangents, *, const_lengths: Any, jaxprs: Any) -> Any:
+    (consts, guess), (moving, _) = [_parts(xs, const_lengths) for xs in (primals, tangents)]
+    programs, n = _Three(*jaxprs), len(guess)
+    outs = custom_root_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
+    out_tangents: list[Any] = [Zero.of_primal(x) for x in outs]
+    nonzero = nonzero_flags(moving.f)
+    if any(nonzero):
+        root = outs[:n]
+        pushed = jvp_jaxpr(programs.f, nonzero + (False,) * n)
+        changes = jaxpr_as_fun(pushed.jaxpr)(*consts.f, *root, *selected(moving.f, nonzero))[n:]
+        changes = with_zeros(changes, pushed.nonzero, programs.f.out_avals)
+        if any(pushed.nonzero):
+            out_tangents[:n] = map(neg, jaxpr_as_fun(programs.tangent_solve)(
+                *consts.tangent_solve, *root, *map(instantiate, changes)))
+    return outs, out_tangents
+
+
+def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: Any, jaxprs: Any
+           ) -> Any:
+    """The whole root is batched."""
+    axis = trace.axis
+    consts, guess = _parts([x if d is None else moveaxis(x, d, 0)
+                            for x, d in zip(operands, dims, strict=True)], const_lengths)
+    own, guess_dims = _parts([None if d is None else 0 for d in dims], const_lengths)
+    programs = _Three(*jaxprs)
+    roots = (0,) * len(guess)
+    solve_dims = (*own.solve, *guess_dims)
+    aux = [None if d is None else 0
+           for d in batch_jaxpr(programs.solve, solve_dims, axis).dims[len(guess):]]
+    batched = _Three(
+        batch_jaxpr(programs.f, (*own.f, *roots), axis, roots).jaxpr,
+        batch_jaxpr(programs.solve, solve_dims, axis, (*roots, *aux)).jaxpr,
+        batch_jaxpr(programs.tangent_solve, (*own.tangent_solve, *roots, *roots), axis,
+                    roots).jaxpr)
+    return _bind(batched, consts, guess), [*roots, *aux]
+
+
+custom_root_p = register(Primitive(
+    "custom_root", shape_rule=_shape, multiple_results=True, cached=False, impl=_run,
+    lowered_as=_lowered_as, jvp=_jvp, batch_axis=_batch,
+    effects=lambda params: _Three(*params["jaxprs"]).solve.effects,
+))
