@@ -56,6 +56,16 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return _broadcast(tuple([as_shape("broadcast_shapes", "shapes", s) for s in shapes]))
 
 
+def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether an array of `shape` can be stretched to `target` by NumPy's rules.
+
+    >>> broadcasts_to((2, 1), (4, 2, 3)), broadcasts_to((2,), (3,))
+    (True, False)
+    """
+    offset = len(target) - len(shape)
+    return offset >= 0 and all([n in (1, target[offset + i]) for i, n in enumerate(shape)])
+
+
 @lru_cache(maxsize=8192)
 def _broadcast(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     first = shapes[0] if shapes else ()

@@ -15,6 +15,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.dtypes import DType
+from pyjx.core.integers import as_sizes
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.types import Value
 from pyjx.random.implementations import (
@@ -399,7 +400,8 @@ def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding
     if not dtypes.issubdtype(dtype, np.unsignedinteger):
         raise ValueError("dtype argument to `bits` must be an unsigned int dtype, got "
                          f"{dtypes.name(dtype)}")
-    return placed(_bits(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+    shape = as_sizes("bits", "shape", shape)
+    return placed(_bits(wrapped, shape=shape, dtype=dtype), out_sharding)
 
 
 def placed(x: Any, sharding: Any) -> Any:

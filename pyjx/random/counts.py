@@ -11,10 +11,11 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.integers import as_sizes
 from pyjx.engine.types import Value
-from pyjx.lax.common import broadcast_shapes, broadcast_to
+from pyjx.lax.common import broadcast_to, broadcasts_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.distributions import arrays
 from pyjx.random.gammas import check_method
@@ -22,6 +23,7 @@ from pyjx.random.implementations import threefry2x32
 from pyjx.random.samplers import (
     as_array,
     constant,
+    joint_shape,
     normal_floats,
     param_dtype,
     result_shape,
@@ -433,10 +435,10 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Sequence[int] | None = None,
     outcomes = get_aval(p).shape
     if not outcomes:
         raise ValueError("multinomial requires p.ndim >= 1, got p.ndim == 0")
-    lead = broadcast_shapes(get_aval(n).shape, outcomes[:-1])
+    lead = joint_shape("multinomial", get_aval(n).shape, outcomes[:-1])
     if shape is not None:
-        wanted = canonical_shape(shape)
-        if broadcast_shapes(lead, wanted) != wanted:
+        wanted = as_sizes("multinomial", "shape", shape)
+        if not broadcasts_to(lead, wanted):
             raise ValueError("multinomial: n and the leading axes of p must broadcast to shape; "
                              f"got shapes {get_aval(n).shape} and {outcomes} for {wanted}")
         lead = wanted

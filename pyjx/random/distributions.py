@@ -10,16 +10,18 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.integers import as_sizes
 from pyjx.engine.types import Value
-from pyjx.lax.common import broadcast_shapes, broadcast_to
+from pyjx.lax.common import broadcast_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.samplers import (
     as_array,
     check_safe,
     constant,
     float_dtype,
+    joint_shape,
     normal_floats,
     param_dtype,
     result_shape,
@@ -88,7 +90,8 @@ def maxwell(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shard
     """
     wrapped, _ = check_key("maxwell", key)
     dtype = float_dtype(dtype, "maxwell")
-    return placed(_maxwell(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+    shape = as_sizes("maxwell", "shape", shape)
+    return placed(_maxwell(wrapped, shape=shape, dtype=dtype), out_sharding)
 
 
 @on_key("shape", "dtype")
@@ -114,8 +117,8 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Sequence[int] = 
     """
     wrapped, _ = check_key("double_sided_maxwell", key)
     dtype = float_dtype(dtype, "double_sided_maxwell")
-    params = broadcast_shapes(get_aval(loc).shape, get_aval(scale).shape)
-    shape = (*(canonical_shape(shape) or params), *params)
+    params = joint_shape("double_sided_maxwell", get_aval(loc).shape, get_aval(scale).shape)
+    shape = (*(as_sizes("double_sided_maxwell", "shape", shape) or params), *params)
     return _double_sided_maxwell(wrapped, loc, scale, shape=shape, dtype=dtype)
 
 

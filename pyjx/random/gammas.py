@@ -18,14 +18,15 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Tangent, Tangents, Value, Values
-from pyjx.lax.common import broadcast_shapes
+from pyjx.lax.common import broadcasts_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.distributions import arrays, exponential_floats
 from pyjx.random.implementations import over_batch, threefry2x32
@@ -390,8 +391,8 @@ def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: A
         raise ValueError("dirichlet requires alpha.ndim >= 1, got alpha.ndim == 0")
     lead = a[:-1]
     if shape is not None:
-        lead = canonical_shape(shape)
-        if broadcast_shapes(lead, a[:-1]) != lead:
+        lead = as_sizes("dirichlet", "shape", shape)
+        if not broadcasts_to(a[:-1], lead):
             raise ValueError("dirichlet: the leading axes of alpha must broadcast to shape; got "
                              f"alpha of shape {a} for {lead}")
     out = _dirichlet(wrapped, alpha, shape=(*lead, a[-1]), dtype=dtype, method="exact")
@@ -425,7 +426,8 @@ def generalized_normal(key: Any, p: Any, shape: Sequence[int] = (), dtype: Any =
     wrapped, _ = check_key("generalized_normal", key)
     dtype = float_dtype(dtype, "generalized_normal")
     _require_scalar("generalized_normal", p)
-    out = _generalized_normal(wrapped, p, shape=canonical_shape(shape), dtype=dtype)
+    shape = as_sizes("generalized_normal", "shape", shape)
+    out = _generalized_normal(wrapped, p, shape=shape, dtype=dtype)
     return placed(out, out_sharding)
 
 
@@ -461,5 +463,5 @@ def ball(key: Any, d: int, p: Any = 2, shape: Sequence[int] = (), dtype: Any = N
     wrapped, _ = check_key("ball", key)
     dtype = float_dtype(dtype, "ball")
     _require_scalar("ball", p)
-    shape = (*canonical_shape(shape), operator.index(d))
+    shape = (*as_sizes("ball", "shape", shape), operator.index(d))
     return placed(_ball(wrapped, p, shape=shape, dtype=dtype), out_sharding)

@@ -14,12 +14,13 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.integers import as_sizes
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.wide import unnarrowed
 from pyjx.engine.types import Value
-from pyjx.lax.common import broadcast_shapes, broadcast_to
+from pyjx.lax.common import broadcast_shapes, broadcast_to, broadcasts_to
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.keys import random_bits_p
 
@@ -63,6 +64,19 @@ def check_safe(name: str, dtype: Any, *params: Any) -> None:
                 f"{dtypes.name(aval.dtype)} to {dtypes.name(dtype)}")
 
 
+def joint_shape(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which a sampler's parameters broadcast.
+
+    Raises:
+      ValueError: they do not.
+    """
+    try:
+        return broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"{name}: Incompatible shapes for broadcasting: parameters and result "
+                         f"have the shapes {', '.join(map(str, shapes))}") from None
+
+
 def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
     """The shape of a sampler's result, by default the one to which its parameters broadcast.
 
@@ -71,9 +85,9 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
     """
     shapes = [get_aval(p).shape for p in params]
     if shape is None:
-        return broadcast_shapes(*shapes)
-    shape = canonical_shape(shape)
-    full = broadcast_shapes(shape, *shapes)
+        return joint_shape(name, *shapes)
+    shape = as_sizes(name, "shape", shape)
+    full = joint_shape(name, *shapes, shape)
     if full != shape:
         raise ValueError(
             f"{name} parameter shapes must be broadcast-compatible with shape argument, and the "
@@ -142,8 +156,7 @@ def uniform_floats(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high:
 def _affine(u: Value, scale: Value, offset: Value) -> Value:
     shape = get_aval(u).shape
     for x in (scale, offset):
-        if get_aval(x).shape not in ((), shape) and broadcast_shapes(
-                shape, get_aval(x).shape) != shape:
+        if not broadcasts_to(get_aval(x).shape, shape):
             raise TypeError("mul got incompatible shapes for broadcasting: "
                             f"{shape}, {get_aval(x).shape}.")
     return lax.add(lax.mul(u, _over(scale, shape)), _over(offset, shape))
@@ -181,11 +194,11 @@ def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any 
     """
     wrapped, _ = check_key("uniform", key)
     dtype = float_dtype(dtype, "uniform")
-    shape = canonical_shape(shape)
+    shape = as_sizes("uniform", "shape", shape)
     if type(minval) is float and minval == 0.0 and type(maxval) is float and maxval == 1.0:
         return placed(_uniform(wrapped, shape=shape, dtype=dtype), out_sharding)
     for bound in (minval, maxval):
-        if get_aval(bound).shape and broadcast_shapes(get_aval(bound).shape, shape) != shape:
+        if not broadcasts_to(get_aval(bound).shape, shape):
             raise TypeError("uniform got incompatible shapes for broadcasting: "
                             f"{shape}, {get_aval(bound).shape}.")
     return placed(_uniform(wrapped, minval, maxval, shape=shape, dtype=dtype), out_sharding)
@@ -227,7 +240,8 @@ def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
     if not dtypes.issubdtype(dtype, np.inexact):
         raise ValueError("dtype argument to `normal` must be a float or complex dtype, got "
                          f"{dtypes.name(dtype)}")
-    return placed(_normal(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+    shape = as_sizes("normal", "shape", shape)
+    return placed(_normal(wrapped, shape=shape, dtype=dtype), out_sharding)
 
 
 # -- integers --------------------------------------------------------------------------------------
@@ -314,7 +328,7 @@ def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any
     dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "randint")
     if not dtypes.issubdtype(dtype, np.integer):
         raise TypeError(f"randint only accepts integer dtypes, got {dtypes.name(dtype)}")
-    shape = canonical_shape(shape)
+    shape = as_sizes("randint", "shape", shape)
     if type(minval) is not int or type(maxval) is not int:
         result_shape("randint", shape, minval, maxval)
     else:
@@ -345,7 +359,8 @@ def exponential(key: Any, shape: Sequence[int] = (), dtype: Any = None, *,
     """
     wrapped, _ = check_key("exponential", key)
     dtype = float_dtype(dtype, "exponential")
-    return placed(_exponential(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+    shape = as_sizes("exponential", "shape", shape)
+    return placed(_exponential(wrapped, shape=shape, dtype=dtype), out_sharding)
 
 
 def check_mode(name: str, mode: Any) -> str:
@@ -389,7 +404,8 @@ def gumbel(key: Any, shape: Sequence[int] = (), dtype: Any = None, mode: str | N
     wrapped, _ = check_key("gumbel", key)
     dtype = float_dtype(dtype, "gumbel")
     mode = check_mode("gumbel", mode)
-    return placed(_gumbel(wrapped, shape=canonical_shape(shape), dtype=dtype, mode=mode),
+    shape = as_sizes("gumbel", "shape", shape)
+    return placed(_gumbel(wrapped, shape=shape, dtype=dtype, mode=mode),
                   out_sharding)
 
 
@@ -410,7 +426,8 @@ def laplace(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shard
     """
     wrapped, _ = check_key("laplace", key)
     dtype = float_dtype(dtype, "laplace")
-    return placed(_laplace(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+    shape = as_sizes("laplace", "shape", shape)
+    return placed(_laplace(wrapped, shape=shape, dtype=dtype), out_sharding)
 
 
 @on_key("shape", "dtype")
@@ -429,7 +446,8 @@ def logistic(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shar
     """
     wrapped, _ = check_key("logistic", key)
     dtype = float_dtype(dtype, "logistic")
-    return placed(_logistic(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+    shape = as_sizes("logistic", "shape", shape)
+    return placed(_logistic(wrapped, shape=shape, dtype=dtype), out_sharding)
 
 
 @on_key("shape", "dtype")
@@ -448,7 +466,8 @@ def cauchy(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
     """
     wrapped, _ = check_key("cauchy", key)
     dtype = float_dtype(dtype, "cauchy")
-    return placed(_cauchy(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+    shape = as_sizes("cauchy", "shape", shape)
+    return placed(_cauchy(wrapped, shape=shape, dtype=dtype), out_sharding)
 
 
 @on_key("shape", "dtype")
@@ -551,4 +570,5 @@ def rademacher(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sh
     """
     wrapped, _ = check_key("rademacher", key)
     dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "rademacher")
-    return placed(_rademacher(wrapped, shape=canonical_shape(shape), dtype=dtype), out_sharding)
+    shape = as_sizes("rademacher", "shape", shape)
+    return placed(_rademacher(wrapped, shape=shape, dtype=dtype), out_sharding)

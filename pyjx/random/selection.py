@@ -13,11 +13,12 @@ from pyjx import errors, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.integers import as_sizes
 from pyjx.core.trace import Tracer
 from pyjx.engine.types import Value
-from pyjx.lax.common import broadcast_shapes
+from pyjx.lax.common import broadcasts_to
 from pyjx.random.base import check_key, is_key, on_key, placed, split_traced
 from pyjx.random.keys import random_bits_p
 from pyjx.random.samplers import (
@@ -169,7 +170,7 @@ def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p:
     >>> choice(jax.random.key(0), 5, (3,), replace=False).shape
     (3,)
     """
-    shape = canonical_shape(shape)
+    shape = as_sizes("choice", "shape", shape)
     _require_arrays("choice", a) if p is None else _require_arrays("choice", a, p)
     wrapped, _ = check_key("choice", key)
     aval = get_aval(a)
@@ -261,8 +262,8 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Sequence[int] | No
     if shape is None:
         shape = batch
     else:
-        shape = canonical_shape(shape)
-        if broadcast_shapes(shape, batch) != shape:
+        shape = as_sizes("categorical", "shape", shape)
+        if not broadcasts_to(batch, shape):
             raise ValueError(f"categorical: shape must broadcast with the axes of logits other "
                              f"than {axis}, {batch}; got {shape}")
     if not replace:
