@@ -17,6 +17,7 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import jaxpr_as_fun, new_level
 from pyjx.engine.axes import reduce_sum
@@ -26,6 +27,7 @@ from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import name_of
 from pyjx.engine.linearize import LinearProgram, LinearTrace, LinearTracer
 from pyjx.engine.subjaxprs import (
+    batch_jaxpr,
     batched_aval,
     dependent_outputs,
     jvp_jaxpr,
@@ -70,6 +72,8 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, call: ClosedJaxpr
            rule: BatchingRule, num_consts: int) -> Any:
     if any([d is not None for d in dims[:num_consts]]):
         _raise_captured(rule, "is mapped by the same vmap")
+    if not _concerns(rule, [d is not None for d in dims[num_consts:]]):
+        return _batch_derivative(trace, operands, dims, call, rule, num_consts)
     operands, dims = operands[num_consts:], dims[num_consts:]
     size = trace.axis.size
     at_front = [x if d is None else match_axis(x, d, 0, size)
@@ -85,6 +89,64 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, call: ClosedJaxpr
                 f"{'batched' if b else 'not batched'}, got {found.shape}."
             )
     return outs, [0 if b else None for b in batched]
+
+
+def _concerns(rule: Any, batched: Sequence[bool]) -> bool:
+    """Whether an operand of the user's rule is batched, and not tangents and cotangents alone."""
+    if isinstance(rule, _JvpRule):
+        return _concerns(rule.rule, batched[:len(rule.nonzero)])
+    if isinstance(rule, _TransposedRule):
+        given = iter(batched)
+        return _concerns(rule.rule, [not linear and next(given) for linear in rule.linear])
+    if isinstance(rule, _MappedRule):
+        return _concerns(rule.rule, batched)
+    return any(batched)
+
+
+def _batch_derivative(trace: BatchTrace, operands: Values, dims: Dims, call: ClosedJaxpr,
+                      rule: BatchingRule, num_consts: int) -> Any:
+    """A batch of tangents or cotangents at one point: a call again, whose rule is for points.
+
+    The rule itself would not end, if it calls the function that it is the rule of.
+    """
+    batched, out_dims = batch_jaxpr(call, tuple(dims), trace.axis)
+    mapped = _MappedRule(rule, dims[num_consts:], out_dims, trace.axis)
+    return bind_custom_vmap(
+        batched, mapped, operands[:num_consts], operands[num_consts:]), out_dims
+
+
+class _MappedRule:
+    """The rule of a batch along `axis` of tangents or cotangents."""
+
+    __slots__ = ("axis", "in_dims", "out_dims", "rule")
+
+    def __init__(self, rule: BatchingRule, in_dims: Dims, out_dims: Dims, axis: Axis) -> None:
+        self.rule = rule
+        self.in_dims = in_dims
+        self.out_dims = out_dims
+        self.axis = axis
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.rule)
+
+    def __call__(self, size: int, batched: Sequence[bool], *operands: Value
+                 ) -> tuple[list[Any], list[bool]]:
+        out_flags: list[bool] = []
+
+        def fun(*args: Value) -> list[Any]:
+            outs, out_flags[:] = self.rule(size, batched, *args)
+            return outs
+
+        outs, found = batch_flat(fun, operands, _behind(self.in_dims, batched), self.axis)
+        wanted = _behind(self.out_dims, out_flags)
+        return [match_axis(x, d, to, self.axis.size)
+                for x, d, to in zip(outs, found, wanted, strict=True)], out_flags
+
+
+def _behind(dims: Dims, batched: Sequence[bool]) -> list[int | None]:
+    """Where axes of one example are where some examples have a batch axis in front."""
+    return [d if d is None else d + b for d, b in zip(dims, batched, strict=True)]
 
 
 def _raise_captured(rule: Any, how: str) -> None:
@@ -120,53 +182,26 @@ class _JvpRule:
                  ) -> tuple[list[Any], list[bool]]:
         n = len(self.nonzero)
         primals, tangents = operands[:n], operands[n:]
-        if any(batched[n:]) and not any(batched[:n]):
-            found = self._at_one_point(size, primals, tangents, batched[n:])
-            if found is not None:
-                return found
         pairs = list(zip(primals, batched[:n], strict=True))
         given = zip(tangents, batched[n:], strict=True)
         joined = [_with_common_axis(p, next(given), size) if nonzero else (p, None)
                   for p, nonzero in zip(pairs, self.nonzero, strict=True)]
         flags = [p[1] for p, _ in joined]
-        values = [t for _, t in joined if t is not None]
-        results, out_flags = self._push(size, flags, [p[0] for p, _ in joined], values)
-        kept = [] if self.only_tangents else out_flags
-        return results, [*kept, *selected(out_flags, self.wanted)]
-
-    def _push(self, size: int, flags: Sequence[bool], primals: Values, tangents: Values
-              ) -> tuple[list[Any], list[bool]]:
-        """The results for batched primals, and which of its outputs the rule says are batched."""
-        given = iter(tangents)
         out_flags: list[bool] = []
 
         def fun(*args: Value) -> list[Any]:
             outs, out_flags[:] = self.rule(size, flags, *args)
             return outs
 
-        outs, out_tangents = jvp_flat(fun, primals, [
-            next(given) if nonzero else Zero.of_primal(x)
-            for x, nonzero in zip(primals, self.nonzero, strict=True)])
-        results = [] if self.only_tangents else outs
-        return [*results, *map(instantiate, selected(out_tangents, self.wanted))], out_flags
-
-    def _at_one_point(self, size: int, primals: Values, tangents: Values, batched: Sequence[bool]
-                      ) -> tuple[list[Any], list[bool]] | None:
-        """The results for primals that are the same for all examples, which they are too then.
-
-        None where the rule says that they are not.
-        """
-        out_flags: list[bool] = []
-
-        def fun(*args: Value) -> list[Any]:
-            results, out_flags[:] = self._push(size, [False] * len(primals), primals, args)
-            return results
-
-        outs, dims = batch_flat(fun, tangents, [0 if b else None for b in batched], size)
-        if any(out_flags):
-            return None
-        return ([x if d is None else match_axis(x, d, 0, size)
-                 for x, d in zip(outs, dims, strict=True)], [d is not None for d in dims])
+        points = [p[0] for p, _ in joined]
+        outs, out_tangents = jvp_flat(fun, points, [
+            t if nonzero else Zero.of_primal(x)
+            for x, (_, t), nonzero in zip(points, joined, self.nonzero, strict=True)])
+        derivative = list(map(instantiate, selected(out_tangents, self.wanted)))
+        derivative_flags = selected(out_flags, self.wanted)
+        if self.only_tangents:
+            return derivative, derivative_flags
+        return [*outs, *derivative], [*out_flags, *derivative_flags]
 
 
 def _with_common_axis(primal: tuple[Value, bool], tangent: tuple[Value, bool], size: int
@@ -313,6 +348,6 @@ custom_vmap_call_p = register(Primitive(
     "custom_vmap_call", shape_rule=lambda *avals, call, **_: call.out_avals, jvp=_jvp,
     linearize=_linearize, split=_split, transpose=_transpose, batch_axis=_batch, impl=_run,
     effects=lambda params: params["call"].effects,
-    decomposition=lambda *args, call, **_: jaxpr_as_fun(call)(*args),
+    lowered_as=lambda params: params["call"],
     multiple_results=True, cached=False,
 ))

@@ -3,6 +3,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.custom_batching import sequential_vmap
 from pyjx.transforms.custom_linear import linear_call
 from pyjx.transforms.custom_vmap import custom_vmap
 
@@ -69,6 +70,17 @@ def test_batched_derivatives_are_those_of_the_rule(derivative, wrap):
         jax.vmap(derivative(derivative(wrap(sine))))(V), -np.cos(V), rtol=1e-6)
 
 
+@pytest.mark.parametrize("derivative", [jax.grad, jax.jacfwd, jax.jacrev, jax.hessian])
+def test_a_rule_may_call_the_function(derivative):
+    def expected(x):
+        return derivative(lambda x: jnp.sin(x) * 2.0)(x)
+
+    np.testing.assert_allclose(derivative(f)(1.0, 2.0), expected(1.0), rtol=1e-6)
+    for wrap in (lambda f: f, jax.jit):
+        out = wrap(jax.vmap(derivative(f), in_axes=(0, None)))(V, 2.0)
+        np.testing.assert_allclose(out, 10 * jax.vmap(expected)(V), rtol=1e-5, atol=1e-6)
+
+
 def test_errors():
     with pytest.raises(AttributeError, match="No batching rule defined for custom_vmap function"):
         custom_vmap(jnp.sin)(1.0)
@@ -98,6 +110,9 @@ def product(x, y, k):
 custom_product = custom_vmap(product)
 
 
+sequential_product = sequential_vmap(product)
+
+
 @custom_product.def_vmap
 def _product_vmap(axis_size, in_batched, x, y, k):
     x_batched, y_batched, k_batched = in_batched
@@ -118,12 +133,13 @@ TRANSFORMED = {
 
 
 @pytest.mark.parametrize("in_axes", [(0, None, 0), (None, 0, None), (0, 0, None)])
+@pytest.mark.parametrize("custom", [custom_product, sequential_product], ids=["rule", "sequential"])
 @pytest.mark.parametrize("transform", TRANSFORMED)
-def test_derivatives_beside_those_of_the_function(transform, in_axes):
+def test_derivatives_beside_those_of_the_function(transform, custom, in_axes):
     args = [jnp.float32([0.5, 1.0, -2.0]), jnp.float32([0.7, 2.0, -1.0]), jnp.arange(3)]
     args = [x if axis == 0 else x[1] for x, axis in zip(args, in_axes, strict=True)]
     want, got = [jax.vmap(TRANSFORMED[transform](f), in_axes)(*args)
-                 for f in (product, custom_product)]
+                 for f in (product, custom)]
     assert jax.tree.structure(got) == jax.tree.structure(want)
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         assert a.dtype == b.dtype
