@@ -306,7 +306,8 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     a, b = promote_dtypes(*operands("outer", a, b))
     m, n = get_aval(a).size, get_aval(b).size
     column = lax.broadcast_in_dim(lax.reshape(a, (m,)), (m, n), (0,))
-    return lax.mul(column, lax.broadcast_in_dim(lax.reshape(b, (n,)), (m, n), (1,)))
+    row = lax.broadcast_in_dim(lax.reshape(b, (n,)), (m, n), (1,))
+    return (lax.bitwise_and if get_aval(a).dtype == dtypes.bool_dtype else lax.mul)(column, row)
 
 
 @numpy_function

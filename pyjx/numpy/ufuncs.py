@@ -729,7 +729,7 @@ def angle(z: Any, deg: bool = False) -> Array:
     (z,) = operands("angle", z)
     re = ops.real(z) if is_complex(z) else _as_default_float(z)
     if not (is_complex(z) or (is_inexact(z) and get_aval(z).ndim and get_aval(z).weak_type)):
-        re = convert(re, dtypes.promote_types(dtype_of(re), np.float32))
+        re = convert(re, dtypes.promote_types(dtype_of(re), dtypes.default_float_dtype()))
     im = ops.imag(z) if is_complex(z) else filled_like(re, 0)
     out = ops.atan2(im, re)
     return _times(out, 180 / np.pi) if deg else out

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
@@ -98,9 +99,8 @@ def maxwell(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shard
 def _double_sided_maxwell(key: Value, loc: Value, scale: Value, *, shape: tuple[int, ...],
                           dtype: DType) -> Value:
     maxwell_key, sign_key = split_traced(key)
-    loc, scale = arrays(dtype, shape, loc, scale)
-    x = maxwell_floats(maxwell_key, shape, dtype)
-    return lax.add(lax.mul(lax.mul(signs(sign_key, shape, dtype), x), scale), loc)
+    x = lax.mul(signs(sign_key, shape, dtype), maxwell_floats(maxwell_key, shape, dtype))
+    return jnp.add(jnp.multiply(x, scale), loc)
 
 
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Sequence[int] = (),
@@ -110,6 +110,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Sequence[int] = 
     Args:
       loc, scale: parameters.
       shape: leading axes of the result; those of the parameters follow.
+      dtype: of x; the result has the dtype to which it is promoted with the parameters.
 
     >>> import pyjx as jax
     >>> double_sided_maxwell(jax.random.key(0), 0., 1., (3,)).shape
@@ -201,15 +202,17 @@ def rayleigh(key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: An
 @on_key("shape", "dtype")
 def _weibull_min(key: Value, scale: Value, concentration: Value, *, shape: tuple[int, ...],
                  dtype: DType) -> Value:
-    scale, concentration = arrays(dtype, shape, scale, concentration)
     x = exponential_floats(key, shape, dtype)
-    power = lax.div(lax.full_like(concentration, 1), concentration)
-    return lax.mul(lax.pow(x, power), scale)
+    return jnp.multiply(jnp.power(x, jnp.divide(1.0, concentration)), scale)
 
 
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Sequence[int] = (),
                 dtype: Any = None) -> Array:
     """Weibull random numbers: scale x^(1 / concentration) with x from `exponential`.
+
+    Args:
+      scale, concentration: parameters; the result broadcasts and promotes x with them.
+      shape, dtype: of x.
 
     >>> import pyjx as jax
     >>> weibull_min(jax.random.key(0), 1., 2., (3,)).shape
@@ -217,7 +220,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Sequence[int] =
     """
     wrapped, _ = check_key("weibull_min", key)
     dtype = float_dtype(dtype, "weibull_min")
-    shape = result_shape("weibull_min", shape, scale, concentration)
+    shape = canonical_shape(shape)
     return _weibull_min(wrapped, scale, concentration, shape=shape, dtype=dtype)
 
 

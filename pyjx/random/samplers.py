@@ -45,11 +45,9 @@ def float_dtype(dtype: Any, name: str) -> Any:
 
 
 def param_dtype(dtype: Any, name: str, *params: Any, safe: bool = True) -> Any:
-    """`float_dtype`. With `safe` the parameters must not lose precision in a dtype that is given.
-    """
-    given = dtype is not None
+    """`float_dtype`. With `safe` the parameters must not lose precision, or a part, in it."""
     dtype = float_dtype(dtype, name)
-    if given and safe:
+    if safe:
         check_safe(name, dtype, *params)
     return dtype
 

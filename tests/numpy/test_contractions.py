@@ -110,3 +110,8 @@ def test_weak_types_of_products():
     assert jnp.dot(weak, weak).weak_type
     assert not jnp.dot(weak, weak, preferred_element_type="float32").weak_type
     assert jax.grad(lambda x: jnp.vdot(weak, x))(weak).weak_type
+
+
+def test_outer_product_of_booleans():
+    x = jnp.array([True, False])
+    assert jnp.outer(x, x).tolist() == [[True, False], [False, False]]

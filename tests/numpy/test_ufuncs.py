@@ -453,3 +453,9 @@ def test_second_derivatives_of_logaddexp_of_equal_numbers():
         np.testing.assert_allclose(second, 0.25 * scale, rtol=1e-6)
     real = jax.grad(lambda x: jnp.real(jnp.logaddexp(jax.lax.complex(x, 0.0), 0j)))
     np.testing.assert_allclose([real(0.0), jax.grad(real)(0.0)], [0.5, 0.25], rtol=1e-6)
+
+
+def test_angles_are_at_least_of_the_default_float():
+    with jax.enable_x64(True):
+        assert jnp.angle(jnp.ones(1, "float32")).dtype == np.float64
+    assert jnp.angle(jnp.ones(1, "float16")).dtype == np.float32

@@ -193,6 +193,8 @@ EXPLAINED = [
               source=r"(var|std)\(.*dtype=", ours="^array float"),
     Explained("axes that are no integers are a TypeError", "error", source=r"lax\.reduce_",
               ours="axes must be a sequence of integers", theirs="^IndexError"),
+    Explained("axes that are no integers are a TypeError", "error", source=r"random\.categorical",
+              ours="cannot be interpreted as an integer", theirs="^IndexError"),
     Explained("auxiliary results pass through", "kind", source="has_aux=True",
               ours="^npscalar", theirs="^ndarray"),
     Explained("what the oracle has not implemented works", "accepts",

@@ -224,3 +224,12 @@ def test_bad_input(call: Any, error: type[Exception], text: str) -> None:
 def test_permutations_of_ranges_have_one_axis():
     with pytest.raises(ValueError, match="out of"):
         random.permutation(random.key(0), 5, 1)
+
+
+def test_parameters_broadcast_and_promote() -> None:
+    x = random.weibull_min(KEY, jnp.ones((3, 1)), jnp.ones(2), dtype="float16")
+    assert x.shape == (3, 2) and x.dtype == np.float32
+    assert random.double_sided_maxwell(KEY, 1j, 2.0).dtype == np.complex64
+    for sample in (random.rayleigh, random.t, random.pareto):
+        with pytest.raises(jax.dtypes.TypePromotionError, match="cannot safely cast"):
+            sample(KEY, jnp.ones(2, complex))
