@@ -220,7 +220,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Sequence[int] =
     """
     wrapped, _ = check_key("weibull_min", key)
     dtype = float_dtype(dtype, "weibull_min")
-    shape = canonical_shape(shape)
+    shape = as_sizes("weibull_min", "shape", shape)
     return _weibull_min(wrapped, scale, concentration, shape=shape, dtype=dtype)
 
 
