@@ -67,7 +67,7 @@ FAMILIES = {
 }
 
 SUBMODULES = (
-    "ad_checkpoint core custom_batching custom_derivatives dtypes errors lax nn numpy random "
+    "ad_checkpoint core custom_batching custom_derivatives dtypes errors lax nn numpy ops random "
     "stages tree tree_util typing"
 )
 

@@ -9,6 +9,7 @@ from pyjx import errors as errors
 from pyjx import lax as lax
 from pyjx import nn as nn
 from pyjx import numpy as numpy
+from pyjx import ops as ops
 from pyjx import random as random
 from pyjx import stages as stages
 from pyjx import tree as tree
@@ -109,6 +110,7 @@ __all__ = [
     "lax",
     "nn",
     "numpy",
+    "ops",
     "random",
     "stages",
     "tree",

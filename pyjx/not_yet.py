@@ -8,7 +8,7 @@ NAMES: dict[str, str] = {
         "ds effects_barrier empty_ref example_libraries experimental export extend ffi "
         "flatten_util free_ref freeze get_abstract_mesh get_mesh image interpreters lib "
         "make_array_from_callback make_array_from_process_local_data "
-        "make_array_from_single_device_arrays make_mesh memory monitoring named_call new_ref ops "
+        "make_array_from_single_device_arrays make_mesh memory monitoring named_call new_ref "
         "pmap print_environment_info profiler pure_callback ref reshard scipy set_mesh shard_map "
         "sharding smap test_util tools use_abstract_mesh",
     "pyjx.core":

@@ -482,8 +482,15 @@ def check_leaks(trace: Trace) -> None:
         raise Exception(f"Leaked trace {trace!r}. Leaked tracer(s):\n{lines}")
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
+               propagate_source_info: bool = True) -> list[Any]:
     """Run a jaxpr, under whichever interpreters are active.
+
+    Args:
+      consts: values of its constants.
+      args: values of its inputs.
+      propagate_source_info: whether operations recorded now get the places in the source that those
+        of the jaxpr have.
 
     Raises:
       TypeError: wrong number of arguments.
@@ -495,7 +502,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     with source_info.replaying() as replay:
         for eqn in jaxpr.eqns:
             operands = [env[v] if isinstance(v, Var) else literal_value(v) for v in eqn.invars]
-            replay.source = eqn.source_info
+            if propagate_source_info:
+                replay.source = eqn.source_info
             out = eqn.primitive.bind(*operands, **eqn.params)
             if eqn.primitive.multiple_results:
                 env.update(zip(eqn.outvars, out, strict=True))

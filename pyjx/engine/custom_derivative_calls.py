@@ -58,9 +58,9 @@ class SymbolicZero:
         return len(self.aval.shape)
 
     @staticmethod
-    def from_primal_value(value: Any) -> SymbolicZero:
-        """The zero tangent at `value`."""
-        return SymbolicZero(get_aval(value).to_tangent_aval())
+    def from_primal_value(val: Any) -> SymbolicZero:
+        """The zero tangent at `val`."""
+        return SymbolicZero(get_aval(val).to_tangent_aval())
 
     def __repr__(self) -> str:
         return "SymbolicZero"

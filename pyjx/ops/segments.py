@@ -1,0 +1,205 @@
+"""`segment_sum` and its kin: the elements with one number are reduced to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.core.integers import as_int
+from pyjx.core.trace import concrete_or_error
+from pyjx.core.tracebacks import api_boundary
+from pyjx.numpy import reductions
+from pyjx.numpy.creation import full
+from pyjx.numpy.joining import stack
+from pyjx.numpy.promotion import as_operand, check_arraylike
+
+
+def _reduced(name: str, method: str, start: Any, join: Callable[..., Any], data: Any,
+             segment_ids: Any, num_segments: Any, bucket_size: Any, options: dict[str, Any]
+             ) -> Any:
+    """What the update `method` makes of an array full of `start`; buckets are joined by `join`."""
+    check_arraylike(name, data, segment_ids)
+    data, ids = as_operand(data), as_operand(segment_ids)
+    if num_segments is None:
+        last = concrete_or_error(None, reductions.max(ids), f"`num_segments` of {name}")
+        num_segments = int(last) + 1
+    count = as_int(name, "num_segments", num_segments)
+    if count < 0:
+        raise ValueError(f"{name}: num_segments must be non-negative.")
+    aval = get_aval(data)
+    empty = full((count, *aval.shape[1:]), start, aval.dtype)
+
+    def update(data: Any, ids: Any) -> Any:
+        return getattr(empty.at[ids], method)(data, wrap_negative_indices=False, **options)
+
+    if bucket_size is None:
+        return update(data, ids)
+    size = as_int(name, "bucket_size", bucket_size)
+    if size < 1:
+        raise ValueError(f"{name}: bucket_size must be positive, got {size}.")
+    buckets = [slice(i, i + size) for i in range(0, aval.shape[0], size)]
+    return join(stack([update(data[b], ids[b]) for b in buckets]), axis=0) if buckets else empty
+
+
+def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any) -> dict[str, Any]:
+    return {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
+            "mode": mode}
+
+
+def _lowest(data: Any) -> Any:
+    dtype = get_aval(as_operand(data)).dtype
+    if dtypes.issubdtype(dtype, np.inexact):
+        return -np.inf
+    return False if dtype == np.bool_ else dtypes.iinfo(dtype).min
+
+
+def _highest(data: Any) -> Any:
+    dtype = get_aval(as_operand(data)).dtype
+    if dtypes.issubdtype(dtype, np.inexact):
+        return np.inf
+    return True if dtype == np.bool_ else dtypes.iinfo(dtype).max
+
+
+@api_boundary
+def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
+                indices_are_sorted: bool = False, unique_indices: bool = False,
+                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None
+                ) -> Array:
+    """The sum of the elements of `data` with each number.
+
+    Args:
+      data: array; rows along its first axis are added.
+      segment_ids: integer array, the number of each row. Rows with numbers out of range are
+        dropped.
+      num_segments: how many results there are; the highest number and one more by default, which
+        must be known when it is traced.
+      indices_are_sorted, unique_indices: promises, which may make it faster.
+      bucket_size: how many rows are added at a time, for better precision; all by default.
+      mode: what to do with numbers out of range, as in `.at`.
+      out_sharding: not used on one device.
+
+    Returns:
+      Array of shape `(num_segments, *data.shape[1:])`; 0 where there is no row.
+
+    Raises:
+      TypeError: `data` or `segment_ids` is no array.
+      ValueError: `num_segments` is negative.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> jax.ops.segment_sum(jnp.arange(1, 5), jnp.array([0, 0, 1, 1])).tolist()
+    [3, 7]
+    """
+    return _reduced(  # type: ignore[no-any-return]
+        "segment_sum", "add", 0, reductions.sum, data, segment_ids, num_segments,
+        bucket_size, _options(indices_are_sorted, unique_indices, mode))
+
+
+@api_boundary
+def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
+                 indices_are_sorted: bool = False, unique_indices: bool = False,
+                 bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None
+                 ) -> Array:
+    """The product of the elements of `data` with each number.
+
+    Args:
+      data: array; rows along its first axis are multiplied.
+      segment_ids: integer array, the number of each row. Rows with numbers out of range are
+        dropped.
+      num_segments: how many results there are; the highest number and one more by default, which
+        must be known when it is traced.
+      indices_are_sorted, unique_indices: promises, which may make it faster.
+      bucket_size: how many rows are multiplied at a time, for better precision; all by default.
+      mode: what to do with numbers out of range, as in `.at`.
+      out_sharding: not used on one device.
+
+    Returns:
+      Array of shape `(num_segments, *data.shape[1:])`; 1 where there is no row.
+
+    Raises:
+      TypeError: `data` or `segment_ids` is no array.
+      ValueError: `num_segments` is negative.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> jax.ops.segment_prod(jnp.arange(1, 5), jnp.array([0, 0, 1, 1])).tolist()
+    [2, 12]
+    """
+    return _reduced(  # type: ignore[no-any-return]
+        "segment_prod", "multiply", 1, reductions.prod, data, segment_ids, num_segments,
+        bucket_size, _options(indices_are_sorted, unique_indices, mode))
+
+
+@api_boundary
+def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
+                indices_are_sorted: bool = False, unique_indices: bool = False,
+                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None
+                ) -> Array:
+    """The maximum of the elements of `data` with each number.
+
+    Args:
+      data: array; rows along its first axis are compared.
+      segment_ids: integer array, the number of each row. Rows with numbers out of range are
+        dropped.
+      num_segments: how many results there are; the highest number and one more by default, which
+        must be known when it is traced.
+      indices_are_sorted, unique_indices: promises, which may make it faster.
+      bucket_size: how many rows are compared at a time, for less memory; all by default.
+      mode: what to do with numbers out of range, as in `.at`.
+      out_sharding: not used on one device.
+
+    Returns:
+      Array of shape `(num_segments, *data.shape[1:])`; the lowest value where there is no row.
+
+    Raises:
+      TypeError: `data` or `segment_ids` is no array.
+      ValueError: `num_segments` is negative.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> jax.ops.segment_max(jnp.arange(1, 5), jnp.array([0, 0, 1, 1])).tolist()
+    [2, 4]
+    """
+    return _reduced(  # type: ignore[no-any-return]
+        "segment_max", "max", _lowest(data), reductions.max, data, segment_ids, num_segments,
+        bucket_size, _options(indices_are_sorted, unique_indices, mode))
+
+
+@api_boundary
+def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
+                indices_are_sorted: bool = False, unique_indices: bool = False,
+                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None
+                ) -> Array:
+    """The minimum of the elements of `data` with each number.
+
+    Args:
+      data: array; rows along its first axis are compared.
+      segment_ids: integer array, the number of each row. Rows with numbers out of range are
+        dropped.
+      num_segments: how many results there are; the highest number and one more by default, which
+        must be known when it is traced.
+      indices_are_sorted, unique_indices: promises, which may make it faster.
+      bucket_size: how many rows are compared at a time, for less memory; all by default.
+      mode: what to do with numbers out of range, as in `.at`.
+      out_sharding: not used on one device.
+
+    Returns:
+      Array of shape `(num_segments, *data.shape[1:])`; the highest value where there is no row.
+
+    Raises:
+      TypeError: `data` or `segment_ids` is no array.
+      ValueError: `num_segments` is negative.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> jax.ops.segment_min(jnp.arange(1, 5), jnp.array([0, 0, 1, 1])).tolist()
+    [1, 3]
+    """
+    return _reduced(  # type: ignore[no-any-return]
+        "segment_min", "min", _highest(data), reductions.min, data, segment_ids, num_segments,
+        bucket_size, _options(indices_are_sorted, unique_indices, mode))
