@@ -314,6 +314,10 @@ def set_effort(build_options: Any, level: str, memory_level: str, time_effort: f
 # Whether XLA can emit the kernels of the CPU without MLIR, by `xla_cpu_use_fusion_emitters=False`.
 HAS_OLDER_CPU_EMITTERS: bool = JAXLIB_VERSION < (0, 11)
 
+# The pass with which XLA takes optimization barriers away on the CPU before it looks for common
+# subexpressions; later versions keep them until after that.
+CPU_BARRIER_PASS: str | None = "cse_barrier_expander" if JAXLIB_VERSION < (0, 12) else None
+
 _EFFORT_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 
 _context: Any = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -62,9 +63,19 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     if quick:
         compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
                                          device.platform)
-    loaded = compiler.compile(source, devices=(device,),
-                              compiler_options=dict(compiler_options) or None)
+    options = {**_barrier_options(source.text, device.platform), **dict(compiler_options)}
+    loaded = compiler.compile(source, devices=(device,), compiler_options=options or None)
     return Executable(loaded, closed, source, device)
+
+
+def _barrier_options(text: str, platform: str) -> dict[str, str]:
+    """The compiler options without which XLA would look through optimization barriers."""
+    disabling = "xla_disable_hlo_passes"
+    if (jaxlib_api.CPU_BARRIER_PASS is None or platform != "cpu"
+            or "stablehlo.optimization_barrier" not in text
+            or disabling in os.environ.get("XLA_FLAGS", "")):
+        return {}
+    return {disabling: jaxlib_api.CPU_BARRIER_PASS}
 
 
 def _log(message: str) -> None:

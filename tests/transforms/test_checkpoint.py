@@ -344,6 +344,16 @@ def test_barrier_derivatives():
     assert (jax.jit(lax.optimization_barrier)(key) == key).all()
 
 
+def test_xla_does_not_look_through_barriers():
+    def f(x):
+        return jnp.sum(jnp.sin(jnp.sin(x @ x)) * x)
+
+    x = np.ones((256, 256), np.float32)
+    products = {prevent: jax.jit(jax.value_and_grad(jax.checkpoint(f, prevent_cse=prevent))).lower(
+        x).compile().as_text().count(" dot(") for prevent in (True, False)}
+    assert products == {True: 4, False: 3}
+
+
 # -- memory ----------------------------------------------------------------------------------------
 
 
