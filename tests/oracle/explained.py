@@ -197,6 +197,8 @@ EXPLAINED = [
               ours="cannot be interpreted as an integer", theirs="^IndexError"),
     Explained("no axes in another order are the operand", "kind",
               source=r"lax\.transpose\(\w+, \(\)\)", ours="^(plain|npscalar)"),
+    Explained("the dtype that apply would change is refused while tracing", "raises",
+              source=r"\.apply\(", ours="scatter_apply: func must return a value"),
     Explained("results that are arguments pass through", "kind",
               source="has_aux=True|value_and_grad",
               ours="^npscalar", theirs="^ndarray"),
