@@ -247,3 +247,8 @@ def test_batched_second_derivatives_of_polynomials():
         jnp.ones((2, 3)))
     assert got.shape == (2, 3, 3, 3) and float(got.sum()) == 180.0
     assert jax.vmap(jax.hessian(jnp.sinc))(jnp.ones((2, 3))).shape == (2, 3, 3, 3)
+
+
+def test_polynomials_of_weak_arrays_are_strong() -> None:
+    assert not lax.polynomial(jnp.broadcast_to(2.0, (2,)), [1.0, 2.0]).weak_type
+    assert lax.polynomial(jnp.asarray(2.0), [1.0, 2.0]).weak_type

@@ -199,6 +199,8 @@ EXPLAINED = [
               source=r"lax\.transpose\(\w+, \(\)\)", ours="^(plain|npscalar)"),
     Explained("the dtype that apply would change is refused while tracing", "raises",
               source=r"\.apply\(", ours="scatter_apply: func must return a value"),
+    Explained("complex numbers are standardized; a later step refuses them", "error",
+              source="standardize", theirs="Clip received a complex value"),
     Explained("results that are arguments pass through", "kind",
               source="has_aux=True|value_and_grad",
               ours="^npscalar", theirs="^ndarray"),
