@@ -201,6 +201,8 @@ EXPLAINED = [
               source=r"\.apply\(", ours="scatter_apply: func must return a value"),
     Explained("complex numbers are standardized; a later step refuses them", "error",
               source="standardize", theirs="Clip received a complex value"),
+    Explained("an array is the name of no axis", "error", source=r"lax\.p?\w+\(",
+              ours=r"unbound axis name: \[", theirs="unhashable|out of bounds"),
     Explained("results that are arguments pass through", "kind",
               source="has_aux=True|value_and_grad",
               ours="^npscalar", theirs="^ndarray"),
