@@ -257,8 +257,41 @@ def control(s: Scope) -> None:
     s.define(Call(name, (Text(x),)), s.shapes[x])
 
 
+# Of each x[i] along a mapped axis of size {0}, of the shape of x[i].
+COLLECTIVES = {
+    "psum": "x * 0.1 + lax.psum(jnp.sin(x), 'i')",
+    "pmean": "x - lax.pmean(x, 'i')",
+    "pmax": "x - lax.pmax(lax.stop_gradient(x), 'i')",
+    "constant": "x * lax.psum(2, 'i') + lax.psum(jnp.float32(0.5), 'i')",
+    "axis_index": "x * (lax.axis_index('i') + 1) / lax.axis_size('i')",
+    "pshuffle": "lax.pshuffle(x, 'i', [*range(1, {0}), 0]) * x",
+    "all_gather": "jnp.tanh(lax.all_gather(x, 'i', axis=-1).sum(-1)) * x",
+    "all_gather tiled": "jnp.sin(lax.all_gather(x[None], 'i', tiled=True)).sum(0)",
+    "psum_scatter": "lax.psum_scatter(jnp.stack([x * k for k in range({0})]), 'i')",
+    "all_to_all": "lax.all_to_all(jnp.stack([x * k for k in range({0})]), 'i', 0, 0).sum(0)",
+    "in scan": "lax.scan(lambda c, y: (lax.psum(c, 'i') * 0.5 + y, c), x, jnp.arange(2.0))[0]",
+    "in cond": "lax.cond(lax.psum(jnp.sum(x), 'i') > 0, lambda: lax.pmean(x, 'i') * x, lambda: x)",
+    "in grad": "jax.grad(lambda x: jnp.sum(lax.pmean(jnp.sin(x), 'i') ** 2))(x)",
+    "in jit": "jax.jit(lambda x: x - lax.psum(x * x, 'i'))(x)",
+}
+
+
+def collective(s: Scope) -> None:
+    """Values read along a mapped axis, in a function defined outside."""
+    x = s.variable(1)
+    if not all(s.shapes[x]):
+        return
+    name = f"h{len(s.helpers)}"
+    body = COLLECTIVES[str(s.g.pick(*COLLECTIVES))].format(s.shapes[x][0])
+    s.helpers.append(
+        Code(f"def {name}(x):\n    return jax.vmap(lambda x: {body}, axis_name='i')(x)"))
+    x = s.define(Text(f"jnp.asarray({x}, 'float32')"), s.shapes[x])
+    s.define(Call(name, (Text(x),)), s.shapes[x])
+
+
 STEPS: dict[Step, float] = {elementwise: 34, along_axis: 9, reduction: 14, binary: 18,
-                            reshaping: 14, product: 8, custom: 6, control: 8}
+                            reshaping: 14, product: 8, custom: 6, control: 8,
+                            collective: 6}
 
 
 # -- transformations -------------------------------------------------------------------------------
