@@ -67,8 +67,8 @@ FAMILIES = {
 }
 
 SUBMODULES = (
-    "ad_checkpoint core custom_batching custom_derivatives dtypes errors lax nn numpy ops random "
-    "stages tree tree_util typing"
+    "ad_checkpoint core custom_batching custom_derivatives dtypes errors experimental lax nn "
+    "numpy ops random stages tree tree_util typing"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

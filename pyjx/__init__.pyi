@@ -6,6 +6,7 @@ from pyjx import custom_batching as custom_batching
 from pyjx import custom_derivatives as custom_derivatives
 from pyjx import dtypes as dtypes
 from pyjx import errors as errors
+from pyjx import experimental as experimental
 from pyjx import lax as lax
 from pyjx import nn as nn
 from pyjx import numpy as numpy
@@ -107,6 +108,7 @@ __all__ = [
     "custom_derivatives",
     "dtypes",
     "errors",
+    "experimental",
     "lax",
     "nn",
     "numpy",

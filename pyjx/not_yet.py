@@ -5,7 +5,7 @@ from __future__ import annotations
 NAMES: dict[str, str] = {
     "pyjx":
         "CompilerEffortLevel Inline Ref Shard api_util collect_profile debug distributed dlpack "
-        "ds effects_barrier empty_ref example_libraries experimental export extend ffi "
+        "ds effects_barrier empty_ref example_libraries export extend ffi "
         "flatten_util free_ref freeze get_abstract_mesh get_mesh image interpreters lib "
         "make_array_from_callback make_array_from_process_local_data "
         "make_array_from_single_device_arrays make_mesh memory monitoring named_call new_ref "

@@ -87,7 +87,8 @@ def _run(primitive: Primitive, args: Values, call_jaxpr: Any) -> list[Any]:
     return outs
 
 
-def _function(call_jaxpr: Any) -> Callable[..., list[Any]]:
+def called_function(call_jaxpr: Any) -> Callable[..., list[Any]]:
+    """The function of a call, which is a jaxpr once it was recorded."""
     return jaxpr_as_fun(call_jaxpr) if isinstance(call_jaxpr, ClosedJaxpr) else call_jaxpr
 
 
@@ -115,7 +116,7 @@ def _custom_call(name: str, *rules: str) -> Primitive:
         printed=lambda params: _printed(params, *rules),
         lowered_as=lambda params: params["call_jaxpr"],
         record=lambda trace, operands, params: _record(primitive, operands, params),
-        split=lambda trace, operands, params: _function(params["call_jaxpr"])(*operands),
+        split=lambda trace, operands, params: called_function(params["call_jaxpr"])(*operands),
         transpose=lambda cts, *operands, call_jaxpr, **_: backward_jaxpr(
             call_jaxpr, operands, cts),
     )

@@ -1,0 +1,11 @@
+"""What may still change."""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+FAMILIES: dict[str, str] = {}
+
+SUBMODULES = "jet"
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

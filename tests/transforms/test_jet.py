@@ -1,0 +1,112 @@
+"""Taylor mode, against nested forward mode."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.experimental.jet import jet, jet_rules
+
+X = np.float64([0.3, 0.5, 0.8])
+SERIES = [np.float64(s) for s in ([1, 2, 0.5], [0.1, 0.2, 0.3], [0.5, -0.2, 0.3], [0.7, 0.1, -0.4])]
+
+
+@pytest.fixture(autouse=True)
+def doubles():
+    with jax.enable_x64(True):
+        yield
+
+
+def along_the_curve(f, order):
+    """The derivatives by nested forward mode of f along the curve with these derivatives."""
+    def curve(t):
+        return f(X + sum([s * t**k / math.factorial(k) for k, s in enumerate(SERIES, 1)]))
+
+    derivatives = []
+    for _ in range(order):
+        curve = (lambda g: lambda t: jax.jvp(g, (t,), (1.0,))[1])(curve)
+        derivatives.append(jax.jit(curve)(0.0))
+    return derivatives
+
+
+FUNCTIONS = {
+    **{f.__name__: f for f in (
+        jnp.sin, jnp.cos, jnp.exp, jnp.log, jnp.tanh, jnp.log1p, jnp.expm1, jnp.sqrt, jnp.sinh,
+        jnp.cosh, jnp.arctan, jnp.arcsin, jnp.arccos, jnp.tan, jnp.exp2, jnp.cumprod, jnp.cumsum,
+        jnp.square, jnp.sum, jnp.prod, jnp.max, jnp.mean, jnp.std)},
+    "powers": lambda x: x**3 + x**-2 + x**2.5 + lax.rsqrt(x), "erf": lax.erf,
+    "lgamma": lax.lgamma, "logistic": jax.nn.sigmoid, "softplus": jax.nn.softplus,
+    "softmax": jax.nn.softmax, "gelu": jax.nn.gelu, "relu": lambda x: jax.nn.relu(x - 0.4),
+    "quotient": lambda x: jnp.sin(x) / (1 + x), "of a constant": lambda x: 2 / x + x / 3 - 1,
+    "product": lambda x: jnp.outer(x, x) @ jnp.sin(x), "sort": lambda x: jnp.sort(-x) * x,
+    "where": lambda x: jnp.where(x > 0.4, x * x, jnp.sin(x)), "indices": lambda x: x[::2] * x[1],
+    "at": lambda x: jnp.asarray(x).at[1].set(x[0] ** 2), "jit": jax.jit(lambda x: jnp.sin(x) * x),
+    "cond": lambda x: lax.cond(True, jnp.sin, jnp.cos, x), "atan2": lambda x: jnp.arctan2(x, x * x),
+    "scan": lambda x: lax.scan(lambda c, _: (jnp.sin(c) * x, None), x, None, length=2)[0],
+    "while": lambda x: lax.while_loop(
+        lambda s: s[0] < 2, lambda s: (s[0] + 1, s[1] * x), (0, x))[1],
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_as_nested_forward_mode(name):
+    f = FUNCTIONS[name]
+    order = 2 if name in ("scan", "while") else 3
+    out, series = jax.jit(lambda x, s: jet(f, (x,), (s,)))(X, SERIES[:order])
+    np.testing.assert_allclose(out, f(X), rtol=1e-12)
+    assert len(series) == order
+    for got, want in zip(series, along_the_curve(f, order), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+def test_several_arguments_and_trees():
+    out, series = jet(lambda d, y: {"u": d["a"] * y, "v": (d["b"],)}, ({"a": X, "b": 2.0}, X),
+                      ([{"a": SERIES[0], "b": 1.0}], [SERIES[1]]))
+    np.testing.assert_allclose(out["u"], X * X)
+    np.testing.assert_allclose(series["u"][0], X * SERIES[1] + X * SERIES[0])
+    assert series["v"][0] == [1.0]
+
+
+def test_taylor_coefficients():
+    scaled = [s / math.factorial(k) for k, s in enumerate(SERIES, 1)]
+    derivatives = jet(jnp.sin, (X,), (SERIES,))[1]
+    for k, c in enumerate(jet(jnp.sin, (X,), (scaled,), factorial_scaled=False)[1], 1):
+        np.testing.assert_allclose(c, derivatives[k - 1] / math.factorial(k))
+
+
+def test_constants_and_curves_of_no_order():
+    assert jet(lambda x: 3.0, (0.5,), ([1.0, 0.0],)) == (3.0, [0.0, 0.0])
+    assert jet(jnp.sin, (X,), ([],))[1] == []
+
+
+def test_inside_and_outside_of_other_transformations():
+    second = lambda x: jet(jnp.sin, (x,), ([1.0, 0.0],))[1][1]  # noqa: E731
+    np.testing.assert_allclose(jax.grad(second)(0.3), -np.cos(0.3))
+    np.testing.assert_allclose(jax.vmap(second)(X), -np.sin(X))
+    _, series = jet(jax.grad(lambda x: jnp.sin(x) * x), (0.3,), ([1.0],))
+    np.testing.assert_allclose(series[0], 2 * np.cos(0.3) - 0.3 * np.sin(0.3))
+
+
+def test_rules_of_users():
+    try:
+        jet_rules[lax.sin_p] = lambda primals, series, **params: (
+            lax.cos(*primals), [2 * series[0][0], 0 * series[0][1]])
+        result = jet(lambda x: lax.sin(x) + x, (0.0,), ([1.0, 5.0],))
+    finally:
+        del jet_rules[lax.sin_p]
+    assert result == (1, [3.0, 5.0])
+
+
+@pytest.mark.parametrize(("primals", "series", "error", "message"), [
+    ((X,), ([X], [X]), ValueError, "a list of terms for each primal, got 1 primals and 2 lists"),
+    ((X, X), ([X], [X, X]), ValueError, "jet terms have inconsistent lengths"),
+    ((X,), ([X[:2]],), ValueError, r"term 1 for argument 0 has shape \(2,\), its primal \(3,\)"),
+    ((X,), ([(X,)],), ValueError, "term 1 for argument 0 has the structure"),
+    ((3,), ([1],), TypeError, "argument 0 must be floating or complex"),
+])
+def test_bad_arguments(primals, series, error, message):
+    with pytest.raises(error, match=message):
+        jet(lambda *args: args[0], primals, series)
