@@ -15,14 +15,14 @@ from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
 from pyjx.numpy import reductions
 from pyjx.numpy.creation import full
-from pyjx.numpy.joining import stack
 from pyjx.numpy.promotion import as_operand, check_arraylike
 
 
-def _reduced(name: str, method: str, start: Any, join: Callable[..., Any], data: Any,
-             segment_ids: Any, num_segments: Any, bucket_size: Any, options: dict[str, Any]
-             ) -> Any:
-    """What the update `method` makes of an array full of `start`; buckets are joined by `join`."""
+def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Callable[..., Any],
+             data: Any, segment_ids: Any, num_segments: Any, bucket_size: Any,
+             options: dict[str, Any]) -> Any:
+    """What the update `method` makes of an array full of the `identity` for its dtype; with buckets
+    of one such array for each, which are then reduced by `join`."""
     check_arraylike(name, data, segment_ids)
     data, ids = as_operand(data), as_operand(segment_ids)
     if num_segments is None:
@@ -32,18 +32,17 @@ def _reduced(name: str, method: str, start: Any, join: Callable[..., Any], data:
     if count < 0:
         raise ValueError(f"{name}: num_segments must be non-negative.")
     aval = get_aval(data)
-    empty = full((count, *aval.shape[1:]), start, aval.dtype)
-
-    def update(data: Any, ids: Any) -> Any:
-        return getattr(empty.at[ids], method)(data, wrap_negative_indices=False, **options)
-
+    shape, start = (count, *aval.shape[1:]), identity(aval.dtype)
+    options = {**options, "wrap_negative_indices": False}
     if bucket_size is None:
-        return update(data, ids)
+        return getattr(full(shape, start, aval.dtype).at[ids], method)(data, **options)
     size = as_int(name, "bucket_size", bucket_size)
     if size < 1:
         raise ValueError(f"{name}: bucket_size must be positive, got {size}.")
-    buckets = [slice(i, i + size) for i in range(0, aval.shape[0], size)]
-    return join(stack([update(data[b], ids[b]) for b in buckets]), axis=0) if buckets else empty
+    bucket = np.arange(aval.shape[0]) // size
+    buckets = full((max(-(-len(bucket) // size), 1), *shape), start, aval.dtype)
+    return join(getattr(buckets.at[bucket, ids], method)(data, **options), axis=0).astype(
+        aval.dtype)
 
 
 def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any) -> dict[str, Any]:
@@ -51,15 +50,13 @@ def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any) -> dict[
             "mode": mode}
 
 
-def _lowest(data: Any) -> Any:
-    dtype = get_aval(as_operand(data)).dtype
+def _lowest(dtype: Any) -> Any:
     if dtypes.issubdtype(dtype, np.inexact):
         return -np.inf
     return False if dtype == np.bool_ else dtypes.iinfo(dtype).min
 
 
-def _highest(data: Any) -> Any:
-    dtype = get_aval(as_operand(data)).dtype
+def _highest(dtype: Any) -> Any:
     if dtypes.issubdtype(dtype, np.inexact):
         return np.inf
     return True if dtype == np.bool_ else dtypes.iinfo(dtype).max
@@ -96,7 +93,7 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
     [3, 7]
     """
     return _reduced(  # type: ignore[no-any-return]
-        "segment_sum", "add", 0, reductions.sum, data, segment_ids, num_segments,
+        "segment_sum", "add", lambda dtype: 0, reductions.sum, data, segment_ids, num_segments,
         bucket_size, _options(indices_are_sorted, unique_indices, mode))
 
 
@@ -131,8 +128,8 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
     [2, 12]
     """
     return _reduced(  # type: ignore[no-any-return]
-        "segment_prod", "multiply", 1, reductions.prod, data, segment_ids, num_segments,
-        bucket_size, _options(indices_are_sorted, unique_indices, mode))
+        "segment_prod", "multiply", lambda dtype: 1, reductions.prod, data, segment_ids,
+        num_segments, bucket_size, _options(indices_are_sorted, unique_indices, mode))
 
 
 @api_boundary
@@ -166,7 +163,7 @@ def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
     [2, 4]
     """
     return _reduced(  # type: ignore[no-any-return]
-        "segment_max", "max", _lowest(data), reductions.max, data, segment_ids, num_segments,
+        "segment_max", "max", _lowest, reductions.max, data, segment_ids, num_segments,
         bucket_size, _options(indices_are_sorted, unique_indices, mode))
 
 
@@ -201,5 +198,5 @@ def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
     [1, 3]
     """
     return _reduced(  # type: ignore[no-any-return]
-        "segment_min", "min", _highest(data), reductions.min, data, segment_ids, num_segments,
+        "segment_min", "min", _highest, reductions.min, data, segment_ids, num_segments,
         bucket_size, _options(indices_are_sorted, unique_indices, mode))

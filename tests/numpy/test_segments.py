@@ -48,7 +48,23 @@ def test_segments_without_elements(dtype):
     assert ops.segment_min(jnp.ones(1, dtype), np.array([0]), 2).tolist() == [1, highest]
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "bfloat16"])
+def test_buckets_keep_the_dtype_and_take_one_update(name, dtype):
+    function, data = getattr(ops, f"segment_{name}"), jnp.ones(6, dtype)
+    ids = np.array([0, 0, 1, 1, 5, -1])
+    whole, parts = [function(data, ids, 2, bucket_size=size) for size in (None, 2)]
+    assert parts.dtype == whole.dtype
+    assert parts.tolist() == whole.tolist()
+    sizes = [len(jax.make_jaxpr(lambda x, b=b: function(x, ids, 2, bucket_size=b))(data).eqns)
+             for b in (2, 1)]
+    assert sizes[0] == sizes[1]
+    assert function(data[:0], ids[:0], 2, bucket_size=2).shape == (2,)
+
+
 def test_bad_arguments():
+    with pytest.raises(TypeError, match="segment_max requires ndarray or scalar arguments"):
+        ops.segment_max([1.0, 2.0], np.array([0, 1]))
     with pytest.raises(ValueError, match="num_segments must be non-negative"):
         ops.segment_sum(DATA, IDS, -1)
     with pytest.raises(TypeError, match="segment_sum requires ndarray or scalar arguments"):
