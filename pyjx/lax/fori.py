@@ -28,8 +28,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
               unroll: int | bool | None = None) -> Any:
     """`val = body_fun(i, val)` for each i from `lower` up to, not including, `upper`.
 
-    Where both bounds are known when the loop is traced it is a `scan` and has derivatives in both
-    modes; else it is a `while_loop`, which has forward ones.
+    Where both bounds are known when the loop is traced it is a `scan` over Python's integers and
+    has derivatives in both modes; else it is a `while_loop`, which has forward ones.
 
     Args:
       lower, upper: integer scalars of one type, Python's being of any.
@@ -55,13 +55,13 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         length = max(int(upper) - int(lower), 0)
         if configuration.disable_jit.value and not length:
             return init_val
-        start = convert_element_type(lower, dtype)
-        return scan(_scan_body(body_fun), (start, init_val), None, length=length,
+        return scan(_scan_body(body_fun), (int(lower), init_val), None, length=length,
                     unroll=1 if unroll is None else unroll)[0][1]
     if unroll is not None:
         raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically "
                          "known.")
-    bounds = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
+    bounds = [x if get_aval(x).dtype == dtype else convert_element_type(x, dtype)
+              for x in (lower, upper)]
     return while_loop(_holds, _while_body(body_fun), (*bounds, init_val))[2]
 
 

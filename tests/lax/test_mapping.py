@@ -55,6 +55,18 @@ def test_bounds_known_at_run_time():
         jax.grad(lambda x: f(3, x).sum())(X)
 
 
+def test_the_index_is_as_weakly_typed_as_the_bounds():
+    def last(lower, upper, init):
+        return lax.fori_loop(lower, upper, lambda i, x: x + i, init)
+
+    assert last(0, 3, 0).weak_type
+    assert last(5, 2, 0).weak_type
+    assert last(0, 3, np.int8(0)).dtype == np.int8
+    assert last(np.int8(0), 3, np.int16(0)).dtype == np.int16
+    assert jax.jit(last)(0, 3, 0).weak_type
+    assert not jax.jit(last)(jnp.int32(0), jnp.int32(3), 0).weak_type
+
+
 def test_the_body_is_traced_once():
     traces = []
 
