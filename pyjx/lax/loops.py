@@ -161,8 +161,8 @@ def _while_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Valu
 def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangents:
     raise ValueError(
         "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
-        "dynamic start/stop values. Use a Python loop, whose number of iterations is known when it "
-        "is traced, or forward mode (jax.jvp, jax.jacfwd)."
+        "dynamic start/stop values. Use lax.scan, or lax.fori_loop with bounds that are known when "
+        "it is traced, or forward mode (jax.jvp, jax.jacfwd)."
     )
 
 
