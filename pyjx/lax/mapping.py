@@ -45,11 +45,11 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         raise ValueError(f"lax.map: batch_size must be a positive int, got {batch_size}.")
     leaves, tree = tree_flatten(xs)
     leaves = [operand("map (xs)", x, i) for i, x in enumerate(leaves)]
-    sizes = {get_aval(x).shape[0] for x in leaves}
-    if len(sizes) != 1:
+    shapes = [get_aval(x).shape for x in leaves]
+    if len({shape[:1] for shape in shapes}) != 1 or () in shapes:
         raise ValueError("lax.map with batch_size: the arrays must have one leading axis size, got "
-                         f"{sorted(sizes)}.")
-    size = sizes.pop()
+                         f"shapes {shapes}.")
+    size = shapes[0][0]
     whole = size // batch_size * batch_size
     batched = vmap(f)
     parts = []

@@ -749,7 +749,7 @@ _CONTROL_FLOW = {
         bad(0, [_same, _same], "a"),
     ],
     "map": [bad(None, F32), bad(_same, "a"), bad(_same, SCALAR), bad(_same, (F32, F4)),
-            bad(_same, F32, batch_size="x")],
+            bad(_same, F32, batch_size="x"), bad(_same, SCALAR, batch_size=2)],
     "associative_scan": [
         bad(None, F32), bad(lax.add, (F32, F4)), bad(lax.add, F32, axis=1),
         bad(lax.add, F32, axis="x"), bad(lax.add, "a"), bad(lax.add, SCALAR),

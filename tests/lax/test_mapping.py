@@ -132,6 +132,9 @@ def test_bad_maps():
         lax.map(jnp.sin, X, batch_size=0)
     with pytest.raises(ValueError, match="leading axis"):
         lax.map(lambda x: x, (X, X[:2]), batch_size=2)
+    for scalars in (1.0, (1.0, X), ()):
+        with pytest.raises(ValueError, match="leading axis size, got shapes"):
+            lax.map(lambda x: x, scalars, batch_size=2)
 
 
 # -- associative_scan ------------------------------------------------------------------------------
