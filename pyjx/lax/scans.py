@@ -98,12 +98,11 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
         return body
 
     body = traced(leaves)
-    carry_tree, y_tree = body.out_tree.children()
+    carry_tree = body.out_tree.children()[0]
     if carry_tree == tree:
         leaves, changed = settled(leaves, body.closed.out_avals[:len(leaves)])
         if changed:
             body = traced(leaves)
-            carry_tree, y_tree = body.out_tree.children()
     closed = body.closed
     check_carry("scan", "f", f, tree, list(map(get_aval, leaves)), carry_tree,
                 closed.out_avals[:carry_tree.num_leaves])
@@ -111,8 +110,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
         *closed.consts, *leaves, *x_leaves, jaxpr=consts_as_inputs(closed), length=n,
         reverse=bool(reverse), unroll=_unroll(unroll, n), num_consts=len(closed.consts),
         num_carry=len(leaves), _split_transpose=bool(_split_transpose))
-    k = len(leaves)
-    return tree_unflatten(tree, outs[:k]), tree_unflatten(y_tree, outs[k:])
+    return tree_unflatten(body.out_tree, outs)  # type: ignore[no-any-return]
 
 
 def _length(xs: Sequence[Any], length: Any) -> int:
@@ -149,7 +147,8 @@ def _unroll(unroll: Any, length: int) -> int:
 
 
 def _check_pair(tree: Any, avals: Sequence[ShapedArray]) -> None:
-    if tree.node_data() is None or tree.node_data()[0] is not tuple or len(tree.children()) != 2:
+    if tree.node_data() is None or tree.node_data()[0] not in (
+            tuple, list) or len(tree.children()) != 2:
         got = tree_unflatten(tree, [a.str_short() for a in avals])
         raise TypeError(f"scan body output must be a pair, got {got}.")
 

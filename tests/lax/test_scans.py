@@ -204,6 +204,12 @@ def test_under_disable_jit():
     check(got, lax.scan(lambda c, x: (c + x, c), 0.0, jnp.arange(3.0), reverse=True))
 
 
+def test_a_body_may_give_a_list():
+    got = lax.scan(lambda c, x: [c + x, c], 0.0, jnp.arange(3.0))
+    assert type(got) is list
+    check(got, lax.scan(lambda c, x: (c + x, c), 0.0, jnp.arange(3.0)))
+
+
 def test_carries_settle():
     carry, _ = lax.scan(lambda c, x: (c + 1.5, x), 0, XS)
     assert carry.dtype == np.float32 and not carry.weak_type
