@@ -11,8 +11,9 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.types import Value
+from pyjx.lax.common import broadcasts_to
 from pyjx.nn.normalization import log_sum_exp, softmax
-from pyjx.numpy import ufuncs
+from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.einstein import einsum
 from pyjx.numpy.promotion import convert, literal, operands
@@ -124,7 +125,7 @@ def dot_product_attention(
     Args:
       query: array of shape (B, T, N, H).
       key, value: arrays of shape (B, S, K, H).
-      bias: added to the logits; shape (B or 1, N or 1, T, S).
+      bias: added to the logits; it broadcasts to (B, N, T, S).
       mask: boolean, which logits to keep; shape as of `bias`.
       scale: 1 / sqrt(H) by default.
       is_causal: whether query t sees only keys up to t.
@@ -151,10 +152,9 @@ def dot_product_attention(
     batched = len(shape) == 4
     if not batched:
         query, key, value = (lax.expand_dims(x, (0,)) for x in (query, key, value))
-        bias, mask = (None if x is None else _with_batch(x) for x in (bias, mask))
     dtype = get_aval(key).dtype
     _check("query", query, (None, None, None, None), dtype)
-    b, _, n, h = get_aval(query).shape
+    b, t, n, h = get_aval(query).shape
     _check("key", key, (b, None, None, h), dtype)
     _check("value", value, get_aval(key).shape, dtype)
     if mask is not None and get_aval(mask).dtype != np.bool_:
@@ -163,8 +163,11 @@ def dot_product_attention(
     if n % k:
         raise ValueError(f"The number of query heads must be a multiple of key/value heads, but "
                          f"got {n} vs {k}")
-    lengths = [None if x is None else operands("dot_product_attention", x)[0]
-               for x in (query_seq_lengths, key_value_seq_lengths)]
+    logits_shape = (b, n, t, get_aval(key).shape[1])
+    bias = _of_logits("bias", bias, logits_shape)
+    mask = _of_logits("mask", mask, logits_shape)
+    lengths = [_lengths("query_seq_lengths", query_seq_lengths, b),
+               _lengths("key_value_seq_lengths", key_value_seq_lengths, b)]
     run = _attend if state.dynamic is not eager_trace else _compiled
     out = run(query, key, value, bias, mask, scale, is_causal, lengths[0], lengths[1],
               local_window_size, return_residual)
@@ -175,6 +178,28 @@ def dot_product_attention(
     return lax.squeeze(out, (0,))
 
 
-def _with_batch(x: Value) -> Value:
+def _of_logits(name: str, x: Any, shape: tuple[int, ...]) -> Value | None:
+    """A bias or mask with the rank of the logits, to whose shape it must broadcast."""
+    if x is None:
+        return None
     (x,) = operands("dot_product_attention", x)
-    return lax.expand_dims(x, (0,)) if get_aval(x).ndim == 3 else x
+    given = get_aval(x).shape
+    if not broadcasts_to(given, shape):
+        raise ValueError(f"dot_product_attention: {name} must broadcast to the logits, of shape "
+                         f"(batch, heads, queries, keys) = {shape}; got shape {given}")
+    return lax.expand_dims(x, range(len(shape) - len(given)))
+
+
+def _lengths(name: str, x: Any, batch: int) -> Value | None:
+    """How many positions of each sequence there are."""
+    if x is None:
+        return None
+    x = creation.asarray(x) if isinstance(x, (list, tuple)) else operands(name, x)[0]
+    aval = get_aval(x)
+    if aval.ndim != 1:
+        raise ValueError(f"{name} ndim should be 1, but got {aval.ndim}")
+    if not dtypes.issubdtype(aval.dtype, np.integer):
+        raise ValueError(f"{name} dtype should be int32, but got {dtypes.name(aval.dtype)}")
+    if aval.shape != (batch,):
+        raise ValueError(f"{name} shape should be ({batch},), but got {aval.shape}")
+    return x

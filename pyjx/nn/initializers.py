@@ -16,6 +16,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.core import dtypes
+from pyjx.core.integers import as_axis, as_sizes
 
 __all__ = [
     "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal",
@@ -141,13 +142,15 @@ def _axis_tuple(axes: Axes) -> tuple[int, ...]:
 def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
           ) -> tuple[float, float]:
     """How many inputs each output has, and how many outputs each input."""
-    if len(shape) <= 1:
+    if len(shape) <= 1 and in_axis == -2:
         raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional "
                          "weights tensor with default in_axis. Must be at least 2D or specify "
                          "in_axis explicitly.")
 
     def size(axes: Axes) -> int:
-        return math.prod([shape[i] for i in _axis_tuple(axes)])
+        return math.prod([
+            shape[as_axis("variance_scaling", "in_axis, out_axis, batch_axis", i, len(shape))]
+            for i in _axis_tuple(axes)])
 
     inputs, outputs, batch = size(in_axis), size(out_axis), size(batch_axis)
     receptive = math.prod(shape) / inputs / outputs / batch if inputs and outputs and batch else 0
@@ -204,7 +207,7 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
       dtype: of the values; the default float dtype by default.
 
     Raises:
-      ValueError: an unknown mode or distribution, or (when called) a shape of one axis.
+      ValueError: an unknown mode or distribution, or (when called) a shape without these axes.
 
     >>> import pyjx as jax
     >>> init = jax.nn.initializers.variance_scaling(1.0, "fan_in", "normal")
@@ -214,7 +217,7 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
     default = dtype
 
     def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        shape = tuple(shape)
+        shape = as_sizes("variance_scaling", "shape", shape)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         if mode == "fan_in":
             denominator = fan_in

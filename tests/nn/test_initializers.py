@@ -32,6 +32,20 @@ def test_fans_of_convolutions():
     assert np.var(drawn) == pytest.approx(1 / 50, rel=0.05)
 
 
+def test_one_axis_may_be_named():
+    make = initializers.variance_scaling
+    inputs = make(1.0, "fan_in", "normal", in_axis=0, out_axis=())(key, (50,))
+    np.testing.assert_allclose(inputs, jax.random.normal(key, (50,)) / np.sqrt(50), rtol=1e-6)
+    outputs = make(1.0, "fan_out", "normal", in_axis=(), out_axis=-1)(key, (50,))
+    np.testing.assert_array_equal(outputs, inputs)
+
+
+@pytest.mark.parametrize("shape", ["a", (2, -1), (2.5, 3), None])
+def test_bad_shapes(shape):
+    with pytest.raises(TypeError, match=r"shape|Shapes"):
+        initializers.he_normal()(key, shape)
+
+
 def test_simple_ones():
     np.testing.assert_array_equal(initializers.zeros(key, (2,), jnp.int8), [0, 0])
     np.testing.assert_array_equal(initializers.ones(key, (2,)), [1, 1])
@@ -44,6 +58,8 @@ def test_simple_ones():
 
 @pytest.mark.parametrize("call, message", [
     (lambda: initializers.lecun_normal()(key, (3,)), "Can't compute input and output sizes"),
+    (lambda: initializers.he_normal(in_axis=0, out_axis=1)(key, (3,)), "axis 1 is out of bounds"),
+    (lambda: initializers.he_normal()(key, 3), "Can't compute input and output sizes of a 1-dim"),
     (lambda: initializers.variance_scaling(1.0, "no", "normal")(key, (2, 3)),
      "invalid mode for variance scaling initializer: no"),
     (lambda: initializers.variance_scaling(1.0, "fan_in", "no")(key, (2, 3)),

@@ -144,6 +144,38 @@ def test_scaled_dot_general_derivative():
         nn.get_scaled_dot_general_config("no")
 
 
+@pytest.mark.parametrize("shape", [(), (6,), (5, 6), (1, 6), (3, 5, 6), (1, 3, 1, 1)])
+def test_attention_broadcasts_biases_and_masks(shape):
+    q, k, v = [rng.randn(2, n, 3, 4).astype(np.float32) for n in (5, 6, 6)]
+    bias = rng.randn(*shape).astype(np.float32) if shape else np.float32(2)
+    full = np.broadcast_to(bias, (2, 3, 5, 6))
+    attend = jax.nn.dot_product_attention
+    want = attend(q, k, v, full, full > 0)
+    np.testing.assert_allclose(attend(q, k, v, bias, bias > 0), want, rtol=1e-6)
+    np.testing.assert_allclose(attend(q[0], k[0], v[0], bias, bias > 0), want[0], rtol=1e-6)
+    wide = np.tile(q, (1, 1, 2, 1))  # two heads of queries for each of the keys
+    if 3 not in shape:
+        full = np.broadcast_to(bias, (2, 6, 5, 6))
+        np.testing.assert_allclose(attend(wide, k, v, bias, bias > 0),
+                                   attend(wide, k, v, full, full > 0), rtol=1e-6)
+
+
+def test_bad_attention():
+    q, k = np.ones((2, 5, 3, 4), np.float32), np.ones((2, 6, 3, 4), np.float32)
+    attend = jax.nn.dot_product_attention
+    for name in ("bias", "mask"):
+        for shape in ((7,), (4, 5, 6), (2, 6, 5, 6), (1, 1, 1, 5, 6)):
+            with pytest.raises(ValueError, match=rf"{name} must broadcast .* \(2, 3, 5, 6\); got"):
+                attend(q, k, k, **{name: np.ones(shape, bool)})
+    for name in ("query_seq_lengths", "key_value_seq_lengths"):
+        for lengths, text in ((3, "ndim should be 1"), (np.ones(2), "dtype should be int32"),
+                              (np.array([1, 2, 3]), r"shape should be \(2,\)")):
+            with pytest.raises(ValueError, match=f"{name} {text}"):
+                attend(q, k, k, **{name: lengths})
+        np.testing.assert_array_equal(attend(q, k, k, **{name: [3, 5]}),
+                                      attend(q, k, k, **{name: np.array([3, 5])}))
+
+
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_attention_takes_one_dtype(at):
     arrays = [jnp.ones((1, 2, 1, 3))] * 3
