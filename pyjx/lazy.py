@@ -11,6 +11,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pyjx.not_yet import ImportHint, hint
+
+sys.meta_path.append(ImportHint())
+
 
 def attach(package: str, families: Mapping[str, str], submodules: str = ""
            ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -35,8 +39,6 @@ def attach(package: str, families: Mapping[str, str], submodules: str = ""
         try:
             module, original = source[name]
         except KeyError:
-            from pyjx.not_yet import hint  # read in this case only
-
             raise AttributeError(
                 f"module {package!r} has no attribute {name!r}{hint(package, name)}") from None
         value = getattr(importlib.import_module(module), original)

@@ -1,6 +1,9 @@
-"""Names of JAX that pyjx has not yet, and what to use meanwhile: read when one is asked for."""
+"""Names of JAX that pyjx has not yet, and what to use meanwhile."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
@@ -48,9 +51,22 @@ def hint(package: str, name: str) -> str:
     """What to say of a name that a package has not: nothing, unless JAX has it.
 
     >>> hint("pyjx.numpy", "vectorize")
-    ': it is not there yet. Use jax.vmap meanwhile.'
+    ': it is not there yet. Meanwhile use jax.vmap.'
     """
     if name not in NAMES.get(package, "").split():
         return ""
     instead = INSTEAD.get(f"{package}.{name}")
-    return ": it is not there yet." + (f" Use {instead} meanwhile." if instead else "")
+    return ": it is not there yet." + (f" Meanwhile use {instead}." if instead else "")
+
+
+class ImportHint:
+    """The last finder of modules: lets `import package.name` and `from package import name` say of
+    a name that is not there yet what the attribute says."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None,
+                  target: ModuleType | None = None) -> None:
+        package, _, name = fullname.rpartition(".")
+        said = hint(package, name)
+        if said:
+            # It has no attribute `name`: `from` passes over an error that names what it looks for.
+            raise ModuleNotFoundError(f"cannot import {name!r} from {package!r}{said}")
