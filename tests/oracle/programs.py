@@ -315,7 +315,8 @@ class Wrapped:
 def wrap(g: Gen, w: Wrapped) -> None:
     count = len(w.shapes)
     arguments = ", ".join("abcd"[:count])
-    options = {"jit": 5, "vmap": 3, "jacfwd": 1, "jacrev": 1, "jvp": 2, "vjp": 2, "linearize": 1}
+    options = {"jit": 5, "vmap": 3, "jacfwd": 1, "jacrev": 1, "jvp": 2, "vjp": 2, "linearize": 1,
+               "checkpoint": 2}
     if math.prod(math.prod(s) for s in w.shapes) <= 12:
         options["hessian"] = 1
     options["grad" if w.scalar else "sum"] = 8
@@ -327,6 +328,10 @@ def wrap(g: Gen, w: Wrapped) -> None:
     named = {"argnums": argnums} if g.chance(0.6) else {}
     if way == "jit":
         w.then(call("jax.jit", f), w.scalar)
+    elif way == "checkpoint":
+        policy = g.pick("nothing_saveable", "everything_saveable", "dots_saveable")
+        named = {} if g.chance(0.4) else {"policy": Text(f"jax.checkpoint_policies.{policy}")}
+        w.then(call("jax.checkpoint", f, **named), w.scalar)
     elif way == "sum":
         w.then(Text(f"lambda {arguments}: total({w.name}({arguments}))"), True)
     elif way == "vmap":
