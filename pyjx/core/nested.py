@@ -13,12 +13,15 @@ _JAXPRS = (ClosedJaxpr, Jaxpr)
 
 
 def holds_jaxprs(eqn: JaxprEqn) -> bool:
-    """Whether a parameter is a jaxpr or a sequence of some."""
+    """Whether a parameter is a jaxpr or a sequence of some.
+
+    It is asked of every equation, so it looks at the first element of a sequence alone.
+    """
     for value in eqn.params.values():
-        if type(value) in (tuple, list):
-            if any([isinstance(v, _JAXPRS) for v in value]):
-                return True
-        elif isinstance(value, _JAXPRS):
+        kind = type(value)
+        if (kind is tuple or kind is list) and value:
+            kind = type(value[0])
+        if kind in _JAXPRS:
             return True
     return False
 
