@@ -20,7 +20,38 @@ def _halvings(x):
                           (x, np.int32(0)))
 
 
+def _scan(x, **options):
+    def step(carry, row):
+        return lax.add(carry, row), lax.mul(carry, row)
+
+    return lax.scan(step, lax.full_like(x[0], 1), x, **options)
+
+
+def _scanned(x):
+    before = 1 + np.cumsum(x, 0, dtype=x.dtype) - x
+    return before[-1] + x[-1], before * x
+
+
+def _scanned_backwards(x):
+    carry, ys = _scanned(x[::-1])
+    return carry, ys[::-1]
+
+
+def _choice(i, x):
+    return lax.switch(i, [lambda x: (x, x), lambda x: (lax.mul(x, x), lax.neg(x))], x)
+
+
+ROWS = np.linspace(-1, 2, 15, dtype=np.float32).reshape(5, 3)
+
 SAMPLES = [
+    Sample("scan", _scan, (ROWS,), _scanned, id="rows"),
+    Sample("scan", lambda x: _scan(x, reverse=True, unroll=2), (ROWS,), _scanned_backwards,
+           id="backwards, two at a time"),
+    Sample("scan", _scan, (ROWS[:1],), _scanned, id="one row"),
+    Sample("scan", _scan, (ROWS + 1j * ROWS[::-1],), _scanned, id="complex"),
+    Sample("scan", _scan, (np.arange(6, dtype=np.int8).reshape(3, 2),), _scanned, id="integers"),
+    Sample("cond", _choice, (np.int32(1), ROWS), lambda i, x: (x * x, -x), id="second branch"),
+    Sample("cond", _choice, (np.int32(0), ROWS[:0]), lambda i, x: (x, x), id="first branch, empty"),
     Sample("while", _power, (np.float32(1.5), np.int32(4)), lambda x, n: x**n, diff=False,
            id="power"),
     Sample("while", _power, (np.linspace(0.5, 1.5, 6, dtype=np.float32).reshape(2, 3), np.int32(3)),
