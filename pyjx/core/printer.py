@@ -20,7 +20,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var,
 WIDTH = 80
 
 # Parameters that are left out where they are None: they say nothing more.
-_SILENT_NONE = frozenset({"accuracy", "out_dtype"})
+_SILENT_NONE = frozenset({"accuracy", "max_steps", "out_dtype"})
 
 
 class _Names:

@@ -368,7 +368,7 @@ def _select_batch(trace: BatchTrace, operands: Values, dims: Dims,
     for i, branch in enumerate(branches):
         batched = batch_jaxpr(branch, places, axis, (0,) * len(branch.out_avals)).jaxpr
         taken = eq(index, full((axis.size,), i, np.int32))
-        cases.append(jaxpr_as_fun(batched)(*[_cut_off(x, taken) for x in values]))
+        cases.append(jaxpr_as_fun(batched)(*[cut_off(x, taken) for x in values]))
     outs = []
     for each in zip(*cases, strict=True):
         which = broadcast_in_dim(index, get_aval(each[0]).shape, (0,))
@@ -378,7 +378,8 @@ def _select_batch(trace: BatchTrace, operands: Values, dims: Dims,
     return outs, [0] * len(outs)
 
 
-def _cut_off(x: Any, taken: Any) -> Any:
+def cut_off(x: Any, taken: Any) -> Any:
+    """A batch of x whose derivative is zero for the examples that are not `taken`."""
     aval: ShapedArray = get_aval(x)
     if not dtypes.issubdtype(aval.dtype, np.inexact):
         return x

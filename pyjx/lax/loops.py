@@ -1,7 +1,7 @@
 """`while_loop`: repeats a body for as long as a condition holds.
 
-It has forward-mode derivatives and batching. Reverse mode would need the carry of every iteration,
-whose number is not known.
+It has forward-mode derivatives and batching. Reverse mode needs the carry of every iteration, last
+first; with a bound on their number these are computed again from few that are kept.
 """
 
 from __future__ import annotations
@@ -14,59 +14,83 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
+from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.linearize import LinearTracer
+from pyjx.engine.calls import call
+from pyjx.engine.linearize import LinearTrace, LinearTracer
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
     Places,
     batch_jaxpr,
     consts_as_inputs,
+    dependent_outputs,
     fixpoint,
     jvp_jaxpr,
+    linearize_jaxpr,
+    live_inputs,
+    negated,
     nonzero_flags,
+    part_of,
     selected,
+    split_jaxpr,
+    tangent_avals,
+    transpose_jaxpr,
     with_inputs,
     with_zeros,
     without_tracers,
 )
-from pyjx.engine.tangents import Zero, instantiate
-from pyjx.engine.types import Dims, Operand, Params, Tangent, Tangents, Value, Values
+from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
+from pyjx.engine.types import Dims, Flags, Operand, Params, Tangent, Tangents, Value, Values
+from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.carries import check_carry, settled, trace_body
-from pyjx.lax.compare import select
+from pyjx.lax.compare import gt, lt, select
+from pyjx.lax.conditionals import cut_off
+from pyjx.lax.elementwise import add, sub
 from pyjx.lax.nary import operand
 from pyjx.lax.reductions import reduce_or
+from pyjx.lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from pyjx.tree_util import tree_flatten, tree_unflatten, treedef_is_leaf
 
 
 @api_boundary
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
-               ) -> Any:
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *,
+               max_steps: int | None = None) -> Any:
     """`val = body_fun(val)` for as long as `cond_fun(val)` holds, starting from `init_val`.
 
     Args:
       cond_fun: gives a boolean scalar.
       body_fun: gives a value with the structure, shapes and dtypes of its argument.
       init_val: pytree of arrays.
+      max_steps: after so many iterations the loop ends though the condition holds. With this bound
+        reverse mode works: it keeps a number of carries that grows with the logarithm of
+        `max_steps`, and computes the others again, about as many times. An extension of pyjx.
 
     Components of `init_val` that are Python scalars take the types that the body gives them.
 
     Raises:
       TypeError: the condition is no boolean scalar, or the body changes a type.
+      ValueError: `max_steps` is negative.
 
     >>> import pyjx as jax
     >>> int(jax.lax.while_loop(lambda x: x < 100, lambda x: 2 * x, 3))
     192
+    >>> double = lambda x: jax.lax.while_loop(lambda x: x < 100, lambda x: 2 * x, x, max_steps=50)
+    >>> float(jax.grad(double)(3.0))
+    64.0
     """
     if not callable(cond_fun) or not callable(body_fun):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    bound = _bound(max_steps)
     if configuration.disable_jit.value:
-        while cond_fun(init_val):
+        count = 0
+        while (bound is None or count < bound) and cond_fun(init_val):
             init_val = body_fun(init_val)
+            count += 1
         return init_val
     leaves, tree = tree_flatten(init_val)
     leaves = [operand("while_loop (init_val)", x, i) for i, x in enumerate(leaves)]
@@ -80,12 +104,51 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     check_carry("while_loop", "body_fun", body_fun, tree, avals, out_tree, body.out_avals)
     cond, cond_tree = trace_body("while_loop", "cond_fun", cond_fun, tree, avals)
     _check_cond(cond_tree, cond.out_avals)
+    cond_jaxpr, body_jaxpr = consts_as_inputs(cond), consts_as_inputs(body)
+    if bound is not None:
+        leaves = [np.int32(0), *leaves]
+        cond_jaxpr = _cond_of_counted(cond_jaxpr, len(cond.consts), bound)
+        body_jaxpr = _body_of_counted(body_jaxpr, len(body.consts))
     outs = while_p.bind(
-        *cond.consts, *body.consts, *leaves,
-        cond_jaxpr=consts_as_inputs(cond), cond_nconsts=len(cond.consts),
-        body_jaxpr=consts_as_inputs(body), body_nconsts=len(body.consts),
-    )
-    return tree_unflatten(tree, outs)
+        *cond.consts, *body.consts, *leaves, cond_jaxpr=cond_jaxpr, cond_nconsts=len(cond.consts),
+        body_jaxpr=body_jaxpr, body_nconsts=len(body.consts), max_steps=bound)
+    return tree_unflatten(tree, outs if bound is None else outs[1:])
+
+
+def _bound(max_steps: Any) -> int | None:
+    if max_steps is None:
+        return None
+    bound = as_int("while_loop", "max_steps", max_steps)
+    if not 0 <= bound < 2 ** 31:
+        raise ValueError("while_loop: max_steps must be at least 0 and less than 2**31, got "
+                         f"{bound}.")
+    return bound
+
+
+@derived
+def _cond_of_counted(cond: ClosedJaxpr, n_consts: int, bound: int) -> ClosedJaxpr:
+    """The condition, from a carry with the number of iterations before the rest of it."""
+
+    def fun(*args: Any) -> list[Any]:
+        holding = jaxpr_as_fun(cond)(*args[:n_consts], *args[n_consts + 1:])[0]
+        return [bitwise_and(lt(args[n_consts], np.int32(bound)), holding)]
+
+    avals = cond.in_avals
+    return trace_to_jaxpr(fun, [*avals[:n_consts], _COUNT, *avals[n_consts:]], cond.debug_info)
+
+
+@derived
+def _body_of_counted(body: ClosedJaxpr, n_consts: int) -> ClosedJaxpr:
+
+    def fun(*args: Any) -> list[Any]:
+        return [add(args[n_consts], np.int32(1)),
+                *jaxpr_as_fun(body)(*args[:n_consts], *args[n_consts + 1:])]
+
+    avals = body.in_avals
+    return trace_to_jaxpr(fun, [*avals[:n_consts], _COUNT, *avals[n_consts:]], body.debug_info)
+
+
+_COUNT = ShapedArray((), np.dtype(np.int32))
 
 
 def _check_cond(tree: Any, avals: Sequence[ShapedArray]) -> None:
@@ -115,18 +178,20 @@ def _parts(xs: Values, params: Params) -> _Parts:
 
 
 def _bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
-                body_consts: Sequence[Any], carry: Sequence[Any]) -> list[Any]:
+                body_consts: Sequence[Any], carry: Sequence[Any], max_steps: int | None
+                ) -> list[Any]:
+    """A loop that does at most `max_steps` iterations, if that is known."""
     cond, more_cond = without_tracers(cond)
     body, more_body = without_tracers(body)
     return while_p.bind(  # type: ignore[no-any-return]
         *more_cond, *cond_consts, *more_body, *body_consts, *carry,
         cond_jaxpr=cond, cond_nconsts=len(more_cond) + len(cond_consts),
-        body_jaxpr=body, body_nconsts=len(more_body) + len(body_consts),
+        body_jaxpr=body, body_nconsts=len(more_body) + len(body_consts), max_steps=max_steps,
     )
 
 
 def _while_shape(*avals: ShapedArray, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
-                 body_jaxpr: ClosedJaxpr, body_nconsts: int) -> list[Any]:
+                 body_jaxpr: ClosedJaxpr, body_nconsts: int, max_steps: int | None) -> list[Any]:
     return list(avals[cond_nconsts + body_nconsts:])
 
 
@@ -150,20 +215,255 @@ def _while_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Valu
     outs = _bind_while(
         with_inputs(cond, (*range(len(cond.in_avals)), *map(get_aval, moving))),
         values.cond_consts, with_inputs(pushed, order), [*values.body_consts, *const_moving],
-        [*values.carry, *moving])
-    out_tangents = with_zeros(outs[n:], nonzero, list(map(get_aval, values.carry)))
-    if any([isinstance(t, LinearTracer) for t in (*moving, *const_moving)]):
-        # under linearization the carry is computed now, only the tangents are recorded
-        return while_p.bind(*primals, **params), out_tangents
-    return outs[:n], out_tangents
+        [*values.carry, *moving], params["max_steps"])
+    return outs[:n], with_zeros(outs[n:], nonzero, list(map(get_aval, values.carry)))
+
+
+# -- reverse mode ----------------------------------------------------------------------------------
+
+
+def _while_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any
+                     ) -> Any:
+    """The loop now; in the linear program one that does it again and moves tangents along."""
+    values, given = _parts(primals, params), _parts(tangents, params)
+    body, n = params["body_jaxpr"], len(values.carry)
+    consts = nonzero_flags(given.body_consts)
+    nonzero = fixpoint(lambda flags: linearize_jaxpr(body, consts + flags).nonzero,
+                       nonzero_flags(given.carry))
+    outs = while_p.bind(*primals, **params)
+    if not any(nonzero):
+        return outs, [Zero.of_primal(x) for x in outs]
+    const_moving = selected(given.body_consts, consts)
+    moving = [instantiate(t) for t in selected(given.carry, nonzero)]
+    avals = list(map(get_aval, moving))
+    both, more = without_tracers(_with_tangents(body, consts, nonzero))
+    recorded = trace.record(
+        while_p,
+        [*values.cond_consts, *more, *values.body_consts, *const_moving, *values.carry, *moving],
+        {**params, "cond_jaxpr": with_inputs(
+            params["cond_jaxpr"], (*range(len(params["cond_jaxpr"].in_avals)), *avals)),
+         "body_jaxpr": both,
+         "body_nconsts": len(more) + len(values.body_consts) + len(const_moving)})
+    return outs, with_zeros(recorded[n:], nonzero, list(map(get_aval, values.carry)))
+
+
+@derived
+def _with_tangents(body: ClosedJaxpr, consts: Flags, carry: Flags) -> ClosedJaxpr:
+    """From (constants, nonzero tangents of them, carry, nonzero tangents of it) to the next carry
+    and its tangents; what computes the one and what computes the other are apart."""
+    parts = linearize_jaxpr(body, consts + carry, carry)
+    avals, n = body.in_avals, len(consts)
+
+    def fun(*args: Any) -> list[Any]:
+        given = iter(args)
+        values = [next(given) for _ in consts]
+        tangents = [next(given) for flag in consts if flag]
+        values += [next(given) for _ in carry]
+        tangents += given
+        outs = jaxpr_as_fun(parts.known)(*values)
+        return outs[:len(carry)] + jaxpr_as_fun(parts.linear)(
+            *outs[len(carry):], *[values[i] for i in parts.forwarded], *tangents)
+
+    return trace_to_jaxpr(fun, [*avals[:n], *tangent_avals(avals[:n], consts), *avals[n:],
+                                *tangent_avals(avals[n:], carry)], body.debug_info)
+
+
+def _linear_carry(body: ClosedJaxpr, linear_consts: Flags, start: Flags) -> Flags:
+    """Which components of the carry are linear, from the start or later."""
+    return fixpoint(lambda flags: dependent_outputs(body, linear_consts + flags), start)
+
+
+def _known_cond(cond: ClosedJaxpr, n_consts: int, linear: Flags) -> ClosedJaxpr:
+    """The condition as a program of the components of the carry that are not linear."""
+    kept = (True,) * n_consts + negated(linear)
+    if any([live and not keep
+            for live, keep in zip(live_inputs(cond, (True,)), kept, strict=True)]):
+        raise TypeError("The function is not linear: the condition of a while_loop depends on its "
+                        "arguments.")
+    return part_of(cond, (True,), kept)
+
+
+def _while_split(trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
+    """What does not depend on tangents is computed now; the recorded loop computes it again."""
+    values, body = _parts(operands, params), params["body_jaxpr"]
+    consts, start = [tuple([type(x) is LinearTracer and x._trace is trace for x in part])
+                     for part in (values.body_consts, values.carry)]
+    linear = _linear_carry(body, consts, start)
+    cond = _known_cond(params["cond_jaxpr"], params["cond_nconsts"], linear)
+    known = iter(() if all(linear) else _bind_while(
+        cond, values.cond_consts, part_of(body, negated(linear), negated(consts + linear)),
+        selected(values.body_consts, negated(consts)), selected(values.carry, negated(linear)),
+        params["max_steps"]))
+    tangents = trace.record(while_p, operands, params)
+    return [t if lin else next(known) for t, lin in zip(tangents, linear, strict=True)]
 
 
 def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangents:
-    raise ValueError(
-        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
-        "dynamic start/stop values. Use lax.scan, or lax.fori_loop with bounds that are known when "
-        "it is traced, or forward mode (jax.jvp, jax.jacfwd)."
-    )
+    bound = params["max_steps"]
+    if bound is None:
+        raise ValueError(
+            "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
+            "dynamic start/stop values. Give lax.while_loop a bound on its iterations (max_steps), "
+            "use lax.scan or lax.fori_loop with static bounds, or forward mode (jax.jvp, "
+            "jax.jacfwd).")
+    values, body = _parts(operands, params), params["body_jaxpr"]
+    consts, start = [tuple([type(x) is UndefinedPrimal for x in part])
+                     for part in (values.body_consts, values.carry)]
+    linear = _linear_carry(body, consts, start)
+    cond = _known_cond(params["cond_jaxpr"], params["cond_nconsts"], linear)
+    backward = _backward(body, cond, consts, linear, bound)
+    program, more = without_tracers(backward.jaxpr)
+    outs = iter(call(
+        program, "while_transposed", *more, *values.cond_consts,
+        *selected(values.body_consts, negated(consts)), *selected(values.carry, negated(linear)),
+        *map(instantiate, selected(cts, linear))))
+    nonzero = iter(backward.consts_nonzero)
+    found = [None if not lin else next(outs) if next(nonzero) else Zero(x.aval)
+             for x, lin in zip(values.body_consts, consts, strict=True)]
+    pulled = [next(outs) if lin else None for lin in linear]
+    return [*[None] * len(values.cond_consts), *found,
+            *[ct if lin else None for ct, lin in zip(pulled, start, strict=True)]]
+
+
+class _Backward(NamedTuple):
+    """From (constants of the condition, known ones of the body, the known carry at the start,
+    cotangents of the linear carry at the end) to (cotangents of the linear constants that have
+    some, cotangents of the linear carry at the start)."""
+
+    jaxpr: ClosedJaxpr
+    consts_nonzero: Flags
+
+
+# How many carries a level keeps at most.
+_BRANCHES = 8
+
+
+@derived
+def _backward(body: ClosedJaxpr, cond: ClosedJaxpr, linear_consts: Flags, linear: Flags, bound: int
+              ) -> _Backward:
+    m, n_known = len(linear_consts), len(linear) - sum(linear)
+    parts = split_jaxpr(body, linear_consts + linear, linear)
+    n_linear = sum(linear_consts) + sum(linear)
+    pulled = transpose_jaxpr(
+        parts.linear, (False,) * (len(parts.linear.in_avals) - n_linear) + (True,) * n_linear,
+        (True,) * sum(linear))
+    consts_nonzero = pulled.nonzero[:sum(linear_consts)]
+    carry_nonzero = pulled.nonzero[sum(linear_consts):]
+    const_avals = selected(body.in_avals[:m], negated(linear_consts))
+    known_avals = selected(body.in_avals[m:], negated(linear))
+    carry_avals = tangent_avals(body.in_avals[m:], linear)
+    sum_avals = selected(tangent_avals(body.in_avals[:m], linear_consts), consts_nonzero)
+    cond_avals = cond.in_avals[:len(cond.in_avals) - n_known]
+    forward = part_of(parts.known, (True,) * n_known + (False,) * (
+        len(parts.known.out_avals) - n_known), (True,) * len(parts.known.in_avals))
+
+    def fun(*args: Any) -> list[Any]:
+        given = iter(args)
+        cond_consts, consts, start, cts = [
+            [next(given) for _ in part]
+            for part in (cond_avals, const_avals, known_avals, carry_avals)]
+
+        def pull(carry: Sequence[Any], back: Sequence[Any]) -> list[Any]:
+            """Cotangents before an iteration, from those after it."""
+            values = [*consts, *carry]
+            residuals = jaxpr_as_fun(parts.known)(*values)[n_known:]
+            outs = iter(jaxpr_as_fun(pulled.jaxpr)(
+                *residuals, *[values[i] for i in parts.forwarded], *back[len(sum_avals):]))
+            return [*[add_tangents(x, next(outs)) for x in back[:len(sum_avals)]],
+                    *[next(outs) if flag else instantiate(Zero(a))
+                      for flag, a in zip(carry_nonzero, carry_avals, strict=True)]]
+
+        replay = _Replay(lambda carry: jaxpr_as_fun(cond)(*cond_consts, *carry)[0],
+                         lambda carry: jaxpr_as_fun(forward)(*consts, *carry), pull, bound)
+        sums = [instantiate(Zero(a)) for a in sum_avals]
+        return replay.reverse(replay.levels, start, [*sums, *cts])
+
+    traced = trace_to_jaxpr(fun, [*cond_avals, *const_avals, *known_avals, *carry_avals],
+                            body.debug_info)
+    return _Backward(traced, consts_nonzero)
+
+
+class _Replay:
+    """The iterations of a loop from the last to the first.
+
+    A level keeps the carries at the starts of equal parts of the iterations, and reverses these,
+    last first, by the level below; the lowest reverses an iteration. With b parts on each of L
+    levels, b^L iterations need the memory of b L carries and L times the work of the loop. All of
+    it is loops with bounds, so it has itself a reverse mode.
+
+    Args:
+      holds: whether there is an iteration after this carry.
+      step: the next carry.
+      pull: `(carry, back)` to `back` before the iteration that starts with this carry.
+      bound: of the number of iterations.
+    """
+
+    def __init__(self, holds: Callable[[Any], Any], step: Callable[[Any], list[Any]],
+                 pull: Callable[[Any, Any], list[Any]], bound: int) -> None:
+        self.holds = holds
+        self.step = step
+        self.pull = pull
+        self.levels = 1
+        while _BRANCHES ** self.levels < bound:
+            self.levels += 1
+        self.branches = 1
+        while self.branches ** self.levels < bound:
+            self.branches += 1
+
+    def reverse(self, level: int, carry: Sequence[Any], back: Sequence[Any]) -> list[Any]:
+        """`back` before the iterations of this level that follow the carry."""
+        if level == 0:
+            return self.pull(carry, back)
+        count, kept = self.keep(level, carry)
+
+        def part_before(count: Any, *back: Any) -> list[Any]:
+            i = sub(count, np.int32(1))
+            carry = [dynamic_index_in_dim(x, i, 0, False) for x in kept]
+            return [i, *self.reverse(level - 1, carry, back)]
+
+        return _loop(lambda count, *_: gt(count, np.int32(0)), part_before, [count, *back],
+                     self.branches)[1:]
+
+    def keep(self, level: int, carry: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """How many parts there are, and the carries at their starts."""
+        n = len(carry)
+
+        def goes_on(i: Any, *rest: Any) -> Any:
+            return bitwise_and(lt(i, np.int32(self.branches)), self.holds(rest[:n]))
+
+        def keep_one(i: Any, *rest: Any) -> list[Any]:
+            carry, kept = rest[:n], rest[n:]
+            return [add(i, np.int32(1)), *self.advance(level - 1, carry),
+                    *[dynamic_update_index_in_dim(xs, x, i, 0)
+                      for xs, x in zip(kept, carry, strict=True)]]
+
+        places = [broadcast_in_dim(x, (self.branches, *get_aval(x).shape),
+                                   tuple(range(1, get_aval(x).ndim + 1))) for x in carry]
+        outs = _loop(goes_on, keep_one, [np.int32(0), *carry, *places], self.branches)
+        return outs[0], outs[1 + n:]
+
+    def advance(self, level: int, carry: Sequence[Any]) -> list[Any]:
+        """The carry after a part of this level."""
+        if level == 0:
+            return self.step(carry)
+        count = self.branches ** level
+        return _loop(
+            lambda i, *carry: bitwise_and(lt(i, np.int32(count)), self.holds(carry)),
+            lambda i, *carry: [add(i, np.int32(1)), *self.step(carry)], [np.int32(0), *carry],
+            count)[1:]
+
+
+def _loop(holds: Callable[..., Any], step: Callable[..., list[Any]], start: Sequence[Any],
+          max_steps: int) -> list[Any]:
+    """A loop over a flat carry."""
+    avals = list(map(get_aval, start))
+    cond = trace_to_jaxpr(lambda *carry: [holds(*carry)], avals)
+    body = trace_to_jaxpr(step, avals)
+    return _bind_while(consts_as_inputs(cond), cond.consts, consts_as_inputs(body), body.consts,
+                       start, max_steps)
+
+
+# -- batching --------------------------------------------------------------------------------------
 
 
 def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
@@ -199,9 +499,11 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
              for x, d, flag in zip(values.carry, given.carry, flags, strict=True)]
     if cond_out[0] is not None:
         body_consts = [*cond_consts, *body_consts]
-        new_body = _keeping_what_is_done(new_cond, new_body, len(cond_consts), len(carry))
+        new_body = _keeping_what_is_done(new_cond, new_body, len(cond_consts), len(carry),
+                                         params["max_steps"] is not None)
         new_cond = _while_any(new_cond)
-    return _bind_while(new_cond, cond_consts, new_body, body_consts, carry), places
+    return _bind_while(new_cond, cond_consts, new_body, body_consts, carry,
+                       params["max_steps"]), places
 
 
 def _in_front(dims: Sequence[int | None]) -> Places:
@@ -219,15 +521,20 @@ def _while_any(cond: ClosedJaxpr) -> ClosedJaxpr:
 
 
 @derived
-def _keeping_what_is_done(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_carry: int
-                          ) -> ClosedJaxpr:
+def _keeping_what_is_done(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_carry: int,
+                          cut: bool) -> ClosedJaxpr:
     """The body, from (constants of the condition, its own, carry), where the condition holds; the
-    old carry elsewhere."""
+    old carry elsewhere.
+
+    With `cut` the carry of an example that is done has no derivative in the body, which may be
+    infinite there.
+    """
 
     def fun(*args: Value) -> list[Any]:
         carry = args[len(args) - n_carry:]
         holding = jaxpr_as_fun(cond)(*args[:n_cond], *carry)[0]
-        outs = jaxpr_as_fun(body)(*args[n_cond:])
+        before = [cut_off(x, holding) for x in carry] if cut else carry
+        outs = jaxpr_as_fun(body)(*args[n_cond:len(args) - n_carry], *before)
         return [select(broadcast_in_dim(holding, get_aval(old).shape, (0,)), new, old)
                 for new, old in zip(outs, carry, strict=True)]
 
@@ -236,6 +543,7 @@ def _keeping_what_is_done(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_c
 
 while_p = register(Primitive(
     "while", shape_rule=_while_shape, multiple_results=True, cached=False, jvp=_while_jvp,
-    batch_axis=_while_batch, transpose=_while_transpose,
+    batch_axis=_while_batch, linearize=_while_linearize, split=_while_split,
+    transpose=_while_transpose,
     effects=lambda params: params["cond_jaxpr"].effects | params["body_jaxpr"].effects,
 ))

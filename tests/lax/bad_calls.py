@@ -719,6 +719,9 @@ _CONTROL_FLOW = {
         bad(_positive, lambda x: (x, x), 1.0, says="body_fun"),
         bad(_positive, lambda x: ONE, 1.0, says="body_fun"),
         bad(_positive, lambda x: F32, 1.0, says="body_fun"), bad(_positive, lambda x: "a", 1.0),
+        bad(_positive, _same, 1.0, max_steps=-1, says="max_steps"),
+        *[bad(_positive, _same, 1.0, max_steps=n, says="max_steps") for n in NOT_INT
+          if n is not None],
         *[bad(lambda x: True, _same, x) for x in OBJECTS if x is not None and type(x) is not dict],
     ],
     "fori_loop": [
