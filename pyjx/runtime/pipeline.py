@@ -69,10 +69,15 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
 
 
 def _barrier_options(text: str, platform: str) -> dict[str, str]:
-    """The compiler options without which XLA would look through optimization barriers."""
+    """The compiler options without which XLA would look through optimization barriers.
+
+    There are none where the program has loops or branches: the code of small ones is made in a way
+    that does not know barriers, and XLA would abort the process.
+    """
     disabling = "xla_disable_hlo_passes"
     if (jaxlib_api.CPU_BARRIER_PASS is None or platform != "cpu"
             or "stablehlo.optimization_barrier" not in text
+            or "stablehlo.while" in text or "stablehlo.case" in text
             or disabling in os.environ.get("XLA_FLAGS", "")):
         return {}
     return {disabling: jaxlib_api.CPU_BARRIER_PASS}

@@ -354,6 +354,17 @@ def test_xla_does_not_look_through_barriers():
     assert products == {True: 4, False: 3}
 
 
+def test_barriers_in_loops_compile():
+    """Small loops are compiled in a way that knows no barriers; XLA aborted the process."""
+    def step(x, w):
+        return lax.scan(lambda c, _: (c * 0.5 + w * jnp.cos(c), None), x, None, length=6)[0], x
+
+    loss = lambda step: lambda x: jnp.sum(lax.scan(step, x * 9, jnp.stack([x, x]))[0])  # noqa: E731
+    x = np.float32([1, 2, 3])
+    np.testing.assert_allclose(jax.jit(jax.grad(loss(jax.checkpoint(step))))(x),
+                               jax.jit(jax.grad(loss(step)))(x), rtol=1e-6)
+
+
 # -- memory ----------------------------------------------------------------------------------------
 
 
