@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import importlib
 import importlib.util
 import json
@@ -19,10 +20,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyjx as jax
-from pyjx import configuration
+from pyjx import configuration, not_yet
 from pyjx.core import dtypes, frames
 
-_SPEC = re.compile(r"^(?P<dtype>[A-Za-z]\w*)(?:\[(?P<shape>[\d,\s]*)\])?$")
+_SPEC = re.compile(r"^(?P<dtype>[A-Za-z]\w*(?:<\w+>)?)(?:\[(?P<shape>[\d,\s]*)\])?$")
 STAGES = ("jaxpr", "stablehlo", "hlo", "hlo-opt", "cost")
 
 
@@ -31,18 +32,18 @@ class UsageError(Exception):
 
 
 def parse_spec(text: str) -> Any:
-    """The argument that a spec such as `f32[8,128]`, `i32[]` or `3.5` stands for.
+    """The argument that a spec such as `f32[8,128]`, `key<fry>[]` or `3.5` stands for.
 
     >>> parse_spec("f32[8,128]")
     ShapeDtypeStruct(shape=(8, 128), dtype=float32)
     """
     match = _SPEC.match(text.strip())
     if match:
-        dtype = dtypes.dtype_of_short_name(match["dtype"])
+        dtype = _dtype_named(match["dtype"])
         if dtype is None:
             raise UsageError(
                 f"argument {text!r}: there is no dtype {match['dtype']!r}; write f32, bf16, i32, "
-                "bool, c64 or another short or NumPy name."
+                "bool, c64, key<fry> or another short or NumPy name."
             )
         dims = [int(d) for d in (match["shape"] or "").split(",") if d.strip()]
         return jax.ShapeDtypeStruct(tuple(dims), dtype)
@@ -52,8 +53,18 @@ def parse_spec(text: str) -> Any:
         except ValueError:
             continue
     raise UsageError(
-        f"argument {text!r}: expected a shape such as f32[8,128], or a number."
+        f"argument {text!r}: expected a type such as f32[8,128], or a number."
     )
+
+
+def _dtype_named(name: str) -> Any:
+    if name.startswith("key<"):
+        # most programs do without the generators
+        from pyjx.random import base, ciphers, implementations  # noqa: F401
+
+        generators = implementations.implementations.values()
+        return next((base.key_dtype(g) for g in generators if name == f"key<{g.tag}>"), None)
+    return dtypes.dtype_of_short_name(name)
 
 
 def load_function(target: str) -> Callable[..., Any]:
@@ -65,13 +76,22 @@ def load_function(target: str) -> Callable[..., Any]:
     value: Any = module
     for part in name.split("."):
         if not hasattr(value, part):
-            known = [n for n in dir(module) if callable(getattr(module, n)) and n[0] != "_"]
-            hint = f" It has: {', '.join(known)}." if known else ""
-            raise UsageError(f"{place} has no function {name!r}.{hint}")
+            hint = not_yet.hint(getattr(value, "__name__", ""), part)
+            raise UsageError(f"{place} has no function {name!r}{hint or _instead_of(part, value)}")
         value = getattr(value, part)
     if not callable(value):
         raise UsageError(f"{target!r} is a {type(value).__name__}, not a function.")
     return value  # type: ignore[no-any-return]
+
+
+def _instead_of(name: str, place: Any) -> str:
+    """Which functions there are in the place of one that is not: all of few, of many those of
+    similar names."""
+    known = [n for n in dir(place) if n[0] != "_" and callable(getattr(place, n))]
+    if len(known) > 12:
+        near = difflib.get_close_matches(name, known, n=5)
+        return f". Did you mean {' or '.join(near)}?" if near else "."
+    return f". It has: {', '.join(known)}." if known else "."
 
 
 def _load_file(path: str) -> Any:
@@ -92,7 +112,8 @@ def _load_module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise UsageError(f"there is no module {error.name!r}.") from None
+        told = f"there is no module {error.name!r}." if error.name else str(error)
+        raise UsageError(told) from None
 
 
 def _tell_of_narrowing(args: Sequence[Any]) -> None:
@@ -100,7 +121,7 @@ def _tell_of_narrowing(args: Sequence[Any]) -> None:
     given = {a.dtype for a in args if isinstance(a, jax.ShapeDtypeStruct)}
     changed = ", ".join(sorted([
         f"{dtypes.short_dtype_name(d)} is {dtypes.short_dtype_name(used)}"
-        for d in given if (used := dtypes.canonicalize_dtype(d)) != d]))
+        for d in given if (used := dtypes.canonicalize_dtype(d, True)) != d]))
     if changed:
         print(f"emit-hlo: note: {changed} here, as 64-bit types are off; set JAX_ENABLE_X64=1 to "
               "have them.", file=sys.stderr)
@@ -138,7 +159,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("function", help="FILE.py:FUNCTION or module:FUNCTION")
     parser.add_argument("arguments", nargs="*", metavar="ARG",
-                        help="a shape such as f32[8,128], or a number, for each argument")
+                        help="a type such as f32[8,128] or key<fry>[], or a number, for each "
+                             "argument")
     parser.add_argument("--emit", choices=STAGES, default="stablehlo",
                         help="the stage to show (default: stablehlo)")
     parser.add_argument("--grad", action="store_true",

@@ -74,6 +74,7 @@ def run(capsys):
     ("f32[8,128]", (8, 128), "float32"), ("bf16[2]", (2,), "bfloat16"), ("i32[]", (), "int32"),
     ("f32", (), "float32"), ("float32[3, 4]", (3, 4), "float32"), ("bool[2]", (2,), "bool"),
     ("u8[0]", (0,), "uint8"), ("c64[1]", (1,), "complex64"), ("int8[5]", (5,), "int8"),
+    ("key<fry>[4]", (4,), "key<fry>"), ("key<urbg>", (), "key<urbg>"),
 ])
 def test_specs(spec, shape, dtype):
     s = emit_hlo.parse_spec(spec)
@@ -85,6 +86,13 @@ def test_numbers_as_specs():
     assert emit_hlo.parse_spec("3") == 3
     assert emit_hlo.parse_spec("-2.5") == -2.5
     assert emit_hlo.parse_spec("1j") == 1j
+
+
+def test_keys_as_arguments(run):
+    status, text, err = run("pyjx.random:bits", "key<fry>[2]", "--vmap", "--emit", "jaxpr")
+    assert (status, err) == (0, "")
+    assert "a:key<fry>[2]. let" in text
+    assert "random_bits" in text
 
 
 def test_types_that_are_off_are_told(run, model):
@@ -302,7 +310,13 @@ def test_a_folder_is_no_file(emit_to, place):
     (("missing.py:f",), "there is no file 'missing.py'"),
     (("no_such_module:f",), "there is no module 'no_such_module'"),
     (("nocolon",), "expected FILE.py:FUNCTION"),
-    (("MODEL:nothing",), "has no function 'nothing'"),
+    (("MODEL:nothing",), "has no function 'nothing'. It has: Namespace, affine, broken, loss"),
+    (("MODEL:Namespace.iner",), "has no function 'Namespace.iner'. It has: inner."),
+    (("pyjx.numpy:arctg",), "has no function 'arctg'. Did you mean arctan"),
+    (("pyjx.numpy:nothing_like_it",), "has no function 'nothing_like_it'.\n"),
+    (("pyjx.numpy:linalg.norm",), "has no function 'linalg.norm': it is not there yet. Meanwhile"),
+    (("pyjx.scipy.special:erf",), "cannot import 'scipy' from 'pyjx': it is not there yet."),
+    (("MODEL:affine", "key<fly>[2]"), "there is no dtype 'key<fly>'"),
     (("MODEL:CONSTANT",), "is a int, not a function"),
     (("MODEL:affine", "f99[2]"), "there is no dtype 'f99'"),
 ])
