@@ -9,7 +9,7 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
-from pyjx.lax.carries import TracedBody, trace_body
+from pyjx.lax.bodies import TracedBody, trace_body
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.differences import Path, in_full, tree_differences, type_differences
 from pyjx.tree_util import keystr

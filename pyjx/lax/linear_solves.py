@@ -32,7 +32,7 @@ from pyjx.engine.subjaxprs import (
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
-from pyjx.lax.carries import TracedBody, trace_body
+from pyjx.lax.bodies import TracedBody, trace_body
 from pyjx.lax.elementwise import neg
 from pyjx.lax.nary import operand
 from pyjx.transforms.linear_transpose import linear_transpose

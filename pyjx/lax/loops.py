@@ -47,7 +47,8 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangent, Tangents, Value, Values
 from pyjx.lax.bitwise import bitwise_and
-from pyjx.lax.carries import check_carry, settled, trace_body
+from pyjx.lax.bodies import trace_body
+from pyjx.lax.carries import check_carry, settled
 from pyjx.lax.compare import gt, lt, select
 from pyjx.lax.conditionals import cut_off
 from pyjx.lax.elementwise import add, sub

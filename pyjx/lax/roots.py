@@ -30,7 +30,7 @@ from pyjx.engine.subjaxprs import (
 )
 from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Params, Tangents, Values
-from pyjx.lax.carries import trace_body
+from pyjx.lax.bodies import trace_body
 from pyjx.lax.elementwise import neg
 from pyjx.lax.linear_solves import check_tree, solution_tree
 from pyjx.lax.nary import operand

@@ -39,7 +39,8 @@ from pyjx.engine.subjaxprs import (
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
-from pyjx.lax.carries import TracedBody, check_carry, settled, trace_body
+from pyjx.lax.bodies import TracedBody, trace_body
+from pyjx.lax.carries import check_carry, settled
 from pyjx.lax.joining import concatenate
 from pyjx.lax.nary import operand
 from pyjx.lax.shapes import expand_dims

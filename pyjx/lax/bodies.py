@@ -1,0 +1,61 @@
+"""Functions that operations hold as programs, such as the bodies of loops: traced once for a
+signature."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from pyjx import configuration
+from pyjx.core.avals import ShapedArray
+from pyjx.core.bounded import BoundedDict
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.trace import Tracer, trace_to_jaxpr
+from pyjx.engine.types import TreeDef
+from pyjx.lax.nary import operand
+from pyjx.tree_util import tree_flatten, tree_unflatten
+
+
+class TracedBody(NamedTuple):
+    """A function, traced: its program and the structure of its results."""
+
+    closed: ClosedJaxpr
+    out_tree: TreeDef
+
+
+_bodies: Any = weakref.WeakKeyDictionary()  # function -> {what it was traced for: TracedBody}
+
+
+def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
+               avals: Sequence[ShapedArray], unpacked: bool = False) -> TracedBody:
+    """`fun`, which is the `what` of the operation `op`, on arguments of these types.
+
+    `tree` is that of its argument or, if they are `unpacked`, that of the tuple of its arguments. A
+    function is traced once for each signature, but where it closes over traced values.
+    """
+    key = (op, what, tree, tuple(avals), unpacked, configuration.trace_context())
+    try:
+        known = _bodies.setdefault(fun, BoundedDict(256))
+    except TypeError:  # neither hashable nor weakly referenced
+        known = BoundedDict(1)
+    body = known.get(key)
+    if body is None:
+        body = _traced(op, what, fun, tree, avals, unpacked)
+        if not any([isinstance(c, Tracer) for c in body.closed.consts]):
+            known[key] = body
+    return body  # type: ignore[no-any-return]
+
+
+def _traced(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
+            avals: Sequence[ShapedArray], unpacked: bool) -> TracedBody:
+    out_tree = None
+
+    def flat(*xs: Any) -> list[Any]:
+        nonlocal out_tree
+        given = tree_unflatten(tree, xs)
+        outs, out_tree = tree_flatten(fun(*given) if unpacked else fun(given))
+        return [operand(f"the result of {what} in {op}", x, i) for i, x in enumerate(outs)]
+
+    name = getattr(fun, "__name__", what)
+    return TracedBody(trace_to_jaxpr(flat, avals, DebugInfo(op, name)), out_tree)
