@@ -11,6 +11,7 @@ from pyjx import configuration
 from pyjx.core.avals import ShapedArray
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.named_axes import named_axes
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.types import TreeDef
 from pyjx.lax.nary import operand
@@ -34,7 +35,7 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
     `tree` is that of its argument or, if they are `unpacked`, that of the tuple of its arguments. A
     function is traced once for each signature, but where it closes over traced values.
     """
-    key = (op, what, tree, tuple(avals), unpacked, configuration.trace_context())
+    key = (op, what, tree, tuple(avals), unpacked, configuration.trace_context(), named_axes())
     try:
         known = _bodies.setdefault(fun, BoundedDict(256))
     except TypeError:  # neither hashable nor weakly referenced

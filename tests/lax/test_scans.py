@@ -204,6 +204,19 @@ def test_under_disable_jit():
     check(got, lax.scan(lambda c, x: (c + x, c), 0.0, jnp.arange(3.0), reverse=True))
 
 
+def test_a_body_is_traced_for_the_named_axes_around():
+    def step(c, x):
+        return c + lax.axis_size("i"), x
+
+    def f(x):
+        return lax.scan(step, x, None, length=2)[0]
+
+    for n in (3, 5):
+        check(jax.vmap(f, axis_name="i")(jnp.zeros(n)), jnp.full(n, 2.0 * n))
+    with pytest.raises(NameError, match="unbound axis name: i"):
+        jax.vmap(f)(jnp.zeros(3))
+
+
 def test_a_body_may_give_a_list():
     got = lax.scan(lambda c, x: [c + x, c], 0.0, jnp.arange(3.0))
     assert type(got) is list
