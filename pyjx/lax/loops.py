@@ -15,7 +15,7 @@ from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.integers import as_int
-from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
@@ -542,9 +542,21 @@ def _keeping_what_is_done(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_c
     return trace_to_jaxpr(fun, [*cond.in_avals[:n_cond], *body.in_avals])
 
 
+def _while_check(eqn: JaxprEqn) -> None:
+    params, body = eqn.params, eqn.params["body_jaxpr"]
+    given = _parts(eqn.invars, params)
+    for consts, closed in ((given.cond_consts, params["cond_jaxpr"]), (given.body_consts, body)):
+        for atom, aval in zip([*consts, *given.carry], closed.in_avals, strict=True):
+            if not aval.same_type(atom.aval):
+                raise TypeError(f"Operand of type {atom.aval}, expected {aval}")
+    for atom, aval in zip(given.carry, body.out_avals, strict=True):
+        if not aval.same_type(atom.aval):
+            raise TypeError(f"The body takes a carry of type {atom.aval} and gives {aval}")
+
+
 while_p = register(Primitive(
     "while", shape_rule=_while_shape, multiple_results=True, cached=False, jvp=_while_jvp,
     batch_axis=_while_batch, linearize=_while_linearize, split=_while_split,
-    transpose=_while_transpose,
+    transpose=_while_transpose, check=_while_check,
     effects=lambda params: params["cond_jaxpr"].effects | params["body_jaxpr"].effects,
 ))

@@ -5,6 +5,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx import lax
 from pyjx.core.avals import ShapedArray
 from pyjx.core.check import JaxprTypeError, check_jaxpr
 from pyjx.core.jaxpr import DropVar, Literal, Var
@@ -95,3 +96,20 @@ def test_checks_can_be_switched_on_for_all_traces():
     answers = iter(avals)
     with jax.enable_checks(True), pytest.raises(JaxprTypeError):
         jax.make_jaxpr(lambda a: lying_p.bind(a))(jnp.ones(3))
+
+
+@pytest.mark.parametrize("fun", [
+    lambda x: lax.while_loop(lambda c: c[0] < x[0], lambda c: (c[0] + x[1], c[1]), (x[2], x)),
+    lambda x: lax.scan(lambda c, y: (c + x * y, c), x, jnp.ones((2, 3)), unroll=2),
+    lambda x: lax.cond(x[0] > 0, lambda: x, lambda: -x),
+], ids=["while_loop", "scan", "cond"])
+def test_operands_of_control_flow(fun):
+    closed = jax.make_jaxpr(fun)(jnp.ones(3))
+    check_jaxpr(closed)
+    i, eqn = next((i, e) for i, e in enumerate(closed.eqns)
+                  if e.primitive.name in ("while", "scan", "cond"))
+    for place in range(eqn.primitive.name == "cond", len(eqn.invars)):
+        atoms = list(eqn.invars)
+        atoms[place] = Literal(1, ShapedArray((), np.dtype(np.int32)))
+        with pytest.raises(JaxprTypeError, match=r"Operand of type int32\[\], expected|is of type"):
+            check_jaxpr(broken(closed, i, invars=atoms))
