@@ -47,7 +47,8 @@ def cross_entropy(logits, labels):
 # A decoder-only transformer: pre-norm blocks of causal attention and a gelu MLP, unrolled.
 
 
-def transformer(layers=12, width=96, heads=4, length=64, batch=8, vocabulary=256):
+def transformer(layers=12, width=96, heads=4, length=64, batch=8, vocabulary=256, remat=False,
+                scan=False):
     rng = np.random.default_rng(0)
     params = {
         "tokens": scaled_normal(rng, vocabulary, width, fan_in=width),
@@ -58,11 +59,22 @@ def transformer(layers=12, width=96, heads=4, length=64, batch=8, vocabulary=256
     }
     text = rng.integers(0, vocabulary, (batch, length + 1)).astype(np.int32)
 
+    def apply(hidden, block):
+        hidden = hidden + attention(block, layer_norm(block["norm1"], hidden), heads)
+        return hidden + mlp(block, layer_norm(block["norm2"], hidden))
+
+    if remat:
+        apply = jax.checkpoint(apply)
+    if scan:
+        params["blocks"] = jax.tree.map(lambda *each: np.stack(each), *params["blocks"])
+
     def loss(params, inputs, targets):
         hidden = params["tokens"][inputs] + params["positions"]
-        for block in params["blocks"]:
-            hidden = hidden + attention(block, layer_norm(block["norm1"], hidden), heads)
-            hidden = hidden + mlp(block, layer_norm(block["norm2"], hidden))
+        if scan:
+            hidden, _ = jax.lax.scan(lambda h, b: (apply(h, b), None), hidden, params["blocks"])
+        else:
+            for block in params["blocks"]:
+                hidden = apply(hidden, block)
         return cross_entropy(layer_norm(params["norm"], hidden) @ params["out"], targets)
 
     return training(loss, params, text[:, :-1], text[:, 1:])
@@ -174,10 +186,10 @@ def max_pool(x):
     return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
 
 
-# An LSTM (Hochreiter and Schmidhuber, 1997), its time steps a Python loop.
+# An LSTM (Hochreiter and Schmidhuber, 1997), its time steps a Python loop or a scan.
 
 
-def lstm(steps=48, width=128, inputs=32, batch=16):
+def lstm(steps=48, width=128, inputs=32, batch=16, scan=False):
     rng = np.random.default_rng(0)
     params = {
         "input": scaled_normal(rng, inputs, 4 * width),
@@ -188,15 +200,21 @@ def lstm(steps=48, width=128, inputs=32, batch=16):
     signal = rng.standard_normal((steps + 1, batch, inputs)).astype(np.float32)
 
     def loss(params, inputs, targets):
-        hidden = jnp.zeros((batch, width))
-        cell = jnp.zeros((batch, width))
-        total = 0.0
-        for t in range(steps):
-            gates = inputs[t] @ params["input"] + hidden @ params["hidden"] + params["bias"]
+        def advance(carry, now):
+            (hidden, cell), (given, wanted) = carry, now
+            gates = given @ params["input"] + hidden @ params["hidden"] + params["bias"]
             into, forget, candidate, out = jnp.split(gates, 4, axis=-1)
             cell = jax.nn.sigmoid(forget) * cell + jax.nn.sigmoid(into) * jnp.tanh(candidate)
             hidden = jax.nn.sigmoid(out) * jnp.tanh(cell)
-            total = total + jnp.mean((hidden @ params["out"] - targets[t]) ** 2)
+            return (hidden, cell), jnp.mean((hidden @ params["out"] - wanted) ** 2)
+
+        carry = jnp.zeros((batch, width)), jnp.zeros((batch, width))
+        if scan:
+            return jnp.mean(jax.lax.scan(advance, carry, (inputs, targets))[1])
+        total = 0.0
+        for t in range(steps):
+            carry, error = advance(carry, (inputs[t], targets[t]))
+            total = total + error
         return total / steps
 
     return training(loss, params, signal[:-1], signal[1:])
@@ -227,6 +245,66 @@ def hessian(dimension=24, width=64, batch=64):
     return hessians, (jax.tree.map(jnp.asarray, params), jnp.asarray(points))
 
 
+# Gradients of each example's loss, and products of the loss's Hessian with a direction.
+
+
+def network(sizes, batch):
+    rng = np.random.default_rng(0)
+    params = [scaled_normal(rng, *pair) for pair in itertools.pairwise(sizes)]
+    points = rng.standard_normal((batch, sizes[0])).astype(np.float32)
+    labels = rng.integers(0, sizes[-1], batch).astype(np.int32)
+
+    def loss(params, x, label):
+        for weights in params[:-1]:
+            x = jnp.tanh(x @ weights)
+        return cross_entropy(x @ params[-1], label)
+
+    return loss, tuple(jax.tree.map(jnp.asarray, (params, points, labels)))
+
+
+def per_example(sizes=(64, 128, 128, 10), batch=64):
+    loss, args = network(sizes, batch)
+    return jax.vmap(jax.grad(loss), in_axes=(None, 0, 0)), args
+
+
+def hessian_product(sizes=(64, 128, 128, 10), batch=64):
+    loss, (params, points, labels) = network(sizes, batch)
+
+    def product(params, direction):
+        gradient = jax.grad(lambda params: loss(params, points, labels))
+        return jax.jvp(gradient, (params,), (direction,))[1]
+
+    return product, (params, jax.tree.map(jnp.ones_like, params))
+
+
+# Loops whose steps are small: what an iteration costs.
+
+
+def while_loop(steps=2000, size=64):
+    def run(x):
+        return jax.lax.while_loop(
+            lambda state: state[0] < steps,
+            lambda state: (state[0] + 1, jnp.sin(state[1]) * 1.1), (0, x))[1]
+
+    return run, (jnp.ones((size,)),)
+
+
+def batched_cond(batch=100, size=1000):
+    def choose(index, x):
+        return jax.lax.switch(index, [jnp.sin, jnp.cos, lambda x: x * x], x)
+
+    x = np.random.default_rng(0).standard_normal((batch, size)).astype(np.float32)
+    return jax.vmap(choose), (jnp.arange(batch) % 3, jnp.asarray(x))
+
+
+def long_scan(steps=1000, size=512):
+    """The gradient of a scan whose carry is kept at each step."""
+    def run(x):
+        return jnp.sum(jax.lax.scan(lambda c, _: (jnp.sin(c), None), x, None, length=steps)[0])
+
+    return jax.grad(run), (jnp.ones((size, size)),)
+
+
 def chain(equations):
     """A function of about so many equations, all alike and small, and its argument."""
 
@@ -243,4 +321,9 @@ MODELS = {
     "resnet50": resnet50,
     "lstm": lstm,
     "hessian": hessian,
+    "per_example": per_example,
+    "hessian_product": hessian_product,
+    "while_loop": while_loop,
+    "batched_cond": batched_cond,
+    "long_scan": long_scan,
 }

@@ -50,7 +50,9 @@ class Process:
 
 
 def model_group(model: str, **options: Any) -> list[Process]:
-    name = f"{model} {options['layers']}" if "layers" in options else model
+    flags = [key for key, value in options.items() if value is True]
+    layers = [str(options["layers"])] if "layers" in options else []
+    name = " ".join([*flags, model, *layers])
     options = {"model": model, **options}
     return [Process(name, case, options) for case in ("make_jaxpr", "stages", "run")]
 
@@ -67,6 +69,12 @@ GROUPS: dict[str, list[Process]] = {
     "resnet50": model_group("resnet50"),
     "lstm": model_group("lstm"),
     "hessian": model_group("hessian"),
+    "scan": [*model_group("lstm", scan=True), *model_group("transformer", layers=12, scan=True)],
+    "remat": [*model_group("transformer", layers=12, remat=True),
+              *model_group("transformer", layers=12, remat=True, scan=True)],
+    "composed": [*model_group("per_example"), *model_group("hessian_product")],
+    "loops": [p for model in ("while_loop", "batched_cond", "long_scan")
+              for p in model_group(model)],
     "growth": [
         Process(f"transformer {n}", "stages", {"model": "transformer", "layers": n}, at_most=2)
         for n in (3, 6, 24)
@@ -104,6 +112,14 @@ BARS: dict[Key, float] = {
     ("transformer 24", "compile"): 0.12,
     ("transformer 24", "step"): 0.6,
     **{(model, "step"): 1.0 + NOISE for model in ("resnet50", "lstm", "hessian")},
+    **{
+        (model, figure): bar
+        for model in ("scan lstm", "scan transformer 12", "remat transformer 12",
+                      "remat scan transformer 12", "per_example", "hessian_product")
+        for figure, bar in (("trace + lower", 0.20), ("step", 1.0 + NOISE))
+    },
+    **{(model, "step"): 1.0 + NOISE for model in ("while_loop", "batched_cond", "long_scan")},
+    ("long_scan", "peak memory"): 1.0 + NOISE,
     ("warm cache", "to first step"): 0.35,
     ("two layers", "to first step"): 0.50,
 }
@@ -122,6 +138,7 @@ class Side:
         path = {"PYTHONPATH": str(HERE.parent)} if self.module == "pyjx" else {}
         caching = {"PYJX_CACHE_DIR": cache} if cache else {"PYJX_CACHE": "0"}
         inherited.pop("PYTHONPATH", None)
+        inherited.pop("PYTHONDONTWRITEBYTECODE", None)  # or sources are compiled at each import
         return {
             **inherited,
             **path,
