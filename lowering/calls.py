@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from lowering.builder import Block
 from lowering.locations import Scope
-from lowering.module import KEEP_CALL, call_closed
+from lowering.module import KEEP_CALL, call_closed, captured
 from lowering.rules import rule
+from lowering.types import quoted, tensor_types
 from pyjx.core.jaxpr import JaxprEqn
 
 
@@ -23,6 +25,31 @@ def _jit(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
 def _outlined_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     return call_closed(b, eqn.params["jaxpr"], eqn.params["name"], operands, scope=b.scope,
                        attributes=KEEP_CALL)
+
+
+_COMPOSITE_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
+
+
+@rule("composite")
+def _composite(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    name, closed = eqn.params["name"], eqn.params["call_jaxpr"]
+    if not isinstance(name, str) or not _COMPOSITE_NAME.fullmatch(name):
+        raise ValueError("composite: name must be that of an operation in a namespace, such as "
+                         f"'my_namespace.my_op', got {name!r}.")
+    jaxpr = closed.jaxpr
+    function = b.module.function(closed, name, Scope(name))
+    attributes = [f"decomposition = @{function}"]
+    if eqn.params["attributes"]:
+        pairs = ", ".join([f"{key} = {text}" for key, text in eqn.params["attributes"]])
+        attributes.insert(0, f"composite_attributes = {{{pairs}}}")
+    if eqn.params["version"]:
+        attributes.append(f"version = {eqn.params['version']} : i32")
+    results = jaxpr.out_avals
+    types = tensor_types(results) if len(results) == 1 else f"({tensor_types(results)})"
+    return b.multi(
+        f"stablehlo.composite {quoted(name)} {', '.join([*captured(b, closed), *operands])} "
+        f"{{{', '.join(attributes)}}} : ({tensor_types([v.aval for v in jaxpr.all_invars])}) -> "
+        f"{types}", len(results))
 
 
 @rule("custom_lin")

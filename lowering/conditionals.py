@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lowering.builder import Block
 from lowering.module import write_in_place
 from lowering.rules import rule
@@ -9,9 +11,28 @@ from lowering.types import tensor_type, tensor_types
 from pyjx.core.jaxpr import JaxprEqn
 
 
+def branch_of(platforms: Sequence[tuple[str, ...] | None], platform: str) -> int:
+    """Which of the branches serves a platform, from those of each; None stands for all others.
+
+    Raises:
+      NotImplementedError: none does.
+    """
+    names = {"cuda", "rocm"} if platform == "gpu" else {platform}
+    for i, own in enumerate(platforms):
+        if own is None or not names.isdisjoint(own):
+            return i
+    raise NotImplementedError(
+        f"MLIR translation rule for primitive 'platform_index(platforms={tuple(platforms)})' not "
+        f"found for platform {platform}: platform_dependent has no branch for it. Give it one, "
+        "or a default.")
+
+
 @rule("cond")
 def _cond(b: Block, eqn: JaxprEqn, index: str, *operands: str) -> list[str]:
     branches = eqn.params["branches"]
+    platforms = eqn.params.get("branches_platforms")
+    if platforms is not None:
+        return write_in_place(b, branches[branch_of(platforms, b.module.platform)], operands)
     count = len(eqn.outvars)
     out_types = tensor_types([v.aval for v in eqn.outvars])
     result = b.name()

@@ -166,6 +166,9 @@ def attribute_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(attribute_text, value))}]"
+    if isinstance(value, np.ndarray):
+        aval = ShapedArray(value.shape, value.dtype)
+        return f"dense<{dense_text(value)}> : {tensor_type(aval)}"
     dtype = getattr(value, "dtype", np.dtype(type(value)))
     return f"{scalar_text(value, dtype)} : {element_type(dtype)}"
 

@@ -9,17 +9,17 @@ NAMES: dict[str, str] = {
     "pyjx":
         "CompilerEffortLevel Inline Ref Shard api_util collect_profile debug distributed dlpack "
         "ds effects_barrier empty_ref example_libraries export extend ffi "
-        "flatten_util free_ref freeze get_abstract_mesh get_mesh image interpreters lib "
+        "free_ref freeze get_abstract_mesh get_mesh image interpreters lib "
         "make_array_from_callback make_array_from_process_local_data "
-        "make_array_from_single_device_arrays make_mesh memory monitoring named_call new_ref "
+        "make_array_from_single_device_arrays make_mesh memory monitoring new_ref "
         "pmap print_environment_info profiler pure_callback ref reshard scipy set_mesh shard_map "
-        "sharding smap test_util tools use_abstract_mesh",
+        "sharding smap tools use_abstract_mesh",
     "pyjx.core":
         "ParamDict eval_context max_dim min_dim",
     "pyjx.lax":
-        "FftType after_all after_all_p broadcast_like composite create_token create_token_p "
+        "FftType after_all after_all_p broadcast_like create_token create_token_p "
         "dce_sink fft fft_p linalg "
-        "platform_dependent psum_scatter_start shape_as_value sharding_constraint_p stage "
+        "psum_scatter_start shape_as_value sharding_constraint_p stage "
         "stage_p with_sharding_constraint",
     "pyjx.numpy":
         "apply_along_axis apply_over_axes array_repr array_str bartlett blackman choose delete "

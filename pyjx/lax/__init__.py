@@ -15,6 +15,8 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.mapping": "associative_scan map",
     "pyjx.lax.scans": "scan scan_p",
     "pyjx.lax.linear_solves": "custom_linear_solve linear_solve_p",
+    "pyjx.lax.platforms": "platform_dependent",
+    "pyjx.lax.composites": "composite",
     "pyjx.lax.roots": "custom_root",
     "pyjx.lax.common": "broadcast_shapes",
     "pyjx.core.dtypes": "dtype",

@@ -12,6 +12,8 @@ from pyjx.lax.scans import scan as scan
 from pyjx.lax.scans import scan_p as scan_p
 from pyjx.lax.linear_solves import custom_linear_solve as custom_linear_solve
 from pyjx.lax.linear_solves import linear_solve_p as linear_solve_p
+from pyjx.lax.platforms import platform_dependent as platform_dependent
+from pyjx.lax.composites import composite as composite
 from pyjx.lax.roots import custom_root as custom_root
 from pyjx.lax.common import broadcast_shapes as broadcast_shapes
 from pyjx.core.dtypes import dtype as dtype
@@ -373,6 +375,8 @@ __all__ = [
     "scan_p",
     "custom_linear_solve",
     "linear_solve_p",
+    "platform_dependent",
+    "composite",
     "custom_root",
     "broadcast_shapes",
     "dtype",

@@ -168,12 +168,12 @@ def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequ
     leaves, tree = tree_flatten(tuple(operands))
     leaves = [operand(f"{op} (operands)", x, i) for i, x in enumerate(leaves)]
     closed, out_tree = trace_branches(op, names, funs, tree, list(map(get_aval, leaves)))
-    branches, consts = _with_all_consts(closed)
+    branches, consts = with_all_consts(closed)
     outs = cond_p.bind(index, *consts, *leaves, branches=tuple(branches))
     return tree_unflatten(out_tree, outs)
 
 
-def _with_all_consts(branches: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list[Any]]:
+def with_all_consts(branches: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list[Any]]:
     """The branches with the constants of all of them, each once, as leading inputs."""
     consts = {id(c): c for b in branches for c in b.consts}
     joined = []
@@ -189,12 +189,17 @@ def _with_all_consts(branches: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr]
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-def bind_cond(index: Any, branches: Sequence[ClosedJaxpr], operands: Sequence[Any]) -> list[Any]:
-    """The results of the branch with this index; those that hold tracers get them as operands."""
+def bind_cond(index: Any, branches: Sequence[ClosedJaxpr], operands: Sequence[Any],
+              platforms: Params) -> list[Any]:
+    """The results of the branch with this index; those that hold tracers get them as operands.
+
+    Where `platforms` holds a parameter `branches_platforms`, the platform chooses the branch.
+    """
     if any([isinstance(c, Tracer) for b in branches for c in b.consts]):
-        branches, consts = _with_all_consts(branches)
+        branches, consts = with_all_consts(branches)
         operands = [*consts, *operands]
-    return cond_p.bind(index, *operands, branches=tuple(branches))  # type: ignore[no-any-return]
+    return cond_p.bind(  # type: ignore[no-any-return]
+        index, *operands, branches=tuple(branches), **platforms)
 
 
 def _either(flags: Sequence[Sequence[bool]]) -> Flags:
@@ -202,16 +207,17 @@ def _either(flags: Sequence[Sequence[bool]]) -> Flags:
     return tuple(map(any, zip(*flags, strict=True)))
 
 
-def _cond_shape(*avals: Any, branches: tuple[ClosedJaxpr, ...]) -> list[Any]:
+def _cond_shape(*avals: Any, branches: tuple[ClosedJaxpr, ...], **_: Any) -> list[Any]:
     return branches[0].out_avals
 
 
-def _cond_jvp(primals: Values, tangents: Tangents, *, branches: tuple[ClosedJaxpr, ...]) -> Any:
+def _cond_jvp(primals: Values, tangents: Tangents, *, branches: tuple[ClosedJaxpr, ...],
+              **platforms: Any) -> Any:
     nonzero = nonzero_flags(tangents[1:])
     either = _either([jvp_jaxpr(b, nonzero).nonzero for b in branches])
     pushed = [jvp_jaxpr(b, nonzero, either).jaxpr for b in branches]
     moving = [t for t in tangents[1:] if type(t) is not Zero]
-    results = bind_cond(primals[0], pushed, [*primals[1:], *moving])
+    results = bind_cond(primals[0], pushed, [*primals[1:], *moving], platforms)
     n = len(either)
     return results[:n], with_zeros(results[n:], either, list(map(get_aval, results[:n])))
 
@@ -261,14 +267,15 @@ def _with_slots(known: ClosedJaxpr, n_out: int, filled: tuple[int | None, ...],
 
 
 def _run_parts(trace: LinearTrace, index: Any, parts: Sequence[Any], known_args: Sequence[Any],
-               n_out: int, tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+               n_out: int, tangents: Sequence[Any], platforms: Params
+               ) -> tuple[list[Any], list[Any]]:
     """Run the known parts of the branches as one operation and record the linear ones as another:
     known results and tangents."""
     forwarded = sorted({i for p in parts for i in p.forwarded})
     slots = _slots([p.known.out_avals[n_out:] for p in parts])
     known = [_with_slots(p.known, n_out, filled, slots.avals)
              for p, filled in zip(parts, slots.filled, strict=True)]
-    results = bind_cond(index, known, known_args)
+    results = bind_cond(index, known, known_args, platforms)
     avals = [get_aval(x) for x in known_args]
     linear = []
     for p, filled in zip(parts, slots.filled, strict=True):
@@ -280,24 +287,25 @@ def _run_parts(trace: LinearTrace, index: Any, parts: Sequence[Any], known_args:
             *range(first, first + len(tangents)))))
     operands = [*results[n_out:], *[known_args[i] for i in forwarded], *tangents]
     if any([isinstance(c, Tracer) for b in linear for c in b.consts]):
-        linear, consts = _with_all_consts(linear)
+        linear, consts = with_all_consts(linear)
         operands = [*consts, *operands]
     return results[:n_out], trace.record(
-        cond_p, [index, *operands], {"branches": tuple(linear)})
+        cond_p, [index, *operands], {**platforms, "branches": tuple(linear)})
 
 
 def _cond_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, *,
-                    branches: tuple[ClosedJaxpr, ...]) -> Any:
+                    branches: tuple[ClosedJaxpr, ...], **platforms: Any) -> Any:
     nonzero = nonzero_flags(tangents[1:])
     if not any(nonzero):
-        outs = cond_p.bind(*primals, branches=branches)
+        outs = cond_p.bind(*primals, branches=branches, **platforms)
         return outs, [Zero.of_primal(o) for o in outs]
     parts = [linearize_jaxpr(b, nonzero) for b in branches]
     either = _either([p.nonzero for p in parts])
     parts = [p if p.nonzero == either else linearize_jaxpr(b, nonzero, either)
              for p, b in zip(parts, branches, strict=True)]
     outs, out_tangents = _run_parts(
-        trace, primals[0], parts, primals[1:], len(either), selected(tangents[1:], nonzero))
+        trace, primals[0], parts, primals[1:], len(either), selected(tangents[1:], nonzero),
+        platforms)
     return outs, with_zeros(out_tangents, either, list(map(get_aval, outs)))
 
 
@@ -308,7 +316,8 @@ def _cond_split(trace: LinearTrace, operands: Values, params: Params) -> list[An
     parts = [split_jaxpr(b, linear, either) for b in branches]
     outs, out_tangents = _run_parts(
         trace, operands[0], parts, selected(operands[1:], negated(linear)),
-        len(either) - sum(either), selected(operands[1:], linear))
+        len(either) - sum(either), selected(operands[1:], linear),
+        {name: value for name, value in params.items() if name != "branches"})
     known, tangents = iter(outs), iter(out_tangents)
     return [next(tangents) if e else next(known) for e in either]
 
@@ -327,7 +336,7 @@ def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: t
 
 
 def _cond_transpose(cts: Tangents, index: Any, *operands: Operand,
-                    branches: tuple[ClosedJaxpr, ...]) -> list[Any]:
+                    branches: tuple[ClosedJaxpr, ...], **platforms: Any) -> list[Any]:
     linear = tuple([type(x) is UndefinedPrimal for x in operands])
     pulled = [transpose_jaxpr(b, linear, nonzero_flags(cts)) for b in branches]
     either = _either([p.nonzero for p in pulled])
@@ -335,13 +344,13 @@ def _cond_transpose(cts: Tangents, index: Any, *operands: Operand,
     backward = [p.jaxpr if p.nonzero == either else
                 _with_zero_outs(p.jaxpr, p.nonzero, either, avals) for p in pulled]
     values = [*selected(operands, negated(linear)), *[ct for ct in cts if type(ct) is not Zero]]
-    outs, flags = iter(bind_cond(index, backward, values)), iter(either)
+    outs, flags = iter(bind_cond(index, backward, values, platforms)), iter(either)
     return [None, *[None if not lin else next(outs) if next(flags) else Zero(x.aval)
                     for x, lin in zip(operands, linear, strict=True)]]
 
 
 def _cond_batch(trace: BatchTrace, operands: Values, dims: Dims, *,
-                branches: tuple[ClosedJaxpr, ...]) -> Any:
+                branches: tuple[ClosedJaxpr, ...], **platforms: Any) -> Any:
     axis = trace.axis
     if dims[0] is not None:
         return _select_batch(trace, operands, dims, branches)
@@ -350,7 +359,7 @@ def _cond_batch(trace: BatchTrace, operands: Values, dims: Dims, *,
                       for b in branches])
     outs: Places = tuple([0 if e else None for e in either])
     batched = [batch_jaxpr(b, places, axis, outs).jaxpr for b in branches]
-    return bind_cond(operands[0], batched, operands[1:]), outs
+    return bind_cond(operands[0], batched, operands[1:], platforms), outs
 
 
 def _select_batch(trace: BatchTrace, operands: Values, dims: Dims,

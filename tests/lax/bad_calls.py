@@ -778,6 +778,14 @@ _CONTROL_FLOW["custom_root"] = [
     bad(_same, F32, lambda f, x: x, lambda g, y: (y, y), says="tangent_solve() output"),
     bad(_same, F32, lambda f, x: x, lambda g, y: y, has_aux=True, says="auxiliary"),
 ]
+_CONTROL_FLOW["platform_dependent"] = [
+    bad(F32), bad(F32, cpu=3, says="'cpu'"), bad(F32, default=3, says="'default'"),
+    bad(F32, gpu=_same, says="cuda"), bad(),
+]
+_CONTROL_FLOW["composite"] = [
+    bad(None, "my.op", says="decomposition"), bad(_same, "my.op", "x", says="version"),
+    bad(_same), bad(),
+]
 CALLS.update({name: calls for name, calls in _CONTROL_FLOW.items() if name in dir(lax)})
 
 # -- collectives -----------------------------------------------------------------------------------

@@ -1,0 +1,133 @@
+"""`composite`: a function that compilers may know by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from typing import Any, NoReturn
+
+import numpy as np
+
+from lowering.types import attribute_text
+from pyjx import errors
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.integers import as_int
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.trace import Tracer
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.calls import call
+from pyjx.engine.functions import name_of
+from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.lax.bodies import trace_body
+from pyjx.lax.nary import operand
+from pyjx.tree_util import tree_flatten, tree_unflatten
+
+Attributes = tuple[tuple[str, str | None], ...]  # names and MLIR's texts
+
+
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0
+              ) -> Callable[..., Any]:
+    """`decomposition` as one operation, which a compiler may know by its name.
+
+    Lowered programs hold `stablehlo.composite`; where the compiler does not know the operation, it
+    takes the decomposition. It has no derivatives and no batches: give it these by `custom_jvp`,
+    `custom_vjp` or `custom_vmap`.
+
+    Args:
+      decomposition: a function of pytrees of arrays. Its keyword arguments are attributes of the
+        operation: strings, numbers, NumPy arrays, lists and dictionaries of these; those that are
+        None are not written.
+      name: the operation's name with its namespace, such as `my.op`.
+      version: which version of the operation is meant.
+
+    Raises:
+      TypeError: `decomposition` is no function, or an attribute is of another kind.
+      UnexpectedTracerError: it closes over a traced value, or an attribute is one.
+      ValueError: `name` has no namespace, once the program is lowered.
+
+    >>> import pyjx as jax
+    >>> scale = jax.lax.composite(lambda x, *, k: x * k, "my.scale")
+    >>> float(jax.jit(lambda x: scale(x, k=3))(2.0))
+    6.0
+    """
+    if not callable(decomposition):
+        raise TypeError(f"composite: decomposition must be callable, got {decomposition!r}.")
+    version = as_int("composite", "version", version)
+    known: dict[Attributes, Any] = {}  # the decomposition with attributes, once for each
+
+    @wraps(decomposition)
+    @api_boundary
+    def composed(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = tree_flatten(args)
+        leaves = [operand(f"composite ({name})", x, i) for i, x in enumerate(leaves)]
+        if any([isinstance(x, Tracer) for x in tree_flatten(kwargs)[0]]):
+            _raise_traced(name, "an attribute", " If attributes are arrays, use NumPy's.")
+        attributes = tuple([(k, None if v is None else _attribute(k, v))
+                            for k, v in kwargs.items()])
+        fun = known.setdefault(attributes, partial(decomposition, **kwargs))
+        body = trace_body("composite", name_of(decomposition), fun, tree,
+                          list(map(get_aval, leaves)), unpacked=True)
+        closed = body.closed
+        if any([isinstance(c, Tracer) for c in closed.consts]):
+            _raise_traced(name, "a constant", "")
+        outs = composite_p.bind(
+            *closed.consts, *leaves, name=name, version=version,
+            call_jaxpr=consts_as_inputs(closed),
+            attributes=tuple([(k, text) for k, text in attributes if text is not None]))
+        return tree_unflatten(body.out_tree, outs)
+
+    return composed
+
+
+def _attribute(name: str, value: Any) -> str:
+    """An attribute in MLIR's text."""
+    if not _is_attribute(value):
+        raise TypeError(f"composite: attribute {name} must be a string, a number, a NumPy array, "
+                        f"or a list or dictionary of these, got {value!r}.")
+    return attribute_text(value)
+
+
+def _is_attribute(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all([isinstance(k, str) and _is_attribute(v) for k, v in value.items()])
+    if isinstance(value, (tuple, list)):
+        return all(map(_is_attribute, value))
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype in dtypes.all_dtypes
+    return isinstance(value, (str, bool, int, float))
+
+
+def _raise_traced(name: str, what: str, cure: str) -> NoReturn:
+    raise errors.UnexpectedTracerError(
+        f"Found a JAX Tracer as {what} in the decomposition for the composite op '{name}'. What is "
+        "not known while the program is traced must be a positional argument of the composite."
+        + cure)
+
+
+# -- the primitive ---------------------------------------------------------------------------------
+
+
+def _shape(*avals: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
+    return call_jaxpr.out_avals
+
+
+def _run(*operands: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
+    return call(call_jaxpr, call_jaxpr.debug_info.func_name, *operands)
+
+
+def _jvp(primals: Any, tangents: Any, **_: Any) -> NoReturn:
+    raise ValueError("JVP rule for composite not implemented. Give its function derivatives by "
+                     "jax.custom_jvp.")
+
+
+def _transpose(cts: Any, *operands: Any, **_: Any) -> NoReturn:
+    raise ValueError("Transpose rule for composite not implemented. Give its function derivatives "
+                     "by jax.custom_jvp or jax.custom_vjp.")
+
+
+composite_p = register(Primitive(
+    "composite", shape_rule=_shape, multiple_results=True, cached=False, impl=_run, jvp=_jvp,
+    transpose=_transpose, effects=lambda params: params["call_jaxpr"].effects,
+))
