@@ -38,7 +38,7 @@ FAMILIES = {
         "threefry_partitionable transfer_guard transfer_guard_device_to_device "
         "transfer_guard_device_to_host transfer_guard_host_to_device",
     "pyjx.core.dtypes": "float0",
-    "pyjx.core.name_stack": "named_scope",
+    "pyjx.core.name_stack": "named_call named_scope",
     "pyjx.core.trace": "ensure_compile_time_eval",
     "pyjx.transforms.grad": "grad value_and_grad",
     "pyjx.transforms.linear_transpose": "linear_transpose",
@@ -67,8 +67,8 @@ FAMILIES = {
 }
 
 SUBMODULES = (
-    "ad_checkpoint core custom_batching custom_derivatives dtypes errors experimental lax nn "
-    "numpy ops random stages tree tree_util typing"
+    "ad_checkpoint core custom_batching custom_derivatives dtypes errors experimental "
+    "flatten_util lax nn numpy ops random stages test_util tree tree_util typing"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -7,12 +7,14 @@ from pyjx import custom_derivatives as custom_derivatives
 from pyjx import dtypes as dtypes
 from pyjx import errors as errors
 from pyjx import experimental as experimental
+from pyjx import flatten_util as flatten_util
 from pyjx import lax as lax
 from pyjx import nn as nn
 from pyjx import numpy as numpy
 from pyjx import ops as ops
 from pyjx import random as random
 from pyjx import stages as stages
+from pyjx import test_util as test_util
 from pyjx import tree as tree
 from pyjx import tree_util as tree_util
 from pyjx import typing as typing
@@ -50,6 +52,7 @@ from pyjx.configuration import transfer_guard_device_to_device as transfer_guard
 from pyjx.configuration import transfer_guard_device_to_host as transfer_guard_device_to_host
 from pyjx.configuration import transfer_guard_host_to_device as transfer_guard_host_to_device
 from pyjx.core.dtypes import float0 as float0
+from pyjx.core.name_stack import named_call as named_call
 from pyjx.core.name_stack import named_scope as named_scope
 from pyjx.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
 from pyjx.transforms.grad import grad as grad
@@ -109,12 +112,14 @@ __all__ = [
     "dtypes",
     "errors",
     "experimental",
+    "flatten_util",
     "lax",
     "nn",
     "numpy",
     "ops",
     "random",
     "stages",
+    "test_util",
     "tree",
     "tree_util",
     "typing",
@@ -152,6 +157,7 @@ __all__ = [
     "transfer_guard_device_to_host",
     "transfer_guard_host_to_device",
     "float0",
+    "named_call",
     "named_scope",
     "ensure_compile_time_eval",
     "grad",

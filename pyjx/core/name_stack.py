@@ -188,6 +188,25 @@ class transform_name_stack(extend_name_stack):
         return stack
 
 
+def named_call(fun: _F, *, name: str | None = None) -> _F:
+    """`fun`, with its operations named after it.
+
+    Args:
+      fun: any function.
+      name: in place of that of the function.
+
+    Raises:
+      AttributeError: the function has no name and none is given.
+
+    >>> layer = named_call(lambda: print(current_name_stack()), name="layer")
+    >>> layer()
+    layer
+    """
+    if name is None:
+        name = fun.__name__  # type: ignore[attr-defined]
+    return named_scope(name)(fun)
+
+
 def named_scope(name: str) -> extend_name_stack:
     """Names the operations made inside: a context manager and a decorator.
 
