@@ -9,7 +9,7 @@ from pyjx.core.effects import Effects
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.linearize import LinearTrace, LinearTracer
+from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
@@ -113,7 +113,7 @@ class _Call:
 
     def split(self, trace: LinearTrace, operands: Any, params: Params) -> list[Any]:
         closed: ClosedJaxpr = params[self.jaxpr_name]
-        linear = tuple([type(x) is LinearTracer and x._trace is trace for x in operands])
+        linear = trace.linear_flags(operands)
         dependent = dependent_outputs(closed, linear)
         known = iter(() if all(dependent) else self.bind(
             part_of(closed, negated(dependent), negated(linear)),

@@ -25,7 +25,7 @@ from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.calls import call as bind_call
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import name_of
-from pyjx.engine.linearize import LinearProgram, LinearTrace, LinearTracer
+from pyjx.engine.linearize import LinearProgram, LinearTrace
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
     batched_aval,
@@ -275,7 +275,7 @@ def _linearize(trace: LinearTrace, primals: Values, tangents: Tangents, *, call:
 
 def _split(trace: LinearTrace, operands: Any, params: Params) -> Any:
     call = params["call"]
-    linear = tuple([type(x) is LinearTracer and x._trace is trace for x in operands])
+    linear = trace.linear_flags(operands)
     if all(dependent_outputs(call, linear)):
         return trace.record(custom_vmap_call_p, operands, params)
     return jaxpr_as_fun(call)(*operands)

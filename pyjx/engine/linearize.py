@@ -20,7 +20,7 @@ from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import Trace, Tracer, eager_trace, literal_types, new_level, state
 from pyjx.engine.forward import JVPTrace, JVPTracer
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
-from pyjx.engine.types import FlatFunction, Params, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Flags, FlatFunction, Params, Tangent, Tangents, Value, Values
 
 # The variables of linear programs are what transpose rules see in place of linear operands.
 LinearVar = UndefinedPrimal
@@ -63,6 +63,10 @@ class LinearTrace(Trace):
         if primitive.split is not None:
             return primitive.split(self, operands, params)
         return self.record(primitive, operands, params)
+
+    def linear_flags(self, operands: Sequence[Any]) -> Flags:
+        """Which operands are variables of the program."""
+        return tuple([type(x) is LinearTracer and x._trace is self for x in operands])
 
     def record(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
         """Add an equation. Its operands are variables for tangents and values for residuals."""

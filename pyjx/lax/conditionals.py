@@ -18,7 +18,7 @@ from pyjx.core.trace import Tracer, is_concrete, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.linearize import LinearTrace, LinearTracer
+from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr
 from pyjx.engine.subjaxprs import (
     Places,
@@ -311,7 +311,7 @@ def _cond_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, *,
 
 def _cond_split(trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
     branches = params["branches"]
-    linear = tuple([type(x) is LinearTracer and x._trace is trace for x in operands[1:]])
+    linear = trace.linear_flags(operands[1:])
     either = _either([dependent_outputs(b, linear) for b in branches])
     parts = [split_jaxpr(b, linear, either) for b in branches]
     outs, out_tangents = _run_parts(

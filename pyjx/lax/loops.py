@@ -22,7 +22,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call
-from pyjx.engine.linearize import LinearTrace, LinearTracer
+from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
     Places,
@@ -287,8 +287,7 @@ def _known_cond(cond: ClosedJaxpr, n_consts: int, linear: Flags) -> ClosedJaxpr:
 def _while_split(trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
     """What does not depend on tangents is computed now; the recorded loop computes it again."""
     values, body = _parts(operands, params), params["body_jaxpr"]
-    consts, start = [tuple([type(x) is LinearTracer and x._trace is trace for x in part])
-                     for part in (values.body_consts, values.carry)]
+    consts, start = map(trace.linear_flags, (values.body_consts, values.carry))
     linear = _linear_carry(body, consts, start)
     cond = _known_cond(params["cond_jaxpr"], params["cond_nconsts"], linear)
     known = iter(() if all(linear) else _bind_while(

@@ -15,7 +15,7 @@ from pyjx.core.trace import concrete_or_error, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.linearize import LinearTrace, LinearTracer
+from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     Places,
@@ -343,8 +343,7 @@ def _scan_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **p
 def _scan_split(trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
     body, n = params["jaxpr"], params["num_carry"]
     given = _parts(operands, params)
-    consts, start, xs = [tuple([type(x) is LinearTracer and x._trace is trace for x in part])
-                         for part in given]
+    consts, start, xs = map(trace.linear_flags, given)
     carry = fixpoint(lambda flags: dependent_outputs(body, consts + flags + xs)[:n], start)
     flags = consts + carry + xs
     parts = split_jaxpr(body, flags, _only_carry(carry, body))
