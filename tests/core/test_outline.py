@@ -207,3 +207,22 @@ def test_time_is_linear_in_the_number_of_equations(x):
     closed = jax.make_jaxpr(stack)(x, weights(40))
     out = outline(dce(closed))
     assert len(out.eqns) < 40 + 30
+
+
+def test_blocks_do_not_cut_chains_that_are_fused():
+    """The forward pass has no block, as its numbers differ; if the backward pass were calls, each
+    cosine that they read would be computed from the start."""
+
+    def chain(numbers):
+        def f(x):
+            for number in numbers:
+                x = jnp.sin(x) * 0.9 + number
+            return jnp.sum(x)
+
+        return jax.grad(f)
+
+    x = np.arange(4, dtype=np.float32)
+    different = chain(np.linspace(0, 1, 60).tolist())
+    assert functions(lowered(different, x))[1] == 0
+    assert functions(lowered(chain([0.5] * 60), x))[1] >= 4, "both passes are blocks"
+    same_with_and_without(different, x)

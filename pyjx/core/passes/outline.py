@@ -22,6 +22,7 @@ from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import holders, map_jaxprs
 from pyjx.core.passes.blocks import Flow, Group, Program, Users, groups_of
+from pyjx.core.passes.chains import without_cut_chains
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.passes.recompute import narrow_borders
 from pyjx.core.passes.repeats import MIN_BLOCK, Repeat, Repeats, number_eqns, occurrences
@@ -121,6 +122,9 @@ def _outline_jaxpr(jaxpr: Jaxpr, depth: int) -> Jaxpr:
     if not groups:
         return jaxpr
     program = Program(jaxpr, numbers, flow.defined, groups)
+    kept = without_cut_chains(groups, program)
+    if len(kept) < len(groups):
+        groups, program = kept, Program(jaxpr, numbers, flow.defined, kept)
     moved = narrow_borders(groups, program)
     out = jaxpr.replace(eqns=_with_calls(eqns, groups, program.users, depth))
     return dce_jaxpr(out, [True] * len(out.outvars)) if moved else out
