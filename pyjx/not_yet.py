@@ -16,6 +16,12 @@ NAMES: dict[str, str] = {
         "sharding smap tools use_abstract_mesh",
     "pyjx.core":
         "ParamDict eval_context max_dim min_dim",
+    "pyjx.experimental":
+        "EArray array_serialization buffer_callback checkify colocated_python compilation_cache "
+        "compute_on custom_partitioning fused hijax io_callback jax2tf key_reuse layout "
+        "mesh_utils mosaic multihost_utils ode overlap pallas pjit primal_tangent_dtype profiler "
+        "random rnn roofline scheduling_groups serialize_executable shard_map source_mapper sparse "
+        "thunky topologies transfer xla_metadata",
     "pyjx.lax":
         "FftType after_all after_all_p broadcast_like create_token create_token_p "
         "dce_sink fft fft_p linalg "

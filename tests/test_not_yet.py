@@ -33,6 +33,12 @@ def test_imports_of_missing_names_say_so(statement):
         exec(statement, {})
 
 
+def test_imports_below_missing_names_say_so():
+    with pytest.raises(ModuleNotFoundError, match=(
+            r"^cannot import 'pallas' from 'pyjx\.experimental': it is not there yet\.$")):
+        exec("import pyjx.experimental.pallas.tpu", {})
+
+
 def test_imports_of_others_are_plainly_unknown():
     with pytest.raises(ImportError, match=r"^cannot import name 'no_such_name' from 'pyjx'"):
         exec("from pyjx import no_such_name", {})
