@@ -15,6 +15,7 @@ from pyjx.engine.subjaxprs import (
     batch_jaxpr,
     dependent_outputs,
     jvp_jaxpr,
+    linear_flags,
     linearize_jaxpr,
     live_inputs,
     negated,
@@ -22,10 +23,11 @@ from pyjx.engine.subjaxprs import (
     part_of,
     selected,
     transpose_jaxpr,
+    with_cotangents,
     with_zeros,
     without_tracers,
 )
-from pyjx.engine.tangents import UndefinedPrimal, Zero
+from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 
 # (parameters of a call, which of its operands each operand of the derived call is or None) ->
@@ -126,14 +128,12 @@ class _Call:
 
     def transpose(self, cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
         closed: ClosedJaxpr = params[self.jaxpr_name]
-        linear = tuple([type(x) is UndefinedPrimal for x in operands])
+        linear = linear_flags(operands)
         pulled = transpose_jaxpr(closed, linear, nonzero_flags(cts))
         args = selected(operands, negated(linear))
         args += [ct for ct in cts if type(ct) is not Zero]
-        outs = iter(self.bind(pulled.jaxpr, args, params))
-        nonzero = iter(pulled.nonzero)
-        return [None if not lin else next(outs) if next(nonzero) else Zero(x.aval)
-                for x, lin in zip(operands, linear, strict=True)]
+        outs = self.bind(pulled.jaxpr, args, params)
+        return with_cotangents(operands, pulled.nonzero, iter(outs))
 
     def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]

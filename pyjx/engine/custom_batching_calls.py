@@ -31,6 +31,7 @@ from pyjx.engine.subjaxprs import (
     batched_aval,
     dependent_outputs,
     jvp_jaxpr,
+    linear_flags,
     negated,
     nonzero_flags,
     part_of,
@@ -40,7 +41,7 @@ from pyjx.engine.subjaxprs import (
     with_zeros,
     without_tracers,
 )
-from pyjx.engine.tangents import UndefinedPrimal, Zero, instantiate
+from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Value, Values
 
 BatchingRule = Callable[..., tuple[list[Any], Sequence[bool]]]
@@ -332,7 +333,7 @@ def _summed(ct: Value, batched: bool, wanted: bool, size: int) -> Value:
 
 def _transpose(cts: Tangents, *operands: Operand, call: ClosedJaxpr, rule: BatchingRule,
                num_consts: int) -> list[Any]:
-    linear = tuple([type(x) is UndefinedPrimal for x in operands])
+    linear = linear_flags(operands)
     nonzero = nonzero_flags(cts)
     pulled = transpose_jaxpr(call, linear, nonzero, True)
     derived = _no_rule(rule) if any(linear[:num_consts]) else _TransposedRule(

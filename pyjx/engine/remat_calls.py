@@ -18,14 +18,16 @@ from pyjx.engine.origins import origin
 from pyjx.engine.residuals import Recompute, linearize_saving
 from pyjx.engine.subjaxprs import (
     LinearizedJaxpr,
+    linear_flags,
     negated,
     nonzero_flags,
     selected,
     transpose_jaxpr,
+    with_cotangents,
     with_zeros,
     without_tracers,
 )
-from pyjx.engine.tangents import UndefinedPrimal, Zero
+from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 
 
@@ -111,17 +113,15 @@ def _log_residuals(parts: LinearizedJaxpr, n_out: int) -> None:
 
 
 def _transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
-    linear = tuple([type(x) is UndefinedPrimal for x in operands])
+    linear = linear_flags(operands)
     pulled = transpose_jaxpr(params["jaxpr"], linear, nonzero_flags(cts))
     closed, consts = without_tracers(pulled.jaxpr)
     known = [i for i, lin in enumerate(linear) if not lin]
     given = [ct for ct in cts if type(ct) is not Zero]
     origins = [*[None] * len(consts), *known, *[None] * len(given)]
-    outs = iter(remat_p.bind(*consts, *selected(operands, negated(linear)), *given,
-                             **{**_derived(params, origins), "jaxpr": closed}))
-    nonzero = iter(pulled.nonzero)
-    return [None if not lin else next(outs) if next(nonzero) else Zero(x.aval)
-            for x, lin in zip(operands, linear, strict=True)]
+    outs = remat_p.bind(*consts, *selected(operands, negated(linear)), *given,
+                        **{**_derived(params, origins), "jaxpr": closed})
+    return with_cotangents(operands, pulled.nonzero, iter(outs))
 
 
 def _printed(params: Params) -> list[tuple[str, Any]]:

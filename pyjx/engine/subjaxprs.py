@@ -61,6 +61,20 @@ def with_zeros(nonzero: Sequence[Any], flags: Sequence[bool], avals: Sequence[An
             for flag, a in zip(flags, avals, strict=True)]
 
 
+def linear_flags(operands: Sequence[Any]) -> Flags:
+    """Which operands a transpose rule is to give cotangents of."""
+    return tuple([type(x) is UndefinedPrimal for x in operands])
+
+
+def with_cotangents(operands: Sequence[Any], nonzero: Sequence[bool], cotangents: Iterator[Any]
+                    ) -> list[Any]:
+    """What a transpose rule gives: a cotangent for each linear operand, a symbolic zero where there
+    is none among those given, and None for the other operands."""
+    flags = iter(nonzero)
+    return [None if type(x) is not UndefinedPrimal else next(cotangents) if next(flags)
+            else Zero(x.aval) for x in operands]
+
+
 def tangent_avals(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[ShapedArray]:
     return [a.to_tangent_aval() for a in selected(avals, nonzero)]
 

@@ -26,6 +26,7 @@ from pyjx.engine.subjaxprs import (
     consts_as_inputs,
     dependent_outputs,
     jvp_jaxpr,
+    linear_flags,
     linearize_jaxpr,
     live_inputs,
     negated,
@@ -34,6 +35,7 @@ from pyjx.engine.subjaxprs import (
     selected,
     split_jaxpr,
     transpose_jaxpr,
+    with_cotangents,
     with_inputs,
     with_zeros,
 )
@@ -337,16 +339,15 @@ def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: t
 
 def _cond_transpose(cts: Tangents, index: Any, *operands: Operand,
                     branches: tuple[ClosedJaxpr, ...], **platforms: Any) -> list[Any]:
-    linear = tuple([type(x) is UndefinedPrimal for x in operands])
+    linear = linear_flags(operands)
     pulled = [transpose_jaxpr(b, linear, nonzero_flags(cts)) for b in branches]
     either = _either([p.nonzero for p in pulled])
     avals = tuple([x.aval for x in operands if type(x) is UndefinedPrimal])
     backward = [p.jaxpr if p.nonzero == either else
                 _with_zero_outs(p.jaxpr, p.nonzero, either, avals) for p in pulled]
     values = [*selected(operands, negated(linear)), *[ct for ct in cts if type(ct) is not Zero]]
-    outs, flags = iter(bind_cond(index, backward, values, platforms)), iter(either)
-    return [None, *[None if not lin else next(outs) if next(flags) else Zero(x.aval)
-                    for x, lin in zip(operands, linear, strict=True)]]
+    outs = bind_cond(index, backward, values, platforms)
+    return [None, *with_cotangents(operands, either, iter(outs))]
 
 
 def _cond_batch(trace: BatchTrace, operands: Values, dims: Dims, *,

@@ -31,6 +31,7 @@ from pyjx.engine.subjaxprs import (
     dependent_outputs,
     fixpoint,
     jvp_jaxpr,
+    linear_flags,
     linearize_jaxpr,
     live_inputs,
     negated,
@@ -40,11 +41,12 @@ from pyjx.engine.subjaxprs import (
     split_jaxpr,
     tangent_avals,
     transpose_jaxpr,
+    with_cotangents,
     with_inputs,
     with_zeros,
     without_tracers,
 )
-from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
+from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangent, Tangents, Value, Values
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.bodies import trace_body
@@ -307,8 +309,7 @@ def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangen
             "use lax.scan or lax.fori_loop with static bounds, or forward mode (jax.jvp, "
             "jax.jacfwd).")
     values, body = _parts(operands, params), params["body_jaxpr"]
-    consts, start = [tuple([type(x) is UndefinedPrimal for x in part])
-                     for part in (values.body_consts, values.carry)]
+    consts, start = map(linear_flags, (values.body_consts, values.carry))
     linear = _linear_carry(body, consts, start)
     cond = _known_cond(params["cond_jaxpr"], params["cond_nconsts"], linear)
     backward = _backward(body, cond, consts, linear, bound)
@@ -317,9 +318,7 @@ def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangen
         program, "while_transposed", *more, *values.cond_consts,
         *selected(values.body_consts, negated(consts)), *selected(values.carry, negated(linear)),
         *map(instantiate, selected(cts, linear))))
-    nonzero = iter(backward.consts_nonzero)
-    found = [None if not lin else next(outs) if next(nonzero) else Zero(x.aval)
-             for x, lin in zip(values.body_consts, consts, strict=True)]
+    found = with_cotangents(values.body_consts, backward.consts_nonzero, outs)
     pulled = [next(outs) if lin else None for lin in linear]
     return [*[None] * len(values.cond_consts), *found,
             *[ct if lin else None for ct, lin in zip(pulled, start, strict=True)]]

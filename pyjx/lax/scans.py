@@ -24,6 +24,7 @@ from pyjx.engine.subjaxprs import (
     dependent_outputs,
     fixpoint,
     jvp_jaxpr,
+    linear_flags,
     linearize_jaxpr,
     live_inputs,
     negated,
@@ -32,12 +33,13 @@ from pyjx.engine.subjaxprs import (
     selected,
     split_jaxpr,
     transpose_jaxpr,
+    with_cotangents,
     with_inputs,
     with_outputs,
     with_zeros,
     without_tracers,
 )
-from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
+from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 from pyjx.lax.bodies import TracedBody, trace_body
 from pyjx.lax.carries import check_carry, settled
@@ -410,7 +412,7 @@ def _scan_transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[An
     """
     given = _parts(operands, params)
     n = params["num_carry"]
-    linear = [tuple([type(x) is UndefinedPrimal for x in part]) for part in given]
+    linear = list(map(linear_flags, given))
     ys = cts[n:]
     backward = _backward(params["jaxpr"], linear[0], linear[2], nonzero_flags(ys))
     sums = [instantiate(Zero(x.aval)) for x in selected(selected(given.consts, linear[0]),
@@ -421,16 +423,9 @@ def _scan_transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[An
         [*selected(given.xs, negated(linear[2])), *[ct for ct in ys if type(ct) is not Zero]],
         {**params, "reverse": not params["reverse"]})
     m = len(sums)
-    return [*_filled(given.consts, linear[0], backward.consts_nonzero, iter(results[:m])),
+    return [*with_cotangents(given.consts, backward.consts_nonzero, iter(results[:m])),
             *[ct if lin else None for ct, lin in zip(results[m:m + n], linear[1], strict=True)],
-            *_filled(given.xs, linear[2], backward.xs_nonzero, iter(results[m + n:]))]
-
-
-def _filled(operands: Sequence[Any], linear: Flags, nonzero: Flags, cotangents: Any) -> list[Any]:
-    """A cotangent for each operand: None for residuals, a symbolic zero where it is one."""
-    flags = iter(nonzero)
-    return [None if not lin else next(cotangents) if next(flags) else Zero(x.aval)
-            for x, lin in zip(operands, linear, strict=True)]
+            *with_cotangents(given.xs, backward.xs_nonzero, iter(results[m + n:]))]
 
 
 # -- batching, dead code ---------------------------------------------------------------------------
