@@ -367,6 +367,11 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
 # -- batching --------------------------------------------------------------------------------------
 
 
+def in_front(batched: Sequence[bool]) -> Places:
+    """The dims of values of which some are batched, along their first axes."""
+    return tuple([0 if flag else None for flag in batched])
+
+
 class BatchedJaxpr(NamedTuple):
     """The program of a whole batch, and where its outputs have their batch axes."""
 

@@ -21,10 +21,10 @@ from pyjx.engine.batching import BatchTrace
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr
 from pyjx.engine.subjaxprs import (
-    Places,
     batch_jaxpr,
     consts_as_inputs,
     dependent_outputs,
+    in_front,
     jvp_jaxpr,
     linear_flags,
     linearize_jaxpr,
@@ -358,7 +358,7 @@ def _cond_batch(trace: BatchTrace, operands: Values, dims: Dims, *,
     places = tuple(dims[1:])
     either = _either([[d is not None for d in batch_jaxpr(b, places, axis).dims]
                       for b in branches])
-    outs: Places = tuple([0 if e else None for e in either])
+    outs = in_front(either)
     batched = [batch_jaxpr(b, places, axis, outs).jaxpr for b in branches]
     return bind_cond(operands[0], batched, operands[1:], platforms), outs
 

@@ -23,6 +23,7 @@ from pyjx.engine.subjaxprs import (
     batch_jaxpr,
     consts_as_inputs,
     fixpoint,
+    in_front,
     jvp_jaxpr,
     nonzero_flags,
     selected,
@@ -235,11 +236,11 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: An
     axis = trace.axis
     consts, b = _parts(operands, const_lengths)
     const_dims, b_dims = _parts(dims, const_lengths)
-    own = _Four(*[tuple([None if d is None else 0 for d in part]) for part in const_dims])
+    own = _Four(*[in_front([d is not None for d in part]) for part in const_dims])
     programs, n = _Four(*jaxprs), len(b)
 
     def out_dims(program: ClosedJaxpr, own: Places, flags: Flags) -> Places:
-        return batch_jaxpr(program, own + _places(flags), axis).dims
+        return batch_jaxpr(program, own + in_front(flags), axis).dims
 
     def grow(flags: Flags) -> list[bool]:
         each = [out_dims(p, d, flags)[:n] for p, d in zip(programs, own, strict=True) if p]
@@ -251,9 +252,9 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: An
         if program is None:
             batched.append(None)
             continue
-        aux = tuple([None if d is None else 0 for d in out_dims(program, places, flags)[n:]])
-        outs = _places(flags) + aux
-        batched.append(batch_jaxpr(program, places + _places(flags), axis, outs).jaxpr)
+        aux = in_front([d is not None for d in out_dims(program, places, flags)[n:]])
+        outs = in_front(flags) + aux
+        batched.append(batch_jaxpr(program, places + in_front(flags), axis, outs).jaxpr)
         if program is programs.solve:
             solved = outs
     values = _Four(*[[x if d is None else moveaxis(x, d, 0) for x, d in zip(xs, ds, strict=True)]
@@ -261,10 +262,6 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: An
     given = [at_front(x, d, axis.size) if flag else x
              for x, d, flag in zip(b, b_dims, flags, strict=True)]
     return _bind(_Four(*batched), values, given), solved
-
-
-def _places(flags: Sequence[bool]) -> Places:
-    return tuple([0 if flag else None for flag in flags])
 
 
 linear_solve_p = register(Primitive(

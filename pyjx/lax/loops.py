@@ -25,11 +25,11 @@ from pyjx.engine.calls import call
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
-    Places,
     batch_jaxpr,
     consts_as_inputs,
     dependent_outputs,
     fixpoint,
+    in_front,
     jvp_jaxpr,
     linear_flags,
     linearize_jaxpr,
@@ -476,18 +476,19 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
     size = axis.size
     values, given = _parts(operands, params), _parts(dims, params)
     cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    cond_dims, body_dims = _in_front(given.cond_consts), _in_front(given.body_consts)
+    cond_dims, body_dims = [in_front([d is not None for d in part])
+                            for part in (given.cond_consts, given.body_consts)]
 
     def batched_cond(flags: Sequence[bool]) -> BatchedJaxpr:
-        return batch_jaxpr(cond, (*cond_dims, *_dims(flags)), axis)
+        return batch_jaxpr(cond, (*cond_dims, *in_front(flags)), axis)
 
     def grow(flags: Sequence[bool]) -> list[bool]:
         each = batched_cond(flags).dims[0] is not None
-        made = batch_jaxpr(body, (*body_dims, *_dims(flags)), axis).dims
+        made = batch_jaxpr(body, (*body_dims, *in_front(flags)), axis).dims
         return [d is not None or each for d in made]
 
     flags = fixpoint(grow, [d is not None for d in given.carry])
-    places = _dims(flags)
+    places = in_front(flags)
     new_cond, cond_out = batched_cond(flags)
     new_body = batch_jaxpr(body, (*body_dims, *places), axis, places).jaxpr
     cond_consts = [x if d is None else at_front(x, d, size)
@@ -503,14 +504,6 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
         new_cond = _while_any(new_cond)
     return _bind_while(new_cond, cond_consts, new_body, body_consts, carry,
                        params["max_steps"]), places
-
-
-def _in_front(dims: Sequence[int | None]) -> Places:
-    return tuple([None if d is None else 0 for d in dims])
-
-
-def _dims(flags: Sequence[bool]) -> Places:
-    return tuple([0 if flag else None for flag in flags])
 
 
 @derived

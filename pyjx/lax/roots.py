@@ -21,6 +21,7 @@ from pyjx.engine.calls import call
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
     consts_as_inputs,
+    in_front,
     jvp_jaxpr,
     nonzero_flags,
     selected,
@@ -171,12 +172,12 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: An
     axis = trace.axis
     consts, guess = _parts([x if d is None else moveaxis(x, d, 0)
                             for x, d in zip(operands, dims, strict=True)], const_lengths)
-    own, guess_dims = _parts([None if d is None else 0 for d in dims], const_lengths)
+    own, guess_dims = _parts(in_front([d is not None for d in dims]), const_lengths)
     programs = _Three(*jaxprs)
     roots = (0,) * len(guess)
     solve_dims = (*own.solve, *guess_dims)
-    aux = [None if d is None else 0
-           for d in batch_jaxpr(programs.solve, solve_dims, axis).dims[len(guess):]]
+    aux = in_front([d is not None for d in
+                    batch_jaxpr(programs.solve, solve_dims, axis).dims[len(guess):]])
     batched = _Three(
         batch_jaxpr(programs.f, (*own.f, *roots), axis, roots).jaxpr,
         batch_jaxpr(programs.solve, solve_dims, axis, (*roots, *aux)).jaxpr,

@@ -23,6 +23,7 @@ from pyjx.engine.subjaxprs import (
     consts_as_inputs,
     dependent_outputs,
     fixpoint,
+    in_front,
     jvp_jaxpr,
     linear_flags,
     linearize_jaxpr,
@@ -431,10 +432,6 @@ def _scan_transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[An
 # -- batching, dead code ---------------------------------------------------------------------------
 
 
-def _places(flags: Sequence[bool]) -> Places:
-    return tuple([0 if flag else None for flag in flags])
-
-
 def _scan_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
     """The batch axis is the first of each iteration, the second of what is stacked."""
     axis, body, n = trace.axis, params["jaxpr"], params["num_carry"]
@@ -442,11 +439,11 @@ def _scan_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) 
     consts, start, xs = [[d is not None for d in part] for part in given]
 
     def batched(flags: Sequence[bool]) -> Places:
-        return batch_jaxpr(body, _places([*consts, *flags, *xs]), axis).dims
+        return batch_jaxpr(body, in_front([*consts, *flags, *xs]), axis).dims
 
     carry = fixpoint(lambda flags: [d is not None for d in batched(flags)[:n]], start)
-    outs = _places([*carry, *[d is not None for d in batched(carry)[n:]]])
-    new_body = batch_jaxpr(body, _places([*consts, *carry, *xs]), axis, outs).jaxpr
+    outs = in_front([*carry, *[d is not None for d in batched(carry)[n:]]])
+    new_body = batch_jaxpr(body, in_front([*consts, *carry, *xs]), axis, outs).jaxpr
     results = bind_scan(
         new_body,
         [x if d is None else moveaxis(x, d, 0)
