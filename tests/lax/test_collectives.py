@@ -479,8 +479,8 @@ def test_several_names_in_backward_rules():
         return jnp.sum(jax.vmap(jax.vmap(f, axis_name="j"), axis_name="i")(x) ** 2)
 
     want = jax.grad(lambda x: loss(lambda x: lax.psum_scatter(x, ("i", "j")), x))(x)
-    np.testing.assert_allclose(jax.grad(lambda x: loss(f, x))(x), want, rtol=1e-5)
-    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: loss(jax.jit(f), x)))(x), want, rtol=1e-5)
+    for got in (jax.grad(lambda x: loss(f, x)), jax.jit(jax.grad(lambda x: loss(jax.jit(f), x)))):
+        np.testing.assert_allclose(got(x), want, rtol=1e-5, atol=1e-5)  # of sums that may cancel
 
 
 def test_in_custom_rules():
