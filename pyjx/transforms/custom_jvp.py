@@ -63,6 +63,7 @@ class custom_jvp(CustomFunction):
 
         Raises:
           TypeError: there are non-differentiable arguments.
+          ValueError: when it is differentiated, if there are not as many rules as arguments.
 
         >>> import pyjx as jax
         >>> @jax.custom_jvp
@@ -76,10 +77,15 @@ class custom_jvp(CustomFunction):
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
         def jvp(primals: Any, tangents: Any) -> Any:
+            if len(jvps) != len(tangents):
+                raise ValueError(
+                    f"defjvps gave {len(jvps)} rules to the custom_jvp function {self.__name__}, "
+                    f"which has {len(tangents)} arguments here. Give one rule for each argument; "
+                    "None stands for one that the output does not depend on.")
             out = self(*primals)
             outs, tree = flatten(out)
             total: list[Any] = [None] * len(outs)
-            for rule, t in zip(jvps, tangents, strict=False):
+            for rule, t in zip(jvps, tangents, strict=True):
                 if rule is None or type(t) is SymbolicZero:
                     continue
                 parts = flatten(rule(t, out, *primals))[0]

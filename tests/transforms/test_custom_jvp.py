@@ -236,3 +236,11 @@ def test_rules_whose_primal_output_differs_from_the_function():
 def test_without_a_rule():
     with pytest.raises(AttributeError, match="No JVP defined for custom_jvp function f using defj"):
         jax.custom_jvp(f.fun)(1.0, 2.0)
+
+
+@pytest.mark.parametrize("rules", [1, 3])
+def test_defjvps_wants_a_rule_for_each_argument(rules):
+    f = jax.custom_jvp(lambda x, y: x * y)
+    f.defjvps(*[lambda t, out, x, y: t * y] * rules)
+    with pytest.raises(ValueError, match=rf"gave {rules} rules to .* which has 2 arguments here"):
+        jax.grad(f, argnums=1)(1.0, 2.0)
