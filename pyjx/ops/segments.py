@@ -39,6 +39,9 @@ def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Calla
     size = as_int(name, "bucket_size", bucket_size)
     if size < 1:
         raise ValueError(f"{name}: bucket_size must be positive, got {size}.")
+    if not aval.shape:
+        raise ValueError(f"{name}: data must have an axis to part into buckets, got {aval}. Leave "
+                         "out bucket_size.")
     bucket = np.arange(aval.shape[0]) // size
     buckets = full((max(-(-len(bucket) // size), 1), *shape), start, aval.dtype)
     return join(getattr(buckets.at[bucket, ids], method)(data, **options), axis=0).astype(

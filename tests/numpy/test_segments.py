@@ -73,3 +73,5 @@ def test_bad_arguments():
         jax.jit(ops.segment_sum)(DATA, IDS)
     with pytest.raises(ValueError, match="bucket_size must be positive"):
         ops.segment_sum(DATA, IDS, bucket_size=0)
+    with pytest.raises(ValueError, match="must have an axis to part into buckets"):
+        ops.segment_sum(jnp.float32(1), np.array(0), 2, bucket_size=2)
