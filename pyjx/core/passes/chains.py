@@ -8,8 +8,9 @@ ends one, so calls that read every value of a chain of n cost n² / 2 operations
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from pyjx.core.jaxpr import JaxprEqn, Literal, Var
+from pyjx.core.jaxpr import JaxprEqn, Literal
 from pyjx.core.passes.blocks import Group, Program
 
 # How many operations may be computed again for the blocks of a group, for each of the program.
@@ -24,10 +25,10 @@ def without_cut_chains(groups: Sequence[Group], program: Program) -> list[Group]
             if sum([depths.get(v, 0) for v in set().union(*g.inputs)]) <= most]
 
 
-def _depths(eqns: Sequence[JaxprEqn], block: Sequence[int]) -> dict[Var, int]:
+def _depths(eqns: Sequence[JaxprEqn], block: Sequence[int]) -> dict[Any, int]:
     """For what is made by fused operations outside of blocks the length of the chain of these that
     ends there."""
-    depths: dict[Var, int] = {}
+    depths: dict[Any, int] = {}
     for eqn, start in zip(eqns, block, strict=True):
         if start < 0 and eqn.primitive.cost is not None:
             before = [depths.get(v, 0) for v in eqn.invars if type(v) is not Literal]
