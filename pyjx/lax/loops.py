@@ -17,7 +17,7 @@ from pyjx.core.derived import derived
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.trace import is_concrete, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
@@ -90,11 +90,13 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     bound = _bound(max_steps)
     if configuration.disable_jit.value:
-        count = 0
-        while (bound is None or count < bound) and cond_fun(init_val):
+        while bound != 0 and is_concrete(holds := cond_fun(init_val)):
+            if not holds:
+                return init_val
             init_val = body_fun(init_val)
-            count += 1
-        return init_val
+            bound = None if bound is None else bound - 1
+        if bound == 0:
+            return init_val
     leaves, tree = tree_flatten(init_val)
     leaves = [operand("while_loop (init_val)", x, i) for i, x in enumerate(leaves)]
     avals = list(map(get_aval, leaves))

@@ -107,3 +107,15 @@ def test_weakly_typed_carries_take_the_type_that_the_body_gives(body, start, typ
 def test_a_condition_without_a_value(result):
     with pytest.raises(TypeError, match="must return a boolean scalar"):
         jax.lax.while_loop(lambda c: result, lambda c: c, 1)
+
+
+def test_under_disable_jit_examples_are_looped_over_together():
+    """Python cannot ask each example of a batch whether to go on."""
+    def count(x, **kwargs):
+        return lax.while_loop(lambda c: c < 3, lambda c: c + 1, x, **kwargs)
+
+    xs = np.array([-1, 2, 5])
+    with jax.disable_jit():
+        assert jax.vmap(count)(xs).tolist() == [3, 3, 5]
+        assert jax.vmap(lambda x: count(x, max_steps=2))(xs).tolist() == [1, 3, 5]
+        assert count(1) == 3 and count(-1, max_steps=2) == 1
