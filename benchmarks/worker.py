@@ -203,8 +203,10 @@ def steady_step(step, args, at_least=10, for_seconds=2.0):
 def checksum(result):
     """One number to compare between the libraries: the loss, or the mean magnitude."""
     import numpy as np
+    from models import jax
 
-    return float(np.mean(np.abs(np.asarray(result[-1] if isinstance(result, tuple) else result))))
+    leaves = jax.tree.leaves(result[-1] if isinstance(result, tuple) else result)
+    return float(np.mean([np.mean(np.abs(np.asarray(x))) for x in leaves]))
 
 
 def measure_stages(model, **options):
