@@ -24,6 +24,7 @@ from pyjx.core.trace import (
     state,
     trace_to_jaxpr,
 )
+from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.linearize import (
@@ -35,7 +36,7 @@ from pyjx.engine.linearize import (
     record_flat,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, instantiate
-from pyjx.engine.types import Flags, Tangents
+from pyjx.engine.types import Flags, Params, Tangents
 
 Places = tuple[int | None, ...]  # dims that are part of a key
 
@@ -277,6 +278,7 @@ def _in_two(closed: ClosedJaxpr, record: Callable[[Sequence[Any]], tuple[list[An
         return [*outs, *computed]
 
     known_part = trace_to_jaxpr(known, known_avals, closed.debug_info)
+    known_part, spread = _before_broadcasts(known_part, residual_avals)
     wanted = nonzero_flags(program.outs)
     if instantiated is not None:
         wanted = tuple([a or b for a, b in zip(wanted, instantiated, strict=True)])
@@ -284,13 +286,35 @@ def _in_two(closed: ClosedJaxpr, record: Callable[[Sequence[Any]], tuple[list[An
     n = len(residual_avals)
 
     def linear(*args: Any) -> list[Any]:
-        filled = program.filled(args[:n])
+        residuals = list(args[:n])
+        for i, params in spread.items():
+            residuals[i] = broadcast_in_dim_p.bind(residuals[i], **params)
+        filled = program.filled(residuals)
         given = iter(args[n:])
         outs = filled.forward([None if v is None else next(given) for v in filled.invars])
         return selected(outs, wanted)
 
     linear_part = trace_to_jaxpr(linear, [*residual_avals, *linear_avals], closed.debug_info)
     return known_part, linear_part, forwarded, program
+
+
+def _before_broadcasts(known: ClosedJaxpr, residual_avals: list[ShapedArray]
+                       ) -> tuple[ClosedJaxpr, dict[int, Params]]:
+    """The known part with residuals as they were before they were broadcast, and the parameters of
+    the broadcasts by the residuals' positions. `residual_avals`, those of the last outputs, are
+    changed with them."""
+    jaxpr = known.jaxpr
+    broadcasts = {e.outvars[0]: e for e in jaxpr.eqns if e.primitive is broadcast_in_dim_p}
+    outvars = list(jaxpr.outvars)
+    first = len(outvars) - len(residual_avals)
+    found: dict[int, Params] = {}
+    for i in range(len(residual_avals)):
+        eqn = broadcasts.get(outvars[first + i])  # type: ignore[arg-type]
+        if eqn is not None and type(eqn.invars[0]) is Var:
+            outvars[first + i] = eqn.invars[0]
+            residual_avals[i] = eqn.invars[0].aval
+            found[i] = eqn.params
+    return (ClosedJaxpr(jaxpr.replace(outvars=outvars), known.consts) if found else known), found
 
 
 # -- transposition ---------------------------------------------------------------------------------

@@ -167,6 +167,15 @@ def test_residuals_are_stacked_once_and_invariants_not_at_all():
     assert backward.params["reverse"]
 
 
+def test_broadcast_residuals_are_stacked_as_they_were_before():
+    def run(x):
+        return lax.scan(lambda c, _: (c / jnp.sum(c * c), None), x, None, length=4)[0].sum()
+
+    forward, _ = scans_of(jax.grad(run), jnp.arange(1.0, 6))
+    stacked = [v.aval.shape for v in forward.outvars[forward.params["num_carry"]:]]
+    assert (4,) in stacked and stacked.count((4, 5)) <= 2
+
+
 def test_arguments_and_results_are_not_stacked_again():
     def run(h, xs):
         def step(h, x):
