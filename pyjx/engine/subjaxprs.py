@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pyjx.core import source_info
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.named_axes import Axis
@@ -78,6 +78,13 @@ def with_cotangents(operands: Sequence[Any], nonzero: Sequence[bool], cotangents
 
 def tangent_avals(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[ShapedArray]:
     return [a.to_tangent_aval() for a in selected(avals, nonzero)]
+
+
+def check_operands(operands: Sequence[Any], avals: Sequence[Any]) -> None:
+    """Raise TypeError unless operands of an equation have the types that its program takes."""
+    for operand, aval in zip(operands, avals, strict=True):
+        if not aval.same_type(operand.aval):
+            raise TypeError(f"Operand of type {operand.aval}, expected {aval}")
 
 
 def fixpoint(grow: Callable[[Flags], Sequence[bool]], flags: Sequence[bool]) -> Flags:
@@ -262,34 +269,29 @@ def _in_two(closed: ClosedJaxpr, record: Callable[[Sequence[Any]], tuple[list[An
     `record` gives, for the known inputs, the known outs and the linear program.
     """
     program: LinearProgram
-    forwarded: tuple[int, ...] = ()
-    residual_avals: list[ShapedArray] = []
+    n_out = 0
 
     def known(*values: Any) -> list[Any]:
-        nonlocal program, forwarded
+        nonlocal program, n_out
         outs, recorded = record(values)
         recorded = recorded.pruned()
-        position = {id(x): i for i, x in enumerate(values)}
         residuals = [r for r in recorded.residuals() if isinstance(r, Tracer)]
-        forwarded = tuple([position[id(r)] for r in residuals if id(r) in position])
-        computed = [r for r in residuals if id(r) not in position]
-        residual_avals[:] = map(get_aval, computed)
-        program = recorded.abstracted(computed + [values[i] for i in forwarded])
-        return [*outs, *computed]
+        n_out = len(outs)
+        program = recorded.abstracted(residuals)
+        return [*outs, *residuals]
 
-    known_part = trace_to_jaxpr(known, known_avals, closed.debug_info)
-    known_part, spread = _before_broadcasts(known_part, residual_avals)
+    traced = trace_to_jaxpr(known, known_avals, closed.debug_info)
+    known_part, forwarded, reads = _stored(traced, n_out)
     wanted = nonzero_flags(program.outs)
     if instantiated is not None:
         wanted = tuple([a or b for a, b in zip(wanted, instantiated, strict=True)])
-    residual_avals += [known_avals[i] for i in forwarded]
+    residual_avals = [*known_part.out_avals[n_out:], *[known_avals[i] for i in forwarded]]
     n = len(residual_avals)
 
     def linear(*args: Any) -> list[Any]:
-        residuals = list(args[:n])
-        for i, params in spread.items():
-            residuals[i] = broadcast_in_dim_p.bind(residuals[i], **params)
-        filled = program.filled(residuals)
+        filled = program.filled([
+            args[i] if params is None else broadcast_in_dim_p.bind(args[i], **params)
+            for i, params in reads])
         given = iter(args[n:])
         outs = filled.forward([None if v is None else next(given) for v in filled.invars])
         return selected(outs, wanted)
@@ -298,23 +300,28 @@ def _in_two(closed: ClosedJaxpr, record: Callable[[Sequence[Any]], tuple[list[An
     return known_part, linear_part, forwarded, program
 
 
-def _before_broadcasts(known: ClosedJaxpr, residual_avals: list[ShapedArray]
-                       ) -> tuple[ClosedJaxpr, dict[int, Params]]:
-    """The known part with residuals as they were before they were broadcast, and the parameters of
-    the broadcasts by the residuals' positions. `residual_avals`, those of the last outputs, are
-    changed with them."""
+def _stored(known: ClosedJaxpr, n_out: int
+            ) -> tuple[ClosedJaxpr, tuple[int, ...], list[tuple[int, Params | None]]]:
+    """What is to be kept of the residuals, which are the outputs from `n_out` on.
+
+    Each is kept once and as it was before it was broadcast, and one that is an input not at all.
+    The result is the program with those kept in place of the residuals, which inputs are residuals,
+    and for each residual its place among these two and the parameters of its broadcast.
+    """
     jaxpr = known.jaxpr
     broadcasts = {e.outvars[0]: e for e in jaxpr.eqns if e.primitive is broadcast_in_dim_p}
-    outvars = list(jaxpr.outvars)
-    first = len(outvars) - len(residual_avals)
-    found: dict[int, Params] = {}
-    for i in range(len(residual_avals)):
-        eqn = broadcasts.get(outvars[first + i])  # type: ignore[arg-type]
-        if eqn is not None and type(eqn.invars[0]) is Var:
-            outvars[first + i] = eqn.invars[0]
-            residual_avals[i] = eqn.invars[0].aval
-            found[i] = eqn.params
-    return (ClosedJaxpr(jaxpr.replace(outvars=outvars), known.consts) if found else known), found
+    inputs = {v: i for i, v in enumerate(jaxpr.invars)}
+    sources: list[tuple[Any, Params | None]] = []
+    for v in jaxpr.outvars[n_out:]:
+        eqn = broadcasts.get(v)  # type: ignore[arg-type]
+        sources.append((v, None) if eqn is None or type(eqn.invars[0]) is Literal
+                       else (eqn.invars[0], eqn.params))
+    kept = list(dict.fromkeys([v for v, _ in sources if v not in inputs]))
+    given = list(dict.fromkeys([v for v, _ in sources if v in inputs]))
+    place = {v: i for i, v in enumerate([*kept, *given])}
+    program = jaxpr.replace(outvars=[*jaxpr.outvars[:n_out], *kept])
+    return (ClosedJaxpr(program, known.consts), tuple([inputs[v] for v in given]),
+            [(place[v], params) for v, params in sources])
 
 
 # -- transposition ---------------------------------------------------------------------------------

@@ -176,6 +176,15 @@ def test_broadcast_residuals_are_stacked_as_they_were_before():
     assert (4,) in stacked and stacked.count((4, 5)) <= 2
 
 
+def test_broadcast_arguments_are_not_stacked_again():
+    def run(h, xs):
+        return lax.scan(lambda h, x: (h * x, None), h, xs)[0].sum()
+
+    forward, backward = scans_of(jax.value_and_grad(run), jnp.ones(5), jnp.ones(4))
+    assert [v.aval.shape for v in forward.outvars] == [(5,)]
+    assert (4,) in [v.aval.shape for v in backward.invars]
+
+
 def test_arguments_and_results_are_not_stacked_again():
     def run(h, xs):
         def step(h, x):
