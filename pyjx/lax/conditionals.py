@@ -22,6 +22,7 @@ from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
+    check_operands,
     consts_as_inputs,
     dependent_outputs,
     in_front,
@@ -436,9 +437,7 @@ def _cond_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
 
 def _cond_check(eqn: JaxprEqn) -> None:
     for branch in eqn.params["branches"]:
-        for atom, aval in zip(eqn.invars[1:], branch.in_avals, strict=True):
-            if not aval.same_type(atom.aval):
-                raise TypeError(f"Operand of type {atom.aval}, expected {aval}")
+        check_operands(eqn.invars[1:], branch.in_avals)
         for var, aval in zip(eqn.outvars, branch.out_avals, strict=True):
             if not aval.same_type(var.aval):
                 raise TypeError(f"A branch gives {aval}, expected {var.aval}")

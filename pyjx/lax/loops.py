@@ -26,6 +26,7 @@ from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
     batch_jaxpr,
+    check_operands,
     consts_as_inputs,
     dependent_outputs,
     fixpoint,
@@ -539,9 +540,7 @@ def _while_check(eqn: JaxprEqn) -> None:
     params, body = eqn.params, eqn.params["body_jaxpr"]
     given = _parts(eqn.invars, params)
     for consts, closed in ((given.cond_consts, params["cond_jaxpr"]), (given.body_consts, body)):
-        for atom, aval in zip([*consts, *given.carry], closed.in_avals, strict=True):
-            if not aval.same_type(atom.aval):
-                raise TypeError(f"Operand of type {atom.aval}, expected {aval}")
+        check_operands([*consts, *given.carry], closed.in_avals)
     for atom, aval in zip(given.carry, body.out_avals, strict=True):
         if not aval.same_type(atom.aval):
             raise TypeError(f"The body takes a carry of type {atom.aval} and gives {aval}")

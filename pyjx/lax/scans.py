@@ -20,6 +20,7 @@ from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     Places,
     batch_jaxpr,
+    check_operands,
     consts_as_inputs,
     dependent_outputs,
     fixpoint,
@@ -515,9 +516,7 @@ def _scan_check(eqn: JaxprEqn) -> None:
     params, length = eqn.params, eqn.params["length"]
     given, inner = _parts(eqn.invars, params), _parts(params["jaxpr"].in_avals, params)
     wanted = [*inner.consts, *inner.carry, *[_stacked(a, length) for a in inner.xs]]
-    for atom, aval in zip([*given.consts, *given.carry, *given.xs], wanted, strict=True):
-        if not aval.same_type(atom.aval):
-            raise TypeError(f"Operand of type {atom.aval}, expected {aval}")
+    check_operands([*given.consts, *given.carry, *given.xs], wanted)
     for before, after in zip(inner.carry, params["jaxpr"].out_avals, strict=False):
         if not before.same_type(after):
             raise TypeError(f"The body takes a carry of type {before} and gives {after}")
