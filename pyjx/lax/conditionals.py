@@ -269,6 +269,18 @@ def _with_slots(known: ClosedJaxpr, n_out: int, filled: tuple[int | None, ...],
     return trace_to_jaxpr(fun, known.in_avals, known.debug_info)
 
 
+def _from_slots(program: ClosedJaxpr, own: Sequence[int], filled: Sequence[int | None],
+                slot_avals: Sequence[Any], forwarded: Sequence[int], avals: Sequence[Any]
+                ) -> ClosedJaxpr:
+    """A program of (residuals of a branch, its own forwarded inputs, more) as one of (all slots,
+    the inputs that any branch reads, more). `avals` are those of the inputs."""
+    n = len([at for at in filled if at is not None])
+    return with_inputs(program, (
+        *[a if at is None else at for at, a in zip(filled, slot_avals, strict=True)],
+        *[n + own.index(i) if i in own else avals[i] for i in forwarded],
+        *range(n + len(own), len(program.in_avals))))
+
+
 def _run_parts(trace: LinearTrace, index: Any, parts: Sequence[Any], known_args: Sequence[Any],
                n_out: int, tangents: Sequence[Any], platforms: Params
                ) -> tuple[list[Any], list[Any]]:
@@ -280,14 +292,8 @@ def _run_parts(trace: LinearTrace, index: Any, parts: Sequence[Any], known_args:
              for p, filled in zip(parts, slots.filled, strict=True)]
     results = bind_cond(index, known, known_args, platforms)
     avals = [get_aval(x) for x in known_args]
-    linear = []
-    for p, filled in zip(parts, slots.filled, strict=True):
-        own = len(p.known.out_avals) - n_out
-        first = own + len(p.forwarded)
-        linear.append(with_inputs(p.linear, (
-            *[a if at is None else at for at, a in zip(filled, slots.avals, strict=True)],
-            *[own + p.forwarded.index(i) if i in p.forwarded else avals[i] for i in forwarded],
-            *range(first, first + len(tangents)))))
+    linear = [_from_slots(p.linear, p.forwarded, filled, slots.avals, forwarded, avals)
+              for p, filled in zip(parts, slots.filled, strict=True)]
     operands = [*results[n_out:], *[known_args[i] for i in forwarded], *tangents]
     if any([isinstance(c, Tracer) for b in linear for c in b.consts]):
         linear, consts = with_all_consts(linear)
@@ -417,13 +423,9 @@ def _cond_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
     slots = _slots([p.known.out_avals[n_out:] for p in parts])
     known = tuple([_with_slots(p.known, n_out, filled, slots.avals)
                    for p, filled in zip(parts, slots.filled, strict=True)])
-    again = []
-    for p, filled in zip(parts, slots.filled, strict=True):
-        own = len(p.known.out_avals) - n_out
-        again.append(with_inputs(p.again, (
-            *[a if at is None else at for at, a in zip(filled, slots.avals, strict=True)],
-            *[own + p.forwarded.index(i) if i in p.forwarded else eqn.invars[1 + i].aval
-              for i in forwarded])))
+    avals = [v.aval for v in eqn.invars[1:]]
+    again = tuple([_from_slots(p.again, p.forwarded, filled, slots.avals, forwarded, avals)
+                   for p, filled in zip(parts, slots.filled, strict=True)])
     saved = [Var(a) for a in slots.avals]
     return CutEqn(
         eqn.replace(outvars=[*eqn.outvars, *saved], params={**eqn.params, "branches": known},
@@ -431,7 +433,7 @@ def _cond_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
         saved,
         eqn.replace(invars=[eqn.invars[0], *saved, *[eqn.invars[1 + i] for i in forwarded]],
                     outvars=selected(eqn.outvars, needed),
-                    params={**eqn.params, "branches": tuple(again)},
+                    params={**eqn.params, "branches": again},
                     effects=_effects({"branches": again})))
 
 
