@@ -68,7 +68,7 @@ FAMILIES = {
 
 SUBMODULES = (
     "ad_checkpoint core custom_batching custom_derivatives dtypes errors experimental "
-    "flatten_util lax nn numpy ops random stages test_util tree tree_util typing"
+    "flatten_util lax nn numpy ops random scipy stages test_util tree tree_util typing"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -13,6 +13,7 @@ from pyjx import nn as nn
 from pyjx import numpy as numpy
 from pyjx import ops as ops
 from pyjx import random as random
+from pyjx import scipy as scipy
 from pyjx import stages as stages
 from pyjx import test_util as test_util
 from pyjx import tree as tree
@@ -118,6 +119,7 @@ __all__ = [
     "numpy",
     "ops",
     "random",
+    "scipy",
     "stages",
     "test_util",
     "tree",

@@ -12,7 +12,7 @@ NAMES: dict[str, str] = {
         "free_ref freeze get_abstract_mesh get_mesh image interpreters lib "
         "make_array_from_callback make_array_from_process_local_data "
         "make_array_from_single_device_arrays make_mesh memory monitoring new_ref "
-        "pmap print_environment_info profiler pure_callback ref reshard scipy set_mesh shard_map "
+        "pmap print_environment_info profiler pure_callback ref reshard set_mesh shard_map "
         "sharding smap tools use_abstract_mesh",
     "pyjx.core":
         "ParamDict eval_context max_dim min_dim",
@@ -35,6 +35,8 @@ NAMES: dict[str, str] = {
         "unpackbits unravel_index vander vectorize",
     "pyjx.random":
         "multivariate_normal orthogonal",
+    "pyjx.scipy":
+        "cluster fft integrate interpolate linalg ndimage optimize signal sparse spatial stats",
 }
 
 # What serves meanwhile, where something does.
@@ -43,7 +45,7 @@ INSTEAD: dict[str, str] = {
     "pyjx.debug": "print under jax.disable_jit, where operations run one by one",
     "pyjx.pmap": "jax.vmap, on one device",
     "pyjx.pure_callback": "the Python function outside of traced functions",
-    "pyjx.scipy": _HOST,
+    **dict.fromkeys([f"pyjx.scipy.{name}" for name in NAMES["pyjx.scipy"].split()], _HOST),
     "pyjx.lax.linalg": _HOST,
     "pyjx.lax.fft": _HOST,
     "pyjx.numpy.linalg": _HOST,

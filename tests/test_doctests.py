@@ -15,6 +15,7 @@ import pytest
 
 import lowering
 import pyjx as jax
+from pyjx.cli import stubs
 
 
 def module_names() -> list[str]:
@@ -49,7 +50,8 @@ def test_examples(name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> 
 def public_functions() -> dict[str, Any]:
     """The functions that a module's table exports, by the name under which users find them."""
     found = {}
-    for name in ("pyjx", "pyjx.lax", "pyjx.nn", "pyjx.numpy", "pyjx.random"):
+    scipy = [name for name in stubs.PACKAGES if name.startswith("pyjx.scipy.")]
+    for name in ("pyjx", "pyjx.lax", "pyjx.nn", "pyjx.numpy", "pyjx.random", *scipy):
         module = importlib.import_module(name)
         for entry in " ".join(module.FAMILIES.values()).split():
             public = entry.partition("=")[0]
