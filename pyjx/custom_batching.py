@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyjx import lax, tree_util
+from pyjx import tree_util
+from pyjx.lax.mapping import map as map_sequentially
 from pyjx.transforms.custom_vmap import custom_vmap as custom_vmap
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """A function whose `vmap` is a loop over the examples.
+    """A function whose `vmap` is a loop over the examples, `lax.map`, in place of one operation on
+    all of them.
+
+    Args:
+      f: the function; arguments and results are pytrees of arrays.
+
+    Returns:
+      A `custom_vmap` function. It may be differentiated, before and after it is mapped.
+
+    Raises:
+      NameError: when it is mapped, if `f` has a collective over the axis that is mapped.
 
     >>> import numpy as np, pyjx as jax
     >>> from pyjx.custom_batching import sequential_vmap
@@ -24,14 +35,12 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         leaves, treedef = tree_util.tree_flatten(args)
         batched = tree_util.tree_leaves(in_batched)
 
-        def one(i: int) -> Any:
+        def one(examples: list[Any]) -> Any:
+            given = iter(examples)
             return function(*treedef.unflatten([
-                lax.index_in_dim(x, i, keepdims=False) if b else x
-                for x, b in zip(leaves, batched, strict=True)
-            ]))
+                next(given) if b else x for x, b in zip(leaves, batched, strict=True)]))
 
-        outs = [one(i) for i in range(axis_size)]
-        stacked = tree_util.tree_map(lambda *xs: lax.stack(xs), *outs)
-        return stacked, tree_util.tree_map(lambda _: True, stacked)
+        outs = map_sequentially(one, [x for x, b in zip(leaves, batched, strict=True) if b])
+        return outs, tree_util.tree_map(lambda _: True, outs)
 
     return function

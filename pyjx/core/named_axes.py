@@ -9,6 +9,8 @@ constant 1 over an axis of size 3 is 3.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pyjx import configuration
@@ -85,6 +87,22 @@ class named_axis:
         if self._frame.axis.name is not None:
             state.axis_frames = self._frames
             configuration.trace_state.set_local(self._flag)
+
+
+@contextmanager
+def outside_axis(axis: Axis) -> Iterator[None]:
+    """A context in which nothing can name `axis`."""
+    if axis.name is None:
+        yield
+        return
+    frames = state.axis_frames
+    state.axis_frames = tuple([frame for frame in frames if frame.axis is not axis])
+    flag = configuration.trace_state.swap_local(named_axes())
+    try:
+        yield
+    finally:
+        state.axis_frames = frames
+        configuration.trace_state.set_local(flag)
 
 
 def named_axes() -> tuple[Axis, ...]:

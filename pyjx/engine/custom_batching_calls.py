@@ -17,7 +17,7 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.named_axes import Axis
+from pyjx.core.named_axes import Axis, outside_axis
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import jaxpr_as_fun, new_level
 from pyjx.engine.axes import reduce_sum
@@ -79,7 +79,8 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, call: ClosedJaxpr
     size = trace.axis.size
     at_front = [x if d is None else match_axis(x, d, 0, size)
                 for x, d in zip(operands, dims, strict=True)]
-    outs, batched = rule(size, [d is not None for d in dims], *at_front)
+    with outside_axis(trace.axis):  # the rule sees the whole batch
+        outs, batched = rule(size, [d is not None for d in dims], *at_front)
     for i, (x, b, aval) in enumerate(zip(outs, batched, call.out_avals, strict=True)):
         expected = batched_aval(aval, 0 if b else None, size)
         found = get_aval(x)

@@ -198,3 +198,36 @@ def test_keyword_only_arguments_are_refused():
     scale.def_vmap(lambda axis_size, in_batched, x: (x, in_batched[0]))
     with pytest.raises(TypeError, match=r"\['k'\] are keyword-only"):
         scale(1.0, k=3)
+
+
+def test_sequential_vmap_is_a_loop():
+    calls = []
+
+    @sequential_vmap
+    def f(x, y):
+        calls.append(x)
+        return {"a": x * y, "b": (y,)}
+
+    out = jax.vmap(f, in_axes=(0, None))(jnp.arange(64.0), 2.0)
+    assert out["a"].shape == (64,) and out["b"][0].shape == (64,)
+    assert len(calls) <= 2  # it is traced, not called for each example
+    text = str(jax.make_jaxpr(jax.vmap(f))(jnp.arange(64.0), jnp.arange(64.0)))
+    assert text.count("scan[") == 1 and "custom_vmap_call" in text
+    assert str(jax.make_jaxpr(jax.vmap(jax.vmap(f)))(
+        jnp.ones((2, 3)), jnp.ones((2, 3)))).count("scan[") == 2
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+def test_sequential_vmap_of_no_examples(wrap):
+    f = sequential_vmap(lambda x, y: {"a": x * jnp.sin(y), "b": (x,)})
+    out = wrap(jax.vmap(f))(jnp.zeros(0), jnp.zeros((0, 2)))
+    assert out["a"].shape == (0, 2) and out["b"][0].shape == (0,)
+
+
+def test_sequential_vmap_refuses_a_collective_over_its_axis():
+    f = sequential_vmap(lambda x: jax.lax.psum(x, "i"))
+    with pytest.raises(NameError, match="unbound axis name: i"):
+        jax.vmap(f, axis_name="i")(V)
+    other = sequential_vmap(lambda x: jax.lax.psum(x, "j"))
+    out = jax.vmap(lambda _: jax.vmap(other, axis_name="i")(V), axis_name="j")(np.zeros(2))
+    np.testing.assert_array_equal(out, [2 * V, 2 * V])
