@@ -1,4 +1,4 @@
-"""Branches of a conditional: traced, settled to the same types, and what to say if they differ."""
+"""Branches of a conditional: traced, and what to say if their results differ in type."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import ShapedArray
-from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
 from pyjx.lax.bodies import TracedBody, trace_body
-from pyjx.lax.convert import convert_element_type
 from pyjx.lax.differences import Path, in_full, tree_differences, type_differences
 from pyjx.tree_util import keystr
 
 
 def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., Any]], tree: Any,
                    avals: Sequence[ShapedArray]) -> tuple[list[ClosedJaxpr], Any]:
-    """The programs of the branches, which have the same types, and the structure of their results.
+    """The programs of the branches and the structure of their results.
+
+    Results may be weakly typed in one branch and not in another: the first one's types are those of
+    the conditional.
 
     Raises:
       TypeError: the branches give results of different structures or types.
@@ -27,27 +27,12 @@ def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., A
     order = _as_written(op, names)
     for n in order[1:]:
         _check_equal(op, (order[0], n), names, funs, traced)
-    weak = tuple([all([a.weak_type for a in each])
-                  for each in zip(*[t.closed.out_avals for t in traced], strict=True)])
-    return [_settled(t.closed, weak) for t in traced], traced[0].out_tree
+    return [t.closed for t in traced], traced[0].out_tree
 
 
 def _as_written(op: str, names: Sequence[str]) -> Sequence[int]:
     """The branches of `cond` are kept with that of the false predicate first."""
     return (1, 0) if op == "cond" else range(len(names))
-
-
-@derived
-def _settled(closed: ClosedJaxpr, weak: tuple[bool, ...]) -> ClosedJaxpr:
-    """The program with results that are weakly typed only where those of all branches are."""
-    if all([a.weak_type == w for a, w in zip(closed.out_avals, weak, strict=True)]):
-        return closed
-
-    def fun(*args: Any) -> list[Any]:
-        return [x if w else convert_element_type(x, a.dtype) for x, a, w in zip(
-            jaxpr_as_fun(closed)(*args), closed.out_avals, weak, strict=True)]
-
-    return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
 
 
 def _check_equal(op: str, pair: tuple[int, int], names: Sequence[str],

@@ -32,7 +32,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     has derivatives in both modes; else it is a `while_loop`, which has forward ones.
 
     Args:
-      lower, upper: integer scalars of one type, Python's being of any.
+      lower, upper: integer scalars of one type, Python's being of any signed one.
       body_fun: from an index and a value to the next value, of the same structure and types.
       init_val: pytree of arrays.
       unroll: how many iterations the compiled loop does at a time, or whether it does all; for
@@ -50,8 +50,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
     lower, upper = operand("fori_loop (lower)", lower), operand("fori_loop (upper)", upper, 1)
     dtype = _index_dtype(lower, upper)
-    if is_concrete(lower) and is_concrete(upper) and not get_aval(lower).shape and not get_aval(
-            upper).shape and dtypes.issubdtype(dtype, np.integer):
+    if (is_concrete(lower) and is_concrete(upper) and not get_aval(lower).shape
+            and not get_aval(upper).shape):
         length = max(int(upper) - int(lower), 0)
         if configuration.disable_jit.value and not length:
             return init_val
@@ -69,10 +69,9 @@ def _index_dtype(lower: Any, upper: Any) -> Any:
     a, b = get_aval(lower), get_aval(upper)
     if a.dtype == b.dtype:
         return a.dtype
-    for aval, other in ((a, b), (b, a)):
-        if aval.weak_type and dtypes.issubdtype(aval.dtype, np.integer) == dtypes.issubdtype(
-                other.dtype, np.integer):
-            return other.dtype
+    signed = all([dtypes.issubdtype(x.dtype, np.signedinteger) for x in (a, b)])
+    if signed and a.weak_type != b.weak_type:
+        return b.dtype if a.weak_type else a.dtype
     raise TypeError("lower and upper arguments to fori_loop must have equal types, got "
                     f"{dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}")
 

@@ -107,10 +107,13 @@ def test_older_forms():
     assert lax.switch(0, [lambda x: x + 1], 3.0) == 4
 
 
-def test_weak_types_settle():
-    out = lax.cond(True, lambda: 1.0, lambda: np.float32(2))
-    assert out.dtype == np.float32 and not out.weak_type
-    assert lax.cond(True, lambda: 1.0, lambda: 2.0).weak_type
+def test_the_first_branch_says_whether_a_result_is_weakly_typed():
+    strong, weak = (lambda: jnp.float32(1)), (lambda: 2.0)
+    assert lax.cond(True, strong, weak).weak_type  # the branch of False is the first
+    assert not lax.cond(True, weak, strong).weak_type
+    assert lax.switch(2, [weak, strong, strong]).weak_type
+    assert lax.cond(True, weak, weak).weak_type
+    assert lax.cond(True, strong, weak).dtype == np.float32
 
 
 def test_dead_results_and_operands_go():

@@ -67,6 +67,20 @@ def test_the_index_is_as_weakly_typed_as_the_bounds():
     assert not jax.jit(last)(jnp.int32(0), jnp.int32(3), 0).weak_type
 
 
+@pytest.mark.parametrize(("lower", "upper"), [
+    (0, np.uint8(3)), (jnp.int8(0), np.int32(3)), (jnp.asarray(0), jnp.uint8(3)), (True, 3.0),
+])
+def test_bounds_of_two_types(lower, upper):
+    with pytest.raises(TypeError, match="must have equal types, got"):
+        lax.fori_loop(lower, upper, lambda i, x: x, 0)
+
+
+def test_a_weak_bound_takes_the_type_of_the_other():
+    seen = []
+    jax.jit(lambda n: lax.fori_loop(0, n, lambda i, x: seen.append(i.dtype) or x, 0))(np.int8(3))
+    assert seen == [np.int8]
+
+
 def test_the_body_is_traced_once():
     traces = []
 
