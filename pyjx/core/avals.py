@@ -226,7 +226,8 @@ class ShapedArray(AbstractValue):
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short()}{weak})"
 
-    __str__ = str_short
+    def __str__(self) -> str:
+        return f"~{self.str_short()}" if self.weak_type else self.str_short()
 
 
 def _remake(args: tuple[Any, ...], placement: dict[str, Any]) -> ShapedArray:
@@ -289,7 +290,7 @@ def get_aval(x: Any) -> ShapedArray:
         maker = aval_makers.get(cls)
         if maker is not None:
             return maker(x)
-    raise TypeError(f"Value {x!r} with type {type(x)} is not a valid JAX type")
+    raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type")
 
 
 def is_valid_value(x: Any) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import axis_names
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, new_level, state
+from pyjx.core.trace import Trace, Tracer, check_leaks, new_level, state
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.functions import made_in
 from pyjx.engine.types import Dims, FlatFunction, Params, Value, Values
@@ -159,6 +160,9 @@ def batch_flat(fun: FlatFunction, args: Values, in_dims: Dims, axis: Axis | int
     with new_level(trace), named_axis(axis, trace):
         outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
         pairs = [trace.value_and_dim(x) for x in outs]
+    if configuration.check_tracer_leaks.value:
+        del outs
+        check_leaks(trace)
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 

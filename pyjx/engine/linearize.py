@@ -17,7 +17,15 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.name_stack import NameStack, current_name_stack
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import SourceInfo
-from pyjx.core.trace import Trace, Tracer, eager_trace, literal_types, new_level, state
+from pyjx.core.trace import (
+    Trace,
+    Tracer,
+    check_leaks,
+    eager_trace,
+    literal_types,
+    new_level,
+    state,
+)
 from pyjx.engine.forward import JVPTrace, JVPTracer
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Flags, FlatFunction, Params, Tangent, Tangents, Value, Values
@@ -316,6 +324,9 @@ def linearize_flat(
             program_outs.append(tangent if type(tangent) is Zero else trace.unwrap(tangent))
         if aux:
             aux[:] = [forward.primal_and_tangent(x)[0] if isinstance(x, Tracer) else x for x in aux]
+    if configuration.check_tracer_leaks.value:
+        args = out = tangent = None  # type: ignore[assignment]
+        check_leaks(forward)
     return outs, LinearProgram(invars, trace.eqns, program_outs, names)
 
 

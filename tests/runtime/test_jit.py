@@ -651,6 +651,18 @@ def test_checking_leaks():
         jax.jit(lambda a: jnp.sin(a) * 2)(1.0)
 
 
+@pytest.mark.parametrize("leak", [
+    lambda f: jax.grad(f)(1.0), lambda f: jax.vjp(f, 1.0), lambda f: jax.linearize(f, 1.0),
+    lambda f: jax.vmap(f)(np.ones(2)), lambda f: jax.vmap(jax.grad(f))(np.ones(2)),
+])
+def test_checking_leaks_of_transformations(leak):
+    store = []
+    with jax.checking_leaks():
+        with pytest.raises(Exception, match=r"Leaked trace[\s\S]*Tracer"):
+            leak(lambda a: (store.append(a), jnp.sin(a))[1])
+        leak(lambda a: jnp.sin(a) * 2)
+
+
 def test_debug_nans(x):
     f = jax.jit(lambda a: (jnp.log(a) * 2).sum())
     f(-x - 1)
