@@ -8,6 +8,7 @@ kept with its source, so a function that is called many times is transformed onc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 from pyjx.core import source_info
@@ -136,6 +137,21 @@ def with_outputs(closed: ClosedJaxpr, order: tuple[int, ...]) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     chosen: list[Any] = [jaxpr.outvars[i] if i >= 0 else jaxpr.invars[~i] for i in order]
     return dce(ClosedJaxpr(jaxpr.replace(outvars=chosen), closed.consts))
+
+
+def unchanged_carry(body: ClosedJaxpr, n_consts: int, n_carry: int) -> Flags:
+    """Which components of a carry the body of a loop gives back as it takes them."""
+    before = body.jaxpr.invars[n_consts:n_consts + n_carry]
+    return tuple(map(is_, before, body.jaxpr.outvars))
+
+
+def carry_as_consts(closed: ClosedJaxpr, n_consts: int, flags: Flags) -> ClosedJaxpr:
+    """A program of (constants, carry, more) with these components of the carry as constants."""
+    after = n_consts + len(flags)
+    carry = range(n_consts, after)
+    return with_inputs(closed, (
+        *range(n_consts), *selected(carry, flags), *selected(carry, negated(flags)),
+        *range(after, len(closed.jaxpr.invars))))
 
 
 @derived_structure

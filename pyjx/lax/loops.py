@@ -26,6 +26,7 @@ from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
     batch_jaxpr,
+    carry_as_consts,
     check_operands,
     consts_as_inputs,
     dependent_outputs,
@@ -42,8 +43,10 @@ from pyjx.engine.subjaxprs import (
     split_jaxpr,
     tangent_avals,
     transpose_jaxpr,
+    unchanged_carry,
     with_cotangents,
     with_inputs,
+    with_outputs,
     with_zeros,
     without_tracers,
 )
@@ -52,12 +55,12 @@ from pyjx.engine.types import Dims, Flags, Operand, Params, Tangent, Tangents, V
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.bodies import trace_body
 from pyjx.lax.carries import check_carry, settled
-from pyjx.lax.compare import gt, lt, select
+from pyjx.lax.compare import lt, select
 from pyjx.lax.conditionals import cut_off
-from pyjx.lax.elementwise import add, sub
+from pyjx.lax.elementwise import add
 from pyjx.lax.nary import operand
 from pyjx.lax.reductions import reduce_or
-from pyjx.lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from pyjx.lax.replays import Replay
 from pyjx.tree_util import tree_flatten, tree_unflatten, treedef_is_leaf
 
 
@@ -115,9 +118,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         leaves = [np.int32(0), *leaves]
         cond_jaxpr = _cond_of_counted(cond_jaxpr, len(cond.consts), bound)
         body_jaxpr = _body_of_counted(body_jaxpr, len(body.consts))
-    outs = while_p.bind(
-        *cond.consts, *body.consts, *leaves, cond_jaxpr=cond_jaxpr, cond_nconsts=len(cond.consts),
-        body_jaxpr=body_jaxpr, body_nconsts=len(body.consts), max_steps=bound)
+    outs = _bind_while(cond_jaxpr, cond.consts, body_jaxpr, body.consts, leaves, bound)
     return tree_unflatten(tree, outs if bound is None else outs[1:])
 
 
@@ -186,14 +187,27 @@ def _parts(xs: Values, params: Params) -> _Parts:
 def _bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
                 body_consts: Sequence[Any], carry: Sequence[Any], max_steps: int | None
                 ) -> list[Any]:
-    """A loop that does at most `max_steps` iterations, if that is known."""
+    """The last carry of a loop that does at most `max_steps` iterations, if that is known.
+
+    What the body does not change of the carry is a constant of both programs.
+    """
     cond, more_cond = without_tracers(cond)
     body, more_body = without_tracers(body)
-    return while_p.bind(  # type: ignore[no-any-return]
-        *more_cond, *cond_consts, *more_body, *body_consts, *carry,
-        cond_jaxpr=cond, cond_nconsts=len(more_cond) + len(cond_consts),
-        body_jaxpr=body, body_nconsts=len(more_body) + len(body_consts), max_steps=max_steps,
-    )
+    cond_consts, body_consts = [*more_cond, *cond_consts], [*more_body, *body_consts]
+    same = unchanged_carry(body, len(body_consts), len(carry))
+    if all(same):
+        same = (False,) * len(carry)
+    if any(same):
+        cond = carry_as_consts(cond, len(cond_consts), same)
+        body = with_outputs(carry_as_consts(body, len(body_consts), same),
+                            tuple(selected(range(len(carry)), negated(same))))
+        cond_consts += selected(carry, same)
+        body_consts += selected(carry, same)
+    outs = iter(while_p.bind(
+        *cond_consts, *body_consts, *selected(carry, negated(same)),
+        cond_jaxpr=cond, cond_nconsts=len(cond_consts),
+        body_jaxpr=body, body_nconsts=len(body_consts), max_steps=max_steps))
+    return [x if flag else next(outs) for x, flag in zip(carry, same, strict=True)]
 
 
 def _while_shape(*avals: ShapedArray, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
@@ -336,10 +350,6 @@ class _Backward(NamedTuple):
     consts_nonzero: Flags
 
 
-# How many carries a level keeps at most.
-_BRANCHES = 8
-
-
 @derived
 def _backward(body: ClosedJaxpr, cond: ClosedJaxpr, linear_consts: Flags, linear: Flags, bound: int
               ) -> _Backward:
@@ -375,84 +385,14 @@ def _backward(body: ClosedJaxpr, cond: ClosedJaxpr, linear_consts: Flags, linear
                     *[next(outs) if flag else instantiate(Zero(a))
                       for flag, a in zip(carry_nonzero, carry_avals, strict=True)]]
 
-        replay = _Replay(lambda carry: jaxpr_as_fun(cond)(*cond_consts, *carry)[0],
-                         lambda carry: jaxpr_as_fun(forward)(*consts, *carry), pull, bound)
+        replay = Replay(lambda carry: jaxpr_as_fun(cond)(*cond_consts, *carry)[0],
+                        lambda carry: jaxpr_as_fun(forward)(*consts, *carry), pull, bound, _loop)
         sums = [instantiate(Zero(a)) for a in sum_avals]
         return replay.reverse(replay.levels, start, [*sums, *cts])
 
     traced = trace_to_jaxpr(fun, [*cond_avals, *const_avals, *known_avals, *carry_avals],
                             body.debug_info)
     return _Backward(traced, consts_nonzero)
-
-
-class _Replay:
-    """The iterations of a loop from the last to the first.
-
-    A level keeps the carries at the starts of equal parts of the iterations, and reverses these,
-    last first, by the level below; the lowest reverses an iteration. With b parts on each of L
-    levels, b^L iterations need the memory of b L carries and L times the work of the loop. All of
-    it is loops with bounds, so it has itself a reverse mode.
-
-    Args:
-      holds: whether there is an iteration after this carry.
-      step: the next carry.
-      pull: `(carry, back)` to `back` before the iteration that starts with this carry.
-      bound: of the number of iterations.
-    """
-
-    def __init__(self, holds: Callable[[Any], Any], step: Callable[[Any], list[Any]],
-                 pull: Callable[[Any, Any], list[Any]], bound: int) -> None:
-        self.holds = holds
-        self.step = step
-        self.pull = pull
-        self.levels = 1
-        while _BRANCHES ** self.levels < bound:
-            self.levels += 1
-        self.branches = 1
-        while self.branches ** self.levels < bound:
-            self.branches += 1
-
-    def reverse(self, level: int, carry: Sequence[Any], back: Sequence[Any]) -> list[Any]:
-        """`back` before the iterations of this level that follow the carry."""
-        if level == 0:
-            return self.pull(carry, back)
-        count, kept = self.keep(level, carry)
-
-        def part_before(count: Any, *back: Any) -> list[Any]:
-            i = sub(count, np.int32(1))
-            carry = [dynamic_index_in_dim(x, i, 0, False) for x in kept]
-            return [i, *self.reverse(level - 1, carry, back)]
-
-        return _loop(lambda count, *_: gt(count, np.int32(0)), part_before, [count, *back],
-                     self.branches)[1:]
-
-    def keep(self, level: int, carry: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """How many parts there are, and the carries at their starts."""
-        n = len(carry)
-
-        def goes_on(i: Any, *rest: Any) -> Any:
-            return bitwise_and(lt(i, np.int32(self.branches)), self.holds(rest[:n]))
-
-        def keep_one(i: Any, *rest: Any) -> list[Any]:
-            carry, kept = rest[:n], rest[n:]
-            return [add(i, np.int32(1)), *self.advance(level - 1, carry),
-                    *[dynamic_update_index_in_dim(xs, x, i, 0)
-                      for xs, x in zip(kept, carry, strict=True)]]
-
-        places = [broadcast_in_dim(x, (self.branches, *get_aval(x).shape),
-                                   tuple(range(1, get_aval(x).ndim + 1))) for x in carry]
-        outs = _loop(goes_on, keep_one, [np.int32(0), *carry, *places], self.branches)
-        return outs[0], outs[1 + n:]
-
-    def advance(self, level: int, carry: Sequence[Any]) -> list[Any]:
-        """The carry after a part of this level."""
-        if level == 0:
-            return self.step(carry)
-        count = self.branches ** level
-        return _loop(
-            lambda i, *carry: bitwise_and(lt(i, np.int32(count)), self.holds(carry)),
-            lambda i, *carry: [add(i, np.int32(1)), *self.step(carry)], [np.int32(0), *carry],
-            count)[1:]
 
 
 def _loop(holds: Callable[..., Any], step: Callable[..., list[Any]], start: Sequence[Any],
@@ -465,7 +405,7 @@ def _loop(holds: Callable[..., Any], step: Callable[..., list[Any]], start: Sequ
                        start, max_steps)
 
 
-# -- batching --------------------------------------------------------------------------------------
+# -- batching, dead code ---------------------------------------------------------------------------
 
 
 def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
@@ -536,6 +476,27 @@ def _keeping_what_is_done(cond: ClosedJaxpr, body: ClosedJaxpr, n_cond: int, n_c
     return trace_to_jaxpr(fun, [*cond.in_avals[:n_cond], *body.in_avals])
 
 
+def _while_dce(eqn: JaxprEqn, used: Flags) -> JaxprEqn:
+    """Components of the carry that neither the condition, nor an effect, nor a result needs go."""
+    params = eqn.params
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    a, b = params["cond_nconsts"], params["body_nconsts"]
+    tested = live_inputs(cond, (True,))
+    carry = fixpoint(lambda flags: live_inputs(body, flags)[b:],
+                     [u or t for u, t in zip(used, tested[a:], strict=True)])
+    read = live_inputs(body, carry)[:b]
+    new_cond = part_of(cond, (True,), tested[:a] + carry)
+    new_body = part_of(body, carry, read + carry)
+    if not any(carry) or (new_cond is cond and new_body is body):
+        return eqn
+    return eqn.replace(
+        invars=selected(eqn.invars, tested[:a] + read + carry),
+        outvars=selected(eqn.outvars, carry),
+        params={**params, "cond_jaxpr": new_cond, "cond_nconsts": sum(tested[:a]),
+                "body_jaxpr": new_body, "body_nconsts": sum(read)},
+        effects=new_cond.effects | new_body.effects)
+
+
 def _while_check(eqn: JaxprEqn) -> None:
     params, body = eqn.params, eqn.params["body_jaxpr"]
     given = _parts(eqn.invars, params)
@@ -549,6 +510,6 @@ def _while_check(eqn: JaxprEqn) -> None:
 while_p = register(Primitive(
     "while", shape_rule=_while_shape, multiple_results=True, cached=False, jvp=_while_jvp,
     batch_axis=_while_batch, linearize=_while_linearize, split=_while_split,
-    transpose=_while_transpose, check=_while_check,
+    transpose=_while_transpose, dce=_while_dce, check=_while_check,
     effects=lambda params: params["cond_jaxpr"].effects | params["body_jaxpr"].effects,
 ))

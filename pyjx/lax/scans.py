@@ -20,6 +20,7 @@ from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     Places,
     batch_jaxpr,
+    carry_as_consts,
     check_operands,
     consts_as_inputs,
     dependent_outputs,
@@ -35,6 +36,7 @@ from pyjx.engine.subjaxprs import (
     selected,
     split_jaxpr,
     transpose_jaxpr,
+    unchanged_carry,
     with_cotangents,
     with_inputs,
     with_outputs,
@@ -111,10 +113,9 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     closed = body.closed
     check_carry("scan", "f", f, tree, list(map(get_aval, leaves)), carry_tree,
                 closed.out_avals[:carry_tree.num_leaves])
-    outs = scan_p.bind(
-        *closed.consts, *leaves, *x_leaves, jaxpr=consts_as_inputs(closed), length=n,
-        reverse=bool(reverse), unroll=_unroll(unroll, n), num_consts=len(closed.consts),
-        num_carry=len(leaves), _split_transpose=bool(_split_transpose))
+    outs = bind_scan(consts_as_inputs(closed), closed.consts, leaves, x_leaves, {
+        "length": n, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
+        "_split_transpose": bool(_split_transpose)})
     return tree_unflatten(body.out_tree, outs)  # type: ignore[no-any-return]
 
 
@@ -198,11 +199,22 @@ def _derived_params(params: Params, body: ClosedJaxpr, num_consts: int, num_carr
 
 def bind_scan(body: ClosedJaxpr, consts: Sequence[Any], carry: Sequence[Any], xs: Sequence[Any],
               params: Params) -> list[Any]:
-    """The last carry and the stacked results of a scan with these parameters over another body."""
+    """The last carry and the stacked results of a scan with these parameters over another body.
+
+    What the body does not change of the carry is a constant of it.
+    """
     body, more = without_tracers(body)
-    n = len(more) + len(consts)
-    return scan_p.bind(*more, *consts, *carry, *xs,  # type: ignore[no-any-return]
-                       **_derived_params(params, body, n, len(carry)))
+    consts = [*more, *consts]
+    n = len(consts)
+    same = unchanged_carry(body, n, len(carry))
+    if any(same):
+        body = with_outputs(carry_as_consts(body, n, same), (
+            *selected(range(len(carry)), negated(same)),
+            *range(len(carry), len(body.out_avals))))
+    changed = selected(carry, negated(same))
+    outs = iter(scan_p.bind(*consts, *selected(carry, same), *changed, *xs,
+                            **_derived_params(params, body, n + sum(same), len(changed))))
+    return [*[x if flag else next(outs) for x, flag in zip(carry, same, strict=True)], *outs]
 
 
 def _stacked(aval: ShapedArray, length: int) -> ShapedArray:

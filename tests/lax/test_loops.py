@@ -7,6 +7,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core.check import check_jaxpr
+from pyjx.core.passes.dce import dce
 
 pytestmark = pytest.mark.smoke
 
@@ -119,3 +120,27 @@ def test_under_disable_jit_examples_are_looped_over_together():
         assert jax.vmap(count)(xs).tolist() == [3, 3, 5]
         assert jax.vmap(lambda x: count(x, max_steps=2))(xs).tolist() == [1, 3, 5]
         assert count(1) == 3 and count(-1, max_steps=2) == 1
+
+
+def test_what_the_body_does_not_change_is_a_constant():
+    def run(w):
+        return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, w))[1] * 2
+
+    assert jax.grad(run)(2.0) == 2.0
+    (eqn,) = [e for e in jax.make_jaxpr(run)(2.0).eqns if e.primitive.name == "while"]
+    assert len(eqn.outvars) == 1
+
+
+def test_dead_components_of_the_carry_go():
+    def run(x, y):
+        return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2, jnp.sin(c[2])),
+                              (0, x, y))
+
+    closed = dce(jax.make_jaxpr(lambda x, y: run(x, y)[1])(1.0, 2.0))
+    check_jaxpr(closed)
+    (eqn,) = closed.eqns
+    assert len(eqn.outvars) == 2 and closed.jaxpr.invars[1] not in eqn.invars
+    assert "sin" not in str(closed)
+    assert jax.jit(lambda x, y: run(x, y)[1])(1.0, 2.0) == 8.0
+    kept = dce(jax.make_jaxpr(run)(1.0, 2.0))
+    assert len(kept.eqns[0].outvars) == 3

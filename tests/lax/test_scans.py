@@ -265,3 +265,23 @@ def test_carries_settle():
 def test_bad_arguments(step, init, xs, options, error, message):
     with pytest.raises(error, match=message):
         lax.scan(step, init, xs, **options)
+
+
+def test_what_the_body_does_not_change_is_a_constant():
+    def run(w, h, xs):
+        (_, last), _ = lax.scan(lambda c, x: ((c[0], jnp.tanh(c[0] @ c[1] + x)), None), (w, h), xs)
+        return jnp.sum(last)
+
+    (eqn,) = [e for e in jax.make_jaxpr(run)(W, H, XS).eqns if e.primitive.name == "scan"]
+    assert eqn.params["num_consts"] == eqn.params["num_carry"] == 1
+    assert not any([v.aval.shape == (5, 3, 3)
+                    for e in jax.make_jaxpr(jax.grad(run))(W, H, XS).eqns for v in e.outvars])
+
+    def expected(w, h, xs):
+        for x in xs:
+            h = jnp.tanh(w @ h + x)
+        return jnp.sum(h)
+
+    for got, want in zip(jax.grad(run, (0, 1, 2))(W, H, XS),
+                         jax.grad(expected, (0, 1, 2))(W, H, XS), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
