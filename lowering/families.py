@@ -7,6 +7,7 @@ from lowering import (
     convolution,
     cumulative,
     elementwise,
+    fourier,
     indexing,
     loops,
     random_bits,
@@ -17,6 +18,6 @@ from lowering import (
 )
 
 __all__ = [
-    "calls", "conditionals", "contractions", "convolution", "cumulative", "elementwise", "indexing",
-    "loops", "random_bits", "reductions", "shapes", "sorting", "windows",
+    "calls", "conditionals", "contractions", "convolution", "cumulative", "elementwise", "fourier",
+    "indexing", "loops", "random_bits", "reductions", "shapes", "sorting", "windows",
 ]

@@ -23,20 +23,20 @@ NAMES: dict[str, str] = {
         "random rnn roofline scheduling_groups serialize_executable shard_map source_mapper sparse "
         "thunky topologies transfer xla_metadata",
     "pyjx.lax":
-        "FftType after_all after_all_p broadcast_like create_token create_token_p "
-        "dce_sink fft fft_p linalg "
+        "after_all after_all_p broadcast_like create_token create_token_p "
+        "dce_sink linalg "
         "psum_scatter_start shape_as_value sharding_constraint_p stage "
         "stage_p with_sharding_constraint",
     "pyjx.numpy":
         "apply_along_axis apply_over_axes array_repr array_str bartlett blackman choose delete "
-        "extract fft fill_diagonal fromfile fromiter frompyfunc fromstring hamming hanning insert "
+        "extract fill_diagonal fromfile fromiter frompyfunc fromstring hamming hanning insert "
         "kaiser linalg load packbits piecewise place poly polyadd polyder polydiv polyfit polyint "
         "polymul polysub polyval put ravel_multi_index roots save savez select trim_zeros ufunc "
         "unpackbits unravel_index vander vectorize",
     "pyjx.random":
         "multivariate_normal orthogonal",
     "pyjx.scipy":
-        "cluster fft integrate interpolate linalg ndimage optimize signal sparse spatial stats",
+        "cluster integrate interpolate linalg ndimage optimize signal sparse spatial stats",
 }
 
 # What serves meanwhile, where something does.
@@ -47,9 +47,7 @@ INSTEAD: dict[str, str] = {
     "pyjx.pure_callback": "the Python function outside of traced functions",
     **dict.fromkeys([f"pyjx.scipy.{name}" for name in NAMES["pyjx.scipy"].split()], _HOST),
     "pyjx.lax.linalg": _HOST,
-    "pyjx.lax.fft": _HOST,
     "pyjx.numpy.linalg": _HOST,
-    "pyjx.numpy.fft": _HOST,
     "pyjx.numpy.select": "nested jnp.where",
     "pyjx.numpy.vectorize": "jax.vmap",
 }

@@ -103,6 +103,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.joining": (
         "concatenate concatenate_p split split_p stack stack_p unstack unstack_p"
     ),
+    "pyjx.lax.fourier": "FftType fft fft_p",
     "pyjx.lax.creation": "broadcasted_iota empty iota iota_p",
     "pyjx.lax.random_bits": (
         "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p"

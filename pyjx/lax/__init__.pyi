@@ -321,6 +321,9 @@ from pyjx.lax.joining import stack as stack
 from pyjx.lax.joining import stack_p as stack_p
 from pyjx.lax.joining import unstack as unstack
 from pyjx.lax.joining import unstack_p as unstack_p
+from pyjx.lax.fourier import FftType as FftType
+from pyjx.lax.fourier import fft as fft
+from pyjx.lax.fourier import fft_p as fft_p
 from pyjx.lax.creation import broadcasted_iota as broadcasted_iota
 from pyjx.lax.creation import empty as empty
 from pyjx.lax.creation import iota as iota
@@ -684,6 +687,9 @@ __all__ = [
     "stack_p",
     "unstack",
     "unstack_p",
+    "FftType",
+    "fft",
+    "fft_p",
     "broadcasted_iota",
     "empty",
     "iota",

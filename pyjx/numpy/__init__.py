@@ -89,4 +89,6 @@ FAMILIES: dict[str, str] = {
     ),
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)
+SUBMODULES = "fft"
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

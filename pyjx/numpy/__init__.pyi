@@ -1,5 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.numpy.
 
+from pyjx.numpy import fft as fft
 from numpy import character as character
 from numpy import complexfloating as complexfloating
 from numpy import dtype as dtype
@@ -375,6 +376,7 @@ from pyjx.numpy.setops import unique_inverse as unique_inverse
 from pyjx.numpy.setops import unique_values as unique_values
 
 __all__ = [
+    "fft",
     "character",
     "complexfloating",
     "dtype",

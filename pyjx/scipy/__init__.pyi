@@ -1,7 +1,9 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.scipy.
 
+from pyjx.scipy import fft as fft
 from pyjx.scipy import special as special
 
 __all__ = [
+    "fft",
     "special",
 ]
