@@ -27,13 +27,13 @@ def _outlined_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
                        attributes=KEEP_CALL)
 
 
-_COMPOSITE_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
+_COMPOSITE_NAME = r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+"
 
 
 @rule("composite")
 def _composite(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     name, closed = eqn.params["name"], eqn.params["call_jaxpr"]
-    if not isinstance(name, str) or not _COMPOSITE_NAME.fullmatch(name):
+    if not isinstance(name, str) or not re.fullmatch(_COMPOSITE_NAME, name):
         raise ValueError("composite: name must be that of an operation in a namespace, such as "
                          f"'my_namespace.my_op', got {name!r}.")
     jaxpr = closed.jaxpr

@@ -1,23 +1,41 @@
-"""The rules of all families: they are registered when this module is imported."""
+"""Which module has the rules of which primitives: it loads with the first that is needed."""
 
-from lowering import (
-    calls,
-    conditionals,
-    contractions,
-    convolution,
-    cumulative,
-    elementwise,
-    fourier,
-    indexing,
-    loops,
-    random_bits,
-    reductions,
-    shapes,
-    sorting,
-    windows,
-)
+from __future__ import annotations
 
-__all__ = [
-    "calls", "conditionals", "contractions", "convolution", "cumulative", "elementwise", "fourier",
-    "indexing", "loops", "random_bits", "reductions", "shapes", "sorting", "windows",
-]
+FAMILIES: dict[str, str] = {
+    "lowering.calls": "composite custom_lin jit outlined_call",
+    "lowering.conditionals": "cond",
+    "lowering.contractions": "dot_general",
+    "lowering.convolution": "conv_general_dilated",
+    "lowering.cumulative": "cumlogsumexp cummax cummin cumprod cumsum linear_recurrence",
+    "lowering.elementwise": (
+        "abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i1e cbrt ceil "
+        "clamp clz complex conj convert_element_type copy cos cosh digamma div eq eq_to erf "
+        "erf_inv erfc exp expm1 floor ge gt imag is_finite le le_to log log1p lt lt_to max "
+        "min mul ne neg nextafter not optimization_barrier or polygamma population_count pow "
+        "real reduce_precision rem round rsqrt select_n shift_left shift_right_arithmetic "
+        "shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh tie xor "
+        "zeta"
+    ),
+    "lowering.fourier": "fft",
+    "lowering.indexing": (
+        "gather scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub"
+    ),
+    "lowering.loops": "scan while",
+    "lowering.random_bits": "rng_bit_generator rng_uniform threefry2x32",
+    "lowering.reductions": (
+        "argmax argmin reduce reduce_and reduce_max reduce_min reduce_or reduce_prod "
+        "reduce_sum reduce_xor"
+    ),
+    "lowering.shapes": (
+        "bitcast_convert_type broadcast_in_dim concatenate dynamic_slice dynamic_update_slice "
+        "iota pad reshape rev slice split squeeze stack tile transpose unstack"
+    ),
+    "lowering.sorting": "sort top_k",
+    "lowering.windows": (
+        "reduce_window reduce_window_max reduce_window_min reduce_window_sum "
+        "select_and_gather_add select_and_scatter select_and_scatter_add"
+    ),
+}
+
+MODULES = {name: module for module, names in FAMILIES.items() for name in names.split()}

@@ -128,7 +128,7 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
     """Write the equations of `jaxpr`; the names of its inputs are in `env`."""
     rules, lines, marks, scope = b.module.rules, b.lines, b.marks, b.scope
     for eqn in jaxpr.eqns:
-        rule = rules.get(eqn.primitive.name)
+        rule = rules[eqn.primitive.name]
         if rule is None:
             raise NotImplementedError(
                 f"MLIR translation rule for primitive '{eqn.primitive}' not found for platform "

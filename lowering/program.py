@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-# The rules of all families are registered by the import.
-from lowering import families  # noqa: F401
 from lowering.donation import donation
 from lowering.locations import Locations, Scope
 from lowering.module import Module, constant_operand, emit_jaxpr

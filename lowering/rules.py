@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
+
+from lowering.families import MODULES
 
 Emit = Callable[..., Any]
 
@@ -27,11 +30,31 @@ class LoweringRule:
 
 
 _RULES: dict[str | None, dict[str, LoweringRule]] = {p: {} for p in (None, *PLATFORMS)}
-_merged: dict[str, dict[str, LoweringRule]] = {}
+
+
+class _PlatformRules(dict[str, LoweringRule | None]):
+    """The rules for one platform by the primitives' names, looked for when they are asked for."""
+
+    __slots__ = ("platform",)
+
+    def __init__(self, platform: str) -> None:
+        super().__init__()
+        self.platform = platform
+
+    def __missing__(self, name: str) -> LoweringRule | None:
+        module = MODULES.get(name)
+        if module is not None:
+            import_module(module)
+        found = _RULES.get(self.platform, {}).get(name) or _RULES[None].get(name)
+        self[name] = found
+        return found
+
+
+_by_platform: dict[str, _PlatformRules] = {}
 
 
 def rule(*names: str, platform: str | None = None, widens: bool = False) -> Callable[[Emit], Emit]:
-    """Declare the lowering of the primitives with these names.
+    """Declare the lowering of the primitives with these names, which `families` lists, too.
 
     A rule for one platform goes before one for all; a primitive without a rule for a platform is
     decomposed there.
@@ -49,15 +72,16 @@ def rule(*names: str, platform: str | None = None, widens: bool = False) -> Call
                 where = f" on {platform}" if platform else ""
                 raise ValueError(f"There are two lowering rules for {name!r}{where}.")
             rules[name] = LoweringRule(emit, platform, widens)
-        _merged.clear()
+            for found in _by_platform.values():
+                found.pop(name, None)
         return emit
 
     return register
 
 
-def rules_for(platform: str) -> Mapping[str, LoweringRule]:
-    """The rules for a platform by the primitives' names."""
-    merged = _merged.get(platform)
-    if merged is None:
-        merged = _merged[platform] = {**_RULES[None], **_RULES.get(platform, {})}
-    return merged
+def rules_for(platform: str) -> Mapping[str, LoweringRule | None]:
+    """The rules for a platform by the primitives' names; None for a primitive that has none."""
+    found = _by_platform.get(platform)
+    if found is None:
+        found = _by_platform.setdefault(platform, _PlatformRules(platform))
+    return found

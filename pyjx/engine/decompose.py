@@ -37,7 +37,8 @@ def decompose(closed: ClosedJaxpr, platform: str) -> ClosedJaxpr:
 def _rewritten(jaxpr: Jaxpr, platform: str, holding: Collection[int]) -> Jaxpr:
     """`holding` are the ids of the equations that hold jaxprs."""
     rules = rules_for(platform)
-    if not holding and all([p.name in rules for p in {e.primitive for e in jaxpr.eqns}]):
+    if not holding and all([rules[p.name] is not None
+                            for p in {e.primitive for e in jaxpr.eqns}]):
         return jaxpr
     eqns: list[JaxprEqn] = []
     values: dict[Var, Any] = {}  # results that are other values of the program
@@ -45,7 +46,7 @@ def _rewritten(jaxpr: Jaxpr, platform: str, holding: Collection[int]) -> Jaxpr:
         holds = id(eqn) in holding
         if values:
             eqn = eqn.replace(invars=_read(eqn.invars, values))
-        program = None if eqn.primitive.name in rules else _program_of(eqn, platform)
+        program = _program_of(eqn, platform) if rules[eqn.primitive.name] is None else None
         if program is None:
             eqns.append(_with_rewritten_jaxprs(eqn, platform) if holds else eqn)
         elif program.consts or (len(program.eqns) > IN_PLACE_EQNS

@@ -139,7 +139,7 @@ def _serialized(options: Any) -> bytes:
 
 # Source locations do not change what a program does. `loc(#loc3)` after an operation or an
 # argument, and the lines that define the aliases.
-_LOCATIONS = re.compile(r'^#loc\w* = .*\n?|^#\w+ = loc\(.*\n?| loc\(#\w+\)', re.MULTILINE)
+_LOCATIONS = r'(?m)^#loc\w* = .*\n?|^#\w+ = loc\(.*\n?| loc\(#\w+\)'
 
 
 def source(program: LoweredProgram | str | bytes) -> str | bytes:
@@ -156,7 +156,7 @@ def _program_bytes(program: LoweredProgram | str | bytes) -> bytes:
     elif isinstance(program, LoweredProgram):
         text = program.text
     elif isinstance(program, str) and "loc(" in program:
-        text = _LOCATIONS.sub("", program)
+        text = re.sub(_LOCATIONS, "", program)
     else:
         text = program
     return text.encode() if isinstance(text, str) else text

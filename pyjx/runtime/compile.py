@@ -161,7 +161,7 @@ def _checked_options(options: CompilerOptions) -> tuple[tuple[str, Any], ...]:
 # ---- errors -------------------------------------------------------------------------------
 
 # What XLA adds to the error of any text that does not parse.
-_NOISE = re.compile(
+_NOISE = (
     r"\s*(Failed to (parse|deserialize)[^.\n]*using StableHLO v[^\n]*|"
     r"[^\n]*this could indicate forward incompatibility[^\n]*)"
 )
@@ -169,7 +169,7 @@ _NOISE = re.compile(
 
 def _cleaned(error: Exception) -> Exception:
     text = str(error)
-    cleaned = _NOISE.sub("", text)
+    cleaned = re.sub(_NOISE, "", text)
     return error if cleaned == text else type(error)(cleaned)
 
 

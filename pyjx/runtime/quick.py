@@ -36,10 +36,10 @@ _elementwise = frozenset(_ELEMENTWISE.split())
 _all = _elementwise.union(_OTHERS.split())
 _SMALL = 4096  # elements, for which the time of a kernel does not count
 
-_OPERATION = re.compile(r"(?:stablehlo|chlo)\.(\w+)(?=[ (\"])")
+_OPERATION = r"(?:stablehlo|chlo)\.(\w+)(?=[ (\"])"
 # Types in which intermediate results are rounded, or products and sums contracted, elsewhere.
-_OTHER_TYPE = re.compile("xf16>|<f16>|complex<")
-_CHOSEN = re.compile("xla_cpu|xla_backend")  # the user's own flags, which these would overrule
+_OTHER_TYPE = "xf16>|<f16>|complex<"
+_CHOSEN = "xla_cpu|xla_backend"  # the user's own flags, which these would overrule
 _LONGEST = 1 << 15  # characters; in longer programs it pays to compile kernels side by side
 
 
@@ -52,12 +52,12 @@ def quick_options(text: str, avals: Sequence[Any], platform: str) -> tuple[tuple
       platform: what it is compiled for.
     """
     if (platform != "cpu" or len(text) > _LONGEST
-            or _CHOSEN.search(os.environ.get("XLA_FLAGS", ""))):
+            or re.search(_CHOSEN, os.environ.get("XLA_FLAGS", ""))):
         return ()
-    if not jaxlib_api.HAS_OLDER_CPU_EMITTERS or _OTHER_TYPE.search(text):
+    if not jaxlib_api.HAS_OLDER_CPU_EMITTERS or re.search(_OTHER_TYPE, text):
         return _ONE_OPERATION
     small = all(aval.size <= _SMALL for aval in avals)
     same = _all if small else _elementwise
-    if same.issuperset(_OPERATION.findall(text)):
+    if same.issuperset(re.findall(_OPERATION, text)):
         return _ONE_OPERATION + _OLDER_EMITTERS
     return _ONE_OPERATION
