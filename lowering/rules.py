@@ -68,6 +68,8 @@ def rule(*names: str, platform: str | None = None, widens: bool = False) -> Call
 
     def register(emit: Emit) -> Emit:
         for name in names:
+            if MODULES.get(name, emit.__module__) != emit.__module__:
+                import_module(MODULES[name])  # which may have one
             if name in rules:
                 where = f" on {platform}" if platform else ""
                 raise ValueError(f"There are two lowering rules for {name!r}{where}.")
