@@ -22,7 +22,7 @@ from pyjx.engine.subjaxprs import (
     nonzero_flags,
     part_of,
     selected,
-    transpose_jaxpr,
+    transpose_with_log,
     with_cotangents,
     with_zeros,
     without_tracers,
@@ -129,10 +129,11 @@ class _Call:
     def transpose(self, cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
         closed: ClosedJaxpr = params[self.jaxpr_name]
         linear = linear_flags(operands)
-        pulled = transpose_jaxpr(closed, linear, nonzero_flags(cts))
+        pulled = transpose_with_log(closed, linear, nonzero_flags(cts))
         args = selected(operands, negated(linear))
         args += [ct for ct in cts if type(ct) is not Zero]
         outs = self.bind(pulled.jaxpr, args, params)
+        pulled.write_log(outs)
         return with_cotangents(operands, pulled.nonzero, iter(outs))
 
     def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:

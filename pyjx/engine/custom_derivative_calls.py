@@ -23,6 +23,7 @@ from pyjx.core.effects import Effects, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eager_trace, jaxpr_as_fun, state, trace_to_jaxpr
+from pyjx.engine import logs
 from pyjx.engine.axes import reduce_sum
 from pyjx.engine.batching import BatchTrace, batch_again, example_aval, match_axis
 from pyjx.engine.calls import call
@@ -409,13 +410,27 @@ class _BatchedBwd:
         float0 = [getattr(v, "dtype", None) == dtypes.float0 for v in values]
         dims = [None if f else d for d, f in zip(dims, float0, strict=True)]
 
+        log_tree: logs.LogTree | None = None
+
         def fun(*args: Any) -> list[Any]:
+            nonlocal log_tree
             given = iter(args[n:])
             cts = [next(given) if a is None else SymbolicZero(a) for a in zero_avals]
-            return self.bwd(args[:n], cts)  # type: ignore[no-any-return]
+            with logs.logging() as log:
+                in_cts: list[Any] = self.bwd(args[:n], cts)
+            if not log:
+                return in_cts
+            log_tree, arrays = logs.parted(log)
+            return [*in_cts, *arrays]
 
         outs, found = b.run(fun, [*residuals, *values], [*self.residual_dims, *dims])
-        return [self._unbatched(x, d, to) for x, d, to in zip(outs, found, b.dims, strict=True)]
+        n_cts = len(b.dims)
+        if log_tree is not None:
+            logs.write(log_tree.filled([
+                match_axis(x, d, 0, b.size)
+                for x, d in zip(outs[n_cts:], found[n_cts:], strict=True)]))
+        return [self._unbatched(x, d, to)
+                for x, d, to in zip(outs[:n_cts], found, b.dims, strict=False)]
 
     def _unbatched(self, ct: Tangent, dim: int | None, wanted: int | None) -> Any:
         """The cotangent of an input: what was the same for all examples gets the sum of theirs."""

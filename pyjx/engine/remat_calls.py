@@ -22,7 +22,7 @@ from pyjx.engine.subjaxprs import (
     negated,
     nonzero_flags,
     selected,
-    transpose_jaxpr,
+    transpose_with_log,
     with_cotangents,
     with_zeros,
     without_tracers,
@@ -114,13 +114,14 @@ def _log_residuals(parts: LinearizedJaxpr, n_out: int) -> None:
 
 def _transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
     linear = linear_flags(operands)
-    pulled = transpose_jaxpr(params["jaxpr"], linear, nonzero_flags(cts))
+    pulled = transpose_with_log(params["jaxpr"], linear, nonzero_flags(cts))
     closed, consts = without_tracers(pulled.jaxpr)
     known = [i for i, lin in enumerate(linear) if not lin]
     given = [ct for ct in cts if type(ct) is not Zero]
     origins = [*[None] * len(consts), *known, *[None] * len(given)]
     outs = remat_p.bind(*consts, *selected(operands, negated(linear)), *given,
                         **{**_derived(params, origins), "jaxpr": closed})
+    pulled.write_log(outs)
     return with_cotangents(operands, pulled.nonzero, iter(outs))
 
 

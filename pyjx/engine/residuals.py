@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from pyjx.configuration import LocalState
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
@@ -21,6 +22,9 @@ from pyjx.engine.subjaxprs import LinearizedJaxpr, linearize_jaxpr, selected, ta
 from pyjx.engine.types import Flags
 
 Policy = Callable[..., Any]
+
+# Whether what is linearized will be cut: custom rules ask for it.
+rematerializing = LocalState("rematerializing", False, in_trace_context=True)
 
 
 class _Answer:
@@ -154,7 +158,8 @@ def _program(closed: ClosedJaxpr, invars: Sequence[Var], eqns: Sequence[JaxprEqn
 def linearize_saving(closed: ClosedJaxpr, nonzero: Flags, policy: Policy) -> LinearizedJaxpr:
     """As `linearize_jaxpr`, with the residuals that a policy allows: the linear part computes what
     else it reads again."""
-    parts = linearize_jaxpr(closed, nonzero)
+    with rematerializing(True):
+        parts = linearize_jaxpr(closed, nonzero)
     n, n_known = len(closed.outvars), len(parts.known.outvars)
     results = (True,) * n + (False,) * (n_known - n)
     cut = cut_jaxpr(parts.known, policy, results, tuple([not r for r in results]))

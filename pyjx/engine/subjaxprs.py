@@ -25,6 +25,7 @@ from pyjx.core.trace import (
     state,
     trace_to_jaxpr,
 )
+from pyjx.engine import logs
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.forward import jvp_flat
@@ -382,33 +383,64 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
 
 
 class TransposedJaxpr(NamedTuple):
-    """From (residuals, nonzero cotangents) to the nonzero cotangents of the linear inputs."""
+    """From (residuals, nonzero cotangents) to the nonzero cotangents of the linear inputs.
+
+    Behind these are the arrays of `log`, if backward rules write one.
+    """
 
     jaxpr: ClosedJaxpr
     nonzero: Flags
+    log: logs.LogTree | None = None
+
+    def write_log(self, outs: Sequence[Any]) -> None:
+        """Write what a call of the program with these results has logged."""
+        if self.log is not None:
+            logs.write(self.log.filled(outs[sum(self.nonzero):]))
+
+
+def transpose_jaxpr(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
+                    instantiated: bool = False) -> TransposedJaxpr:
+    """The program that pulls cotangents back; with `instantiated` all of them are results.
+
+    What rules log is lost.
+    """
+    pulled = transpose_with_log(closed, linear, ct_nonzero, instantiated)
+    if pulled.log is None:
+        return pulled
+    logs.write(pulled.log.lost())
+    n = sum(pulled.nonzero)
+    outputs = tuple([i < n for i in range(len(pulled.jaxpr.out_avals))])
+    program = part_of(pulled.jaxpr, outputs, (True,) * len(pulled.jaxpr.in_avals))
+    return TransposedJaxpr(program, pulled.nonzero)
 
 
 @derived
-def transpose_jaxpr(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
-                    instantiated: bool = False) -> TransposedJaxpr:
-    """The program that pulls cotangents back; with `instantiated` all of them are results."""
+def transpose_with_log(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
+                       instantiated: bool = False) -> TransposedJaxpr:
+    """As `transpose_jaxpr`, with what rules log."""
     in_avals, out_avals = closed.in_avals, closed.out_avals
     residual_avals = selected(in_avals, negated(linear))
     nonzero: Flags = ()
+    log_tree: logs.LogTree | None = None
 
     def fun(*args: Any) -> list[Any]:
-        nonlocal nonzero
+        nonlocal nonzero, log_tree
         values: Iterator[Any] = iter(args)
         operands = [UndefinedPrimal(a) if lin else next(values)
                     for a, lin in zip(in_avals, linear, strict=True)]
         cts = with_zeros(list(values), ct_nonzero, out_avals)
-        outs = selected(backward_jaxpr(closed, operands, cts), linear)
+        with logs.logging() as log:
+            outs = selected(backward_jaxpr(closed, operands, cts), linear)
         nonzero = (True,) * len(outs) if instantiated else nonzero_flags(outs)
-        return [instantiate(o) for o in selected(outs, nonzero)]
+        results = [instantiate(o) for o in selected(outs, nonzero)]
+        if log:
+            log_tree, arrays = logs.parted(log)
+            results += arrays
+        return results
 
     program = trace_to_jaxpr(
         fun, [*residual_avals, *tangent_avals(out_avals, ct_nonzero)], closed.debug_info)
-    return TransposedJaxpr(program, nonzero)
+    return TransposedJaxpr(program, nonzero, log_tree)
 
 
 # -- batching --------------------------------------------------------------------------------------

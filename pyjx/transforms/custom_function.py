@@ -21,6 +21,7 @@ class CustomFunction:
 
     fun: Callable[..., Any]
     nondiff_argnums: tuple[int, ...]
+    nondiff_argnames: tuple[str, ...] = ()
     _kind: str
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
@@ -39,6 +40,7 @@ class CustomFunction:
         self.nondiff_argnums = tuple(numbers)
         if nondiff_argnames:
             names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
+            self.nondiff_argnames = tuple(names)
             self.nondiff_argnums = _with_names(fun, self.nondiff_argnums, names)
         self._signature: Any = None
         code = getattr(fun, "__code__", None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import get_aval
+from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
 from pyjx.engine.functions import FlatFun, flatten, name_of
+from pyjx.engine.types import TreeDef
 from pyjx.transforms.custom_vjp import custom_vjp
 from pyjx.tree_util import register_pytree_node
 
@@ -19,6 +21,14 @@ def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = F
     Args:
       fun: returns `(output, vjp)`, where `vjp` takes a cotangent of the output and returns a tuple
         of cotangents, one for each argument, or the cotangent alone for a single argument.
+        Without it, a decorator is returned.
+      with_logs: `vjp` returns a pair of the cotangents and a dict of arrays that it logs, as with
+        `custom_vjp.defvjp_with_logs`.
+      remat: `fun` returns `(output, rem)`, and `rem`, of the same arguments, `(output, vjp)`. In a
+        `checkpoint` function `rem` runs in the backward pass; what it closes over is kept.
+
+    Raises:
+      NotImplementedError: `with_accums` is given; use `custom_vjp.defvjp_with_accums`.
 
     >>> import pyjx as jax
     >>> @jax.custom_gradient
@@ -27,9 +37,11 @@ def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = F
     >>> float(jax.grad(square)(3.0))
     10.0
     """
+    if with_accums is not None:
+        raise NotImplementedError("custom_gradient: with_accums is not there yet. Use "
+                                  "custom_vjp and its method defvjp_with_accums.")
     if fun is None:
-        return lambda f: custom_gradient(f, with_logs=with_logs, remat=remat,
-                                         with_accums=with_accums)
+        return lambda f: custom_gradient(f, with_logs=with_logs, remat=remat)
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)[0]
@@ -38,38 +50,66 @@ def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = F
     wrapped.__doc__ = getattr(fun, "__doc__", None)
     wrapped.__wrapped__ = fun  # type: ignore[attr-defined]
 
-    def fwd(*args: Any, **kwargs: Any) -> Any:
-        out, pull_back = fun(*args, **kwargs)
-        outs = flatten(out)[0]
+    def pulling_back(out: Any, pull_back: Callable[..., Any], args: tuple[Any, ...]) -> _Closure:
         in_tree = flatten(args)[1]
 
-        def pull_back_to_tuple(cotangent: Any) -> Any:
+        def to_tuple(cotangent: Any) -> Any:
             result = pull_back(cotangent)
-            return (result,) if len(args) == 1 and flatten(result)[1] != in_tree else result
+            cts, log = result if with_logs else (result, None)
+            if len(args) == 1 and flatten(cts)[1] != in_tree:
+                cts = (cts,)
+            return (cts, log) if with_logs else cts
 
-        flat = FlatFun(pull_back_to_tuple, flatten((out,))[1])
-        closed = trace_to_jaxpr(flat, [get_aval(x).to_tangent_aval() for x in outs])
-        return out, _Residuals(closed.jaxpr, flat.out_tree, closed.consts)
+        tangents = [get_aval(x).to_tangent_aval() for x in flatten(out)[0]]
+        return _closure(to_tuple, flatten((out,))[1], tangents)
 
-    def bwd(residuals: _Residuals, cotangent: Any) -> Any:
-        cts = eval_jaxpr(residuals.jaxpr, residuals.consts, *flatten(cotangent)[0])
-        return residuals.tree.unflatten(cts)
+    def fwd(*args: Any) -> Any:
+        out, pull_back = fun(*args)
+        return out, pulling_back(out, pull_back, args)
+
+    def fwd_saving(*args: Any) -> Any:
+        out, rem = fun(*args)
+
+        def again(*args: Any) -> Any:
+            out, pull_back = rem(*args)
+            return out, pulling_back(out, pull_back, args)
+
+        leaves, in_tree = flatten(args)
+        return out, _closure(again, in_tree, [get_aval(x) for x in leaves])
+
+    def rem(saved: _Closure, *args: Any) -> Any:
+        return saved(*args)
+
+    def bwd(pull_back: _Closure, cotangent: Any) -> Any:
+        return pull_back(cotangent)
 
     function = custom_vjp(wrapped)
-    function.defvjp(fwd, bwd)
+    if remat:
+        (function.defremat_with_logs if with_logs else function.defremat)(fwd_saving, rem, bwd)
+    else:
+        (function.defvjp_with_logs if with_logs else function.defvjp)(fwd, bwd)
     return function
 
 
-class _Residuals:
-    """A jaxpr as residuals: its constants are the leaves."""
+class _Closure:
+    """A traced function as residuals: what it closes over are the leaves."""
 
     __slots__ = ("consts", "jaxpr", "tree")
 
-    def __init__(self, jaxpr: Any, tree: Any, consts: Sequence[Any]) -> None:
+    def __init__(self, jaxpr: Jaxpr, tree: TreeDef, consts: Sequence[Any]) -> None:
         self.jaxpr = jaxpr
         self.tree = tree
         self.consts = consts
 
+    def __call__(self, *args: Any) -> Any:
+        return self.tree.unflatten(eval_jaxpr(self.jaxpr, self.consts, *flatten(args)[0]))
 
-register_pytree_node(_Residuals, lambda r: (r.consts, (r.jaxpr, r.tree)),
-                     lambda aux, consts: _Residuals(aux[0], aux[1], consts))
+
+def _closure(fun: Callable[..., Any], in_tree: TreeDef, avals: Sequence[Any]) -> _Closure:
+    flat = FlatFun(fun, in_tree)
+    closed = trace_to_jaxpr(flat, avals)
+    return _Closure(closed.jaxpr, flat.out_tree, closed.consts)
+
+
+register_pytree_node(_Closure, lambda r: (r.consts, (r.jaxpr, r.tree)),
+                     lambda aux, consts: _Closure(aux[0], aux[1], consts))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine import logs
 from pyjx.engine.custom_derivative_calls import custom_vjp_call_p, tangent_result
+from pyjx.engine.custom_remat_calls import bind_custom_remat, bind_remat_opt
 from pyjx.engine.functions import check_values, flatten, name_of, source_of
+from pyjx.engine.residuals import rematerializing
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
 from pyjx.errors import UnexpectedTracerError
+from pyjx.transforms.accumulators import NullAccum, ValAccum
 from pyjx.transforms.custom_function import CustomFun, CustomFunction, short_types
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
@@ -38,6 +42,15 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """The tree with the values of its `CustomVJPPrimal` leaves."""
     leaves, treedef = flatten(tree, lambda x: isinstance(x, CustomVJPPrimal))
     return treedef.unflatten([x.value if isinstance(x, CustomVJPPrimal) else x for x in leaves])
+
+
+class RematRules(NamedTuple):
+    """What `defremat` sets."""
+
+    fwd: Callable[..., Any]
+    rem: Callable[..., Any]
+    bwd: Callable[..., Any]
+    with_logs: bool
 
 
 class custom_vjp(CustomFunction):
@@ -69,6 +82,7 @@ class custom_vjp(CustomFunction):
     generic_batching: bool = False
     with_logs: bool = False
     with_accums: bool = False
+    remat_rules: RematRules | None = None
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any],
                symbolic_zeros: bool = False, optimize_remat: bool = False,
@@ -82,7 +96,9 @@ class custom_vjp(CustomFunction):
             for each differentiable argument, where None stands for zero.
           symbolic_zeros: the leaves of `fwd`'s arguments are `CustomVJPPrimal`, and cotangents that
             are zero are given to `bwd` as `SymbolicZero`.
-          optimize_remat: accepted; rematerialization drops unneeded forward work in any case.
+          optimize_remat: in a `checkpoint` function, run the function itself in the forward pass,
+            and `fwd` in the backward pass only. Worth it where `fwd` is one call from which nothing
+            can be left out, such as a kernel.
           generic_batching: accepted; the rules are batched operation by operation.
         """
         self.fwd = fwd
@@ -90,10 +106,76 @@ class custom_vjp(CustomFunction):
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
         self.generic_batching = generic_batching
+        self.with_logs = self.with_accums = False
+
+    def defvjp_with_logs(self, fwd: Callable[..., Any], bwd: Callable[..., Any],
+                         symbolic_zeros: bool = False, optimize_remat: bool = False,
+                         generic_batching: bool = False) -> None:
+        """As `defvjp`, where `bwd` returns a pair: the cotangents, and a dict of named pytrees that
+        it logs, or None.
+
+        The function that `vjp` returns gives the logs by its method `with_logs`; elsewhere they are
+        not computed. A name that is logged twice in one backward pass is a ValueError.
+
+        >>> import pyjx as jax
+        >>> f = jax.custom_vjp(lambda x: 2 * x)
+        >>> f.defvjp_with_logs(lambda x: (f(x), None), lambda _, ct: ((2 * ct,), {"ct": ct}))
+        >>> jax.vjp(f, 3.0)[1].with_logs(5.0)[1]
+        {'ct': 5.0}
+        """
+        self.defvjp(fwd, bwd, symbolic_zeros, optimize_remat, generic_batching)
+        self.with_logs = True
+
+    def defvjp_with_accums(self, fwd: Callable[..., Any], bwd: Callable[..., Any],
+                           symbolic_zeros: bool = False, optimize_remat: bool = False,
+                           generic_batching: bool = False) -> None:
+        """As `defvjp`, where `bwd(residuals, cotangent, *accumulators)` adds the cotangents of the
+        arguments to accumulators, by their method `accum`.
+
+        There is an accumulator for each leaf of the differentiable arguments. `bwd` returns None,
+        or a dict of logs as with `defvjp_with_logs`.
+
+        >>> import pyjx as jax
+        >>> f = jax.custom_vjp(lambda x, y: x * y)
+        >>> f.defvjp_with_accums(lambda x, y: (x * y, (x, y)),
+        ...                      lambda r, ct, x, y: x.accum(ct * r[1]))
+        >>> float(jax.grad(f)(2.0, 3.0))
+        3.0
+        """
+        self.defvjp(fwd, bwd, symbolic_zeros, optimize_remat, generic_batching)
+        self.with_accums = True
+
+    def defremat(self, fwd: Callable[..., Any], rem: Callable[..., Any], bwd: Callable[..., Any],
+                 generic_batching: bool = False) -> None:
+        """Set the rules for `checkpoint` functions, which compute values again.
+
+        Elsewhere the rules of `defvjp` are used; without those, `rem` follows `fwd` at once.
+
+        Args:
+          fwd: as that of `defvjp`; its residuals are kept, whatever the policy saves.
+          rem: `(residuals, *arguments) -> (output, residuals)`, run in the backward pass: the
+            output again, and what `bwd` needs.
+          bwd: as that of `defvjp`, with the residuals that `rem` gives.
+          generic_batching: accepted; the rules are batched operation by operation.
+
+        >>> import pyjx as jax, pyjx.numpy as jnp
+        >>> f = jax.custom_vjp(lambda x: jnp.exp(x))
+        >>> f.defremat(lambda x: (f(x), jnp.exp(x)), lambda y, x: (y, y), lambda y, ct: (y * ct,))
+        >>> float(jax.grad(jax.checkpoint(f))(0.0))
+        1.0
+        """
+        self.remat_rules = RematRules(fwd, rem, bwd, False)
+        self.generic_batching = generic_batching
+
+    def defremat_with_logs(self, fwd: Callable[..., Any], rem: Callable[..., Any],
+                           bwd: Callable[..., Any], generic_batching: bool = False) -> None:
+        """As `defremat`, where `bwd` returns cotangents and logs, as with `defvjp_with_logs`."""
+        self.remat_rules = RematRules(fwd, rem, bwd, True)
+        self.generic_batching = generic_batching
 
     @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.fwd is None or self.bwd is None:
+        if (self.fwd is None or self.bwd is None) and self.remat_rules is None:
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {self.__name__} using defvjp."
             )
@@ -109,8 +191,9 @@ class custom_vjp(CustomFunction):
             return self.run(custom_vjp_call_p, args)
         fun = CustomFun(self, in_tree, static)
         outs = custom_vjp_call_p.bind(
-            *leaves, call_jaxpr=fun, fwd_jaxpr_thunk=_FlatFwd(fun), bwd=self.bwd, num_consts=0,
-            out_trees=None, symbolic_zeros=self.symbolic_zeros,
+            *leaves, call_jaxpr=fun, fwd_jaxpr_thunk=_FlatFwd(fun),
+            bwd=self.bwd or self.remat_rules.bwd,  # type: ignore[union-attr]
+            num_consts=0, out_trees=None, symbolic_zeros=self.symbolic_zeros,
         )
         return fun.out_tree.unflatten(outs)
 
@@ -127,29 +210,59 @@ def _raise_nondiff_tracer() -> None:
 
 
 class _FlatFwd:
-    """A custom_vjp function's forward rule on leaves; it makes the backward rule."""
+    """A custom_vjp function's forward rules on leaves; they make the backward rule."""
 
-    __slots__ = ("fun", "fwd")
+    __slots__ = ("fun",)
 
     def __init__(self, fun: CustomFun) -> None:
         self.fun = fun
-        self.fwd: Any = fun.owner.fwd  # type: ignore[attr-defined]
+
+    @property
+    def owner(self) -> custom_vjp:
+        return self.fun.owner  # type: ignore[return-value]
 
     @property
     def __name__(self) -> str:
-        return name_of(self.fwd)
+        owner = self.owner
+        return name_of(owner.fwd or owner.remat_rules.fwd)  # type: ignore[union-attr]
 
     def __call__(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
+        owner = self.owner
+        recorded = state.dynamic is not eager_trace
+        tree: TreeDef = None
+
+        def fwd(*leaves: Any) -> tuple[list[Any], list[Any]]:
+            nonlocal tree
+            residuals, tree, outs = self._run("fwd", owner.fwd, leaves, nonzero)
+            return residuals, outs
+
+        bwd, with_logs = owner.bwd, owner.with_logs
+        if owner.remat_rules is not None and (owner.fwd is None or rematerializing.value):
+            bwd, with_logs = owner.remat_rules[2:]
+            residuals, tree, outs = self._run_twice(owner.remat_rules, primals, nonzero, recorded)
+        elif owner.optimize_remat and recorded:
+            residuals, outs = bind_remat_opt(fwd, self.fun, primals)
+            self.check(outs, self.fun.out_avals)
+        else:
+            residuals, outs = fwd(*primals)
+        avals = [get_aval(x) for x in primals]
+        pull_back = _FlatBwd(self.fun, bwd, tree, avals, with_logs)
+        if owner.with_accums and bwd is owner.bwd:
+            pull_back = _FlatBwdWithAccums(self.fun, bwd, tree, avals, nonzero)
+        return outs, residuals, pull_back
+
+    def _run(self, kind: str, rule: Any, leaves: Sequence[Any], nonzero: Sequence[bool],
+             before: tuple[Any, ...] = ()) -> tuple[list[Any], TreeDef, list[Any]]:
+        """The leaves and the tree of a rule's residuals, and the leaves of its output."""
         fun = self.fun
-        leaves = primals
-        if fun.owner.symbolic_zeros:
-            leaves = [CustomVJPPrimal(x, nz) for x, nz in zip(primals, nonzero, strict=True)]
+        if fun.owner.symbolic_zeros:  # type: ignore[attr-defined]
+            leaves = [CustomVJPPrimal(x, nz) for x, nz in zip(leaves, nonzero, strict=True)]
         args = fun.owner.joined(fun.in_tree.unflatten(leaves), fun.static)
-        result = self.fwd(*args)
+        result = rule(*before, *args)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
-            self._raise_output(f"instead of a pair the fwd rule {self.__name__} produced {result}.",
-                               "(equal to those of the custom_vjp-decorated function "
-                               f"{fun.__name__}) ")
+            self._raise_output(
+                kind, rule, f"instead of a pair the {kind} rule {name_of(rule)} produced {result}.",
+                f"(equal to those of the custom_vjp-decorated function {fun.__name__}) ")
         outs, out_tree = flatten(result[0])
         check_values(outs)
         residuals, residual_tree = flatten(result[1])
@@ -158,13 +271,39 @@ class _FlatFwd:
             fun.out_tree = out_tree
         elif fun.out_tree != out_tree:
             self._raise_output(
-                "instead the fwd rule output's first element had container/pytree structure:\n"
+                kind, rule, f"instead the {kind} rule output's first element had "
+                "container/pytree structure:\n"
                 f"    {short_types(out_tree, [get_aval(x) for x in outs])}\nwhile the "
                 f"custom_vjp-decorated function {fun.__name__} had output container/pytree "
                 f"structure:\n    {fun.out_tree}"
             )
-        avals = [get_aval(x) for x in primals]
-        return outs, residuals, _FlatBwd(fun, residual_tree, out_tree, avals)
+        return residuals, residual_tree, outs
+
+    def _run_twice(self, rules: RematRules, primals: Sequence[Any],
+                   nonzero: Sequence[bool], recorded: bool
+                   ) -> tuple[list[Any], TreeDef, list[Any]]:
+        """As `_run`, by the rules for rematerialization: output of the first, residuals of the
+        second."""
+        saved_tree: TreeDef = None
+        tree: TreeDef = None
+
+        def fwd(*leaves: Any) -> tuple[list[Any], list[Any]]:
+            nonlocal saved_tree
+            saved, saved_tree, outs = self._run("fwd", rules.fwd, leaves, nonzero)
+            return saved, outs
+
+        def rem(saved: Sequence[Any], *leaves: Any) -> tuple[list[Any], list[Any]]:
+            nonlocal tree
+            residuals, tree, outs = self._run("rem", rules.rem, leaves, nonzero,
+                                              (saved_tree.unflatten(saved),))
+            return residuals, outs
+
+        if recorded:
+            residuals, outs = bind_custom_remat(fwd, rem, primals)
+        else:
+            saved, outs = fwd(*primals)
+            residuals = rem(saved, *primals)[0]
+        return residuals, tree, outs
 
     def check(self, outs: Sequence[Any], expected: Sequence[Any]) -> None:
         """Raise TypeError unless the rule's outputs are of the types of the function's."""
@@ -173,17 +312,17 @@ class _FlatFwd:
                for f, e in zip(found, expected, strict=True)):
             tree = self.fun.out_tree
             self._raise_output(
-                "instead the fwd rule output's first element had shapes/dtypes of:\n"
+                "fwd", self, "instead the fwd rule output's first element had shapes/dtypes of:\n"
                 f"    {short_types(tree, found)}\nwhile the custom_vjp-decorated function "
                 f"{self.fun.__name__} had output shapes/dtypes of:\n"
                 f"    {short_types(tree, expected)}"
             )
 
-    def _raise_output(self, what: str, equal: str = "") -> None:
+    def _raise_output(self, kind: str, rule: Any, what: str, equal: str = "") -> NoReturn:
         name = self.fun.__name__
         raise TypeError(
-            f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair (list or "
-            "tuple of length two) where the first element represents the primal output "
+            f"Custom VJP {kind} rule {name_of(rule)} for function {name} must produce a pair (list "
+            "or tuple of length two) where the first element represents the primal output "
             f"{equal or f'(equal to the output of the custom_vjp-decorated function {name}) '}"
             "and the second element represents residuals (i.e. values stored from the forward pass "
             f"for use on the backward pass), but {what}"
@@ -193,14 +332,15 @@ class _FlatFwd:
 class _FlatBwd:
     """A custom_vjp function's backward rule on leaves, for one run of the forward rule."""
 
-    __slots__ = ("bwd", "fun", "in_avals", "out_tree", "residual_tree")
+    __slots__ = ("bwd", "fun", "in_avals", "out_tree", "residual_tree", "with_logs")
 
-    def __init__(self, fun: CustomFun, residual_tree: Any, out_tree: TreeDef,
-                 in_avals: Sequence[Any]) -> None:
+    def __init__(self, fun: CustomFun, bwd: Any, residual_tree: TreeDef, in_avals: Sequence[Any],
+                 with_logs: bool = False) -> None:
         self.fun = fun
-        self.bwd: Any = fun.owner.bwd  # type: ignore[attr-defined]
+        self.bwd = bwd
         self.residual_tree = residual_tree
-        self.out_tree = out_tree
+        self.out_tree = fun.out_tree
+        self.with_logs = with_logs
         self.in_avals = in_avals
 
     @property
@@ -211,6 +351,14 @@ class _FlatBwd:
         fun = self.fun
         result = self.bwd(*fun.static, self.residual_tree.unflatten(residuals),
                           self.out_tree.unflatten(cotangents))
+        if self.with_logs:
+            if not isinstance(result, (tuple, list)) or len(result) != 2:
+                raise TypeError(
+                    "Custom VJP bwd rule was registered with defvjp_with_logs and so must produce "
+                    f"a pair (in_cts, logs), but got {result}.")
+            result, log = result
+            _write_log(log, "defvjp_with_logs, and so the second element of the pair it returns "
+                            "must be None or a dict")
         in_cts, tree = flatten(tuple(result) if type(result) is list else result)
         if tree != fun.in_tree:
             in_cts = self._without_none(result, tree)
@@ -264,3 +412,33 @@ class _FlatBwd:
                 "the shapes do not match"
             )
         return ct
+
+
+class _FlatBwdWithAccums(_FlatBwd):
+    """A backward rule that adds cotangents to accumulators. Those of arguments that are not
+    differentiated, which `perturbed` tells, forget them."""
+
+    __slots__ = ("perturbed",)
+
+    def __init__(self, fun: CustomFun, bwd: Any, residual_tree: TreeDef, in_avals: Sequence[Any],
+                 perturbed: Sequence[bool]) -> None:
+        super().__init__(fun, bwd, residual_tree, in_avals)
+        self.perturbed = perturbed
+
+    def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        fun = self.fun
+        accumulators = [(ValAccum if p else NullAccum)(a.to_tangent_aval())
+                        for a, p in zip(self.in_avals, self.perturbed, strict=True)]
+        log = self.bwd(*fun.static, self.residual_tree.unflatten(residuals),
+                       self.out_tree.unflatten(cotangents), *fun.in_tree.unflatten(accumulators))
+        _write_log(log, "defvjp_with_accums, and so must return None or a dict")
+        return [a.val if isinstance(a, ValAccum) else Zero(a.aval) for a in accumulators]
+
+
+def _write_log(log: Any, convention: str) -> None:
+    if log is None:
+        return
+    if not isinstance(log, dict):
+        raise TypeError(f"Custom VJP bwd rule was registered with {convention} of backward-pass "
+                        f"log entries, but got {type(log).__name__}.")
+    logs.write(log)

@@ -9,6 +9,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.scalars import scalar_of
 from pyjx.engine.functions import FlatFun, check_values, flatten
+from pyjx.engine.logs import logging
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import TreeDef
 from pyjx.transforms.arguments import (
@@ -118,7 +119,8 @@ def _value_and_grad(
         flat = FlatFun(f, in_tree, has_aux, fun)
         outs, program = linearized(flat, leaves, wanted)
         aval = _scalar_aval(outs, flat.out_tree, holomorphic)
-        cotangents = program.backward([scalar_of(aval, 1)])
+        with logging():
+            cotangents = program.backward([scalar_of(aval, 1)])
         gradients = in_tree.unflatten([
             materialized(Zero.of_primal(x) if g is None else g)
             for g, x in zip(cotangents, leaves, strict=True)

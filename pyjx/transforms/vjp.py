@@ -10,6 +10,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearVar
+from pyjx.engine.logs import Lost, logging
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import TreeDef
 from pyjx.transforms.arguments import check_callable, linearized, prefix_of_bools, wanted_inputs
@@ -109,6 +110,29 @@ class VJP:
 
     @api_boundary
     def __call__(self, out_ct: Any, *extra: Any) -> Any:
+        return self._pulled(out_ct, extra)[0]
+
+    @api_boundary
+    def with_logs(self, out_ct: Any, *extra: Any) -> tuple[Any, dict[Any, Any]]:
+        """The cotangents of the arguments, and what backward rules have logged.
+
+        The rules are those of `custom_vjp` functions given by `defvjp_with_logs`. Logs of mapped
+        functions have the batch axis in front.
+
+        Raises:
+          ValueError: two rules log under one name.
+          NotImplementedError: a rule inside a loop or branch logs.
+        """
+        cotangents, log = self._pulled(out_ct, extra)
+        lost = [key for key, value in log.items() if type(value) is Lost]
+        if lost:
+            raise NotImplementedError(
+                f"with_logs: {', '.join(map(repr, lost))} is logged inside a loop, a branch or a "
+                "custom_vmap function, whose logs do not leave it yet. Log outside of it, or unroll"
+                " the loop.")
+        return cotangents, log
+
+    def _pulled(self, out_ct: Any, extra: tuple[Any, ...]) -> tuple[Any, dict[Any, Any]]:
         name, in_avals, out_avals = self._ends()
         if extra:
             _raise_splatted(name(), 1 + len(extra))
@@ -132,10 +156,12 @@ class VJP:
         program = self._program
         if program is None:
             program = self._filled()
+        with logging() as log:
+            in_cts = program.backward(cotangents)
         return self.in_tree.unflatten([
             materialized(Zero(a.to_tangent_aval()) if ct is None else ct)
-            for ct, a in zip(program.backward(cotangents), in_avals, strict=True)
-        ])
+            for ct, a in zip(in_cts, in_avals, strict=True)
+        ]), log
 
     def _ends(self) -> tuple[Callable[[], str], Sequence[Any], Sequence[Any]]:
         form = self._form

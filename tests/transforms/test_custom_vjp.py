@@ -200,12 +200,6 @@ def test_closing_over_a_tracer(wrap):
     assert float(jax.grad(lambda x: make(jax.lax.stop_gradient(x))(x))(2.0)) == 8.0
 
 
-def test_optimize_remat_is_accepted():
-    g = jax.custom_vjp(lambda x: x)
-    g.defvjp(lambda x: (x, None), lambda _, ct: (ct * 2,), optimize_remat=True)
-    assert float(jax.grad(g)(1.0)) == 2.0
-
-
 STRUCTURE = (
     "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the "
     "args tuple of the primal function, and in particular must produce a tuple of length equal to "
