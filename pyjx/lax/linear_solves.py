@@ -12,12 +12,10 @@ from typing import Any, NamedTuple
 
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import jaxpr_as_fun
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.calls import call
 from pyjx.engine.subjaxprs import (
     Places,
     batch_jaxpr,
@@ -27,13 +25,12 @@ from pyjx.engine.subjaxprs import (
     jvp_jaxpr,
     nonzero_flags,
     selected,
-    with_inputs,
     with_zeros,
-    without_tracers,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
-from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.engine.types import Dims, Flags, Operand, Tangents, Values
 from pyjx.lax.bodies import TracedBody, trace_body
+from pyjx.lax.defined import DefinedValue
 from pyjx.lax.elementwise import neg
 from pyjx.lax.nary import operand
 from pyjx.transforms.linear_transpose import linear_transpose
@@ -96,7 +93,7 @@ def custom_linear_solve(matvec: Callable[[Any], Any], b: Any,
                                  has_aux).closed
     four = _Four(*programs)
     consts = _Four(*[[] if p is None else list(p.consts) for p in four])
-    outs = _bind(_Four(*[p and consts_as_inputs(p) for p in four]), consts, leaves)
+    outs = _solve.bind(_Four(*[p and consts_as_inputs(p) for p in four]), consts, leaves)
     return tree_unflatten(solved.out_tree, outs)
 
 
@@ -153,52 +150,10 @@ class _Four(NamedTuple):
     def transposed(self) -> _Four:
         return _Four(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
-    def joined(self) -> list[Any]:
-        return [x for part in self for x in part]
-
-
-def _parts(entries: Sequence[Any], lengths: Sequence[int]) -> tuple[_Four, list[Any]]:
-    """The entries of the four functions, and those of b."""
-    parts = []
-    start = 0
-    for n in lengths:
-        parts.append(list(entries[start:start + n]))
-        start += n
-    return _Four(*parts), list(entries[start:])
-
-
-def _bind(programs: _Four, consts: _Four, b: Sequence[Any]) -> list[Any]:
-    """Solve; programs that hold tracers get them as operands."""
-    split = [(p, ()) if p is None else without_tracers(p) for p in programs]
-    given = _Four(*[[*more, *own] for (_, more), own in zip(split, consts, strict=True)])
-    return linear_solve_p.bind(  # type: ignore[no-any-return]
-        *given.joined(), *b, const_lengths=tuple(map(len, given)),
-        jaxprs=tuple([p for p, _ in split]))
-
-
-def _shape(*avals: Any, const_lengths: Any, jaxprs: Any) -> list[Any]:
-    return _Four(*jaxprs).solve.out_avals  # type: ignore[no-any-return]
-
-
-def _run(*operands: Any, const_lengths: Any, jaxprs: Any) -> list[Any]:
-    consts, b = _parts(operands, const_lengths)
-    solve = _Four(*jaxprs).solve
-    return call(solve, solve.debug_info.func_name, *consts.solve, *b)
-
-
-def _lowered_as(params: Params) -> ClosedJaxpr:
-    """`solve` as a program that takes the operands of all four."""
-    programs, lengths = _Four(*params["jaxprs"]), _Four(*params["const_lengths"])
-    unread = _Four(*[p.in_avals[:n] if p else () for p, n in zip(programs, lengths, strict=True)])
-    n = len(programs.solve.in_avals)
-    return with_inputs(programs.solve, (
-        *unread.matvec, *unread.vecmat, *range(lengths.solve), *unread.transpose_solve,
-        *range(lengths.solve, n)))
-
 
 def _jvp(primals: Values, tangents: Tangents, *, const_lengths: Any, jaxprs: Any) -> Any:
-    consts, b = _parts(primals, const_lengths)
-    moving, rhs = _parts(tangents, const_lengths)
+    consts, b = _solve.parts(primals, const_lengths)
+    moving, rhs = _solve.parts(tangents, const_lengths)
     programs, n = _Four(*jaxprs), len(b)
     x = linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
     nonzero = nonzero_flags(moving.matvec)
@@ -211,21 +166,22 @@ def _jvp(primals: Values, tangents: Tangents, *, const_lengths: Any, jaxprs: Any
                for t, change in zip(rhs, changes, strict=True)]
     out_tangents: list[Any] = [Zero.of_primal(y) for y in x]
     if any(nonzero_flags(rhs)):
-        out_tangents[:n] = _bind(programs, consts, list(map(instantiate, rhs)))[:n]
+        out_tangents[:n] = _solve.bind(programs, consts, list(map(instantiate, rhs)))[:n]
     return x, out_tangents
 
 
 def _transpose(cts: Tangents, *operands: Operand, const_lengths: Any, jaxprs: Any) -> list[Any]:
     programs = _Four(*jaxprs)
-    consts, b = _parts(operands, const_lengths)
+    consts, b = _solve.parts(operands, const_lengths)
     n = len(b)
     if programs.transpose_solve is None:
         raise TypeError("transpose_solve required for backwards mode automatic differentiation of "
                         "custom_linear_solve")
-    if any([type(x) is UndefinedPrimal for x in consts.joined()]) or any(nonzero_flags(cts[n:])):
+    closed_over = operands[:sum(const_lengths)]
+    if any([type(x) is UndefinedPrimal for x in closed_over]) or any(nonzero_flags(cts[n:])):
         raise NotImplementedError("custom_linear_solve is transposed as a function of b alone, "
                                   "without auxiliary results.")
-    outs = _bind(programs.transposed(), consts.transposed(), list(map(instantiate, cts[:n])))
+    outs = _solve.bind(programs.transposed(), consts.transposed(), list(map(instantiate, cts[:n])))
     return [None] * sum(const_lengths) + [
         ct if type(x) is UndefinedPrimal else None for x, ct in zip(b, outs, strict=False)]
 
@@ -234,8 +190,8 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: An
            ) -> Any:
     """Solutions are batched where right-hand sides are, as each is the other's transposed one."""
     axis = trace.axis
-    consts, b = _parts(operands, const_lengths)
-    const_dims, b_dims = _parts(dims, const_lengths)
+    consts, b = _solve.parts(operands, const_lengths)
+    const_dims, b_dims = _solve.parts(dims, const_lengths)
     own = _Four(*[in_front([d is not None for d in part]) for part in const_dims])
     programs, n = _Four(*jaxprs), len(b)
 
@@ -261,11 +217,9 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: An
                      for xs, ds in zip(consts, const_dims, strict=True)])
     given = [at_front(x, d, axis.size) if flag else x
              for x, d, flag in zip(b, b_dims, flags, strict=True)]
-    return _bind(_Four(*batched), values, given), solved
+    return _solve.bind(_Four(*batched), values, given), solved
 
 
-linear_solve_p = register(Primitive(
-    "custom_linear_solve", shape_rule=_shape, multiple_results=True, cached=False, impl=_run,
-    lowered_as=_lowered_as, jvp=_jvp, transpose=_transpose, batch_axis=_batch,
-    effects=lambda params: _Four(*params["jaxprs"]).solve.effects,
-))
+_solve = DefinedValue("custom_linear_solve", _Four, jvp=_jvp, transpose=_transpose,
+                      batch_axis=_batch)
+linear_solve_p = _solve.primitive

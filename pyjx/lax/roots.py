@@ -6,18 +6,15 @@ solution of a linear equation. The solver itself is never differentiated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 from pyjx.core.avals import get_aval
-from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import jaxpr_as_fun
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.calls import call
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
     consts_as_inputs,
@@ -25,13 +22,12 @@ from pyjx.engine.subjaxprs import (
     jvp_jaxpr,
     nonzero_flags,
     selected,
-    with_inputs,
     with_zeros,
-    without_tracers,
 )
 from pyjx.engine.tangents import Zero, instantiate
-from pyjx.engine.types import Dims, Params, Tangents, Values
+from pyjx.engine.types import Dims, Tangents, Values
 from pyjx.lax.bodies import trace_body
+from pyjx.lax.defined import DefinedValue
 from pyjx.lax.elementwise import neg
 from pyjx.lax.linear_solves import check_tree, solution_tree
 from pyjx.lax.nary import operand
@@ -95,8 +91,8 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any,
         [*roots, *tangents], unpacked=True)
     check_tree("custom_root", "tangent_solve", "x", tangent.out_tree, tree)
     programs = _Three(body.closed, solved.closed, tangent.closed)
-    outs = _bind(_Three(*map(consts_as_inputs, programs)), _Three(*[p.consts for p in programs]),
-                 leaves)
+    outs = _root.bind(_Three(*map(consts_as_inputs, programs)),
+                      _Three(*[p.consts for p in programs]), leaves)
     return tree_unflatten(solved.out_tree, outs)
 
 
@@ -115,42 +111,8 @@ class _Three(NamedTuple):
     tangent_solve: Any
 
 
-def _parts(entries: Sequence[Any], lengths: Sequence[int]) -> tuple[_Three, list[Any]]:
-    """The entries of the three functions, and those of the guess."""
-    a, b, c = lengths
-    return (_Three(list(entries[:a]), list(entries[a:a + b]), list(entries[a + b:a + b + c])),
-            list(entries[a + b + c:]))
-
-
-def _bind(programs: _Three, consts: _Three, guess: Sequence[Any]) -> list[Any]:
-    """Find a root; programs that hold tracers get them as operands."""
-    split = [without_tracers(p) for p in programs]
-    given = [[*more, *own] for (_, more), own in zip(split, consts, strict=True)]
-    return custom_root_p.bind(  # type: ignore[no-any-return]
-        *given[0], *given[1], *given[2], *guess, const_lengths=tuple(map(len, given)),
-        jaxprs=tuple([p for p, _ in split]))
-
-
-def _shape(*avals: Any, const_lengths: Any, jaxprs: Any) -> list[Any]:
-    return _Three(*jaxprs).solve.out_avals  # type: ignore[no-any-return]
-
-
-def _run(*operands: Any, const_lengths: Any, jaxprs: Any) -> list[Any]:
-    consts, guess = _parts(operands, const_lengths)
-    solve = _Three(*jaxprs).solve
-    return call(solve, solve.debug_info.func_name, *consts.solve, *guess)
-
-
-def _lowered_as(params: Params) -> ClosedJaxpr:
-    """`solve` as a program that takes the operands of all three."""
-    programs, (a, b, c) = _Three(*params["jaxprs"]), params["const_lengths"]
-    return with_inputs(programs.solve, (
-        *programs.f.in_avals[:a], *range(b), *programs.tangent_solve.in_avals[:c],
-        *range(b, len(programs.solve.in_avals))))
-
-
 def _jvp(primals: Values, tangents: Tangents, *, const_lengths: Any, jaxprs: Any) -> Any:
-    (consts, guess), (moving, _) = [_parts(xs, const_lengths) for xs in (primals, tangents)]
+    (consts, guess), (moving, _) = [_root.parts(xs, const_lengths) for xs in (primals, tangents)]
     programs, n = _Three(*jaxprs), len(guess)
     outs = custom_root_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
     out_tangents: list[Any] = [Zero.of_primal(x) for x in outs]
@@ -170,9 +132,9 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: An
            ) -> Any:
     """The whole root is batched."""
     axis = trace.axis
-    consts, guess = _parts([x if d is None else moveaxis(x, d, 0)
+    consts, guess = _root.parts([x if d is None else moveaxis(x, d, 0)
                             for x, d in zip(operands, dims, strict=True)], const_lengths)
-    own, guess_dims = _parts(in_front([d is not None for d in dims]), const_lengths)
+    own, guess_dims = _root.parts(in_front([d is not None for d in dims]), const_lengths)
     programs = _Three(*jaxprs)
     roots = (0,) * len(guess)
     solve_dims = (*own.solve, *guess_dims)
@@ -183,11 +145,8 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: An
         batch_jaxpr(programs.solve, solve_dims, axis, (*roots, *aux)).jaxpr,
         batch_jaxpr(programs.tangent_solve, (*own.tangent_solve, *roots, *roots), axis,
                     roots).jaxpr)
-    return _bind(batched, consts, guess), [*roots, *aux]
+    return _root.bind(batched, consts, guess), [*roots, *aux]
 
 
-custom_root_p = register(Primitive(
-    "custom_root", shape_rule=_shape, multiple_results=True, cached=False, impl=_run,
-    lowered_as=_lowered_as, jvp=_jvp, batch_axis=_batch,
-    effects=lambda params: _Three(*params["jaxprs"]).solve.effects,
-))
+_root = DefinedValue("custom_root", _Three, jvp=_jvp, batch_axis=_batch)
+custom_root_p = _root.primitive
