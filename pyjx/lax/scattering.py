@@ -44,6 +44,7 @@ from pyjx.lax.indexing import (
 )
 from pyjx.lax.nary import operand as _operand
 from pyjx.lax.shapes import batch_size, reshape
+from pyjx.lax.sorting import take_along
 
 
 class ScatterDimensionNumbers(NamedTuple):
@@ -221,21 +222,44 @@ def _product_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Va
 def _other_factors(x: Value, indices: Value, updates: Value, params: Params) -> Value:
     """For each update the product of all else that is multiplied at its place.
 
-    Where several updates may meet it is the whole product divided by the update; zeros are counted
-    and left out of the product, so that nothing is divided by them.
+    Nothing is divided, so derivatives of any order are right where updates are zero: with the
+    updates sorted by their places it is the product of those before and those after it.
     """
     shape = get_aval(updates).shape
+    own = _gathered(x, indices, shape, params)
     if params["unique_indices"]:
-        return _gathered(x, indices, shape, params)
-    zeros, ones = zeros_like(updates), full_aval(get_aval(updates), 1)
-    is_zero = lax.eq(updates, zeros)
-    factors = lax.select(is_zero, ones, updates)
-    product = _gathered(_bind(scatter_mul, x, indices, factors, params), indices, shape, params)
-    count = _bind(scatter_add, full_aval(get_aval(x).update(dtype=np.int32, weak_type=False), 0),
-                  indices, lax.convert_element_type(is_zero, np.int32), params)
-    others = lax.sub(_gathered(count, indices, shape, params),
-                     lax.convert_element_type(is_zero, np.int32))
-    return lax.select(lax.eq(others, zeros_like(others)), lax.div(product, factors), zeros)
+        return own
+    n = math.prod(shape)
+    iota = lax.iota(np.int32, n)
+    numbers = reshape(lax.add(lax.iota(np.int32, get_aval(x).size), np.int32(1)), get_aval(x).shape)
+    places = reshape(_gathered(numbers, indices, shape, params), (n,))  # 0: a dropped update
+    places, order = lax.sort_key_val(places, iota)
+    _, back = lax.sort_key_val(order, iota)
+    factors = take_along(reshape(updates, (n,)), order, 0)
+    others = lax.mul(_products_before(places, factors, False),
+                     _products_before(places, factors, True))
+    return lax.mul(own, reshape(take_along(others, back, 0), shape))
+
+
+def _products_before(places: Value, factors: Value, reverse: bool) -> Value:
+    """For each of the factors the product of those before it, or after it, at the same place."""
+    if get_aval(factors).size == 0:
+        return factors
+    if reverse:
+        places, factors = lax.rev(places, (0,)), lax.rev(factors, (0,))
+    one = full_aval(get_aval(factors).update(shape=(1,)), 1)
+    first = lax.concatenate([lax.full((1,), True), lax.ne(
+        lax.slice_in_dim(places, 1, None), lax.slice_in_dim(places, 0, -1))], 0)
+    before = lax.concatenate([one, lax.slice_in_dim(factors, 0, -1)], 0)
+    before = lax.select(first, full_aval(get_aval(before), 1), before)
+
+    def joined(left: tuple[Value, Value], right: tuple[Value, Value]) -> tuple[Value, Value]:
+        (starts_left, product), (starts_right, factor) = left, right
+        return (lax.bitwise_or(starts_left, starts_right),
+                lax.select(starts_right, factor, lax.mul(product, factor)))
+
+    products = lax.associative_scan(joined, (first, before))[1]
+    return lax.rev(products, (0,)) if reverse else products
 
 
 def _product_transpose(ct: Tangent, x: Operand, indices: Operand, updates: Operand, **params: Any
