@@ -115,7 +115,9 @@ def find_frame(name: Any) -> AxisFrame:
 
     Raises:
       NameError: there is none.
+      TypeError: it is no name, which is hashable.
     """
+    hash(name)
     for frame in reversed(state.axis_frames):
         if frame.axis.name == name:
             return frame

@@ -185,6 +185,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
       y: array of samples.
       x: their places; `dx` apart by default.
 
+    Raises:
+      ValueError: `x` is a scalar.
+
     >>> import pyjx as jax
     >>> float(jax.numpy.trapezoid(jax.numpy.array([0.0, 2.0, 2.0])))
     3.0
@@ -195,6 +198,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     else:
         y, x = promote_dtypes_inexact(*operands("trapezoid", y, x))
         y = moved(y, axis, -1)
+        if not get_aval(x).shape:
+            raise ValueError("trapezoid: x must be at least one-dimensional; got a scalar. The "
+                             "distance of evenly spaced samples is dx.")
         x = moved(x, axis, -1) if get_aval(x).ndim > 1 else x
         dx = _gaps(x, get_aval(x).ndim - 1)
     last, size = get_aval(y).ndim - 1, get_aval(y).shape[-1]

@@ -187,7 +187,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
 
 @numpy_function(static_argnames=("k", "axis", "mode", "sorted"))
 def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
-          ) -> list[Any]:
+          ) -> list[Any] | tuple[Any, Any]:
     """The k largest elements along an axis, and their indices.
 
     Args:
@@ -213,7 +213,7 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
         values, indices = lax.top_k(a, k, axis=axis)
         return [values, indices]
     values, indices = lax.top_k(_negated(a), k, axis=axis)
-    return [_negated(values), indices]
+    return _negated(values), indices
 
 
 # -- searching in sorted arrays --------------------------------------------------------------------

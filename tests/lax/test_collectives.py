@@ -568,6 +568,11 @@ def test_a_program_that_left_its_axis():
 # -- errors ----------------------------------------------------------------------------------------
 
 
+def test_an_array_is_no_name():
+    with pytest.raises(TypeError, match="unhashable"):
+        jax.lax.psum(1.0, jnp.array(1))
+
+
 @pytest.mark.parametrize("f", [
     lambda x: lax.psum(x, "i"), lambda x: lax.psum(1, "i"), lambda x: lax.pmean(x, "i"),
     lambda x: lax.pmax(x, "i"), lambda x: lax.pmin(x, ("j", "i")), lambda x: lax.axis_index("i"),

@@ -168,3 +168,8 @@ def test_what_is_no_shape(shape):
     for make in (jnp.broadcast_shapes, jnp.zeros):
         with pytest.raises(TypeError, match="Shapes must be 1D sequences"):
             make(shape)
+
+
+def test_places_of_samples_are_no_scalar():
+    with pytest.raises(ValueError, match="at least one-dimensional"):
+        jnp.trapezoid(jnp.zeros(3), jnp.float32(1))

@@ -126,6 +126,7 @@ def test_compress_size_is_that_of_the_condition_at_most():
 
 def test_containers_of_results():
     assert type(jnp.top_k(jnp.arange(3.0), 1)) is list
+    assert type(jnp.top_k(jnp.arange(3.0), 1, mode="smallest")) is tuple
     assert type(lax.approx_max_k(jnp.arange(3.0), 1)) is list
     assert type(jnp.atleast_2d(1, 2)) is type(jnp.broadcast_arrays(1, 2)) is tuple
     assert type(jnp.unique_counts(jnp.arange(3))).__name__ == "_UniqueCountsResult"
