@@ -184,7 +184,8 @@ def test_derivatives(sample: Sample) -> None:
 # Primitives that hold programs or are about placement: their rules have tests of their own.
 CALLS = {
     "closed_call", "composite", "cond", "custom_jvp_call", "custom_lin", "custom_linear_solve",
-    "custom_remat", "custom_root", "custom_vjp_call", "custom_vmap_call", "device_put", "jit", "linear_call",
+    "custom_remat", "custom_root", "custom_vjp_call", "custom_vmap_call", "device_put", "jit",
+    "linear_call",
     "outlined_call", "remat2", "remat_opt", "scan", "while",
 }
 

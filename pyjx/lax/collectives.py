@@ -52,8 +52,14 @@ def is_position(axis: Any) -> bool:
 
 
 def as_axes(axis_name: Any) -> Axes:
-    """One name, or several, as a tuple."""
-    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    """One name, or several, as a tuple.
+
+    Raises:
+      TypeError: one of them, such as an array, is not hashable.
+    """
+    axes = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    hash(axes)
+    return axes
 
 
 def bound_names(function: str, axis_name: Any) -> Axes:
