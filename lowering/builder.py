@@ -188,7 +188,7 @@ class Block:
     def custom_call(
         self, target: str, operands: Sequence[str], in_avals: Sequence[Any],
         out_avals: Sequence[Any], *, family: str = "", config: Mapping[str, Any] | str = "",
-        column_major: bool = False, aliases: Mapping[int, int] | None = None,
+        batch_axes: int | None = None, aliases: Mapping[int, int] | None = None,
         has_side_effect: bool = False, api_version: int = 4,
     ) -> list[str]:
         """Call a foreign function.
@@ -199,7 +199,8 @@ class Block:
             `lapack`; empty for targets that XLA knows.
           config: attributes by name, NumPy scalars for attributes of a certain width; or a string,
             as older versions of the interface take it.
-          column_major: whether matrices, the last two axes, are stored column by column.
+          batch_axes: the number of leading axes over which the function maps: what has two axes
+            more is a matrix, stored column by column.
           aliases: for results that take over an operand's memory, the operand's number.
           has_side_effect: whether the call is made though nobody uses its results.
           api_version: of XLA's interface: 4 for functions of XLA's FFI.
@@ -213,8 +214,12 @@ class Block:
             attributes.append("has_side_effect = true")
         if aliases:
             attributes.append(f"output_operand_aliases = [{_aliases(aliases, len(out_avals))}]")
+        if batch_axes is not None:  # says to partitioners that these axes may be split
+            attributes.append("mhlo.frontend_attributes = "
+                              f'{{num_batch_dims = "{batch_axes}"}}')
+        rank = -1 if batch_axes is None else batch_axes + 2
         for which, avals in (("operand", in_avals), ("result", out_avals)):
-            layouts = ", ".join([layout_text(a, column_major) for a in avals])
+            layouts = ", ".join([layout_text(a, getattr(a, "ndim", 0) == rank) for a in avals])
             attributes.append(f"{which}_layouts = [{layouts}]")
         results = tensor_types(out_avals)
         return self.multi(

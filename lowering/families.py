@@ -18,6 +18,7 @@ FAMILIES: dict[str, str] = {
         "zeta"
     ),
     "lowering.fourier": "fft",
+    "lowering.linalg.expanders": "cholesky triangular_solve",
     "lowering.indexing": (
         "gather scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub"
     ),
@@ -38,4 +39,34 @@ FAMILIES: dict[str, str] = {
     ),
 }
 
-MODULES = {name: module for module, names in FAMILIES.items() for name in names.split()}
+# The same of rules for one platform that stand in a module of their own.
+_GPU = {
+    "lowering.linalg.gpu": (
+        "cholesky eig eigh geqp3 geqrf getrf householder_product lu_pivots_to_permutation ormqr "
+        "svd tridiagonal tridiagonal_solve"
+    ),
+}
+PLATFORM_FAMILIES: dict[str, dict[str, str]] = {
+    "cpu": {
+        "lowering.linalg.lapack": (
+            "cholesky eig eigh geqp3 geqrf getrf hessenberg householder_product ormqr schur svd "
+            "triangular_solve tridiagonal tridiagonal_solve"
+        ),
+    },
+    "cuda": _GPU,
+    "rocm": _GPU,
+    "tpu": {"lowering.linalg.expanders": "eigh geqrf householder_product lu"},
+}
+
+
+def _by_name(families: dict[str, str]) -> dict[str, str]:
+    return {name: module for module, names in families.items() for name in names.split()}
+
+
+_MODULES = _by_name(FAMILIES)
+_PLATFORM_MODULES = {p: _by_name(families) for p, families in PLATFORM_FAMILIES.items()}
+
+
+def module_of(name: str, platform: str | None) -> str | None:
+    """The module that has the rule of a primitive for a platform; None if there is none."""
+    return _PLATFORM_MODULES.get(platform, {}).get(name) or _MODULES.get(name)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from lowering.families import MODULES
+from lowering.families import module_of
 
 Emit = Callable[..., Any]
 
@@ -42,7 +42,7 @@ class _PlatformRules(dict[str, LoweringRule | None]):
         self.platform = platform
 
     def __missing__(self, name: str) -> LoweringRule | None:
-        module = MODULES.get(name)
+        module = module_of(name, self.platform)
         if module is not None:
             import_module(module)
         found = _RULES.get(self.platform, {}).get(name) or _RULES[None].get(name)
@@ -68,8 +68,9 @@ def rule(*names: str, platform: str | None = None, widens: bool = False) -> Call
 
     def register(emit: Emit) -> Emit:
         for name in names:
-            if MODULES.get(name, emit.__module__) != emit.__module__:
-                import_module(MODULES[name])  # which may have one
+            module = module_of(name, platform)
+            if module is not None and module != emit.__module__:
+                import_module(module)  # which may have one
             if name in rules:
                 where = f" on {platform}" if platform else ""
                 raise ValueError(f"There are two lowering rules for {name!r}{where}.")

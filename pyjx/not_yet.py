@@ -24,13 +24,13 @@ NAMES: dict[str, str] = {
         "thunky topologies transfer xla_metadata",
     "pyjx.lax":
         "after_all after_all_p broadcast_like create_token create_token_p "
-        "dce_sink linalg "
+        "dce_sink "
         "psum_scatter_start shape_as_value sharding_constraint_p stage "
         "stage_p with_sharding_constraint",
     "pyjx.numpy":
         "apply_along_axis apply_over_axes array_repr array_str bartlett blackman choose delete "
         "extract fill_diagonal fromfile fromiter frompyfunc fromstring hamming hanning insert "
-        "kaiser linalg load packbits piecewise place poly polyadd polyder polydiv polyfit polyint "
+        "kaiser load packbits piecewise place poly polyadd polyder polydiv polyfit polyint "
         "polymul polysub polyval put ravel_multi_index roots save savez select trim_zeros ufunc "
         "unpackbits unravel_index vander vectorize",
     "pyjx.random":
@@ -46,8 +46,6 @@ INSTEAD: dict[str, str] = {
     "pyjx.pmap": "jax.vmap, on one device",
     "pyjx.pure_callback": "the Python function outside of traced functions",
     **dict.fromkeys([f"pyjx.scipy.{name}" for name in NAMES["pyjx.scipy"].split()], _HOST),
-    "pyjx.lax.linalg": _HOST,
-    "pyjx.numpy.linalg": _HOST,
     "pyjx.numpy.select": "nested jnp.where",
     "pyjx.numpy.vectorize": "jax.vmap",
 }

@@ -121,4 +121,4 @@ FAMILIES: dict[str, str] = {
     ),
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, "linalg")

@@ -1,5 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.lax.
 
+from pyjx.lax import linalg as linalg
 from pyjx.lax.loops import while_loop as while_loop
 from pyjx.lax.loops import while_p as while_p
 from pyjx.lax.conditionals import cond as cond
@@ -366,6 +367,7 @@ from pyjx.lax.scattering import scatter_sub as scatter_sub
 from pyjx.lax.scattering import scatter_sub_p as scatter_sub_p
 
 __all__ = [
+    "linalg",
     "while_loop",
     "while_p",
     "cond",

@@ -89,6 +89,6 @@ FAMILIES: dict[str, str] = {
     ),
 }
 
-SUBMODULES = "fft"
+SUBMODULES = "fft linalg"
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -1,6 +1,7 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.numpy.
 
 from pyjx.numpy import fft as fft
+from pyjx.numpy import linalg as linalg
 from numpy import character as character
 from numpy import complexfloating as complexfloating
 from numpy import dtype as dtype
@@ -377,6 +378,7 @@ from pyjx.numpy.setops import unique_values as unique_values
 
 __all__ = [
     "fft",
+    "linalg",
     "character",
     "complexfloating",
     "dtype",

@@ -184,7 +184,7 @@ def test_custom_calls():
     def potrf(b, eqn, a):
         return b.custom_call(
             "lapack_spotrf_ffi", [a], [eqn.invars[0].aval], [v.aval for v in eqn.outvars],
-            family="lapack", config={"uplo": np.uint8(ord("L"))}, column_major=True,
+            family="lapack", config={"uplo": np.uint8(ord("L"))}, batch_axes=0,
             aliases={0: 0})
 
     matrix = np.array([[4, 2], [2, 5]], np.float32)

@@ -1,0 +1,24 @@
+"""Decompositions of matrices, and systems of linear equations.
+
+Functions take matrices along the last two axes, for each index of the axes before.
+"""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+# Public names by family.
+FAMILIES: dict[str, str] = {
+    "pyjx.lax.linalg.cholesky_factors": "cholesky cholesky_p",
+    "pyjx.lax.linalg.pivoted_factors": (
+        "lu lu_p lu_pivots_to_permutation lu_pivots_to_permutation_p"
+    ),
+    "pyjx.lax.linalg.reflectors": (
+        "householder_product householder_product_p ormqr ormqr_p qr qr_p"
+    ),
+    "pyjx.lax.linalg.singular_values": "SvdAlgorithm svd svd_p",
+    "pyjx.lax.linalg.symmetric_eigen": "EighImplementation eigh eigh_p",
+    "pyjx.lax.linalg.triangular_systems": "triangular_solve triangular_solve_p",
+}
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

@@ -1,0 +1,214 @@
+"""What the decompositions share: checks of operands, products, triangles.
+
+All of them take matrices along the last two axes, for each index of the axes before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive
+from pyjx.engine.axes import at_front, transpose_p
+from pyjx.engine.conversion import cast
+from pyjx.engine.types import Dims, Rule, Value, Values
+from pyjx.lax.nary import operand, real_dtype
+
+# What LAPACK and its like compute with.
+MATRIX_DTYPES = tuple([np.dtype(name) for name in ("float32", "float64", "complex64",
+                                                   "complex128")])
+_REAL_DTYPES = MATRIX_DTYPES[:2]
+
+
+# -- operands --------------------------------------------------------------------------------------
+
+
+def inexact_operand(name: str, x: Any) -> Any:
+    """The operand, with the default float dtype for integers."""
+    x = operand(name, x)
+    dtype = get_aval(x).dtype
+    inexact = dtypes.to_inexact_dtype(dtype)
+    return x if inexact == dtype else lax.convert_element_type(x, inexact)
+
+
+def check_operands(name: str, avals: tuple[ShapedArray, ...], ranks: tuple[int, ...], *,
+                   real: bool = False) -> None:
+    """Raise TypeError unless each operand has at least the rank at its position and one of the
+    dtypes that LAPACK knows."""
+    accepted = _REAL_DTYPES if real else MATRIX_DTYPES
+    for i, (aval, rank) in enumerate(zip(avals, ranks, strict=True)):
+        if aval.dtype not in accepted:
+            known = ", ".join(map(str, accepted))
+            raise TypeError(f"{name} does not accept dtype {dtypes.name(aval.dtype)} at position "
+                            f"{i}. Accepted dtypes at position {i} are subtypes of {known}.")
+        if aval.ndim < rank:
+            raise TypeError(f"Input {i} to {name} must have rank at least {rank}, but got "
+                            f"shape={aval.shape}")
+    if any(a.dtype != avals[0].dtype for a in avals):
+        got = ", ".join([dtypes.name(a.dtype) for a in avals])
+        raise TypeError(f"lax.linalg.{name} requires arguments to have the same dtypes, got {got}.")
+    batches = [a.shape[:a.ndim - rank] for a, rank in zip(avals, ranks, strict=True)]
+    if any(len(batch) != len(batches[0]) for batch in batches):
+        raise TypeError(f"All inputs to {name} must have the same number of batch dimensions, but "
+                        f"got {[len(batch) for batch in batches]} batch dimensions for the inputs.")
+    if any(batch != batches[0] for batch in batches):
+        raise TypeError(f"All inputs to {name} must have the same batch dimensions, but got "
+                        f"{', '.join(map(str, batches))}.")
+
+
+def check_square(name: str, aval: ShapedArray) -> int:
+    """The number of rows, which is that of columns; ValueError otherwise."""
+    if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
+        raise ValueError(f"The input to {name} must be a square matrix. Got shape {aval.shape}.")
+    return aval.shape[-1]
+
+
+def is_complex(x: Any) -> bool:
+    return bool(get_aval(x).dtype.kind == "c")
+
+
+def typed(aval: ShapedArray, *shape: int, dtype: Any = None) -> ShapedArray:
+    """The type of arrays of the given shape for each matrix of a batch."""
+    return ShapedArray((*aval.shape[:-2], *shape), aval.dtype if dtype is None else dtype)
+
+
+def typed_real(aval: ShapedArray, *shape: int) -> ShapedArray:
+    return typed(aval, *shape, dtype=real_dtype(aval.dtype))
+
+
+# -- pieces of formulas ----------------------------------------------------------------------------
+
+
+def product(*factors: Any) -> Any:
+    """Matrix products from left to right, in full precision on all platforms."""
+    out = factors[0]
+    for factor in factors[1:]:
+        out = lax.batch_matmul(out, factor, precision=lax.Precision.HIGHEST)
+    return out
+
+
+def transposed(x: Any) -> Any:
+    n = get_aval(x).ndim
+    return transpose_p.bind(x, permutation=(*range(n - 2), n - 1, n - 2))
+
+
+def conjugate(x: Any) -> Any:
+    return lax.conj(x) if is_complex(x) else x
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose."""
+    return conjugate(transposed(x))
+
+
+def symmetrized(x: Any) -> Any:
+    """(x + x^H) / 2"""
+    return lax.mul(lax.add(x, adjoint(x)), np.asarray(0.5, get_aval(x).dtype)[()])
+
+
+def _positions(shape: tuple[int, ...], axis: int) -> Any:
+    return lax.broadcasted_iota(np.int32, shape, len(shape) + axis)
+
+
+def on_diagonal(shape: tuple[int, ...]) -> Any:
+    """Which elements of matrices are on the diagonal."""
+    return lax.eq(_positions(shape, -2), _positions(shape, -1))
+
+
+def identity_like(x: Any, shape: tuple[int, ...] | None = None) -> Any:
+    """Identity matrices of the dtype of `x`, by default of its shape."""
+    aval = get_aval(x)
+    return cast(on_diagonal(aval.shape if shape is None else shape), aval.dtype)
+
+
+def lower_triangle(x: Any, offset: int = 0) -> Any:
+    """`x` with zeros above the diagonal with the given offset."""
+    shape = get_aval(x).shape
+    rows = _positions(shape, -2)
+    rows = lax.add(rows, np.int32(offset)) if offset else rows
+    return lax.select(lax.ge(rows, _positions(shape, -1)), x, lax.full_like(x, 0))
+
+
+def upper_triangle(x: Any, offset: int = 0) -> Any:
+    """`x` with zeros below the diagonal with the given offset."""
+    shape = get_aval(x).shape
+    rows = _positions(shape, -2)
+    rows = lax.add(rows, np.int32(offset)) if offset else rows
+    return lax.select(lax.le(rows, _positions(shape, -1)), x, lax.full_like(x, 0))
+
+
+def half_lower_triangle(x: Any) -> Any:
+    """`x` with zeros above the diagonal and half of itself on it."""
+    aval = get_aval(x)
+    side = lax.sign(lax.sub(_positions(aval.shape, -2), _positions(aval.shape, -1)))
+    weight = lax.mul(cast(lax.add(side, np.int32(1)), aval.dtype), np.asarray(0.5, aval.dtype)[()])
+    return lax.mul(weight, x)
+
+
+def diagonal(x: Any) -> Any:
+    """The diagonals of square matrices."""
+    aval = get_aval(x)
+    only = lax.select(on_diagonal(aval.shape), x, lax.full_like(x, 0))
+    return lax.reduce_sum(only, (aval.ndim - 1,))
+
+
+def as_row(x: Any) -> Any:
+    """Vectors as matrices of one row."""
+    return lax.expand_dims(x, (get_aval(x).ndim - 1,))
+
+
+def as_column(x: Any) -> Any:
+    """Vectors as matrices of one column."""
+    return lax.expand_dims(x, (get_aval(x).ndim,))
+
+
+def spread_rows(x: Any, shape: tuple[int, ...]) -> Any:
+    """Vectors as the rows of matrices: element [i, j] is x[j]."""
+    return lax.broadcast_in_dim(x, shape, (*range(len(shape) - 2), len(shape) - 1))
+
+
+def spread_columns(x: Any, shape: tuple[int, ...]) -> Any:
+    """Vectors as the columns of matrices: element [i, j] is x[i]."""
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - 1)))
+
+
+def corner(x: Any, rows: int, columns: int) -> Any:
+    """The first rows and columns of matrices."""
+    shape = get_aval(x).shape
+    if shape[-2:] == (rows, columns):
+        return x
+    return lax.slice(x, (0,) * len(shape), (*shape[:-2], rows, columns))
+
+
+def take_rows(x: Any, order: Any) -> Any:
+    """The rows of matrices at positions `[..., m]`, which are known to be in range."""
+    *batch, _, columns = get_aval(x).shape
+    n = len(batch)
+    if 0 in get_aval(order).shape or not columns:
+        return lax.full((*get_aval(order).shape, columns), 0, get_aval(x).dtype)
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=(n + 1,), collapsed_slice_dims=(n,), start_index_map=(n,),
+        operand_batching_dims=tuple(range(n)), start_indices_batching_dims=tuple(range(n)),
+    )
+    return lax.gather(x, lax.expand_dims(order, (n + 1,)), numbers, (1,) * (n + 1) + (columns,),
+                      mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+# -- batching --------------------------------------------------------------------------------------
+
+
+def batch_leading(primitive: Primitive) -> Rule:
+    """Batching rule of an operation that maps over all axes but its operands' last ones."""
+
+    def batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, Any]:
+        size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True)
+                    if d is not None)
+        out = primitive.bind(
+            *[at_front(x, d, size) for x, d in zip(operands, dims, strict=True)], **params)
+        return out, [0] * len(out) if primitive.multiple_results else 0
+
+    return batch

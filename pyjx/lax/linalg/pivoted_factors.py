@@ -1,0 +1,188 @@
+"""LU decomposition with exchanges of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.integers import as_int
+from pyjx.core.primitive import Primitive, register
+from pyjx.engine.rules import jvp_zero
+from pyjx.engine.tangents import Zero
+from pyjx.engine.types import Tangents, Value, Values
+from pyjx.lax.linalg.matrices import (
+    batch_leading,
+    check_operands,
+    corner,
+    identity_like,
+    lower_triangle,
+    product,
+    take_rows,
+    typed,
+    upper_triangle,
+)
+from pyjx.lax.linalg.triangular_systems import triangular_solve
+from pyjx.lax.nary import operand
+from pyjx.lax.sorting import take_along
+
+_INT = np.dtype(np.int32)
+
+# -- pivots ----------------------------------------------------------------------------------------
+
+
+def _permutation_shape(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
+    if pivots.dtype != _INT:
+        raise TypeError("lu_pivots_to_permutation does not accept dtype "
+                        f"{dtypes.name(pivots.dtype)} at position 0. Accepted dtypes at position "
+                        "0 are subtypes of int32.")
+    if pivots.ndim < 1:
+        raise TypeError("Input 0 to lu_pivots_to_permutation must have rank at least 1, but got "
+                        f"shape={pivots.shape}")
+    if permutation_size < pivots.shape[-1]:
+        raise ValueError(f"Output permutation size {permutation_size} has to exceed the trailing "
+                         f"dimension of the pivots. Got pivots size {pivots.shape[-1]}")
+    return ShapedArray((*pivots.shape[:-1], permutation_size), _INT)
+
+
+def _exchanged(pivots: Value, *, permutation_size: int) -> Value:
+    """Start with the rows in order and do one exchange after the other."""
+    *batch, steps = get_aval(pivots).shape
+    shape = (*batch, permutation_size)
+    axis = len(batch)
+    rows = lax.broadcasted_iota(_INT, shape, axis)
+    if not steps or 0 in shape:
+        return rows
+
+    def exchange(step: Any, order: Any) -> Any:
+        there = lax.dynamic_slice_in_dim(pivots, step, 1, axis)
+        mine = lax.dynamic_slice_in_dim(order, step, 1, axis)
+        other = take_along(order, there, axis)
+        order = lax.select(lax.eq(rows, lax.broadcast_in_dim(there, shape, range(axis + 1))),
+                           lax.broadcast_in_dim(mine, shape, range(axis + 1)), order)
+        return lax.dynamic_update_slice_in_dim(order, other, step, axis)
+
+    return lax.fori_loop(np.int32(0), np.int32(steps), exchange, rows)
+
+
+lu_pivots_to_permutation_p = register(Primitive(
+    "lu_pivots_to_permutation", shape_rule=_permutation_shape, decomposition=_exchanged))
+lu_pivots_to_permutation_p.define(
+    jvp=jvp_zero(lu_pivots_to_permutation_p), batch=batch_leading(lu_pivots_to_permutation_p))
+
+
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
+    """The permutation of rows that a sequence of exchanges makes.
+
+    Args:
+      pivots: int32 `[..., k]`: row i was exchanged with row `pivots[i]`, for i = 0, 1, ... in turn.
+      permutation_size: the number of rows.
+
+    Returns:
+      int32 `[..., permutation_size]`: which row of the matrix before is at each place after.
+
+    Raises:
+      TypeError: the pivots are not int32.
+      ValueError: there are more pivots than rows.
+
+    >>> import pyjx as jax
+    >>> jax.lax.linalg.lu_pivots_to_permutation(jax.numpy.array([2, 2]), 3).tolist()
+    [2, 0, 1]
+    """
+    size = as_int("lu_pivots_to_permutation", "permutation_size", permutation_size)
+    return lu_pivots_to_permutation_p.bind(operand("lu_pivots_to_permutation", pivots),
+                                           permutation_size=size)
+
+
+# -- factors ---------------------------------------------------------------------------------------
+
+
+def _getrf_shape(x: ShapedArray) -> list[ShapedArray]:
+    check_operands("lu", (x,), (2,))
+    m, n = x.shape[-2:]
+    return [typed(x, m, n), typed(x, min(m, n), dtype=_INT)]
+
+
+def _lu_shape(x: ShapedArray) -> list[ShapedArray]:
+    return [*_getrf_shape(x), typed(x, x.shape[-2], dtype=_INT)]
+
+
+def _factors_and_permutation(x: Value) -> list[Value]:
+    factors, pivots = getrf_p.bind(x)
+    return [factors, pivots, lu_pivots_to_permutation(pivots, get_aval(x).shape[-2])]
+
+
+def _lu_jvp(primals: Values, tangents: Tangents) -> tuple[Values, Tangents]:
+    # P A = L U. The first min(m, n) rows and columns give F = L1^-1 P dA1 U1^-1, and with its
+    # triangles it is dU = triu(F) U, dL = P dA U^-1 - L triu(F) where m >= n, and
+    # dL = L tril(F, -1), dU = L^-1 P dA - tril(F, -1) U elsewhere (de Hoog, Anderssen and Lukas,
+    # Differentiation of matrix functionals using triangular factorization, 2011).
+    (x,), (dx,) = primals, tangents
+    factors, pivots, order = lu_p.bind(x)
+    m, n = get_aval(x).shape[-2:]
+    k = min(m, n)
+    square = corner(factors, k, k)
+    moved = take_rows(dx, order)
+    if m >= n:
+        scaled = triangular_solve(square, moved)
+        inner = triangular_solve(square, corner(scaled, k, k), left_side=True, lower=True,
+                                 unit_diagonal=True)
+        inner = upper_triangle(inner)
+        below = lax.sub(scaled, product(_unit_lower(factors), inner))
+        above = _widened(product(inner, upper_triangle(square)), m, n)
+    else:
+        scaled = triangular_solve(square, moved, left_side=True, lower=True, unit_diagonal=True)
+        inner = lower_triangle(triangular_solve(square, corner(scaled, k, k)), -1)
+        below = _widened(product(_unit_lower(square), inner), m, n)
+        above = lax.sub(scaled, product(inner, upper_triangle(factors)))
+    both = lax.add(lower_triangle(below, -1), upper_triangle(above))
+    return [factors, pivots, order], [both, Zero.of_primal(pivots), Zero.of_primal(order)]
+
+
+def _unit_lower(factors: Value) -> Value:
+    """L, from both factors in one matrix."""
+    return lax.add(lower_triangle(factors, -1), identity_like(factors))
+
+
+def _widened(x: Value, m: int, n: int) -> Value:
+    """Matrices with rows and columns of zeros behind those that they have."""
+    *batch, rows, columns = get_aval(x).shape
+    if (rows, columns) == (m, n):
+        return x
+    padding = [(0, 0, 0)] * len(batch) + [(0, m - rows, 0), (0, n - columns, 0)]
+    return lax.pad(x, np.zeros((), get_aval(x).dtype)[()], padding)
+
+
+# LAPACK's part, without the permutation.
+getrf_p = register(Primitive("getrf", shape_rule=_getrf_shape, multiple_results=True))
+getrf_p.define(batch=batch_leading(getrf_p))
+
+lu_p = register(Primitive("lu", shape_rule=_lu_shape, multiple_results=True, jvp=_lu_jvp,
+                          decomposition=_factors_and_permutation))
+lu_p.define(batch=batch_leading(lu_p))
+
+
+def lu(x: Any) -> tuple[Array, Array, Array]:
+    """The LU decomposition with exchanges of rows, P x = L U.
+
+    Args:
+      x: matrices `[..., m, n]`, real or complex.
+
+    Returns:
+      (lu, pivots, permutation): U in the upper triangle of `lu` and L, whose diagonal is 1, below
+      it; int32 `[..., min(m, n)]`, which row was exchanged with row 0, 1, ... in turn; and int32
+      `[..., m]`, the same as a permutation: `x[permutation] = L U`.
+
+    Raises:
+      TypeError: the dtype is not float32, float64, complex64 or complex128, or the rank below 2.
+
+    >>> import pyjx as jax
+    >>> lu, pivots, permutation = jax.lax.linalg.lu(jax.numpy.array([[1.0, 2.0], [2.0, 8.0]]))
+    >>> lu.tolist(), permutation.tolist()
+    ([[2.0, 8.0], [0.5, -2.0]], [1, 0])
+    """
+    return tuple(lu_p.bind(operand("lu", x)))

@@ -1,0 +1,260 @@
+"""QR decomposition, and products of the Householder reflections that it is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core.array_type import Array
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.engine.tangents import Zero
+from pyjx.engine.types import Tangents, Value, Values
+from pyjx.lax.linalg.matrices import (
+    adjoint,
+    batch_leading,
+    check_operands,
+    conjugate,
+    corner,
+    identity_like,
+    is_complex,
+    lower_triangle,
+    product,
+    spread_rows,
+    typed,
+    upper_triangle,
+)
+from pyjx.lax.linalg.triangular_systems import triangular_solve
+from pyjx.lax.nary import operand
+
+_INT = np.dtype(np.int32)
+
+# -- reflections -----------------------------------------------------------------------------------
+
+
+def _geqrf_shape(x: ShapedArray) -> list[ShapedArray]:
+    check_operands("qr", (x,), (2,))
+    m, n = x.shape[-2:]
+    return [typed(x, m, n), typed(x, min(m, n))]
+
+
+def _geqp3_shape(x: ShapedArray, order: ShapedArray, *, use_magma: bool | None
+                 ) -> list[ShapedArray]:
+    packed, taus = _geqrf_shape(x)
+    return [packed, typed(x, x.shape[-1], dtype=_INT), taus]
+
+
+# LAPACK's parts of the decomposition, without and with exchanges of columns.
+geqrf_p = register(Primitive("geqrf", shape_rule=_geqrf_shape, multiple_results=True))
+geqp3_p = register(Primitive("geqp3", shape_rule=_geqp3_shape, multiple_results=True))
+
+
+def _householder_shape(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
+    check_operands("householder_product", (a, taus), (2, 1))
+    m, n = a.shape[-2:]
+    if m < n:
+        raise ValueError("The first argument to householder_product must have at least as many "
+                         f"rows as columns, got shape {(m, n)}")
+    if taus.shape[-1] > min(m, n):
+        raise ValueError("The second argument to householder_product must not have more rows than "
+                         "the minimum of the first argument's rows and columns.")
+    return ShapedArray(a.shape, a.dtype)
+
+
+householder_product_p = register(Primitive("householder_product", shape_rule=_householder_shape))
+
+for _p in (geqrf_p, geqp3_p, householder_product_p):
+    _p.define(batch=batch_leading(_p))
+
+
+def householder_product(a: Any, taus: Any) -> Array:
+    """The product of Householder reflections H_1 H_2 ... H_k, or its first columns.
+
+    H_i is I - tau_i v_i v_i^H, where v_i is zero above element i, 1 there, and column i of `a`
+    below.
+
+    Args:
+      a: `[..., m, n]` with m >= n.
+      taus: `[..., k]` with k <= n.
+
+    Returns:
+      The first n columns of the product, `[..., m, n]`.
+
+    Raises:
+      TypeError: the dtypes differ or are none of float32, float64, complex64 and complex128.
+      ValueError: there are more columns than rows, or more scales than columns.
+
+    >>> import pyjx as jax
+    >>> a, taus = jax.numpy.array([[1.0], [1.0]]), jax.numpy.array([1.0])
+    >>> jax.lax.linalg.householder_product(a, taus).tolist()
+    [[0.0], [-1.0]]
+    """
+    return householder_product_p.bind(operand("householder_product", a),
+                                      operand("householder_product", taus, 1))
+
+
+# -- qr --------------------------------------------------------------------------------------------
+
+
+def _qr_shape(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
+              ) -> list[ShapedArray]:
+    check_operands("qr", (x,), (2,))
+    m, n = x.shape[-2:]
+    k = m if full_matrices else min(m, n)
+    out = [typed(x, m, k), typed(x, k, n)]
+    return [*out, typed(x, n, dtype=_INT)] if pivoting else out
+
+
+def _by_reflections(x: Value, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
+                    ) -> Values:
+    *batch, m, n = get_aval(x).shape
+    order: list[Value] = []
+    if pivoting:
+        free = lax.full((*batch, n), 0, _INT)
+        packed, places, taus = geqp3_p.bind(x, free, use_magma=use_magma)
+        order = [places]
+    else:
+        packed, taus = geqrf_p.bind(x)
+    k = m if full_matrices else min(m, n)
+    if m < n:
+        q = householder_product(corner(packed, m, m), taus)
+    elif full_matrices and m > n:
+        q = householder_product(_with_zero_columns(packed, m - n), taus)
+    else:
+        q = householder_product(packed, taus)
+    return [q, upper_triangle(corner(packed, k, n)), *order]
+
+
+def _qr_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Tangents]:
+    # With B = Q^H dA and C = B1 R1^-1, of the first min(m, n) columns: dQ = Q W and dR = B - W R,
+    # where W is the skew matrix with C's elements below the diagonal, and the imaginary part of
+    # those on it. A Q with fewer columns than rows has what leaves their space besides,
+    # (dA1 - Q B1) R1^-1 (Roberts and Roberts, QR and LQ decomposition matrix backpropagation
+    # algorithms for square, wide, and deep matrices, 2020).
+    (x,), (dx,) = primals, tangents
+    q, r, *order = qr_p.bind(x, **params)
+    m, n = get_aval(x).shape[-2:]
+    k, p = min(m, n), get_aval(q).shape[-1]
+    if order:
+        dx = _columns_in_order(dx, order[0])
+    turned = product(adjoint(q), dx)
+    square = corner(r, k, k)
+    first = corner(turned, p, k)
+    inner = triangular_solve(square, first)
+    below = _with_zero_columns(lower_triangle(inner, -1), p - k)
+    skew = lax.sub(below, adjoint(below))
+    if is_complex(x):
+        phases = lax.mul(identity_like(inner), inner)
+        phases = lax.mul(lax.sub(phases, conjugate(phases)), np.asarray(0.5, get_aval(x).dtype)[()])
+        skew = lax.add(skew, _with_zero_columns(phases, p - k))
+    dq = product(q, skew)
+    if m > p:
+        outside = lax.sub(corner(dx, m, k), product(q, first))
+        dq = lax.add(dq, triangular_solve(square, outside))
+    dr = upper_triangle(lax.sub(turned, product(skew, r)))
+    return [q, r, *order], [dq, dr, *[Zero.of_primal(places) for places in order]]
+
+
+def _with_zero_columns(x: Value, count: int) -> Value:
+    """Matrices with so many columns of zeros behind their own."""
+    if not count:
+        return x
+    aval = get_aval(x)
+    padding = [(0, 0, 0)] * (aval.ndim - 1) + [(0, count, 0)]
+    return lax.pad(x, np.zeros((), aval.dtype)[()], padding)
+
+
+def _columns_in_order(x: Value, order: Value) -> Value:
+    """The columns of matrices at positions `[..., n]`, by a product with a permutation."""
+    *batch, _, n = get_aval(x).shape
+    rows = lax.broadcasted_iota(_INT, (*batch, n, n), len(batch))
+    chosen = lax.eq(rows, spread_rows(order, (*batch, n, n)))
+    return product(x, lax.convert_element_type(chosen, get_aval(x).dtype))
+
+
+qr_p = register(Primitive("qr", shape_rule=_qr_shape, multiple_results=True, jvp=_qr_jvp,
+                          decomposition=_by_reflections))
+qr_p.define(batch=batch_leading(qr_p))
+
+
+def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True,
+       use_magma: bool | None = None) -> tuple[Array, ...]:
+    """The QR decomposition x = Q R, with Q unitary and R upper triangular.
+
+    Args:
+      x: matrices `[..., m, n]`, real or complex.
+      pivoting: whether to exchange columns so that the diagonal of R decreases; not on TPU.
+      full_matrices: whether Q is `[..., m, m]` and R `[..., m, n]`; else they have min(m, n)
+        columns and rows.
+      use_magma: on GPU, whether MAGMA computes the decomposition with pivoting.
+
+    Returns:
+      (q, r), and with `pivoting` the order p of columns, int32 `[..., n]`: `x[:, p] = q r`.
+
+    Raises:
+      TypeError: the dtype is not float32, float64, complex64 or complex128, or the rank below 2.
+
+    >>> import pyjx as jax
+    >>> q, r = jax.lax.linalg.qr(jax.numpy.array([[0.0, 1.0], [2.0, 3.0]]))
+    >>> jax.numpy.abs(r).tolist()
+    [[2.0, 3.0], [0.0, 1.0]]
+    """
+    return tuple(qr_p.bind(operand("qr", x), pivoting=bool(pivoting),
+                           full_matrices=bool(full_matrices), use_magma=use_magma))
+
+
+# -- products with Q -------------------------------------------------------------------------------
+
+
+def _ormqr_shape(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool
+                 ) -> ShapedArray:
+    check_operands("ormqr", (a, taus, c), (2, 1, 2))
+    m = a.shape[-2]
+    if c.shape[-2 if left else -1] != m:
+        which = "rows" if left else "columns"
+        raise ValueError(
+            f"ormqr with {left=} expects c to have the same number of {which} as the Householder "
+            f"matrix a has rows. Got a shape {a.shape} and c shape {c.shape}.")
+    if taus.shape[-1] > min(a.shape[-2:]):
+        raise ValueError("ormqr expects at most as many scales as the Householder matrix a has "
+                         f"rows and columns. Got a shape {a.shape} and taus shape {taus.shape}.")
+    return ShapedArray(c.shape, c.dtype)
+
+
+def _reflected(a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Value:
+    """The product with Q as a matrix."""
+    m, n = get_aval(a).shape[-2:]
+    q = householder_product(_with_zero_columns(corner(a, m, min(m, n)), max(m - n, 0)), taus)
+    q = adjoint(q) if transpose else q
+    return product(q, c) if left else product(c, q)
+
+
+ormqr_p = register(Primitive("ormqr", shape_rule=_ormqr_shape, decomposition=_reflected))
+ormqr_p.define(batch=batch_leading(ormqr_p))
+
+
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Array:
+    """The product of `c` with the unitary matrix Q of a QR decomposition, without making Q.
+
+    Args:
+      a, taus: Q as reflections, as for `householder_product`: `[..., m, k]` and `[..., k]`.
+      c: `[..., m, n]` on the left side, `[..., n, m]` on the right one.
+      left: whether Q stands on the left of `c`.
+      transpose: whether to take the conjugate transpose of Q.
+
+    Returns:
+      The product, of the shape of `c`.
+
+    Raises:
+      TypeError: the dtypes differ or are none of float32, float64, complex64 and complex128.
+      ValueError: the shapes do not fit.
+
+    >>> import pyjx as jax
+    >>> a, taus = jax.numpy.array([[1.0], [1.0]]), jax.numpy.array([1.0])
+    >>> jax.lax.linalg.ormqr(a, taus, jax.numpy.eye(2)).tolist()
+    [[0.0, -1.0], [-1.0, 0.0]]
+    """
+    return ormqr_p.bind(operand("ormqr", a), operand("ormqr", taus, 1), operand("ormqr", c, 2),
+                        left=bool(left), transpose=bool(transpose))

@@ -1,0 +1,155 @@
+"""Singular values and singular vectors."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.engine.conversion import cast
+from pyjx.engine.types import Tangents, Value, Values
+from pyjx.lax.linalg.matrices import (
+    adjoint,
+    batch_leading,
+    check_operands,
+    diagonal,
+    identity_like,
+    is_complex,
+    product,
+    spread_columns,
+    spread_rows,
+    typed,
+    typed_real,
+)
+from pyjx.lax.linalg.symmetric_eigen import subset_bounds
+from pyjx.lax.nary import operand
+
+
+class SvdAlgorithm(enum.Enum):
+    """How singular values are computed."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+def _shape(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subset_by_index: None,
+           algorithm: SvdAlgorithm | None) -> list[ShapedArray]:
+    check_operands("svd", (x,), (2,))
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    s = typed_real(x, k)
+    if not compute_uv:
+        return [s]
+    return [s, typed(x, m, m if full_matrices else k), typed(x, n if full_matrices else k, n)]
+
+
+def _jvp(primals: Values, tangents: Tangents, *, full_matrices: bool, compute_uv: bool,
+         **params: Any) -> tuple[Values, Tangents]:
+    # With C = U^H dA V: ds = Re diag(C). With F_ij = 1 / (s_j^2 - s_i^2), 0 where they are equal,
+    # dU = U (F * (C S + S C^H)) + (I - U U^H) dA V S^-1 and
+    # dV = V (F * (S C + C^H S)) + (I - V V^H) dA^H U S^-1 (Townsend, Differentiating the singular
+    # value decomposition, 2016); of a complex matrix the phases of U take the imaginary part of
+    # C's diagonal.
+    (x,), (dx,) = primals, tangents
+    m, n = get_aval(x).shape[-2:]
+    if compute_uv and full_matrices and m != n:
+        raise NotImplementedError(
+            "Singular value decomposition JVP not implemented for full matrices: the last vectors "
+            f"of {m} x {n} matrices are no function of the matrix. Use full_matrices=False.")
+    s, u, vh = svd_p.bind(x, full_matrices=False, compute_uv=True, **params)
+    inner = product(adjoint(u), dx, adjoint(vh))
+    ds = diagonal(inner)
+    ds = lax.real(ds) if is_complex(x) else ds
+    if not compute_uv:
+        return [s], [ds]
+    return [s, u, vh], [ds, *_vector_tangents(s, u, vh, inner, dx)]
+
+
+def _vector_tangents(s: Value, u: Value, vh: Value, inner: Value, dx: Value
+                     ) -> tuple[Value, Value]:
+    dtype = get_aval(u).dtype
+    shape = get_aval(inner).shape
+    m, n = get_aval(dx).shape[-2:]
+    k = shape[-1]
+    rows, columns = spread_columns(s, shape), spread_rows(s, shape)  # s_i and s_j
+    gaps = lax.mul(lax.add(columns, rows), lax.sub(columns, rows))
+    equal = cast(lax.eq(gaps, lax.full_like(gaps, 0)), get_aval(gaps).dtype)
+    weights = cast(lax.sub(lax.div(lax.full_like(gaps, 1), lax.add(gaps, equal)), equal), dtype)
+    rows, columns = cast(rows, dtype), cast(columns, dtype)
+    right = lax.mul(inner, columns)  # C S
+    left = lax.mul(rows, inner)  # S C
+    turn_u = lax.mul(weights, lax.add(right, adjoint(right)))
+    turn_v = lax.mul(weights, lax.add(left, adjoint(left)))
+    inverse = lax.div(lax.full_like(s, 1), lax.add(s, cast(lax.eq(s, lax.full_like(s, 0)),
+                                                           get_aval(s).dtype)))
+    if dtype.kind == "c":
+        phases = lax.mul(lax.sub(inner, adjoint(inner)), np.asarray(0.5, dtype)[()])
+        phases = lax.mul(identity_like(inner), phases)
+        turn_u = lax.add(turn_u, lax.mul(phases, cast(spread_rows(inverse, shape), dtype)))
+    du = product(u, turn_u)
+    dvh = product(adjoint(turn_v), vh)
+    if m > k:  # what leaves the space of the columns of U
+        moved = product(dx, adjoint(vh))
+        moved = lax.sub(moved, product(u, product(adjoint(u), moved)))
+        du = lax.add(du, lax.mul(moved, cast(spread_rows(inverse, get_aval(u).shape), dtype)))
+    if n > k:
+        moved = product(adjoint(u), dx)
+        moved = lax.sub(moved, product(product(moved, adjoint(vh)), vh))
+        dvh = lax.add(dvh, lax.mul(cast(spread_columns(inverse, get_aval(vh).shape), dtype), moved))
+    return du, dvh
+
+
+svd_p = register(Primitive("svd", shape_rule=_shape, multiple_results=True, jvp=_jvp))
+svd_p.define(batch=batch_leading(svd_p))
+
+
+def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
+        subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None
+        ) -> Any:
+    """The singular value decomposition x = U diag(s) V^H.
+
+    Args:
+      x: matrices `[..., m, n]`, real or complex.
+      full_matrices: whether U is `[..., m, m]` and V^H `[..., n, n]`; else they have min(m, n)
+        columns and rows.
+      compute_uv: whether to return U and V^H.
+      subset_by_index: (start, end): only those singular values, in descending order, and their
+        vectors.
+      algorithm: an `SvdAlgorithm`; the platform's best by default.
+
+    Returns:
+      (U, s, V^H), or s: real, not negative, in descending order. NaN where the algorithm does not
+      converge.
+
+    Raises:
+      TypeError: the dtype is not float32, float64, complex64 or complex128, or the rank below 2.
+      ValueError: the subset is out of range, or `full_matrices` is true beside it.
+      NotImplementedError: the platform has not the algorithm.
+
+    >>> import pyjx as jax
+    >>> u, s, vh = jax.lax.linalg.svd(jax.numpy.array([[3.0, 0.0], [0.0, -4.0]]))
+    >>> s.tolist()
+    [4.0, 3.0]
+    """
+    x = operand("svd", x)
+    shape = get_aval(x).shape
+    bounds = subset_bounds("svd", subset_by_index, min(shape[-2:], default=0))
+    if bounds is not None and full_matrices and compute_uv:
+        raise ValueError("full_matrices and subset_by_index cannot both be set")
+    s, *vectors = svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv),
+                             subset_by_index=None, algorithm=algorithm)
+    if bounds is not None:
+        axis = len(shape) - 2
+        s = lax.slice_in_dim(s, *bounds, axis=axis)
+        vectors = [lax.slice_in_dim(v, *bounds, axis=axis + 1 - i) for i, v in enumerate(vectors)]
+    if not compute_uv:
+        return s
+    u, vh = vectors
+    return u, s, vh
