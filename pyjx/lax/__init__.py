@@ -121,4 +121,6 @@ FAMILIES: dict[str, str] = {
     ),
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, "linalg")
+SUBMODULES = "linalg"
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -8,7 +8,6 @@ from lowering import rules
 from lowering.families import FAMILIES, PLATFORM_FAMILIES
 from pyjx.engine.decompose import decompose
 
-
 TABLES = [FAMILIES, *PLATFORM_FAMILIES.values()]
 
 
