@@ -29,10 +29,10 @@ NAMES: dict[str, str] = {
         "stage_p with_sharding_constraint",
     "pyjx.numpy":
         "apply_along_axis apply_over_axes array_repr array_str bartlett blackman choose delete "
-        "extract fill_diagonal fromfile fromiter frompyfunc fromstring hamming hanning insert "
-        "kaiser load packbits piecewise place poly polyadd polyder polydiv polyfit polyint "
-        "polymul polysub polyval put ravel_multi_index roots save savez select trim_zeros ufunc "
-        "unpackbits unravel_index vander vectorize",
+        "extract fill_diagonal fromfile fromiter fromstring hamming hanning insert kaiser load "
+        "packbits piecewise place poly polyadd polyder polydiv polyfit polyint polymul polysub "
+        "polyval put ravel_multi_index roots save savez select trim_zeros unpackbits "
+        "unravel_index vander",
     "pyjx.random":
         "multivariate_normal orthogonal",
     "pyjx.scipy":
@@ -47,15 +47,14 @@ INSTEAD: dict[str, str] = {
     "pyjx.pure_callback": "the Python function outside of traced functions",
     **dict.fromkeys([f"pyjx.scipy.{name}" for name in NAMES["pyjx.scipy"].split()], _HOST),
     "pyjx.numpy.select": "nested jnp.where",
-    "pyjx.numpy.vectorize": "jax.vmap",
 }
 
 
 def hint(package: str, name: str) -> str:
     """What to say of a name that a package has not: nothing, unless JAX has it.
 
-    >>> hint("pyjx.numpy", "vectorize")
-    ': it is not there yet. Meanwhile use jax.vmap.'
+    >>> hint("pyjx", "pmap")
+    ': it is not there yet. Meanwhile use jax.vmap, on one device.'
     """
     if name not in NAMES.get(package, "").split():
         return ""

@@ -25,7 +25,7 @@ FAMILIES: dict[str, str] = {
         "uint2 uint32 uint4 uint64 uint8"
     ),
     "pyjx.numpy.ufuncs": (
-        "abs absolute acos acosh add angle arccos arccosh arcsin arcsinh arctan arctanh around "
+        "abs absolute acos acosh add angle arccos arccosh arcsin arcsinh arctan arctanh "
         "asin asinh atan atanh bitwise_and bitwise_count bitwise_invert bitwise_left_shift "
         "bitwise_not bitwise_or bitwise_right_shift bitwise_xor cbrt ceil clip conj conjugate cos "
         "cosh deg2rad degrees divide divmod equal exp exp2 expm1 fabs floor "
@@ -33,8 +33,11 @@ FAMILIES: dict[str, str] = {
         "isfinite isinf isnan isneginf isposinf isreal isrealobj left_shift less less_equal log "
         "log10 log1p log2 logical_and logical_not logical_or logical_xor maximum minimum mod "
         "multiply negative not_equal positive rad2deg radians real reciprocal remainder "
-        "right_shift rint round sign sin sinh sqrt square subtract tan tanh true_divide trunc where"
+        "right_shift sign sin sinh sqrt square subtract tan tanh true_divide trunc where"
     ),
+    "pyjx.numpy.rounding": "around rint round",
+    "pyjx.numpy.universal": "frompyfunc ufunc",
+    "pyjx.numpy.vectorization": "vectorize",
     "pyjx.numpy.powers": "float_power pow power",
     "pyjx.numpy.floats": (
         "allclose arctan2 array_equal array_equiv atan2 copysign frexp gcd heaviside hypot i0 "

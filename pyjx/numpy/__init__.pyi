@@ -90,7 +90,6 @@ from pyjx.numpy.ufuncs import arcsin as arcsin
 from pyjx.numpy.ufuncs import arcsinh as arcsinh
 from pyjx.numpy.ufuncs import arctan as arctan
 from pyjx.numpy.ufuncs import arctanh as arctanh
-from pyjx.numpy.ufuncs import around as around
 from pyjx.numpy.ufuncs import asin as asin
 from pyjx.numpy.ufuncs import asinh as asinh
 from pyjx.numpy.ufuncs import atan as atan
@@ -161,8 +160,6 @@ from pyjx.numpy.ufuncs import real as real
 from pyjx.numpy.ufuncs import reciprocal as reciprocal
 from pyjx.numpy.ufuncs import remainder as remainder
 from pyjx.numpy.ufuncs import right_shift as right_shift
-from pyjx.numpy.ufuncs import rint as rint
-from pyjx.numpy.ufuncs import round as round
 from pyjx.numpy.ufuncs import sign as sign
 from pyjx.numpy.ufuncs import sin as sin
 from pyjx.numpy.ufuncs import sinh as sinh
@@ -174,6 +171,12 @@ from pyjx.numpy.ufuncs import tanh as tanh
 from pyjx.numpy.ufuncs import true_divide as true_divide
 from pyjx.numpy.ufuncs import trunc as trunc
 from pyjx.numpy.ufuncs import where as where
+from pyjx.numpy.rounding import around as around
+from pyjx.numpy.rounding import rint as rint
+from pyjx.numpy.rounding import round as round
+from pyjx.numpy.universal import frompyfunc as frompyfunc
+from pyjx.numpy.universal import ufunc as ufunc
+from pyjx.numpy.vectorization import vectorize as vectorize
 from pyjx.numpy.powers import float_power as float_power
 from pyjx.numpy.powers import pow as pow
 from pyjx.numpy.powers import power as power
@@ -467,7 +470,6 @@ __all__ = [
     "arcsinh",
     "arctan",
     "arctanh",
-    "around",
     "asin",
     "asinh",
     "atan",
@@ -538,8 +540,6 @@ __all__ = [
     "reciprocal",
     "remainder",
     "right_shift",
-    "rint",
-    "round",
     "sign",
     "sin",
     "sinh",
@@ -551,6 +551,12 @@ __all__ = [
     "true_divide",
     "trunc",
     "where",
+    "around",
+    "rint",
+    "round",
+    "frompyfunc",
+    "ufunc",
+    "vectorize",
     "float_power",
     "pow",
     "power",

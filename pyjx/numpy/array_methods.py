@@ -103,7 +103,7 @@ _COMPARISONS: dict[str, _Body] = {
 }
 
 _UNARY: dict[str, Any] = {
-    "neg": ufuncs.negative,
+    "neg": ufuncs.negative.__call__,  # the C++ callable, which takes the array as methods do
     "abs": ufuncs.absolute,
     "invert": ufuncs.invert,
 }
@@ -323,7 +323,7 @@ def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None =
 
 
 def _round(self: Any, ndigits: int | None = None) -> Any:
-    rounded = ufuncs.round(self, 0 if ndigits is None else ndigits)
+    rounded = _numpy().round(self, 0 if ndigits is None else ndigits)
     return _astype(rounded, int) if ndigits is None else rounded
 
 

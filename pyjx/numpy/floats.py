@@ -14,6 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
+from pyjx.numpy import monoids
 from pyjx.numpy.operands import (
     beside_constants,
     constant_like,
@@ -33,7 +34,8 @@ from pyjx.numpy.promotion import (
     promote_inexact,
     stretch,
 )
-from pyjx.numpy.ufuncs import as_array, spread_all, unsupported
+from pyjx.numpy.ufuncs import as_array, spread_all
+from pyjx.numpy.universal import universal, unsupported
 from pyjx.runtime.operations import op_jit
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -83,7 +85,7 @@ _logaddexp = _log_of_sum(ops.exp, 1)
 _logaddexp2 = _log_of_sum(ops.exp2, 1 / math.log(2.0))
 
 
-@op_jit
+@universal(2, **monoids.LOGADDEXP)
 def logaddexp(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> Array:
     """log(exp(x1) + exp(x2)), elementwise, without overflow.
 
@@ -115,7 +117,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
     return ops.complex(ops.real(out), ops.sub(angle, ops.mul(turns, turn)))
 
 
-@op_jit
+@universal(2, **monoids.LOGADDEXP2)
 def logaddexp2(x1: Any, x2: Any, /, *, out: None = None, where: None = None) -> Array:
     """log2(2**x1 + 2**x2), elementwise, without overflow.
 

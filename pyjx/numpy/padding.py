@@ -12,7 +12,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.numpy import reductions, ufuncs
+from pyjx.numpy import reductions, rounding, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, operands, stretch
 from pyjx.numpy.quantiles import median
@@ -198,7 +198,7 @@ def _statistic(x: Any, widths: Pairs, stat: Callable[..., Any], length: Any) -> 
 
 def _rounded(x: Any, dtype: Any) -> Any:
     if dtypes.issubdtype(dtype, np.integer) and dtypes.issubdtype(get_aval(x).dtype, np.floating):
-        x = ufuncs.round(x)
+        x = rounding.round(x)
     return convert(x, dtype)
 
 

@@ -6,9 +6,8 @@ callables (see `op_jit`); their Python bodies are `__wrapped__`.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from pyjx.lax.bitwise import (
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, select_n_p
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
+from pyjx.numpy import monoids
 from pyjx.numpy.examples import with_example
 from pyjx.numpy.operands import (
     beside_constants,
@@ -58,6 +58,7 @@ from pyjx.numpy.promotion import (
     promote_two_inexact,
     stretch,
 )
+from pyjx.numpy.universal import ufunc, universal, unsupported
 from pyjx.runtime.device_put import array_from_host
 from pyjx.runtime.jit import Wrapped
 from pyjx.runtime.operations import op_jit
@@ -68,25 +69,10 @@ _Unary: TypeAlias = Wrapped[[Any], Array]
 _Binary: TypeAlias = Wrapped[[Any, Any], Array]
 
 
-class _Reducible(Protocol):
-    """A function that NumPy also gives `out` and `where`."""
-
-    @property
-    def __wrapped__(self) -> _Body: ...
-
-    def __call__(self, x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array: ...
-
-
-def _named(body: _Body, name: str, doc: str) -> Any:
+def _named(body: _Body, name: str, doc: str, make: Callable[[_Body], Any] = op_jit) -> Any:
     body.__name__ = body.__qualname__ = name
     body.__doc__ = with_example(name, doc)
-    return op_jit(body)
-
-
-def unsupported(name: str, out: Any) -> NotImplementedError:
-    """What a ufunc raises whose `out` or `where` is not None: arrays do not change."""
-    return NotImplementedError(f"{'where' if out is None else 'out'} argument of jnp.{name} is not "
-                               "supported; use jnp.where on the result")
+    return make(body)
 
 
 # -- one primitive each ----------------------------------------------------------------------------
@@ -157,14 +143,17 @@ asinh, acosh, atanh = arcsinh, arccosh, arctanh
 radians, degrees = deg2rad, rad2deg
 
 
-def _function(name: str, operation: _Body, doc: str) -> _Unary:
-    """A function that keeps the dtype."""
+def _function(name: str, operation: _Body, doc: str, by_keyword: bool = False) -> _Unary:
+    """A function that keeps the dtype. Few take their argument by keyword, as in JAX."""
 
     def body(x: Any, /) -> Any:
         (x,) = operands(name, x)
         return operation(x)
 
-    return _named(body, name, doc)
+    def named(x: Any) -> Any:
+        return body(x)
+
+    return _named(named if by_keyword else body, name, doc)
 
 
 def _rounding(operation: _Body) -> _Body:
@@ -208,7 +197,8 @@ square = _function("square", lambda x: ops.square(promote_dtypes_numeric(x)[0]),
                    "x * x, elementwise.")
 floor = _function("floor", _rounding(ops.floor), "The integer below x, elementwise.")
 ceil = _function("ceil", _rounding(ops.ceil), "The integer above x, elementwise.")
-trunc = _function("trunc", _rounding(_trunc), "x rounded towards zero, elementwise.")
+trunc = _function("trunc", _rounding(_trunc), "x rounded towards zero, elementwise.",
+                  by_keyword=True)
 conjugate = _function("conjugate", _conjugate, "The complex conjugate of x, elementwise.")
 conj = _function("conj", _conjugate, "The complex conjugate of x, elementwise.")
 invert = _function("invert", ops.bitwise_not, "The bits of x inverted; not x for booleans.")
@@ -220,7 +210,7 @@ bitwise_count = _function("bitwise_count", _bitwise_count,
 # -- arithmetic ------------------------------------------------------------------------------------
 
 
-@op_jit
+@universal(2, **monoids.ADD)
 def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array:
     """x + y, elementwise; `or` for booleans.
 
@@ -234,7 +224,7 @@ def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array:
     return (or_p if dtype_of(x) is _bool else add_p).bind(x, y)
 
 
-@op_jit
+@universal(2, **monoids.SUBTRACT)
 def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array:
     """x - y, elementwise.
 
@@ -248,7 +238,7 @@ def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Arra
     return sub_p.bind(x, y)
 
 
-@op_jit
+@universal(2, **monoids.MULTIPLY)
 def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Array:
     """x * y, elementwise; `and` for booleans.
 
@@ -309,7 +299,7 @@ def _float_floor_divide(x: Any, y: Any) -> Any:
     return ops.round(_less_one(ops.div(whole, y), _wrong_sign(rem, y)))
 
 
-def _int_floor_divide(x: Any, y: Any) -> Any:
+def int_floor_divide(x: Any, y: Any) -> Any:
     div = ops.div(x, y)
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
         return div
@@ -333,7 +323,7 @@ def _remainder(x: Any, y: Any) -> Any:
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
-    return _float_floor_divide(x, y) if is_inexact(x) else _int_floor_divide(x, y)
+    return _float_floor_divide(x, y) if is_inexact(x) else int_floor_divide(x, y)
 
 
 def _check_not_complex(name: str, x: Any) -> None:
@@ -403,7 +393,7 @@ def fmod(x1: Any, x2: Any, /) -> Array:
     return ops.rem(x, _nonzero_divisor(y) if is_integer(x) else y)
 
 
-@op_jit
+@universal(1)
 def negative(x: Any, /, *, out: None = None, where: None = None) -> Array:
     """-x, elementwise.
 
@@ -427,7 +417,7 @@ def _comparison(name: str, primitive: Primitive, doc: str) -> _Binary:
     return _named(body, name, doc)
 
 
-def _combination(name: str, primitive: Primitive, doc: str) -> _Reducible:
+def _combination(name: str, primitive: Primitive, parts: monoids.Parts, doc: str) -> ufunc:
     """Of operands of one dtype, which the result has too."""
 
     def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
@@ -436,7 +426,7 @@ def _combination(name: str, primitive: Primitive, doc: str) -> _Reducible:
         x, y = promote_two(name, x, y)
         return primitive.bind(x, y)
 
-    return _named(body, name, doc)
+    return _named(body, name, doc, universal(2, **parts))
 
 
 def _order(primitive: Primitive, x: Any, y: Any) -> Any:
@@ -462,8 +452,10 @@ greater = _ordering("greater", gt_p, "x > y, elementwise.")
 greater_equal = _ordering("greater_equal", ge_p, "x >= y, elementwise.")
 less = _ordering("less", lt_p, "x < y, elementwise.")
 less_equal = _ordering("less_equal", le_p, "x <= y, elementwise.")
-maximum = _combination("maximum", max_p, "The larger of x and y, elementwise; nan if any is.")
-minimum = _combination("minimum", min_p, "The smaller of x and y, elementwise; nan if any is.")
+maximum = _combination("maximum", max_p, monoids.MAXIMUM,
+                       "The larger of x and y, elementwise; nan if any is.")
+minimum = _combination("minimum", min_p, monoids.MINIMUM,
+                       "The smaller of x and y, elementwise; nan if any is.")
 
 
 @op_jit
@@ -507,24 +499,28 @@ def as_bool(x: Any) -> Any:
     return x if dtype_of(x) == _bool else ops.ne(beside_constants(x), constant_like(x, 0))
 
 
-def _logical(name: str, primitive: Primitive, doc: str) -> _Reducible:
+def _logical(name: str, primitive: Primitive, parts: monoids.Parts, doc: str) -> ufunc:
     def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
         if out is not None or where is not None:
             raise unsupported(name, out)
         x, y = operands(name, x, y)
         return primitive.bind(*promote_shapes(name, as_bool(x), as_bool(y)))
 
-    return _named(body, name, doc + " Numbers are true if they are not zero.")
+    return _named(body, name, doc + " Numbers are true if they are not zero.",
+                  universal(2, **parts))
 
 
-logical_and = _logical("logical_and", and_p, "x and y, elementwise.")
-logical_or = _logical("logical_or", or_p, "x or y, elementwise.")
-logical_xor = _logical("logical_xor", xor_p, "Either x or y, elementwise.")
+logical_and = _logical("logical_and", and_p, monoids.LOGICAL_AND, "x and y, elementwise.")
+logical_or = _logical("logical_or", or_p, monoids.LOGICAL_OR, "x or y, elementwise.")
+logical_xor = _logical("logical_xor", xor_p, monoids.LOGICAL_XOR, "Either x or y, elementwise.")
 logical_not = _function("logical_not", lambda x: ops.bitwise_not(as_bool(x)),
                         "not x, elementwise. Numbers are true if they are not zero.")
-bitwise_and = _combination("bitwise_and", and_p, "The bits set in both x and y.")
-bitwise_or = _combination("bitwise_or", or_p, "The bits set in x or y.")
-bitwise_xor = _combination("bitwise_xor", xor_p, "The bits set in either x or y.")
+bitwise_and = _combination("bitwise_and", and_p, monoids.BITWISE_AND,
+                           "The bits set in both x and y.")
+bitwise_or = _combination("bitwise_or", or_p, monoids.BITWISE_OR,
+                           "The bits set in x or y.")
+bitwise_xor = _combination("bitwise_xor", xor_p, monoids.BITWISE_XOR,
+                           "The bits set in either x or y.")
 
 
 def _shift(name: str, choose: Callable[[Any], Any], doc: str) -> _Binary:
@@ -634,79 +630,12 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     return as_array(arr)
 
 
-# -- rounding --------------------------------------------------------------------------------------
+# -- parts of complex numbers, and tests -----------------------------------------------------------
 
 
-@op_jit
-def rint(x: Any, /) -> Array:
-    """x rounded to whole numbers, halves to even ones. Integers become floats.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.rint(jax.numpy.array([0.5, 1.5, 2.6])).tolist()
-    [0.0, 2.0, 3.0]
-    """
-    (x,) = operands("rint", x)
-    return _round_to_even(_as_default_float(x))
-
-
-def _as_default_float(x: Any) -> Any:
+def as_default_float(x: Any) -> Any:
     """Integers in the default float dtype, whatever their size; others as they are."""
     return x if is_inexact(x) else convert(x, dtypes.default_float_dtype())
-
-
-def _round_to_even(x: Any) -> Any:
-    if is_complex(x):
-        return ops.complex(_round_to_even(ops.real(x)), _round_to_even(ops.imag(x)))
-    return ops.round(x, ops.RoundingMethod.TO_NEAREST_EVEN)
-
-
-def _round_integers(x: Any, step: int) -> Any:
-    """Integers rounded to multiples of `step`, halves to even multiples."""
-    if step > np.iinfo(dtype_of(x)).max:
-        return filled_like(x, 0)
-    unit = constant_like(x, step)
-    quotient = _int_floor_divide(x, unit)
-    rest = ops.sub(x, ops.mul(quotient, unit))
-    missing = ops.sub(unit, rest)
-    odd = ops.bitwise_and(quotient, constant_like(x, 1))
-    up = ops.bitwise_or(ops.gt(rest, missing), ops.bitwise_and(ops.eq(rest, missing),
-                                                               as_bool(odd)))
-    return ops.mul(ops.add(quotient, convert(up, dtype_of(x))), unit)
-
-
-@op_jit(static_argnames=("decimals",))
-def round(a: Any, decimals: int = 0, out: None = None) -> Array:
-    """Values rounded to a number of decimals, halves to even digits.
-
-    Args:
-      a: array.
-      decimals: how many digits to keep after the point; negative ones count before it.
-      out: must be None.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.round(jax.numpy.array([0.5, 1.5, 2.6])).tolist()
-    [0.0, 2.0, 3.0]
-    """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
-    (x,) = operands("round", a)
-    decimals = operator.index(decimals)
-    if not is_inexact(x):
-        return as_array(x) if decimals >= 0 else _round_integers(x, 10 ** -decimals)
-    if decimals == 0:
-        return _round_to_even(x)
-    dtype = dtype_of(x)
-    narrow = dtype in dtypes.floating_dtypes and dtype.itemsize < 4
-    wide = convert(x, np.dtype(np.float32)) if narrow else x
-    factor = constant_like(wide, 10.0 ** decimals)
-    rounded = ops.div(_round_to_even(ops.mul(wide, factor)), factor)
-    return convert(rounded, dtype) if narrow else rounded
-
-
-around = round
-
-
-# -- parts of complex numbers, and tests -----------------------------------------------------------
 
 
 def _imag(x: Any) -> Any:
@@ -727,7 +656,7 @@ def angle(z: Any, deg: bool = False) -> Array:
     90.0
     """
     (z,) = operands("angle", z)
-    re = ops.real(z) if is_complex(z) else _as_default_float(z)
+    re = ops.real(z) if is_complex(z) else as_default_float(z)
     if not (is_complex(z) or (is_inexact(z) and get_aval(z).ndim and get_aval(z).weak_type)):
         re = convert(re, dtypes.promote_types(dtype_of(re), dtypes.default_float_dtype()))
     im = ops.imag(z) if is_complex(z) else filled_like(re, 0)
@@ -768,8 +697,10 @@ isinf = _function("isinf", _isinf, "Where x is infinite.")
 isnan = _function("isnan", lambda x: ops.ne(x, x), "Where x is nan.")
 isposinf = _infinity_test("isposinf", np.inf)
 isneginf = _infinity_test("isneginf", -np.inf)
-iscomplex = _function("iscomplex", lambda x: as_bool(_imag(x)), "Where x has an imaginary part.")
-isreal = _function("isreal", lambda x: ops.bitwise_not(as_bool(_imag(x))), "Where x is real.")
+iscomplex = _function("iscomplex", lambda x: as_bool(_imag(x)), "Where x has an imaginary part.",
+                      by_keyword=True)
+isreal = _function("isreal", lambda x: ops.bitwise_not(as_bool(_imag(x))), "Where x is real.",
+                   by_keyword=True)
 
 
 def iscomplexobj(x: Any) -> bool:

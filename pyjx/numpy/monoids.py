@@ -1,0 +1,186 @@
+"""What the universal functions of pairs reduce, accumulate and scatter with.
+
+Each table gives the options of `ufunc`: the identity, and operations of arrays that combine all
+elements at once where the function is associative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.numpy.axes import canonical_axes, canonical_axis
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import dtype_of
+from pyjx.numpy.promotion import convert, promote_dtypes_inexact
+
+Parts = dict[str, Any]
+
+
+def _cast(a: Any, dtype: Any) -> Any:
+    return a if dtype is None else jnp.asarray(a, dtype)
+
+
+def _scattered(method: str) -> Callable[..., Any]:
+    def at(a: Any, indices: Any, b: Any) -> Any:
+        return getattr(a.at[indices], method)(b)
+
+    return at
+
+
+def _sum(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    return jnp.sum(a, axis, dtype, None, keepdims, initial, where)
+
+
+def _prod(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    return jnp.prod(a, axis, dtype, None, keepdims, initial, where)
+
+
+def _max(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    return jnp.max(_cast(a, dtype), axis, None, keepdims, initial, where)
+
+
+def _min(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    return jnp.min(_cast(a, dtype), axis, None, keepdims, initial, where)
+
+
+def _all(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    out = jnp.all(a, axis, None, keepdims, where=where)
+    return _cast(out if initial is None else jnp.logical_and(out, initial), dtype)
+
+
+def _any(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    out = jnp.any(a, axis, None, keepdims, where=where)
+    return _cast(out if initial is None else jnp.logical_or(out, initial), dtype)
+
+
+def _odd(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    return _bits("logical_xor", jnp.asarray(a) != 0, axis, dtype, keepdims, initial, where)
+
+
+_BITS: dict[str, tuple[Callable[..., Any], int]] = {
+    "bitwise_and": (lambda x, axes: lax.reduce_and(x, axes), -1),
+    "bitwise_or": (lambda x, axes: lax.reduce_or(x, axes), 0),
+    "bitwise_xor": (lambda x, axes: lax.reduce_xor(x, axes), 0),
+    "logical_xor": (lambda x, axes: lax.reduce_xor(x, axes), 0),
+}
+
+
+@numpy_function(static_argnames=("name", "axis", "dtype", "keepdims"))
+def _bits(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
+          ) -> Any:
+    x = _cast(a, dtype)
+    shape = get_aval(x).shape
+    axes = canonical_axes(axis, len(shape))
+    reduce, unit = _BITS[name]
+    if where is not None:
+        x = jnp.where(where, x, np.asarray(unit).astype(dtype_of(x)))
+    out = reduce(x, axes)
+    if initial is not None:
+        out = convert(getattr(jnp, name)(initial, out), dtype_of(x))
+    return jnp.reshape(out, [1 if i in axes else n for i, n in enumerate(shape)]) \
+        if keepdims else out
+
+
+def _bitwise(name: str) -> Callable[..., Any]:
+    def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        return _bits(name, a, axis, dtype, keepdims, initial, where)
+
+    return reduce
+
+
+# -- logarithms of sums ----------------------------------------------------------------------------
+
+
+@numpy_function(static_argnames=("name", "axis", "dtype", "keepdims"))
+def _log_sum(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
+             ) -> Any:
+    """log sum exp(a) to the base of the function `name`, as m + log sum exp(a - m)."""
+    (x,) = promote_dtypes_inexact(_cast(a, dtype))
+    exp, log = (jnp.exp, jnp.log) if name == "logaddexp" else (jnp.exp2, jnp.log2)
+    if where is not None:
+        x = jnp.where(where, x, -np.inf)
+    top = jnp.max(jnp.real(x), axis, keepdims=True, initial=-np.inf)
+    top = lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0))
+    total = jnp.sum(exp(x - top), axis, keepdims=True)
+    out = log(total) + top
+    if not keepdims:
+        out = jnp.squeeze(out, canonical_axes(axis, get_aval(x).ndim))
+    return out if initial is None else getattr(jnp, name)(initial, out)
+
+
+def _log_sums(name: str) -> Callable[..., Any]:
+    def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        return _log_sum(name, a, axis, dtype, keepdims, initial, where)
+
+    return reduce
+
+
+# -- accumulation ----------------------------------------------------------------------------------
+
+
+def _cumsum(a: Any, *, axis: Any, dtype: Any) -> Any:
+    return jnp.cumsum(a, axis, dtype)
+
+
+def _cumprod(a: Any, *, axis: Any, dtype: Any) -> Any:
+    return jnp.cumprod(a, axis, dtype)
+
+
+def _prefixes(scan: Callable[..., Any]) -> Callable[..., Any]:
+    def accumulate(a: Any, *, axis: Any, dtype: Any) -> Any:
+        if axis is None or isinstance(axis, (tuple, list)):
+            raise ValueError("accumulate does not allow multiple axes")
+        a = jnp.asarray(a) if dtype is None else jnp.asarray(a, dtype)
+        return scan(a, canonical_axis(axis, get_aval(a).ndim))
+
+    return accumulate
+
+
+def _cummax(a: Any, axis: int) -> Any:
+    return lax.cummax(a, axis)
+
+
+def _cummin(a: Any, axis: int) -> Any:
+    return lax.cummin(a, axis)
+
+
+def _on_bools_too(scan: Callable[..., Any]) -> Callable[..., Any]:
+    def prefixes(a: Any, axis: int) -> Any:
+        if dtype_of(a) != dtypes.bool_dtype:
+            return scan(a, axis)
+        return convert(scan(convert(a, np.dtype(np.int8)), axis), dtypes.bool_dtype)
+
+    return prefixes
+
+
+def _cumlogsumexp(a: Any, axis: int) -> Any:
+    return lax.cumlogsumexp(promote_dtypes_inexact(a)[0], axis)
+
+
+# -- the tables ------------------------------------------------------------------------------------
+
+
+ADD: Parts = {"identity": 0, "reduce": _sum, "accumulate": _cumsum, "at": _scattered("add")}
+MULTIPLY: Parts = {"identity": 1, "reduce": _prod, "accumulate": _cumprod,
+                   "at": _scattered("multiply")}
+SUBTRACT: Parts = {"at": _scattered("subtract")}
+MAXIMUM: Parts = {"reduce": _max, "accumulate": _prefixes(_on_bools_too(_cummax)),
+                  "at": _scattered("max")}
+MINIMUM: Parts = {"reduce": _min, "accumulate": _prefixes(_on_bools_too(_cummin)),
+                  "at": _scattered("min")}
+LOGICAL_AND: Parts = {"identity": True, "reduce": _all}
+LOGICAL_OR: Parts = {"identity": False, "reduce": _any}
+LOGICAL_XOR: Parts = {"identity": False, "reduce": _odd}
+BITWISE_AND: Parts = {"identity": -1, "reduce": _bitwise("bitwise_and")}
+BITWISE_OR: Parts = {"identity": 0, "reduce": _bitwise("bitwise_or")}
+BITWISE_XOR: Parts = {"identity": 0, "reduce": _bitwise("bitwise_xor")}
+LOGADDEXP: Parts = {"identity": -np.inf, "reduce": _log_sums("logaddexp"),
+                    "accumulate": _prefixes(_cumlogsumexp)}
+LOGADDEXP2: Parts = {"identity": -np.inf, "reduce": _log_sums("logaddexp2")}

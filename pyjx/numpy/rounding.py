@@ -1,0 +1,80 @@
+"""Functions that round to whole numbers, or to a number of decimals."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax as ops
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.numpy.operands import constant_like, dtype_of, filled_like, is_complex, is_inexact
+from pyjx.numpy.promotion import convert, operands
+from pyjx.numpy.ufuncs import as_array, as_bool, as_default_float, int_floor_divide
+from pyjx.runtime.operations import op_jit
+
+
+@op_jit
+def rint(x: Any, /) -> Array:
+    """x rounded to whole numbers, halves to even ones. Integers become floats.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.rint(jax.numpy.array([0.5, 1.5, 2.6])).tolist()
+    [0.0, 2.0, 3.0]
+    """
+    (x,) = operands("rint", x)
+    return _round_to_even(as_default_float(x))
+
+
+def _round_to_even(x: Any) -> Any:
+    if is_complex(x):
+        return ops.complex(_round_to_even(ops.real(x)), _round_to_even(ops.imag(x)))
+    return ops.round(x, ops.RoundingMethod.TO_NEAREST_EVEN)
+
+
+def _round_integers(x: Any, step: int) -> Any:
+    """Integers rounded to multiples of `step`, halves to even multiples."""
+    if step > np.iinfo(dtype_of(x)).max:
+        return filled_like(x, 0)
+    unit = constant_like(x, step)
+    quotient = int_floor_divide(x, unit)
+    rest = ops.sub(x, ops.mul(quotient, unit))
+    missing = ops.sub(unit, rest)
+    odd = ops.bitwise_and(quotient, constant_like(x, 1))
+    up = ops.bitwise_or(ops.gt(rest, missing), ops.bitwise_and(ops.eq(rest, missing),
+                                                               as_bool(odd)))
+    return ops.mul(ops.add(quotient, convert(up, dtype_of(x))), unit)
+
+
+@op_jit(static_argnames=("decimals",))
+def round(a: Any, decimals: int = 0, out: None = None) -> Array:
+    """Values rounded to a number of decimals, halves to even digits.
+
+    Args:
+      a: array.
+      decimals: how many digits to keep after the point; negative ones count before it.
+      out: must be None.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.round(jax.numpy.array([0.5, 1.5, 2.6])).tolist()
+    [0.0, 2.0, 3.0]
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
+    (x,) = operands("round", a)
+    decimals = operator.index(decimals)
+    if not is_inexact(x):
+        return as_array(x) if decimals >= 0 else _round_integers(x, 10 ** -decimals)
+    if decimals == 0:
+        return _round_to_even(x)
+    dtype = dtype_of(x)
+    narrow = dtype in dtypes.floating_dtypes and dtype.itemsize < 4
+    wide = convert(x, np.dtype(np.float32)) if narrow else x
+    factor = constant_like(wide, 10.0 ** decimals)
+    rounded = ops.div(_round_to_even(ops.mul(wide, factor)), factor)
+    return convert(rounded, dtype) if narrow else rounded
+
+
+around = round

@@ -1,0 +1,403 @@
+"""NumPy's universal functions: objects that apply a function of numbers to arrays, in several ways.
+
+A call is that of the C++ callable in the object's slot `__call__`: it costs what the callable
+costs alone, as no Python runs. Reductions and the like go to an operation of arrays where there is
+one, and otherwise through the elements one by one.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.engine.axes import transpose
+from pyjx.numpy.axes import canonical_axes, canonical_axis
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.promotion import convert, operands
+from pyjx.runtime.abstract import eval_shape
+from pyjx.runtime.operations import op_jit
+
+_Body = Callable[..., Any]
+
+
+class _Signature:
+    """What `inspect` says of the call of any of them."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            raise AttributeError("__signature__")  # the class has that of its constructor
+        import inspect  # slow to load, and seldom needed
+
+        return inspect.signature(_any_call)
+
+
+def _any_call(*args: Any, out: None = None, where: None = None) -> Any: ...
+
+
+def unsupported(name: str, out: Any) -> NotImplementedError:
+    """What a call raises whose `out` or `where` is not None: arrays do not change."""
+    return NotImplementedError(f"{'where' if out is None else 'out'} argument of <jnp.ufunc "
+                               f"{name!r}> is not supported; use jnp.where on the result")
+
+
+class ufunc:
+    """A function of numbers that is applied to arrays element by element.
+
+    Args:
+      func: a function of `nin` scalars that gives `nout`.
+      nin, nout: how many arguments and results it has.
+      name: what it is called; by default as `func`.
+      nargs: the number of arguments; nin by default.
+      identity: the value that changes no other, with which reductions begin; None if there is none.
+      call: a function of arrays that does the same; by default `func` is mapped.
+      reduce, accumulate, at, reduceat: functions of arrays that do what the methods do, which take
+        the same arguments as keywords.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.add, jax.numpy.add.reduce(jax.numpy.arange(4)).item()
+    (<jnp.ufunc 'add'>, 6)
+    """
+
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    __call__: Callable[..., Any]
+    __name__: str
+    __wrapped__: _Body
+    __signature__ = _Signature()
+
+    def __init__(self, func: _Body, /, nin: int, nout: int, *, name: str | None = None,
+                 nargs: int | None = None, identity: Any = None, call: _Body | None = None,
+                 reduce: _Body | None = None, accumulate: _Body | None = None,
+                 at: _Body | None = None, reduceat: _Body | None = None) -> None:
+        if not callable(func):
+            raise TypeError(f"ufunc: func must be a function, got {func!r}")
+        self.__name__ = name or str(getattr(func, "__name__", "func"))
+        self.__qualname__ = self.__name__
+        self.__doc__ = func.__doc__
+        self.__module__ = "pyjx.numpy"
+        self.nin = operator.index(nin)
+        self.nout = operator.index(nout)
+        self.nargs = self.nin if nargs is None else operator.index(nargs)
+        self.identity = identity
+        self._func = func
+        self._reduce, self._accumulate, self._at, self._reduceat = reduce, accumulate, at, reduceat
+        self.__wrapped__ = call or self._mapped(func)
+        self.__call__ = op_jit(self.__wrapped__)
+
+    def _mapped(self, func: _Body) -> _Body:
+        """`func` of arrays, element by element."""
+        mapped = jnp.vectorize(func)
+        name = self.__name__
+
+        def body(*args: Any, out: None = None, where: None = None) -> Any:
+            if out is not None or where is not None:
+                raise unsupported(name, out)
+            return mapped(*operands(name, *args))
+
+        body.__name__ = body.__qualname__ = name
+        return body
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc {self.__name__!r}>"
+
+    def _key(self) -> tuple[Any, ...]:
+        return self._func, self.__name__, self.nin, self.nout, self.nargs, self._reduce, self._at
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, ufunc) and self._key() == other._key()
+                                 and bool(self.identity == other.identity))
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> Any:
+        if getattr(sys.modules["pyjx.numpy"], self.__name__, None) is self:
+            return self.__name__
+        return functools.partial(ufunc, name=self.__name__, nargs=self.nargs,
+                                 identity=self.identity), (self._func, self.nin, self.nout)
+
+    def _check(self, method: str, out: Any) -> None:
+        if self.nin != 2:
+            raise ValueError(f"{method} only supported for binary ufuncs")
+        if self.nout != 1:
+            raise ValueError(f"{method} only supported for functions returning a single value")
+        if out is not None:
+            raise NotImplementedError(f"out argument of {self.__name__}.{method}()")
+
+    def reduce(self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None,
+               keepdims: bool = False, initial: Any = None, where: Any = None) -> Array:
+        """All elements along an axis combined to one, from the first to the last.
+
+        Args:
+          a: array.
+          axis: the axis, several, or None for all.
+          dtype: what is computed in; by default the function's own of the array's dtype.
+          out: must be None.
+          keepdims: whether the axis stays, with size 1.
+          initial: what to begin with; the identity by default.
+          where: a mask of the elements to combine.
+
+        Raises:
+          ValueError: the function is not binary, or there is nothing to begin with.
+
+        >>> import pyjx as jax
+        >>> jax.numpy.subtract.reduce(jax.numpy.array([7, 2, 1])).item()
+        4
+        """
+        self._check("reduce", out)
+        if where is not None and initial is None and self.identity is None:
+            raise ValueError(f"reduction operation {self.__name__!r} does not have an identity, so "
+                             "to use a where mask one has to specify 'initial'.")
+        (a,) = operands(f"{self.__name__}.reduce", a)
+        if not get_aval(a).ndim and axis is not None and axis != ():
+            canonical_axes(axis, 0)
+        if self._reduce is not None:
+            return self._reduce(a, axis=axis, dtype=dtype, keepdims=keepdims,  # type: ignore
+                                initial=initial, where=where)
+        return fold(self, a, axis, dtype, keepdims, initial, where)
+
+    def accumulate(self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None) -> Array:
+        """The results of `reduce` of the first element, the first two, and so on.
+
+        Args:
+          a: array.
+          axis: the axis.
+          dtype: what is computed in.
+          out: must be None.
+
+        Raises:
+          ValueError: the function is not binary, or there is no such axis.
+
+        >>> import pyjx as jax
+        >>> jax.numpy.subtract.accumulate(jax.numpy.array([7, 2, 1])).tolist()
+        [7, 5, 4]
+        """
+        self._check("accumulate", out)
+        (a,) = operands(f"{self.__name__}.accumulate", a)
+        if self._accumulate is not None:
+            return self._accumulate(a, axis=axis, dtype=dtype)  # type: ignore[no-any-return]
+        if axis is None or isinstance(axis, (tuple, list)):
+            raise ValueError("accumulate does not allow multiple axes")
+        return _accumulated(self, a, axis, dtype)
+
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
+        """A copy of `a` whose elements at an index are replaced by the function of them, and of b.
+
+        Args:
+          a: array.
+          indices: an index, as of `a.at`; what it names several times is replaced as often.
+          b: the second operands of a binary function; broadcast to `a[indices]`.
+          inplace: must be False, as arrays do not change.
+
+        Raises:
+          NotImplementedError: `inplace` is not False.
+
+        >>> import pyjx as jax
+        >>> index = jax.numpy.array([0, 0])
+        >>> jax.numpy.add.at(jax.numpy.zeros(2), index, 1.0, inplace=False).tolist()
+        [2.0, 0.0]
+        """
+        if inplace:
+            raise NotImplementedError(
+                "Because JAX arrays are immutable, jnp.ufunc.at() cannot operate inplace like "
+                "np.ufunc.at(). Instead, you can pass inplace=False and capture the result; e.g.\n"
+                f">>> arr = jnp.{self.__name__}.at(arr, ind, val, inplace=False)")
+        name = f"{self.__name__}.at"
+        (a,) = operands(name, a)
+        if self.nout != 1:
+            raise ValueError("at only supported for functions returning a single value")
+        if (self.nin == 2) != (b is not None) or self.nin > 2:
+            raise TypeError(f"{name}: b is for functions of two numbers, which need it; "
+                            f"{self.__name__} has {self.nin}.")
+        a = jnp.asarray(a)
+        if self._at is not None:
+            return self._at(a, indices, b)  # type: ignore[no-any-return]
+        size = get_aval(a).size
+        places = jnp.reshape(jnp.arange(size), get_aval(a).shape).at[indices].get(
+            mode="fill", fill_value=size)
+        if b is None:
+            return _replaced(self, a, places)
+        return _replaced(self, a, places, jnp.broadcast_to(b, get_aval(places).shape))
+
+    def reduceat(self, a: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: None = None
+                 ) -> Array:
+        """`reduce` of the elements from `indices[i]` up to `indices[i + 1]`, for each i.
+
+        Where the next index is not greater, it is the element at the first; the last range goes
+        to the end.
+
+        Args:
+          a: array.
+          indices: array of ints of rank 1.
+          axis: the axis.
+          dtype: what is computed in.
+          out: must be None.
+
+        Raises:
+          ValueError: the function is not binary, or `indices` is of another rank.
+
+        >>> import pyjx as jax
+        >>> jax.numpy.add.reduceat(jax.numpy.arange(5), jax.numpy.array([0, 3])).tolist()
+        [3, 7]
+        """
+        self._check("reduceat", out)
+        a, indices = operands(f"{self.__name__}.reduceat", a, indices)
+        if get_aval(indices).ndim != 1:
+            raise ValueError("reduceat: indices must be one-dimensional, got indices.shape="
+                             f"{get_aval(indices).shape}")
+        if axis is None or isinstance(axis, (tuple, list)):
+            raise ValueError("reduceat requires a single integer axis.")
+        if self._reduceat is not None:
+            return self._reduceat(a, indices, axis=axis, dtype=dtype)  # type: ignore
+        return _reduced_at(self, a, indices, axis, dtype)
+
+    def outer(self, A: Any, B: Any, /) -> Array:
+        """The function of each element of A with each element of B, of shape `A.shape + B.shape`.
+
+        >>> import pyjx as jax
+        >>> jax.numpy.subtract.outer(jax.numpy.arange(2), jax.numpy.arange(3)).tolist()
+        [[0, -1, -2], [1, 0, -1]]
+        """
+        self._check("outer", None)
+        A, B = operands(f"{self.__name__}.outer", A, B)
+        return _outer(self, A, B)
+
+
+def universal(nin: int, **parts: Any) -> Callable[[_Body], ufunc]:
+    """Make a ufunc of a function of arrays; `parts` are options of the constructor.
+
+    >>> universal(1)(abs)
+    <jnp.ufunc 'abs'>
+    """
+    return lambda body: ufunc(body, nin, 1, call=body, **parts)
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """The universal function of a Python function of scalars, which must be traceable.
+
+    Args:
+      func: takes `nin` scalars and returns `nout`.
+      nin, nout: how many arguments and results it has.
+      identity: the value that changes no other; reductions begin with it.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.frompyfunc(lambda x, y: x + 2 * y, 2, 1).reduce(jax.numpy.arange(3)).item()
+    6
+    """
+    return ufunc(func, nin, nout, identity=identity)
+
+
+# -- element by element ----------------------------------------------------------------------------
+
+
+def _dtype_of(function: ufunc, a: Any, dtype: Any) -> Any:
+    """That in which the elements of `a` are combined."""
+    if dtype is not None:
+        return dtypes.check_and_canonicalize_user_dtype(dtype, function.__name__)
+    one = get_aval(a).update(shape=())
+    return eval_shape(function.__wrapped__, one, one).dtype
+
+
+def _in_front(x: Any, axes: tuple[int, ...]) -> Any:
+    """The array with the axes made one, which is the first."""
+    aval = get_aval(x)
+    rest = [i for i in range(aval.ndim) if i not in axes]
+    x = transpose(x, (*axes, *rest)) if axes != tuple(range(len(axes))) else x
+    return jnp.reshape(x, (-1, *[aval.shape[i] for i in rest])) if aval.size else jnp.zeros(
+        (int(np.prod([aval.shape[i] for i in axes])), *[aval.shape[i] for i in rest]), aval.dtype)
+
+
+@numpy_function(static_argnames=("function", "axis", "dtype", "keepdims"))
+def fold(function: ufunc, a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False,
+         initial: Any = None, where: Any = None) -> Any:
+    """`ufunc.reduce`, element by element."""
+    body, dtype = function.__wrapped__, _dtype_of(function, a, dtype)
+    shape = get_aval(a).shape
+    axes = canonical_axes(axis, len(shape))
+    x = _in_front(convert(a, dtype), axes)
+    kept = None if where is None else _in_front(
+        jnp.broadcast_to(jnp.asarray(where, bool), shape), axes)
+    if initial is None:
+        initial = function.identity
+    if initial is not None:
+        start = jnp.broadcast_to(jnp.asarray(initial, dtype), get_aval(x).shape[1:])
+    elif get_aval(x).shape[0] == 0:
+        raise ValueError(f"zero-size array to reduction operation {function.__name__} which has "
+                         "no identity")
+    else:
+        start, x = x[0], x[1:]
+
+    def step(total: Any, element: Any) -> tuple[Any, None]:
+        x, keep = element
+        new = convert(body(total, x), dtype)
+        return (new if keep is None else lax.select(keep, new, total)), None
+
+    out, _ = lax.scan(step, start, (x, kept))
+    return jnp.reshape(out, [1 if i in axes else n for i, n in enumerate(shape)]) \
+        if keepdims else out
+
+
+@numpy_function(static_argnames=("function", "axis", "dtype"))
+def _accumulated(function: ufunc, a: Any, axis: int, dtype: Any) -> Any:
+    body, dtype = function.__wrapped__, _dtype_of(function, a, dtype)
+    axis = canonical_axis(axis, get_aval(a).ndim)
+    x = jnp.moveaxis(convert(a, dtype), axis, 0)
+    if not get_aval(x).size:
+        return jnp.moveaxis(x, 0, axis)
+
+    def step(total: Any, x: Any) -> tuple[Any, Any]:
+        new = convert(body(total, x), dtype)
+        return new, new
+
+    _, rest = lax.scan(step, x[0], x[1:])
+    return jnp.moveaxis(jnp.concatenate([x[:1], rest]), 0, axis)
+
+
+@op_jit(static_argnames=("function",))
+def _replaced(function: ufunc, a: Any, places: Any, *second: Any) -> Any:
+    body, aval = function.__wrapped__, get_aval(a)
+
+    def step(flat: Any, element: Any) -> tuple[Any, None]:
+        place, *others = element
+        new = convert(body(flat.at[place].get(mode="clip"), *others), aval.dtype, aval.weak_type)
+        return flat.at[place].set(new, mode="drop"), None
+
+    if not aval.size:
+        return a
+    elements = tuple([jnp.ravel(x) for x in (places, *second)])
+    flat, _ = lax.scan(step, jnp.ravel(a), elements)
+    return jnp.reshape(flat, aval.shape)
+
+
+@numpy_function(static_argnames=("function", "axis", "dtype"))
+def _reduced_at(function: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
+    body, dtype = function.__wrapped__, _dtype_of(function, a, dtype)
+    axis = canonical_axis(axis, get_aval(a).ndim)
+    x = jnp.moveaxis(convert(a, dtype), axis, 0)
+    size = get_aval(x).shape[0]
+    ends = jnp.append(indices[1:], size)
+    apart = (-1,) + (1,) * (get_aval(x).ndim - 1)
+
+    def step(totals: Any, element: Any) -> tuple[Any, None]:
+        i, x = element
+        inside = jnp.reshape((i > indices) & (i < ends), apart)
+        return jnp.where(inside, convert(body(totals, x), dtype), totals), None
+
+    out, _ = lax.scan(step, jnp.take(x, indices, 0), (jnp.arange(size), x))
+    return jnp.moveaxis(out, 0, axis)
+
+
+@op_jit(static_argnames=("function",))
+def _outer(function: ufunc, x: Any, y: Any) -> Any:
+    return function.__wrapped__(
+        jnp.reshape(x, get_aval(x).shape + (1,) * get_aval(y).ndim), y)
