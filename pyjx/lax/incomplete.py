@@ -156,7 +156,10 @@ def _gamma_density(a: Value, x: Value) -> Value:
     tail = like(a, 0)
     for c in (1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12):
         tail = add(mul(tail, r2), like(a, c))
-    exponent = neg(add(mul(a, _excess(div(sub(x, a), a))), mul(tail, r)))
+    m = div(sub(x, a), a)
+    # far below a, 1 + m = x/a is not rounded as m is
+    excess = select(lt(m, like(m, -0.5)), sub(m, log(div(x, a))), _excess(m))
+    exponent = neg(add(mul(a, excess), mul(tail, r)))
     large = div(exp(exponent), sqrt(mul(like(a, 2 * math.pi), a)))
     return select(gt(a, like(a, 10)), large, small)
 

@@ -17,7 +17,7 @@ import numpy as np
 from pyjx.core.avals import get_aval
 from pyjx.engine.types import Value
 from pyjx.lax.bitwise import bitwise_or
-from pyjx.lax.compare import clamp, eq, lt, select
+from pyjx.lax.compare import clamp, eq, ge, lt, select
 from pyjx.lax.elementwise import (
     RoundingMethod,
     abs,
@@ -56,7 +56,7 @@ def _polynomial(x: Value, coefficients: Value) -> Value:
 
 
 def _by_recurrence(y: Value, terms: int, steps: int) -> Value:
-    """For y in (-1/2, 5/2 + steps)."""
+    """For y in [-1/2, 5/2 + steps)."""
     n = floor(sub(y, like(y, 1.5)))  # how far it is from [3/2, 5/2)
     z = sub(y, add(n, like(y, 2)))
     near_two = mul(z, _polynomial(z, _ABOUT_TWO[:terms]))
@@ -85,7 +85,7 @@ def log_gamma(x: Value) -> Value:
     bound, terms, steps, stirling = (4.5, 13, 2, 4) if single else (9.5, 29, 7, 7)
     reflected = lt(x, like(x, -0.5))
     y = select(reflected, sub(like(x, 1), x), x)
-    large = lt(like(y, bound), y)
+    large = ge(y, like(y, bound))
     low = _by_recurrence(select(large, constant(y, 2), y), terms, steps)
     high = _by_stirling(select(large, y, constant(y, bound)), stirling)
     positive = select(large, high, low)

@@ -41,3 +41,17 @@ def test_lgamma_at_poles_and_infinities():
 def test_the_gamma_functions_agree_for_small_parameters():
     assert abs(float(lax.igammac(1e-20, 1e-20))) < 1e-7
     assert float(lax.igamma(0.0, 1e-20)) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lgamma_where_its_parts_meet(dtype):
+    x = np.array([4.5, 9.5, -3.5, -8.5, 1.5, 2.5, -0.5], dtype)
+    with jax.enable_x64(True):
+        got = np.asarray(lax.lgamma(jnp.asarray(x)))
+    np.testing.assert_allclose(got, special.gammaln(np.float64(x)), rtol=8 * np.finfo(dtype).eps)
+
+
+def test_igamma_far_below_its_parameter_is_precise():
+    a, x = np.float32(18.082216), np.float32(0.13973711)
+    np.testing.assert_allclose(lax.igamma(a, x), special.gammainc(np.float64(a), np.float64(x)),
+                               rtol=2e-5)

@@ -1,0 +1,136 @@
+"""Bessel functions. DLMF is the NIST Digital Library of Mathematical Functions."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.trace import concrete_or_error
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.promotion import promote_inexact
+from pyjx.scipy.special.operands import in_single, reals
+from pyjx.transforms.custom_jvp import custom_jvp
+
+
+@custom_jvp
+@in_single
+def _i0(x: Array) -> Array:
+    return jnp.exp(jnp.abs(x)) * lax.bessel_i0e(x)
+
+
+@custom_jvp
+@in_single
+def _i1(x: Array) -> Array:
+    return jnp.exp(jnp.abs(x)) * lax.bessel_i1e(x)
+
+
+def _i1_slope(out: Array, x: Array) -> Array:
+    # I_1'(x) = I_0(x) - I_1(x)/x, which is 1/2 at 0
+    zero = x == 0
+    return jnp.where(zero, 0.5, _i0(x) - out / jnp.where(zero, 1, x))
+
+
+_i0.defjvps(lambda g, out, x: g * _i1(x))
+_i1.defjvps(lambda g, out, x: g * _i1_slope(out, x))
+
+
+@numpy_function
+def i0(x: Any) -> Array:
+    """The modified Bessel function I_0 (DLMF 10.25.2), for real x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.i0(1.0)), 4)
+    1.2661
+    """
+    return _i0(*reals("i0", x))
+
+
+@numpy_function
+def i0e(x: Any) -> Array:
+    """e^-|x| I_0(x), which does not overflow.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.i0e(1.0)), 4)
+    0.4658
+    """
+    return lax.bessel_i0e(promote_inexact("i0e", x))
+
+
+@numpy_function
+def i1(x: Any) -> Array:
+    """The modified Bessel function I_1 (DLMF 10.25.2), for real x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.i1(1.0)), 4)
+    0.5652
+    """
+    return _i1(*reals("i1", x))
+
+
+@numpy_function
+def i1e(x: Any) -> Array:
+    """e^-|x| I_1(x), which does not overflow.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.i1e(1.0)), 4)
+    0.2079
+    """
+    return lax.bessel_i1e(promote_inexact("i1e", x))
+
+
+@numpy_function(static_argnames=("v", "n_iter"))
+def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
+    """The Bessel functions J_0, ..., J_v of the first kind (DLMF 10.2.2) at real z.
+
+    By the recurrence J_(k-1) = 2k/z J_k - J_(k+1) downwards from k = n_iter (DLMF 10.6.1), scaled
+    so that J_0 + 2 J_2 + 2 J_4 + ... = 1 (Miller's algorithm, DLMF 3.6.3).
+
+    Args:
+      z: array of float dtype.
+      v: the highest order, an int.
+      n_iter: where the recurrence starts: well above v and |z|.
+
+    Returns:
+      An array of shape (v + 1, *z.shape).
+
+    Raises:
+      TypeError: `v` is no integer.
+      ValueError: `z` is not of float dtype.
+
+    >>> import pyjx as jax
+    >>> [round(y, 4) for y in jax.scipy.special.bessel_jn(jax.numpy.array(1.0), v=1).tolist()]
+    [0.7652, 0.4401]
+    """
+    z = jnp.asarray(z)
+    if not dtypes.issubdtype(z.dtype, np.floating):
+        raise ValueError(f"bessel_jn: expected z of a float dtype, got {z.dtype}.")
+    v = concrete_or_error(operator.index, v,
+                          "The error arose in jax.scipy.special.bessel_jn argument `v`.")
+    if n_iter < v + 1:
+        raise ValueError(f"bessel_jn: expected n_iter > v, got n_iter={n_iter} and v={v}.")
+    zero = z == 0
+    safe = jnp.where(zero, 1, z)
+
+    def step(carry: Any, k: Any) -> Any:
+        above, this, norm = carry
+        below = 2 * k / safe * this - above
+        # J_(k-1) counts in the norm where k - 1 is even
+        norm = norm + jnp.where(k % 2 == 1, jnp.where(k == 1, 1, 2), 0) * below
+        # the recurrence grows: scaled down before it overflows
+        scale = jnp.where(jnp.abs(below) > 1e20, 1e-20, 1).astype(z.dtype)
+        return (this * scale, below * scale, norm * scale), (below, scale)
+
+    start = jnp.zeros_like(z), jnp.full_like(z, 1e-20), jnp.zeros_like(z)
+    orders = jnp.arange(n_iter, 0, -1).astype(z.dtype)
+    (_, _, norm), (values, scales) = lax.scan(step, start, orders)
+    # what was scaled after a value was kept applies to that value too
+    after = jnp.flip(lax.cumprod(jnp.flip(scales[-v - 1:], 0)), 0)
+    out = jnp.flip(values[-v - 1:] * after, 0) / norm
+    at_zero = (jnp.arange(v + 1) == 0).reshape(v + 1, *[1] * z.ndim)
+    return jnp.where(zero, at_zero.astype(z.dtype), out)

@@ -1,0 +1,398 @@
+"""The gamma function and its relatives: beta functions, factorials, polygamma and zeta functions.
+
+DLMF is the NIST Digital Library of Mathematical Functions.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import concrete_or_error
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import is_complex, is_integer
+from pyjx.numpy.promotion import operands, promote_args_inexact, promote_inexact
+from pyjx.scipy.special.operands import floats, in_single, partials, reals
+from pyjx.transforms.custom_jvp import custom_jvp
+
+# The coefficients B_2k/(2k (2k-1)) of Stirling's series (DLMF 5.11.1), in 1/x^(2k-1).
+_STIRLING = (
+    1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400,
+)
+
+
+@numpy_function
+def gammaln(x: Any) -> Array:
+    """The logarithm of |Gamma(x)|, for real x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.gammaln(5.0)), 4)
+    3.1781
+    """
+    return lax.lgamma(promote_inexact("gammaln", x))
+
+
+@numpy_function
+def digamma(x: Any) -> Array:
+    """The logarithmic derivative of the gamma function, for real x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.digamma(1.0)), 4)
+    -0.5772
+    """
+    return lax.digamma(promote_inexact("digamma", x))
+
+
+def sign_of_gamma(x: Array) -> Array:
+    """`gammasgn` of an array of real dtype."""
+    floor = jnp.floor(x)
+    half = floor / 2
+    below = jnp.where(half == jnp.floor(half), 1, -1).astype(x.dtype)
+    below = jnp.where((floor == x) | jnp.isnan(x), math.nan, below)
+    return jnp.where(x == 0, jnp.copysign(jnp.ones_like(x), x), jnp.where(x > 0, 1, below))
+
+
+@numpy_function
+def gammasgn(x: Any) -> Array:
+    """The sign of Gamma(x): 1 or -1; nan at -1, -2, ...
+
+    >>> import pyjx as jax
+    >>> float(jax.scipy.special.gammasgn(-0.5))
+    -1.0
+    """
+    return sign_of_gamma(*reals("gammasgn", x))
+
+
+@custom_jvp
+@in_single
+def gamma_of(x: Array) -> Array:
+    """`gamma` of an array of real dtype."""
+    return sign_of_gamma(x) * jnp.exp(lax.lgamma(x))
+
+
+gamma_of.defjvps(lambda g, out, x: g * (out * lax.digamma(x)))
+
+
+@numpy_function
+def gamma(x: Any) -> Array:
+    """The gamma function (DLMF 5.2.1), for real or complex x; nan at -1, -2, ...
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.gamma(5.0)), 3)
+    24.0
+    """
+    (x,) = floats("gamma", x)
+    return jnp.exp(_loggamma(x)) if is_complex(x) else gamma_of(x)
+
+
+def _loggamma(z: Array) -> Array:
+    """The principal branch of log Gamma(z) for complex z.
+
+    Stirling's series (DLMF 5.11.1) of z + 8, brought back by log Gamma(z) = log Gamma(z+1) - log z.
+    Where Re z < 0 by DLMF 5.5.3, in which log sin(pi z) = -i pi (z - 1/2) + log1p(-e^(2 i pi z))
+    - log 2 continues analytically through the upper half-plane.
+    """
+    real = jnp.real(z)
+    left, lower = real < 0, jnp.signbit(jnp.imag(z))
+    z = jnp.where(lower, jnp.conj(z), z)
+    right = jnp.where(left, 1 - z, z)
+    far = right + 8
+    total = (far - 0.5) * jnp.log(far) - far + math.log(2 * math.pi) / 2
+    total = total + lax.polynomial(1 / (far * far), _STIRLING) / far
+    for k in range(8):
+        total = total - jnp.log(right + k)
+    turn = jnp.exp(2j * math.pi * (z - jnp.round(real)))
+    log_sine = -1j * math.pi * (z - 0.5) + jnp.log1p(-turn) - math.log(2)
+    total = jnp.where(left, math.log(math.pi) - log_sine - total, total)
+    return jnp.where(lower, jnp.conj(total), total)
+
+
+@numpy_function
+def loggamma(x: Any) -> Array:
+    """The principal branch of the logarithm of Gamma(x), for real or complex x.
+
+    Real x below 0, where it is complex, give nan; and so does 0.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.loggamma(5.0)), 4)
+    3.1781
+    """
+    (x,) = floats("loggamma", x)
+    return _loggamma(x) if is_complex(x) else jnp.where(x > 0, lax.lgamma(x), math.nan)
+
+
+# -- beta functions --------------------------------------------------------------------------------
+
+
+def _remainder(x: Array) -> Array:
+    """log Gamma(x) less (x - 1/2) log x - x + log(2 pi)/2, for x >= 8."""
+    return lax.polynomial(1 / (x * x), _STIRLING) / x
+
+
+@custom_jvp
+@in_single
+def betaln_of(a: Array, b: Array) -> Array:
+    """`betaln` of arrays of one real dtype.
+
+    For large arguments the large terms of Stirling's series are cancelled by hand.
+    """
+    low, high = jnp.minimum(a, b), jnp.maximum(a, b)
+    plain = lax.lgamma(low) + (lax.lgamma(high) - lax.lgamma(low + high))
+    q = jnp.where(high > 8, high, 8)
+    p = jnp.where(low > 8, low, 8)
+    whole = low + q
+    ratio = low / q
+    # log Gamma(q) - log Gamma(low + q)
+    quotient = (_remainder(q) - _remainder(jnp.maximum(whole, 8))
+                - (whole - 0.5) * jnp.log1p(ratio) - low * (jnp.log(q) - 1))
+    one_large = lax.lgamma(low) + quotient
+    rest = _remainder(p) + _remainder(q) - _remainder(p + q)
+    h = p / q
+    both_large = (math.log(2 * math.pi) / 2 - jnp.log(q) / 2 + rest
+                  + (p - 0.5) * jnp.log(h / (1 + h)) - q * jnp.log1p(h))
+    mixed = (high > 8) & (whole > 8)
+    out = jnp.where(low > 8, both_large, jnp.where(mixed, one_large, plain))
+    return jnp.where(jnp.isinf(high) & (low > 0), jnp.where(low == high, math.nan, -math.inf), out)
+
+
+partials(betaln_of, lambda out, a, b: lax.digamma(a) - lax.digamma(a + b),
+         lambda out, a, b: lax.digamma(b) - lax.digamma(a + b))
+
+
+@numpy_function
+def betaln(a: Any, b: Any) -> Array:
+    """The logarithm of |B(a, b)|, of the beta function (DLMF 5.12.1).
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.betaln(2.0, 3.0)), 4)
+    -2.4849
+    """
+    return betaln_of(*reals("betaln", a, b))
+
+
+@numpy_function
+def beta(a: Any, b: Any) -> Array:
+    """The beta function Gamma(a) Gamma(b)/Gamma(a + b) (DLMF 5.12.1).
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.beta(2.0, 3.0)), 4)
+    0.0833
+    """
+    a, b = reals("beta", a, b)
+    sign = sign_of_gamma(a) * sign_of_gamma(b) * sign_of_gamma(a + b)
+    return lax.stop_gradient(sign) * jnp.exp(betaln_of(a, b))
+
+
+@numpy_function
+def betainc(a: Any, b: Any, x: Any) -> Array:
+    """The regularized incomplete beta function I_x(a, b) (DLMF 8.17.2), for x in [0, 1].
+
+    Raises:
+      ValueError: the derivative in a or b is asked for.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.betainc(1.0, 1.0, 0.25)), 4)
+    0.25
+    """
+    return lax.betainc(*reals("betainc", a, b, x))
+
+
+@numpy_function
+def gammainc(a: Any, x: Any) -> Array:
+    """The regularized lower incomplete gamma function P(a, x) (DLMF 8.2.4), for a, x >= 0.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.gammainc(1.0, 1.0)), 4)
+    0.6321
+    """
+    return lax.igamma(*promote_args_inexact("gammainc", a, x))
+
+
+@numpy_function
+def gammaincc(a: Any, x: Any) -> Array:
+    """The regularized upper incomplete gamma function 1 - P(a, x) (DLMF 8.2.4), for a, x >= 0.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.gammaincc(1.0, 1.0)), 4)
+    0.3679
+    """
+    return lax.igammac(*promote_args_inexact("gammaincc", a, x))
+
+
+@numpy_function(static_argnames=("d",))
+def multigammaln(a: Any, d: Any) -> Array:
+    """The logarithm of the multivariate gamma function of dimension d (DLMF 35.3.4).
+
+    It is d (d - 1)/4 log(pi) plus the sum of log Gamma(a - i/2) over i = 0, ..., d - 1.
+
+    Args:
+      a: array of real dtype.
+      d: an int, known while the program is traced.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.multigammaln(3.0, 2)), 4)
+    1.5502
+    """
+    d = concrete_or_error(operator.index, d,
+                          "The error arose in jax.scipy.special.multigammaln argument `d`.")
+    (a,) = floats("multigammaln", a)
+    steps = jnp.asarray(np.arange(d) / 2, a.dtype)
+    return d * (d - 1) / 4 * math.log(math.pi) + lax.lgamma(a[..., None] - steps).sum(-1)
+
+
+# -- factorials ------------------------------------------------------------------------------------
+
+
+@numpy_function(static_argnames=("exact",))
+def factorial(n: Any, exact: bool = False) -> Array:
+    """Gamma(n + 1), and 0 for negative n.
+
+    Raises:
+      NotImplementedError: `exact` is true.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.factorial(4)), 3)
+    24.0
+    """
+    if exact:
+        raise NotImplementedError("factorial with exact=True")
+    (n,) = floats("factorial", n)
+    return jnp.where(n < 0, 0, jnp.exp(lax.lgamma(n + 1)))
+
+
+def _choose(n: Array, k: Array) -> Array:
+    # 1/((n + 1) B(n - k + 1, k + 1)), DLMF 1.2.6 with 5.12.1
+    inside = (n >= 0) & (k >= 0) & (k <= n)
+    n, k = jnp.where(inside, n, 1), jnp.where(inside, k, 0)
+    return jnp.where(inside, jnp.exp(-betaln_of(n - k + 1, k + 1)) / (n + 1), 0)
+
+
+@numpy_function(static_argnames=("repetition",))
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
+    """The number of ways to choose k of N things, as a float; 0 unless 0 <= k <= N.
+
+    Args:
+      N, k: arrays of real dtype.
+      repetition: whether a thing may be chosen more than once.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.comb(4, 2)), 3)
+    6.0
+    """
+    n, k = reals("comb", N, k)
+    return _choose(n + k - 1, k) if repetition else _choose(n, k)
+
+
+@custom_jvp
+@in_single
+def _poch(z: Array, m: Array) -> Array:
+    end = z + m
+    ratio = sign_of_gamma(end) * sign_of_gamma(z) * jnp.exp(lax.lgamma(end) - lax.lgamma(z))
+    pole, end_pole = (z <= 0) & (z == jnp.floor(z)), (end <= 0) & (end == jnp.floor(end))
+    # both infinite: (-1)^m Gamma(1 - z)/Gamma(1 - z - m), by DLMF 5.5.3
+    odd = jnp.mod(m, 2) != 0
+    reflected = jnp.exp(lax.lgamma(1 - z) - lax.lgamma(1 - end)) * jnp.where(odd, -1, 1)
+    out = jnp.where(pole, jnp.where(end_pole, reflected, 0),
+                    jnp.where(end_pole, math.inf, ratio))
+    return jnp.where(m == 0, 1, jnp.where(jnp.isfinite(z + m), out, ratio))
+
+
+partials(_poch, lambda out, z, m: out * (lax.digamma(z + m) - lax.digamma(z)),
+         lambda out, z, m: out * lax.digamma(z + m))
+
+
+@numpy_function
+def poch(z: Any, m: Any) -> Array:
+    """The Pochhammer symbol Gamma(z + m)/Gamma(z) (DLMF 5.2.5).
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.poch(2.0, 3.0)), 3)
+    24.0
+    """
+    return _poch(*reals("poch", z, m))
+
+
+# -- polygamma and zeta functions, Bernoulli numbers -----------------------------------------------
+
+
+@numpy_function
+def polygamma(n: Any, x: Any) -> Array:
+    """The n-th derivative of `digamma` at x (DLMF 5.15).
+
+    Raises:
+      ValueError: `n` is not of integer dtype.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.polygamma(1, 1.0)), 4)
+    1.6449
+    """
+    n, x = operands("polygamma", n, x)
+    if not is_integer(n):
+        raise ValueError("Argument `n` to polygamma must be of integer type. Got dtype "
+                         f"{get_aval(n).dtype}.")
+    return lax.polygamma(*reals("polygamma", n, x))
+
+
+@numpy_function
+def zeta(x: Any, q: Any = None) -> Array:
+    """The Hurwitz zeta function, the sum of (k + q)^-x over k = 0, 1, ... (DLMF 25.11.1).
+
+    Args:
+      x: array, above 1; the result is nan below.
+      q: array.
+
+    Raises:
+      NotImplementedError: `q` is None, which means Riemann's zeta function.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.zeta(2.0, 1.0)), 4)
+    1.6449
+    """
+    if q is None:
+        raise NotImplementedError("Riemann zeta function not implemented; pass q != None to "
+                                  "compute the Hurwitz Zeta function.")
+    return lax.zeta(*reals("zeta", x, q))
+
+
+def _bernoulli_numbers(n: int) -> np.ndarray[Any, Any]:
+    numbers = np.zeros(n + 1)
+    exact = [Fraction(1)]
+    for m in range(1, min(n, 30) + 1):  # sum of binom(m + 1, k) B_k over k <= m is 0
+        exact.append(-sum((math.comb(m + 1, k) * b for k, b in enumerate(exact)), Fraction(0))
+                     / (m + 1))
+    numbers[:len(exact)] = [float(b) for b in exact]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for m in range(32, n + 1, 2):  # B_2k = (-1)^(k+1) 2 (2k)! zeta(2k)/(2 pi)^2k, DLMF 25.6.2
+            zetas = [1 + 2.0 ** -k + 3.0 ** -k for k in (m, m - 2)]
+            numbers[m] = -numbers[m - 2] * m * (m - 1) / (2 * math.pi) ** 2 * zetas[0] / zetas[1]
+    return numbers
+
+
+def bernoulli(n: int) -> Array:
+    """The Bernoulli numbers B_0, ..., B_n (DLMF 24.2.1), with B_1 = -1/2.
+
+    Args:
+      n: int.
+
+    Raises:
+      TypeError: `n` is no integer.
+      ValueError: it is negative.
+
+    >>> import pyjx as jax
+    >>> jax.scipy.special.bernoulli(2).round(4).tolist()[:2]
+    [1.0, -0.5]
+    """
+    n = operator.index(n)
+    if n < 0:
+        raise ValueError(f"bernoulli: n must be a non-negative integer, got {n}.")
+    with np.errstate(over="ignore"):
+        return jnp.asarray(_bernoulli_numbers(n).astype(dtypes.default_float_dtype()))

@@ -1,0 +1,214 @@
+"""Entropies, logistic functions, power transformations, softmax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx import lax, nn
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import is_complex
+from pyjx.numpy.promotion import promote_inexact
+from pyjx.scipy.special.operands import floats, partials, reals
+from pyjx.transforms.custom_jvp import custom_jvp
+
+
+@custom_jvp
+def _xlogy(x: Array, y: Array) -> Array:
+    zero = (x == 0) & ~jnp.isnan(y)
+    return jnp.where(zero, 0, x * jnp.log(jnp.where(zero, 1, y)))
+
+
+@custom_jvp
+def _xlog1py(x: Array, y: Array) -> Array:
+    zero = (x == 0) & ~jnp.isnan(y)
+    return jnp.where(zero, 0, x * jnp.log1p(jnp.where(zero, 0, y)))
+
+
+partials(_xlogy, lambda out, x, y: jnp.log(y), lambda out, x, y: x / y)
+partials(_xlog1py, lambda out, x, y: jnp.log1p(y), lambda out, x, y: x / (1 + y))
+
+
+@numpy_function
+def xlogy(x: Any, y: Any) -> Array:
+    """x log(y), which is 0 for x = 0 whatever y is, unless that is nan.
+
+    >>> import pyjx as jax
+    >>> float(jax.scipy.special.xlogy(0.0, 0.0))
+    0.0
+    """
+    return _xlogy(*reals("xlogy", x, y))
+
+
+@numpy_function
+def xlog1py(x: Any, y: Any) -> Array:
+    """x log(1 + y), which is 0 for x = 0 whatever y is, unless that is nan.
+
+    >>> import pyjx as jax
+    >>> float(jax.scipy.special.xlog1py(0.0, -1.0))
+    0.0
+    """
+    return _xlog1py(*reals("xlog1py", x, y))
+
+
+@numpy_function
+def entr(x: Any) -> Array:
+    """The elementwise entropy -x log(x): 0 at 0, -inf below.
+
+    >>> import pyjx as jax
+    >>> float(jax.scipy.special.entr(1.0))
+    -0.0
+    """
+    (x,) = reals("entr", x)
+    return jnp.where(x < 0, -math.inf, -_xlogy(x, x))
+
+
+def _by_cases(p: Array, q: Array, inside: Callable[[Array, Array], Array], edge: Array) -> Array:
+    """`inside` where p and q are positive, `edge` where p = 0 and q >= 0, inf elsewhere."""
+    positive = (p > 0) & (q > 0)
+    out = inside(jnp.where(positive, p, 1), jnp.where(positive, q, 1))
+    out = jnp.where(positive, out, jnp.where((p == 0) & (q >= 0), edge, math.inf))
+    return jnp.where(jnp.isnan(p) | jnp.isnan(q), math.nan, out)
+
+
+def _log_ratio(p: Array, q: Array) -> Array:
+    ratio, excess = p / q, (p - q) / q
+    near = jnp.abs(excess) < 0.5
+    far = jnp.where((ratio > 0) & (ratio < math.inf), jnp.log(ratio), jnp.log(p) - jnp.log(q))
+    return jnp.where(near, jnp.log1p(jnp.where(near, excess, 0)), far)
+
+
+def _divergence(p: Array, q: Array) -> Array:
+    # With d = p/q - 1: q ((1 + d) log(1 + d) - d) = q sum of (-d)^k/(k (k - 1)) over k >= 2
+    excess = (p - q) / q
+    near = jnp.abs(excess) < 0.1
+    d = jnp.where(near, excess, 0)
+    series = d * d * lax.polynomial(d, [(-1) ** k / (k * (k - 1)) for k in range(2, 18)])
+    return jnp.where(near, q * series, p * _log_ratio(p, q) - (p - q))
+
+
+@numpy_function
+def rel_entr(p: Any, q: Any) -> Array:
+    """The elementwise relative entropy p log(p/q).
+
+    It is 0 where p = 0 and q >= 0, and inf outside of p, q >= 0.
+
+    >>> import pyjx as jax
+    >>> float(jax.scipy.special.rel_entr(0.0, 0.5))
+    0.0
+    """
+    p, q = reals("rel_entr", p, q)
+    return _by_cases(p, q, lambda p, q: p * _log_ratio(p, q), jnp.zeros_like(p))
+
+
+@numpy_function
+def kl_div(p: Any, q: Any) -> Array:
+    """The terms p log(p/q) - p + q of the Kullback-Leibler divergence.
+
+    It is q where p = 0 and q >= 0, and inf outside of p, q >= 0.
+
+    >>> import pyjx as jax
+    >>> float(jax.scipy.special.kl_div(0.0, 0.5))
+    0.5
+    """
+    p, q = reals("kl_div", p, q)
+    return _by_cases(p, q, _divergence, q)
+
+
+# -- logistic functions ----------------------------------------------------------------------------
+
+
+@custom_jvp
+def _logit(x: Array) -> Array:
+    # near 1/2 the ratio x/(1 - x) is near 1: it is 1 + (2x - 1)/(1 - x)
+    middle = (x > 0.3) & (x < 0.65)
+    near = jnp.where(middle, x, 0.5)
+    return jnp.where(middle, jnp.log1p((2 * near - 1) / (1 - near)), jnp.log(x / (1 - x)))
+
+
+_logit.defjvps(lambda g, out, x: g / (x * (1 - x)))
+
+
+@numpy_function
+def logit(x: Any) -> Array:
+    """The inverse of `expit`, log(x/(1 - x)).
+
+    >>> import pyjx as jax
+    >>> float(jax.scipy.special.logit(0.5))
+    0.0
+    """
+    (x,) = floats("logit", x)
+    return jnp.log(x / (1 - x)) if is_complex(x) else _logit(x)
+
+
+@numpy_function
+def expit(x: Any) -> Array:
+    """The logistic function 1/(1 + e^-x).
+
+    >>> import pyjx as jax
+    >>> float(jax.scipy.special.expit(0.0))
+    0.5
+    """
+    return lax.logistic(promote_inexact("expit", x))
+
+
+def _power_transform(log_x: Array, power: Array) -> Array:
+    # (x^c - 1)/c, whose limit at c = 0 is log x, and its derivative there log(x)^2/2 dc
+    level = power == 0
+    general = jnp.expm1(power * log_x) / jnp.where(level, 1, power)
+    curved = jnp.where(jnp.isfinite(log_x), log_x * (1 + power * log_x / 2), log_x)
+    return jnp.where(level, curved, general)
+
+
+@numpy_function
+def boxcox(x: Any, lmbda: Any) -> Array:
+    """The Box-Cox transformation (x^lmbda - 1)/lmbda, log(x) where lmbda = 0.
+
+    >>> import pyjx as jax
+    >>> float(jax.scipy.special.boxcox(3.0, 2.0))
+    4.0
+    """
+    x, power = floats("boxcox", x, lmbda)
+    return _power_transform(jnp.log(x), power)
+
+
+@numpy_function
+def boxcox1p(x: Any, lmbda: Any) -> Array:
+    """The Box-Cox transformation of 1 + x, precise for small x.
+
+    >>> import pyjx as jax
+    >>> float(jax.scipy.special.boxcox1p(2.0, 2.0))
+    4.0
+    """
+    x, power = floats("boxcox1p", x, lmbda)
+    return _power_transform(jnp.log1p(x), power)
+
+
+# -- softmax ---------------------------------------------------------------------------------------
+
+Axis = int | Sequence[int] | None
+
+
+@numpy_function(static_argnames=("axis",))
+def softmax(x: Any, /, *, axis: Axis = None) -> Array:
+    """exp(x) divided by its sum over the given axes; all axes by default.
+
+    >>> import pyjx as jax
+    >>> jax.scipy.special.softmax(jax.numpy.array([1.0, 1.0])).tolist()
+    [0.5, 0.5]
+    """
+    return nn.softmax(x, axis)
+
+
+@numpy_function(static_argnames=("axis",))
+def log_softmax(x: Any, /, *, axis: Axis = None) -> Array:
+    """The logarithm of `softmax`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.special.log_softmax(jax.numpy.array([1.0, 1.0]))[0]), 4)
+    -0.6931
+    """
+    return nn.log_softmax(x, axis)

@@ -1,0 +1,73 @@
+"""What special functions ask of their arguments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.engine.custom_derivative_calls import SymbolicZero
+from pyjx.numpy.operands import is_complex
+from pyjx.numpy.promotion import convert, promote_args_inexact
+from pyjx.numpy.ufuncs import as_array, spread_all
+from pyjx.transforms.custom_jvp import custom_jvp
+from pyjx.tree_util import tree_map
+
+
+def floats(name: str, *args: Any) -> list[Array]:
+    """The arguments of the function `name` as arrays of one inexact dtype and one shape.
+
+    Raises:
+      TypeError: an argument is no array or scalar, or the shapes do not broadcast.
+    """
+    return [as_array(x) for x in spread_all(name, *promote_args_inexact(name, *args))]
+
+
+def reals(name: str, *args: Any) -> list[Array]:
+    """Like `floats`, of a real dtype.
+
+    Raises:
+      ValueError: an argument is complex.
+    """
+    xs = floats(name, *args)
+    if is_complex(xs[0]):
+        raise ValueError(f"{name} does not support complex-valued inputs.")
+    return xs
+
+
+def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of arrays of one dtype, computed in float32 where that is narrower."""
+
+    @functools.wraps(fun)
+    def wrapped(*xs: Array) -> Any:
+        dtype = get_aval(xs[0]).dtype
+        if dtype.itemsize >= 4:
+            return fun(*xs)
+        out = fun(*[convert(x, np.dtype(np.float32)) for x in xs])
+        return tree_map(lambda y: convert(y, dtype), out)
+
+    return wrapped
+
+
+def partials(fun: custom_jvp, *rules: Callable[..., Array] | None) -> None:
+    """Give a function of arrays of one shape its partial derivatives, `(out, *args) -> Array`.
+
+    Those of arguments that are not differentiated are not computed. None stands for an argument
+    in which there is no derivative.
+    """
+
+    def jvp(primals: Any, tangents: Any) -> Any:
+        out = fun(*primals)
+        total: Any = None
+        for rule, t in zip(rules, tangents, strict=True):
+            if rule is not None and type(t) is not SymbolicZero:
+                part = t * rule(out, *primals)
+                total = part if total is None else total + part
+        return out, jnp.zeros_like(out) if total is None else total
+
+    fun.defjvp(jvp, symbolic_zeros=True)

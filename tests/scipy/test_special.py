@@ -1,0 +1,288 @@
+"""Special functions against SciPy's, their derivatives against differences, and their edges."""
+
+import numpy as np
+import pytest
+from scipy import special as reference
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.scipy import special
+
+rng = np.random.default_rng(0)
+
+
+def uniform(low, high):
+    return rng.uniform(low, high, 300)
+
+
+def spread(low, high):
+    """Numbers of every order of magnitude."""
+    return np.exp(rng.uniform(np.log(low), np.log(high), 300))
+
+
+def whole(low, high):
+    return np.floor(uniform(low, high))
+
+
+# The function, its arguments, and how many epsilons of relative error it may have.
+CASES = [
+    ("gammaln", 20, spread(1e-3, 1e5)),
+    ("gamma", 100, uniform(-5, 30)),
+    ("gammasgn", 0, uniform(-10, 10)),
+    ("digamma", 200, uniform(0.01, 30)),
+    ("beta", 100, spread(0.1, 20), spread(0.1, 20)),
+    ("betainc", 200, spread(0.1, 20), spread(0.1, 20), uniform(0, 1)),
+    ("gammainc", 2000, spread(0.1, 50), spread(0.1, 50)),
+    ("gammaincc", 200, spread(0.1, 50), spread(0.1, 50)),
+    ("factorial", 100, uniform(0, 20)),
+    ("comb", 100, whole(0, 30), whole(0, 10)),
+    ("poch", 100, uniform(-5, 5), uniform(0, 5)),
+    ("polygamma", 50, whole(0, 5).astype(np.int32), uniform(0.1, 20)),
+    ("zeta", 20, uniform(1.1, 10), uniform(0.1, 20)),
+    ("erf", 10, uniform(-4, 4)),
+    ("erfc", 100, uniform(-4, 9)),
+    ("erfinv", 20, uniform(-1, 1)),
+    ("erfcinv", 10, np.concatenate([spread(1e-30, 1), uniform(0, 2)])),
+    ("erfcx", 50, np.concatenate([uniform(-8, 10), spread(1e-3, 1e10)])),
+    ("dawsn", 100, np.concatenate([-spread(1e-3, 1e3), uniform(-6, 6)])),
+    ("ndtr", 200, uniform(-12, 5)),
+    ("ndtri", 10, np.concatenate([spread(1e-35, 0.5), uniform(0, 1)])),
+    ("log_ndtr", 100, np.concatenate([uniform(-50, 7), -spread(1, 1e4)])),
+    ("owens_t", 500, uniform(-4, 4), uniform(-5, 5)),
+    ("entr", 10, uniform(0, 5)),
+    ("rel_entr", 200, uniform(0.1, 5), uniform(0.1, 5)),
+    ("xlogy", 10, uniform(-5, 5), uniform(0, 5)),
+    ("xlog1py", 200, uniform(-5, 5), uniform(-1, 5)),
+    ("logit", 50, np.concatenate([uniform(0, 1), 0.5 + spread(1e-6, 0.4)])),
+    ("expit", 10, uniform(-20, 20)),
+    ("boxcox", 50, spread(0.1, 10), uniform(-3, 3)),
+    ("boxcox1p", 50, spread(1e-6, 10), uniform(-3, 3)),
+    ("exp1", 20, spread(1e-5, 80)),
+    ("expi", 200, np.concatenate([spread(1e-5, 80), -spread(1e-5, 80)])),
+    ("expn", 200, whole(0, 20), spread(1e-3, 50)),
+    ("sici", 500, uniform(-20, 60)),
+    ("fresnel", 50, uniform(-10, 10)),
+    ("spence", 200, spread(1e-4, 1e4)),
+    ("i0", 20, uniform(-20, 20)),
+    ("i1", 30, uniform(-20, 20)),
+    ("i0e", 20, uniform(-100, 100)),
+    ("i1e", 30, uniform(-100, 100)),
+    ("hyp1f1", 2000, uniform(0.1, 5), uniform(0.5, 5), uniform(-80, 80)),
+    ("hyp2f1", 50, uniform(0.1, 3), uniform(0.1, 3), uniform(0.5, 4), uniform(0, 0.7)),
+    ("hyp2f1", 2000, uniform(-3, 3), uniform(-3, 3), uniform(0.5, 4), uniform(-5, 0.9)),
+    ("wofz", 200, uniform(-8, 8) + 1j * uniform(-2, 5)),
+    ("erfcx", 100, uniform(-2, 6) + 1j * uniform(-3, 3)),
+    ("loggamma", 500, uniform(-8, 8) + 1j * uniform(0.1, 8)),
+    ("gamma", 500, uniform(-4, 5) + 1j * uniform(-4, 4)),
+]
+
+
+def outputs(result):
+    return [np.asarray(y) for y in (result if isinstance(result, tuple) else [result])]
+
+
+def narrowed(x, single):
+    if x.dtype.kind == "c":
+        return x.astype(np.complex64 if single else np.complex128)
+    return x if x.dtype.kind == "i" else x.astype(np.float32 if single else np.float64)
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["single", "double"])
+@pytest.mark.parametrize("case", CASES, ids=[f"{c[0]}{i}" for i, c in enumerate(CASES)])
+def test_values(case, single):
+    name, epsilons, *args = case
+    args = [narrowed(x, single) for x in args]
+    wide = [narrowed(x, False) for x in args]
+    with np.errstate(all="ignore"):
+        want = outputs(getattr(reference, name)(*wide))
+    limit = np.finfo(np.float32 if single else np.float64)
+    with jax.enable_x64(not single):
+        got = outputs(getattr(special, name)(*map(jnp.asarray, args)))
+    for y, z in zip(got, want, strict=True):
+        assert y.dtype == narrowed(z, single).dtype
+        inside = (abs(z) < limit.max / 4) & (abs(z) > limit.tiny * 4)
+        tolerance = epsilons * limit.eps
+        np.testing.assert_allclose(y[inside], z[inside], rtol=tolerance, atol=tolerance / 10)
+
+
+EDGES = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5, 2, -1.5, -2, 100, -100], np.float32)
+
+
+@pytest.mark.parametrize("name", [
+    "gamma", "gammasgn", "erf", "erfc", "erfinv", "erfcinv", "erfcx", "dawsn",
+    "ndtr", "ndtri", "log_ndtr", "entr", "logit", "expit", "exp1", "expi", "sici", "fresnel",
+    "spence", "i0", "i1", "i0e", "i1e", "factorial",
+])
+def test_edges(name):
+    with np.errstate(all="ignore"):
+        want = outputs(getattr(reference, name)(np.float64(EDGES)))
+    for y, z in zip(outputs(getattr(special, name)(jnp.asarray(EDGES))), want, strict=True):
+        z = np.where(abs(z) > np.finfo(np.float32).max, np.copysign(np.inf, z), z)
+        np.testing.assert_allclose(y, z, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["rel_entr", "kl_div", "xlogy", "xlog1py", "boxcox", "boxcox1p",
+                                  "owens_t", "gammainc", "gammaincc"])
+def test_edges_of_two(name):
+    x, y = (a.ravel() for a in np.meshgrid(EDGES, EDGES))
+    with np.errstate(all="ignore"):
+        want = getattr(reference, name)(np.float64(x), np.float64(y))
+    want = np.where(abs(want) > np.finfo(np.float32).max, np.copysign(np.inf, want), want)
+    np.testing.assert_allclose(getattr(special, name)(jnp.asarray(x), jnp.asarray(y)), want,
+                               rtol=1e-4, atol=1e-7)
+
+
+# The function and a point where it is smooth.
+SMOOTH = [
+    ("gamma", 2.3), ("gamma", -1.4), ("betaln", 2.3, 3.1), ("betaln", 0.3, 30.0),
+    ("beta", 1.3, 0.4), ("poch", 1.3, 2.2), ("comb", 5.5, 2.2), ("factorial", 3.3),
+    ("multigammaln", 3.3), ("gammaln", 2.2), ("erfcx", 0.7), ("erfcx", -0.7), ("dawsn", 0.7),
+    ("dawsn", 5.0), ("ndtr", 0.3), ("ndtri", 0.3), ("ndtri", 0.01), ("log_ndtr", -3.0),
+    ("log_ndtr", 0.5), ("owens_t", 0.7, 0.4), ("owens_t", 0.7, 2.4), ("erfcinv", 0.3),
+    ("entr", 0.7), ("rel_entr", 0.7, 1.2), ("kl_div", 0.7, 1.2), ("xlogy", 0.7, 1.2),
+    ("xlog1py", 0.7, 1.2), ("logit", 0.4), ("expit", 0.4), ("boxcox", 2.0, 0.7),
+    ("boxcox", 2.0, 0.0), ("boxcox1p", 2.0, 0.7), ("exp1", 0.4), ("exp1", 3.0), ("expi", 0.7),
+    ("expi", -0.7), ("expi", 10.0), ("sici", 0.7), ("sici", 7.0), ("fresnel", 0.7),
+    ("fresnel", 2.7), ("spence", 0.7), ("spence", 3.0), ("i0", 0.7), ("i1", 0.7), ("i1", 0.0),
+    ("hyp1f1", 0.7, 1.2, 0.9), ("hyp1f1", 0.7, 1.2, -0.9), ("hyp2f1", 0.7, 1.2, 2.3, 0.4),
+    ("hyp2f1", 0.7, 1.2, 2.3, -0.4),
+]
+
+
+@pytest.mark.parametrize("case", SMOOTH, ids=[f"{c[0]}{i}" for i, c in enumerate(SMOOTH)])
+def test_derivatives(case):
+    name, *point = case
+    function = getattr(special, name)
+    if name == "multigammaln":
+        def function(a):
+            return special.multigammaln(a, 3)
+    step = 1e-5
+    with jax.enable_x64(True):
+        for i in range(len(point)):
+            def along(x, i=i):
+                return function(*point[:i], x, *point[i + 1:])
+
+            low, high = outputs(along(point[i] - step)), outputs(along(point[i] + step))
+            slopes = [(b - a) / (2 * step) for a, b in zip(low, high, strict=True)]
+            forward = outputs(jax.jvp(along, (point[i],), (1.0,))[1])
+            backward = outputs(jax.jacrev(jax.jit(along))(point[i]))
+            mapped = outputs(jax.vmap(jax.jacrev(along))(jnp.array([point[i]] * 2)))
+            for want, *got in zip(slopes, forward, backward, mapped, strict=True):
+                for found in got:
+                    np.testing.assert_allclose(found, np.broadcast_to(want, found.shape),
+                                               rtol=1e-6, atol=1e-9)
+
+
+def test_derivatives_where_it_vanishes_on_an_edge():
+    slopes = jax.grad(special.xlogy, argnums=(0, 1))(0.0, 2.0)
+    np.testing.assert_allclose(slopes, (np.log(2), 0), rtol=1e-6)
+    assert float(jax.grad(special.spence)(1.0)) == -1
+    assert float(jax.grad(special.log_ndtr)(-1e4)) == pytest.approx(1e4)
+    assert float(jax.grad(special.log_ndtr)(50.0)) == 0
+
+
+def test_expn_has_derivatives_in_its_argument():
+    slope = jax.grad(special.expn, argnums=1)(3, 0.7)
+    np.testing.assert_allclose(slope, -reference.expn(2, 0.7), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gamma", "erfcx", "dawsn", "entr", "exp1", "spence", "i0"])
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
+def test_narrow_dtypes(name, dtype):
+    x = jnp.asarray([0.3, 1.7], dtype)
+    got = getattr(special, name)(x)
+    assert got.dtype == dtype
+    want = getattr(reference, name)(np.asarray(x, np.float64))
+    np.testing.assert_allclose(np.asarray(got, np.float64), want, rtol=2e-2)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{c[0]}{i}" for i, c in enumerate(CASES)])
+def test_empty_arrays(case):
+    name, _, *args = case
+    empty = [jnp.asarray(narrowed(x[:0], True)).reshape(0, 3) for x in args]
+    assert {y.shape for y in outputs(getattr(special, name)(*empty))} == {(0, 3)}
+
+
+def test_integers_become_floats():
+    assert special.gammaln(jnp.arange(3)).dtype == np.float32
+    assert special.xlogy(jnp.arange(3), 2).dtype == np.float32
+
+
+@pytest.mark.parametrize("call", [
+    lambda: special.entr(1j), lambda: special.beta(1j, 2.0), lambda: special.i0(1j),
+    lambda: special.polygamma(1.5, 2.0), lambda: special.bernoulli(-1),
+    lambda: special.bessel_jn(jnp.arange(3), v=1), lambda: special.log_ndtr(1.0, series_order=31),
+])
+def test_bad_values(call):
+    with pytest.raises(ValueError):
+        call()
+
+
+@pytest.mark.parametrize("call", [
+    lambda: special.gamma([1.0]), lambda: special.ndtr(jnp.arange(3)), lambda: special.erf(1j),
+    lambda: special.ndtri(1), lambda: special.bernoulli(1.5), lambda: special.log_ndtr(1.0, 2.0),
+    lambda: special.bessel_jn(1.0, v=1.5),
+])
+def test_bad_types(call):
+    with pytest.raises(TypeError):
+        call()
+
+
+def test_what_is_not_there_says_so():
+    for call in (lambda: special.factorial(3, exact=True), lambda: special.zeta(2.0),
+                 lambda: special.fresnel(1j)):
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 30, 31, 60])
+def test_bernoulli(n):
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(special.bernoulli(n), reference.bernoulli(n)[:n + 1], rtol=1e-11)
+
+
+def test_bessel_jn():
+    z = np.array([0.0, 1e-3, 0.5, -3.0, 12.0], np.float64)
+    with jax.enable_x64(True):
+        got = special.bessel_jn(jnp.asarray(z), v=6)
+        np.testing.assert_allclose(got, reference.jv(np.arange(7)[:, None], z), rtol=1e-12,
+                                   atol=1e-15)
+        slope = jax.vmap(jax.grad(lambda z: special.bessel_jn(z, v=2)[2]))(jnp.asarray(z[2:]))
+        np.testing.assert_allclose(slope, reference.jvp(2, z[2:]), rtol=1e-11)
+
+
+def test_multigammaln():
+    x = np.array([3.0, 4.5])
+    np.testing.assert_allclose(special.multigammaln(jnp.asarray(x), 4),
+                               [reference.multigammaln(a, 4) for a in x], rtol=1e-5)
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jax.jit(special.multigammaln)(3.0, 2)
+
+
+def test_comb_with_repetition():
+    n, k = np.array([5.0, 4.0, 3.0]), np.array([2.0, 0.0, 6.0])
+    want = [reference.comb(a, b, repetition=True) for a, b in zip(n, k, strict=True)]
+    np.testing.assert_allclose(special.comb(n, k, repetition=True), want, rtol=1e-5)
+
+
+def test_spherical_harmonics():
+    n, m = (x.ravel() for x in np.meshgrid(np.arange(8), np.arange(-7, 8)))
+    n, m = n[abs(m) <= n], m[abs(m) <= n]
+    theta, phi = rng.uniform(0, np.pi, n.size), rng.uniform(0, 2 * np.pi, n.size)
+    with jax.enable_x64(True):
+        got = special.sph_harm_y(jnp.asarray(n), jnp.asarray(m), jnp.asarray(theta),
+                                 jnp.asarray(phi))
+        np.testing.assert_allclose(got, reference.sph_harm_y(n, m, theta, phi), rtol=1e-11,
+                                   atol=1e-13)
+        clipped = jax.jit(special.sph_harm_y, static_argnames="n_max")(
+            jnp.asarray([10]), jnp.asarray([2]), jnp.asarray([0.4]), jnp.asarray([0.3]), n_max=6)
+        np.testing.assert_allclose(clipped, reference.sph_harm_y(6, 2, [0.4], 0.3), rtol=1e-11)
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jax.jit(special.sph_harm_y)(jnp.asarray([1]), jnp.asarray([0]), jnp.zeros(1), jnp.zeros(1))
+
+
+def test_softmax_is_over_all_axes_by_default():
+    x = rng.normal(size=(2, 3)).astype(np.float32)
+    np.testing.assert_allclose(special.softmax(x), reference.softmax(x), rtol=1e-5)
+    np.testing.assert_allclose(special.log_softmax(x, axis=0), reference.log_softmax(x, axis=0),
+                               rtol=1e-5)
