@@ -7,10 +7,11 @@ from typing import Any
 
 from lowering.builder import Block
 from lowering.locations import Scope
-from lowering.module import KEEP_CALL, call_closed, captured
+from lowering.module import KEEP_CALL, call_closed, captured, write_in_place
 from lowering.rules import rule
 from lowering.types import quoted, tensor_types
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.options import Inline
 
 
 @rule("jit")
@@ -18,7 +19,16 @@ def _jit(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     closed, name = eqn.params["jaxpr"], eqn.params["name"]
     debug = closed.debug_info
     function = debug.func_name.rpartition(".")[2], debug.func_filename
-    return call_closed(b, closed, name, operands, scope=Scope("", function))
+    inline = eqn.params["inline"]
+    if inline is Inline.JAX_LATE:
+        return write_in_place(b, closed, operands)
+    attributes = _XLA_INLINES.get(inline, "") if inline else ""
+    return call_closed(b, closed, name, operands, scope=Scope("", function),
+                       attributes=attributes)
+
+
+_XLA_INLINES = {choice: f' {{mhlo.frontend_attributes = {{inlineable = "{choice.value}"}}}}'
+                for choice in (Inline.XLA_EARLY, Inline.XLA_LATE)}
 
 
 @rule("outlined_call")
@@ -50,6 +60,13 @@ def _composite(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
         f"stablehlo.composite {quoted(name)} {', '.join([*captured(b, closed), *operands])} "
         f"{{{', '.join(attributes)}}} : ({tensor_types([v.aval for v in jaxpr.all_invars])}) -> "
         f"{types}", len(results))
+
+
+@rule("dce_sink")
+def _dce_sink(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    if eqn.params["prevent_mlir_dce"]:
+        b.custom_call("dce_sink", operands, [v.aval for v in eqn.invars], [], has_side_effect=True)
+    return ()
 
 
 @rule("custom_lin")

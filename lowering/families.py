@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FAMILIES: dict[str, str] = {
-    "lowering.calls": "composite custom_lin jit outlined_call",
+    "lowering.calls": "composite custom_lin dce_sink jit outlined_call",
     "lowering.conditionals": "cond",
     "lowering.contractions": "dot_general",
     "lowering.convolution": "conv_general_dilated",

@@ -38,6 +38,9 @@ FAMILIES = {
         "threefry_partitionable transfer_guard transfer_guard_device_to_device "
         "transfer_guard_device_to_host transfer_guard_host_to_device",
     "pyjx.core.dtypes": "float0",
+    "pyjx.core.options": "CompilerEffortLevel Inline",
+    "pyjx.numpy.slices": "ds",
+    "pyjx.runtime.environment": "print_environment_info",
     "pyjx.core.name_stack": "named_call named_scope",
     "pyjx.core.trace": "ensure_compile_time_eval",
     "pyjx.transforms.grad": "grad value_and_grad",
@@ -67,7 +70,7 @@ FAMILIES = {
 }
 
 SUBMODULES = (
-    "ad_checkpoint core custom_batching custom_derivatives dtypes errors experimental "
+    "ad_checkpoint api_util core custom_batching custom_derivatives dtypes errors experimental "
     "flatten_util lax nn numpy ops random scipy stages test_util tree tree_util typing"
 )
 

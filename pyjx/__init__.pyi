@@ -1,6 +1,7 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.
 
 from pyjx import ad_checkpoint as ad_checkpoint
+from pyjx import api_util as api_util
 from pyjx import core as core
 from pyjx import custom_batching as custom_batching
 from pyjx import custom_derivatives as custom_derivatives
@@ -53,6 +54,10 @@ from pyjx.configuration import transfer_guard_device_to_device as transfer_guard
 from pyjx.configuration import transfer_guard_device_to_host as transfer_guard_device_to_host
 from pyjx.configuration import transfer_guard_host_to_device as transfer_guard_host_to_device
 from pyjx.core.dtypes import float0 as float0
+from pyjx.core.options import CompilerEffortLevel as CompilerEffortLevel
+from pyjx.core.options import Inline as Inline
+from pyjx.numpy.slices import ds as ds
+from pyjx.runtime.environment import print_environment_info as print_environment_info
 from pyjx.core.name_stack import named_call as named_call
 from pyjx.core.name_stack import named_scope as named_scope
 from pyjx.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
@@ -107,6 +112,7 @@ __version_info__: tuple[int, int, int]
 
 __all__ = [
     "ad_checkpoint",
+    "api_util",
     "core",
     "custom_batching",
     "custom_derivatives",
@@ -159,6 +165,10 @@ __all__ = [
     "transfer_guard_device_to_host",
     "transfer_guard_host_to_device",
     "float0",
+    "CompilerEffortLevel",
+    "Inline",
+    "ds",
+    "print_environment_info",
     "named_call",
     "named_scope",
     "ensure_compile_time_eval",

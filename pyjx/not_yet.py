@@ -7,15 +7,12 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "CompilerEffortLevel Inline Ref Shard api_util collect_profile debug distributed dlpack "
-        "ds effects_barrier empty_ref example_libraries export extend ffi "
-        "free_ref freeze get_abstract_mesh get_mesh image interpreters lib "
-        "make_array_from_callback make_array_from_process_local_data "
+        "Ref Shard collect_profile debug distributed dlpack effects_barrier empty_ref "
+        "example_libraries export extend ffi free_ref freeze get_abstract_mesh get_mesh image "
+        "interpreters lib make_array_from_callback make_array_from_process_local_data "
         "make_array_from_single_device_arrays make_mesh memory monitoring new_ref "
-        "pmap print_environment_info profiler pure_callback ref reshard set_mesh shard_map "
-        "sharding smap tools use_abstract_mesh",
-    "pyjx.core":
-        "ParamDict eval_context max_dim min_dim",
+        "pmap profiler pure_callback ref reshard set_mesh shard_map sharding smap tools "
+        "use_abstract_mesh",
     "pyjx.experimental":
         "EArray array_serialization buffer_callback checkify colocated_python compilation_cache "
         "compute_on custom_partitioning fused hijax io_callback jax2tf key_reuse layout "
@@ -23,10 +20,7 @@ NAMES: dict[str, str] = {
         "random rnn roofline scheduling_groups serialize_executable shard_map source_mapper sparse "
         "thunky topologies transfer xla_metadata",
     "pyjx.lax":
-        "after_all after_all_p broadcast_like create_token create_token_p "
-        "dce_sink "
-        "psum_scatter_start shape_as_value sharding_constraint_p stage "
-        "stage_p with_sharding_constraint",
+        "psum_scatter_start sharding_constraint_p with_sharding_constraint",
     "pyjx.numpy":
         "apply_along_axis apply_over_axes array_repr array_str bartlett blackman choose delete "
         "extract fill_diagonal fromfile fromiter fromstring hamming hanning insert kaiser load "

@@ -83,6 +83,11 @@ class AbstractToken(AbstractValue):
 
     __slots__ = ()
 
+    # It has no tangent but zero.
+    shape = (0,)
+    dtype = dtypes.float0
+    weak_type = False
+
     def str_short(self, short_dtypes: bool = False) -> str:
         return "Tok"
 
@@ -94,6 +99,24 @@ class AbstractToken(AbstractValue):
 
 
 abstract_token = AbstractToken()
+
+
+class Token:
+    """A value of the type `abstract_token`."""
+
+    __slots__ = ()
+
+    aval = abstract_token
+
+    @property
+    def _base_array(self) -> np.ndarray[Any, Any]:
+        """What stands for it in a compiled program."""
+        return np.zeros(0, bool)
+
+    def block_until_ready(self) -> Token:
+        """The token, of which nothing is to be waited for."""
+        return self
+
 
 class _Entry(weakref.ref["ShapedArray"]):
     """A reference from the table of interned avals, with the keys it stands under."""

@@ -18,6 +18,9 @@ from pyjx.core.source_info import SourceInfo
 if TYPE_CHECKING:
     from pyjx.core.primitive import Primitive
 
+ParamDict = dict[str, Any]  # the parameters of an equation
+
+
 class Var:
     """A variable. Identity is its name; the printer gives letters."""
 

@@ -193,7 +193,7 @@ jit_p = register(Primitive(
     printed=lambda params: [
         ("name", params["name"]),
         *[(key, params[key])
-          for key in ("compiler_options_kvs", "donated_invars", "inline", "jaxpr", "keep_unused")
+          for key in ("compiler_options_kvs", "donated_invars", "jaxpr", "keep_unused")
           if (any(params[key]) if isinstance(params[key], tuple) else params[key])],
     ],
 ))

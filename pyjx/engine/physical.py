@@ -1,4 +1,4 @@
-"""Key arrays as the integer arrays that they are.
+"""Key arrays as the integer arrays that they are, and tokens as arrays without elements.
 
 Programs are compiled without extended dtypes: an operation on a key array is the same operation on
 uint32 arrays, mapped along the last axis, which holds a key's words. That is what the operation's
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyjx.core import dtypes, source_info
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, abstract_token, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.nested import holders, holders_in, map_jaxprs
@@ -19,10 +19,13 @@ from pyjx.engine.axes import moveaxis
 
 
 def _is_key(aval: Any) -> bool:
-    return type(aval) is ShapedArray and dtypes.is_extended(aval.dtype)
+    return aval is abstract_token or (
+        type(aval) is ShapedArray and dtypes.is_extended(aval.dtype))
 
 
 def _physical(aval: Any) -> Any:
+    if aval is abstract_token:
+        return ShapedArray((0,), bool)
     return aval.dtype.physical_aval(aval) if _is_key(aval) else aval
 
 

@@ -104,6 +104,10 @@ FAMILIES: dict[str, str] = {
         "concatenate concatenate_p split split_p stack stack_p unstack unstack_p"
     ),
     "pyjx.lax.fourier": "FftType fft fft_p",
+    "pyjx.lax.staging": (
+        "after_all after_all_p broadcast_like create_token create_token_p dce_sink dce_sink_p "
+        "shape_as_value stage stage_p"
+    ),
     "pyjx.lax.creation": "broadcasted_iota empty iota iota_p",
     "pyjx.lax.random_bits": (
         "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p"

@@ -325,6 +325,16 @@ from pyjx.lax.joining import unstack_p as unstack_p
 from pyjx.lax.fourier import FftType as FftType
 from pyjx.lax.fourier import fft as fft
 from pyjx.lax.fourier import fft_p as fft_p
+from pyjx.lax.staging import after_all as after_all
+from pyjx.lax.staging import after_all_p as after_all_p
+from pyjx.lax.staging import broadcast_like as broadcast_like
+from pyjx.lax.staging import create_token as create_token
+from pyjx.lax.staging import create_token_p as create_token_p
+from pyjx.lax.staging import dce_sink as dce_sink
+from pyjx.lax.staging import dce_sink_p as dce_sink_p
+from pyjx.lax.staging import shape_as_value as shape_as_value
+from pyjx.lax.staging import stage as stage
+from pyjx.lax.staging import stage_p as stage_p
 from pyjx.lax.creation import broadcasted_iota as broadcasted_iota
 from pyjx.lax.creation import empty as empty
 from pyjx.lax.creation import iota as iota
@@ -692,6 +702,16 @@ __all__ = [
     "FftType",
     "fft",
     "fft_p",
+    "after_all",
+    "after_all_p",
+    "broadcast_like",
+    "create_token",
+    "create_token_p",
+    "dce_sink",
+    "dce_sink_p",
+    "shape_as_value",
+    "stage",
+    "stage_p",
     "broadcasted_iota",
     "empty",
     "iota",

@@ -159,7 +159,7 @@ def _dynamic_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bo
             start, size = 0, n
         elif type(entry) is Slice:
             size = _extent(entry)
-            start = value
+            start = wrapped(value, n, dtype, True) if entry.wraps else value
             if entry.step < 0 and size:
                 start = offset(value, np.asarray((entry.size - 1) * entry.step, dtype), dtype)
             stride = abs(entry.step) if entry.size > 1 else 1

@@ -14,20 +14,25 @@ import numpy as np
 from pyjx import errors
 from pyjx import lax as ops
 from pyjx.core import dtypes
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
+from pyjx.numpy import slices
 from pyjx.numpy.creation import host_sequence, of_sequence
 from pyjx.numpy.promotion import as_operand, convert, is_arraylike
 
 
 class Slice(NamedTuple):
-    """Every `step`-th element of an axis, `size` in all; the start is a value."""
+    """Every `step`-th element of an axis, `size` in all; the start is a value.
+
+    A start that `wraps` may be negative, to count from the end when the elements are read.
+    """
 
     size: int
     step: int
+    wraps: bool = False
 
 
 # The other entries of a pattern. NEW and BOOL make an axis, the others stand for one.
@@ -160,6 +165,8 @@ def _parse_other(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis
         pattern.append(BOOL)
         values.append(np.zeros(int(item), np.int32))
         return axis
+    if type(item) is slices.Slice:
+        return _parse_dynamic_slice(shape, items, item, axis, pattern, values)
     if isinstance(item, np.integer) or not is_arraylike(item):
         return _parse_integer(shape, items, item, axis, wrap, pattern, values)
     item = as_operand(item)
@@ -174,6 +181,37 @@ def _parse_other(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis
         _raise_too_many(shape, items)
     pattern.append(ARRAY)
     values.append(item)
+    return axis + 1
+
+
+def _parse_dynamic_slice(shape: tuple[int, ...], items: tuple[Any, ...], item: slices.Slice,
+                         axis: int, pattern: list[Entry], values: list[Any]) -> int:
+    """A slice made by `ds`; returns the next axis."""
+    if axis >= len(shape):
+        _raise_too_many(shape, items)
+    n, start = shape[axis], item.start
+    (size,) = canonical_shape((item.size,))
+    if isinstance(start, (int, np.integer)):
+        _parse_slice(slice(start, start + size, item.stride), n, axis, pattern, values)
+        return axis + 1
+    start = as_operand(start) if is_arraylike(start) else start
+    aval = get_aval(start)
+    if aval.dtype not in dtypes.integer_dtypes:
+        raise TypeError("index arguments to dynamic_slice must be integers of the same type, got: "
+                        f"{dtypes.name(aval.dtype)}. The start of a slice made by ds is one.")
+    if aval.shape:
+        raise TypeError("start_indices arguments to dynamic_slice must be scalars, got a start of "
+                        f"shape {aval.shape} for a slice made by ds.")
+    if not 0 <= size <= n:
+        raise TypeError("slice slice_sizes must be less than or equal to operand shape, got a "
+                        f"slice made by ds of size {size} for axis {axis} of size {n}.")
+    if item.stride == 1:
+        pattern.append(Slice(size, 1, True))
+        values.append(start)
+    else:
+        pattern.append(ARRAY)
+        values.append(offset(start, np.arange(size, dtype=np.int32) * np.int32(item.stride),
+                             np.dtype(np.int32)))
     return axis + 1
 
 

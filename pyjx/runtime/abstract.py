@@ -13,6 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis, named_axis
+from pyjx.core.options import Inline
 from pyjx.core.trace import eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.runtime.jit import JitSpec
@@ -141,7 +142,7 @@ def make_jaxpr(
     """
     check_jittable(fun)
     numbers, names = argument_sets(fun, () if static_argnums is None else static_argnums, None)
-    spec = JitSpec(fun, numbers, names, (), (), False, False, (), None)
+    spec = JitSpec(fun, numbers, names, (), (), False, Inline.AUTO, (), None)
 
     @wraps(fun)
     @api_boundary
@@ -172,7 +173,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     spec = getattr(fun, "_jit_spec", None)
     if spec is None:
         check_jittable(fun)
-        spec = JitSpec(fun, (), (), (), (), False, False, (), None)
+        spec = JitSpec(fun, (), (), (), (), False, Inline.AUTO, (), None)
     args, kwargs = describe_arguments(spec, args, kwargs)
     traced, _ = spec.trace(args, kwargs)
     return tree_unflatten(traced.out_tree, list(map(struct_of, traced.closed.out_avals)))

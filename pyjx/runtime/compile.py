@@ -13,6 +13,7 @@ import numpy as np
 from lowering.program import LoweredProgram
 from pyjx import configuration as config
 from pyjx import jaxlib_api
+from pyjx.core.options import CompilerEffortLevel
 from pyjx.runtime import backends, cache
 
 LoadedExecutable = jaxlib_api.LoadedExecutable
@@ -90,9 +91,12 @@ def compile_options(
 ) -> Any:
     """The CompileOptions of XLA for the flags in force; cached, so not to be changed."""
     overrides = _checked_options(compiler_options) if compiler_options else ()
+    levels = {name: value for name, value in overrides if name in _EFFORT_LEVELS}
+    if levels:
+        overrides = tuple([pair for pair in overrides if pair[0] not in levels])
     effort = (
-        config.optimization_level.value,
-        config.memory_fitting_level.value,
+        levels.get("optimization_level", config.optimization_level.value),
+        levels.get("memory_fitting_level", config.memory_fitting_level.value),
         config.exec_time_optimization_effort.value,
         config.memory_fitting_effort.value,
         config.disable_most_optimizations.value,
@@ -149,6 +153,8 @@ def _checked_options(options: CompilerOptions) -> tuple[tuple[str, Any], ...]:
             raise TypeError(f"compiler_options: the name of an option is a str, got {name!r}")
         if isinstance(value, np.generic):
             value = value.item()
+        if name in _EFFORT_LEVELS:
+            value = _effort_level(name, value)
         if not isinstance(value, (str, bool, int, float)):
             raise TypeError(
                 f"compiler_options: the value of {name!r} is a str, bool, int or float, got "
@@ -156,6 +162,19 @@ def _checked_options(options: CompilerOptions) -> tuple[tuple[str, Any], ...]:
             )
         checked.append((name, value))
     return tuple(sorted(checked))
+
+
+_EFFORT_LEVELS = ("optimization_level", "memory_fitting_level")
+
+
+def _effort_level(name: str, value: Any) -> str:
+    """The name of a level, which the value is or names."""
+    if isinstance(value, CompilerEffortLevel):
+        return value.name
+    if value in CompilerEffortLevel.__members__:
+        return str(value)
+    raise ValueError(f"compiler_options: {name!r} is one of {list(CompilerEffortLevel.__members__)}"
+                     f" or a member of jax.CompilerEffortLevel, got {value!r}")
 
 
 # ---- errors -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, Token, abstract_token, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import backends
@@ -87,13 +87,13 @@ class Executable:
 
 def physical_aval(aval: Any) -> Any:
     """The aval of the buffer behind a value: key arrays are arrays of unsigned integers, and
-    arrays of dtype float0 are lowered as booleans."""
+    tokens and arrays of dtype float0 are lowered as booleans."""
     if isinstance(aval, ShapedArray):
         if dtypes.is_extended(aval.dtype):
             return aval.dtype.physical_aval(aval)
         if aval.dtype == dtypes.float0:
             return ShapedArray(aval.shape, np.bool_)
-    return aval
+    return ShapedArray((0,), np.bool_) if aval is abstract_token else aval
 
 
 def wrap_extended(x: Any, aval: Any) -> Any:
@@ -102,7 +102,7 @@ def wrap_extended(x: Any, aval: Any) -> Any:
             return aval.dtype.from_physical(x)
         if aval.dtype == dtypes.float0:
             return np.zeros(aval.shape, dtypes.float0)
-    return x
+    return Token() if aval is abstract_token else x
 
 
 def _array_on(x: Any, sharding: Any, device: Any) -> Any:

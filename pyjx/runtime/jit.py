@@ -28,6 +28,7 @@ from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
+from pyjx.core.options import Inline
 from pyjx.core.trace import Tracer, eager_trace, eval_jaxpr, state, trace_to_jaxpr
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
@@ -94,7 +95,7 @@ class JitOptions(TypedDict, total=False):
     keep_unused: bool
     device: Any
     backend: str | None
-    inline: bool
+    inline: bool | Inline
     compiler_options: dict[str, Any] | None
 
 
@@ -142,7 +143,7 @@ class JitSpec:
 
     def __init__(self, fun: Callable[..., Any], static_argnums: tuple[int, ...],
                  static_argnames: tuple[str, ...], donate_argnums: tuple[int, ...],
-                 donate_argnames: tuple[str, ...], keep_unused: bool, inline: bool,
+                 donate_argnames: tuple[str, ...], keep_unused: bool, inline: Inline,
                  compiler_options: tuple[tuple[str, Any], ...], device: Any,
                  on_probation: bool = False) -> None:
         self.fun = fun
@@ -248,7 +249,7 @@ class JitSpec:
 
     def bind(self, traced: TracedCall, leaves: Sequence[Any]) -> Any:
         """The call as an operation of the interpreters that are active."""
-        if not self.inline:
+        if self.inline is not Inline.JAX_EARLY:
             return self.bind_call(traced, leaves)
         closed = traced.closed
         return traced.out_tree.unflatten(eval_jaxpr(closed.jaxpr, closed.consts, *leaves))
@@ -260,7 +261,7 @@ class JitSpec:
         outs = jit_p.bind(
             *consts, *leaves, jaxpr=consts_as_inputs(closed) if consts else closed,
             name=self.name, donated_invars=(False,) * len(consts) + traced.donated,
-            keep_unused=self.keep_unused, inline=self.inline,
+            keep_unused=self.keep_unused, inline=self.inline is not Inline.AUTO and self.inline,
             compiler_options_kvs=self.compiler_options,
         )
         return traced.out_tree.unflatten(outs)
@@ -282,8 +283,9 @@ class JitSpec:
         try:
             return dispatch.compile_and_run(
                 traced.closed, self.name, leaves, traced.out_tree, device=self.device,
-                label=self.name if self.inline else f"jit({self.name})", donated=traced.donated,
-                keep_unused=self.keep_unused, compiler_options=self.compiler_options,
+                label=self.name if self.on_probation else f"jit({self.name})",
+                donated=traced.donated, keep_unused=self.keep_unused,
+                compiler_options=self.compiler_options,
                 on_probation=self.on_probation,
             )
         except OverflowError as error:
@@ -378,7 +380,7 @@ def jit(  # type: ignore[misc]
     fun: Any = _missing, /, *, in_shardings: Any = None, out_shardings: Any = None,
     static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
     donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
-    backend: str | None = None, inline: bool = False,
+    backend: str | None = None, inline: bool | Inline = False,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """Compile a function with XLA.
@@ -394,7 +396,8 @@ def jit(  # type: ignore[misc]
       keep_unused: pass arguments to XLA that the function does not use.
       in_shardings, out_shardings: pytrees of shardings on the device to run on.
       device, backend: where to run.
-      inline: in another traced function, stand there as single operations and not as one call.
+      inline: whether, in another jitted function, its operations stand there rather than a call of
+        it; see `Inline`.
       compiler_options: XLA flags by name.
 
     Raises:
@@ -422,6 +425,11 @@ def jit(  # type: ignore[misc]
     if in_shardings is not None or out_shardings is not None:
         device = _one_device((in_shardings, out_shardings)) or device
     options = tuple(sorted((compiler_options or {}).items()))
+    if isinstance(inline, bool):
+        inline = Inline.JAX_LATE if inline else Inline.AUTO
+    elif not isinstance(inline, Inline):
+        raise ValueError(f"Invalid inline option: {inline!r}. jit takes True, False or a member of "
+                         "jax.Inline.")
     spec = JitSpec(fun, *static, *donated, keep_unused, inline, options, device)
     return pjit_callable(spec, spec.miss, fun)
 

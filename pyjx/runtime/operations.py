@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from pyjx.core import tracebacks
 from pyjx.core.avals import aval_makers
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
+from pyjx.core.options import Inline
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.runtime.dispatch import Miss
 from pyjx.runtime.jit import JitSpec, Wrapped, pjit_callable
@@ -43,7 +44,7 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
         return partial(op_jit, static_argnums=static_argnums, static_argnames=static_argnames,
                        lists=lists)
     positions, names = argument_sets(fun, static_argnums, static_argnames)
-    spec = JitSpec(fun, positions, names, (), (), False, True, (), None,
+    spec = JitSpec(fun, positions, names, (), (), False, Inline.JAX_EARLY, (), None,
                    on_probation=True)
     compiled_miss = spec.miss
     known = _is_array_or_list if lists else _is_array

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from pyjx import errors
 from pyjx.core.avals import is_valid_value
+from pyjx.core.options import Inline
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import check_values
 from pyjx.engine.remat_calls import name_p, remat_p
@@ -89,7 +90,7 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Policy | None
                 f"but got {static_argnums}, while `len(args)` = {n}"
             )
         numbers = (*static_argnums, *[i for i in named if i < n])
-        spec = _RematSpec(fun, numbers, names, (), (), False, False, (), None)
+        spec = _RematSpec(fun, numbers, names, (), (), False, Inline.AUTO, (), None)
         try:
             traced, leaves = spec.trace(args, kwargs)
         except errors.ConcretizationTypeError as error:

@@ -113,7 +113,7 @@ def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], in_tre
     n_kwargs = in_tree.num_leaves - n_args
     if not isinstance(in_axes, tuple):
         return [in_axes] * n_args + [0] * n_kwargs
-    return _prefix("vmap in_axes", in_axes, args) + [0] * n_kwargs
+    return prefix_leaves("vmap in_axes", in_axes, args) + [0] * n_kwargs
 
 
 def _kwargs_hint(kwargs: dict[str, Any]) -> str:
@@ -128,7 +128,7 @@ def _kwargs_hint(kwargs: dict[str, Any]) -> str:
     )
 
 
-def _prefix(name: str, axes: Any, tree: Any) -> list[int | None]:
+def prefix_leaves(name: str, axes: Any, tree: Any, hint: str = "") -> list[Any]:
     """The entries of `axes` for the leaves of `tree`, of which `axes` is a prefix."""
     values, treedef = flatten(axes, _is_none)
     try:
@@ -137,7 +137,7 @@ def _prefix(name: str, axes: Any, tree: Any) -> list[int | None]:
         errors = prefix_errors(axes, tree, is_leaf=_is_none)
         details = "\n".join([str(e(f"{name}")) for e in errors])
         raise ValueError(
-            f"{name} specification must be a tree prefix of the corresponding value; \n"
+            f"{name} specification must be a tree prefix of the corresponding value; {hint}\n"
             f"  Mismatch details ({len(errors)} found):\n  {details}"
         ) from None
     result: list[int | None] = []
@@ -195,7 +195,7 @@ def _shape(x: Any) -> tuple[int, ...]:
 def _out_dims(out_axes: Any, out_tree: TreeDef, n: int) -> list[int | None]:
     if type(out_axes) is int or out_axes is None:
         return [out_axes] * n
-    return _prefix("vmap out_axes", out_axes, out_tree.unflatten([_Leaf()] * n))
+    return prefix_leaves("vmap out_axes", out_axes, out_tree.unflatten([_Leaf()] * n))
 
 
 class _MappedFun(FlatFun):

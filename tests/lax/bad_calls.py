@@ -169,6 +169,15 @@ CALLS["broadcasted_iota"] = [
     bad("int32", (2,), 1, says="dimension"), bad("int32", (2,), -1, says="dimension"),
     *[bad("int32", (2,), n, says="dimension") for n in NOT_INT],
 ]
+CALLS["broadcast_like"] = [
+    *[bad(x, F32) for x in OBJECTS], *[bad(F32, x) for x in OBJECTS],
+    bad(F32, F4, says="float32[3]"), bad(MATRIX, F32, says="(2, 3)"),
+]
+CALLS["stage"] = [*[bad(x) for x in OBJECTS], bad([1.0]), bad()]
+CALLS["shape_as_value"] = [bad(s, says="shape") for s in NOT_INTS]
+CALLS["create_token"] = [bad(1, 2)]
+CALLS["after_all"] = [bad(x, says="tokens") for x in (*OBJECTS, F32, 1.0)]
+CALLS["dce_sink"] = [bad(x) for x in ("a", object(), len, ["a"])]
 CALLS["reduce_precision"] = [
     *[bad(x, 5, 2) for x in OBJECTS], bad(I32, 5, 2, says="int32"), bad(C64, 5, 2, says="complex"),
     bad(F32, 0, 2, says="exponent_bits"), bad(F32, 5, -1, says="mantissa_bits"),

@@ -339,3 +339,61 @@ def test_nan_has_no_share_in_the_derivative_of_an_extremum():
 
         _, tangent = jax.jvp(fun, (x,), (jnp.ones(2),))
         assert tangent[1] == 0
+
+
+TEN = np.arange(10)
+ROWS = np.arange(20).reshape(4, 5)
+
+
+@pytest.mark.parametrize(("start", "size", "stride", "index"), [
+    (4, 2, None, slice(4, 6)), (-3, 2, None, slice(-3, -1)), (8, 5, None, slice(8, 13)),
+    (1, 3, 2, slice(1, 4, 2)), (None, 3, None, slice(0, 3)), (np.int32(2), 3, None, slice(2, 5)),
+])
+def test_ds_of_known_starts(start, size, stride, index):
+    np.testing.assert_array_equal(jnp.asarray(TEN)[jax.ds(start, size, stride)], TEN[index])
+    np.testing.assert_array_equal(jnp.asarray(ROWS)[1, jax.ds(1, 2)], ROWS[1, 1:3])
+    assert jax.ds(None) == slice(None) and jax.ds(3) == jax.ds(0, 3)
+    with pytest.raises(ValueError, match="`stride` must be >= 0"):
+        jax.ds(1, 2, -1)
+
+
+@pytest.mark.parametrize(("start", "want"), [(4, [4, 5, 6]), (8, [7, 8, 9]), (-3, [7, 8, 9]),
+                                             (-30, [0, 1, 2])])
+def test_ds_of_traced_starts(start, want):
+    x = jnp.asarray(TEN)
+    for f in (jax.jit(lambda i: x[jax.ds(i, 3)]), lambda i: x[jax.ds(jnp.asarray(i), 3)],
+              lambda i: jax.jit(lambda s: x[s])(jax.ds(jnp.asarray(i), 3))):
+        assert f(start).tolist() == want
+
+
+def test_ds_among_other_indices():
+    x = jnp.asarray(ROWS)
+    for index in (lambda i: (i, np.array([0, 2])), lambda i: (np.array([0, 2]), i),
+                  lambda i: (i, 1), lambda i: (None, i, ...), lambda i: (i, i)):
+        got = jax.jit(lambda i, index=index: x[index(jax.ds(i, 2))])(1)
+        np.testing.assert_array_equal(got, ROWS[index(slice(1, 3))])
+    got = jax.jit(lambda i: jnp.asarray(TEN)[jax.ds(i, 3, 2)])(1)
+    assert got.tolist() == [1, 3, 5]
+    got = jax.vmap(lambda i: jnp.asarray(TEN)[jax.ds(i, 2)])(jnp.arange(3))
+    assert got.tolist() == [[0, 1], [1, 2], [2, 3]]
+
+
+def test_updates_at_ds():
+    x = jnp.asarray(TEN)
+    set_at = jax.jit(lambda i: x.at[jax.ds(i, 3)].set(0))
+    assert set_at(2).tolist() == [0, 1, 0, 0, 0, 5, 6, 7, 8, 9]
+    assert set_at(8).tolist() == list(range(10))  # a window that is out of bounds is dropped
+    assert x.at[jax.ds(2, 3)].add(10).tolist() == [0, 1, 12, 13, 14, 5, 6, 7, 8, 9]
+    grad = jax.jit(jax.grad(lambda x, i: x[jax.ds(i, 3)].sum()))(jnp.ones(6), 2)
+    assert grad.tolist() == [0, 0, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(("start", "size", "message"), [
+    (2.5, 3, "must be integers of the same type, got: float32"),
+    (np.arange(2), 3, "must be scalars, got a start of shape"),
+    (jnp.int32(1), 20, "must be less than or equal to operand shape"),
+    (1, None, "concrete values of integer type"),
+])
+def test_what_ds_refuses(start, size, message):
+    with pytest.raises(TypeError, match=message):
+        jnp.asarray(TEN)[jax.ds(start, size)]

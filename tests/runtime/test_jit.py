@@ -560,12 +560,31 @@ def test_keep_unused(x):
     equal(jax.jit(f, keep_unused=True)(x, 1.0), x)
 
 
-def test_inline(x):
-    f = jax.jit(lambda a: jnp.sin(a) * 2, inline=True)
+@pytest.mark.parametrize("inline", [True, False, *jax.Inline])
+def test_inline(x, inline):
+    f = jax.jit(lambda a: jnp.sin(a) * 2, inline=inline)
     equal(f(x), np.sin(x) * 2)
-    text = str(jax.make_jaxpr(lambda a: f(a) + 1)(x))
-    assert "jit" not in text
-    assert "sin" in text
+    equal(jax.jit(jax.vmap(jax.grad(f)))(x.ravel()), np.cos(x.ravel()) * 2)
+    early, late = inline is jax.Inline.JAX_EARLY, inline in (True, jax.Inline.JAX_LATE)
+    assert ("jit[" in str(jax.make_jaxpr(lambda a: f(a) + 1)(x))) is not early
+    text = jax.jit(lambda a: f(a) + 1).lower(x).as_text()
+    assert ("call @" in text) is not (early or late)
+    by_xla = inline in (jax.Inline.XLA_EARLY, jax.Inline.XLA_LATE)
+    assert (f'inlineable = "{inline.value}"' in text if by_xla else "inlineable" not in text)
+
+
+@pytest.mark.parametrize("inline", ["early", 3, None])
+def test_other_values_of_inline(inline):
+    with pytest.raises(ValueError, match="Invalid inline option"):
+        jax.jit(lambda a: a, inline=inline)
+
+
+@pytest.mark.parametrize("option", ["optimization_level", "memory_fitting_level"])
+def test_effort_levels(x, option):
+    for level in (*jax.CompilerEffortLevel, "O1"):
+        equal(jax.jit(lambda a: a * 2, compiler_options={option: level})(x), x * 2)
+    with pytest.raises(ValueError, match=f"'{option}' is one of"):
+        jax.jit(lambda a: a * 2, compiler_options={option: 1})(x)
 
 
 def test_compiler_options(x):

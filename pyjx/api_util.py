@@ -1,0 +1,258 @@
+"""How functions of pytrees are called with leaves: for libraries that make transformations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
+from pyjx.core.jaxpr import DebugInfo, no_debug_info
+from pyjx.engine.functions import source_of
+from pyjx.engine.types import TreeDef
+from pyjx.runtime import signature
+from pyjx.transforms.vmap import prefix_leaves
+from pyjx.tree_util import tree_flatten, tree_structure
+
+
+class WrappedFun:
+    """A function of leaves made of one of pytrees. `call_wrapped` calls it."""
+
+    __slots__ = ("call_wrapped", "debug_info", "f")
+
+    def __init__(self, f: Callable[..., Any], call_wrapped: Callable[..., Any],
+                 debug_info: DebugInfo = no_debug_info) -> None:
+        self.f = f
+        self.call_wrapped = call_wrapped
+        self.debug_info = debug_info
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call_wrapped(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"WrappedFun({self.f!r})"
+
+
+def _called(fun: Any) -> tuple[Callable[..., Any], Callable[..., Any], DebugInfo]:
+    """A function, how to call it, and its debug info."""
+    return (getattr(fun, "f", fun), getattr(fun, "call_wrapped", fun),
+            getattr(fun, "debug_info", no_debug_info))
+
+
+def _flattened(fun: Any, apply: Callable[..., Any]) -> tuple[WrappedFun, Callable[[], TreeDef]]:
+    f, call, debug = _called(fun)
+    out_tree: list[TreeDef] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        outs, tree = tree_flatten(apply(call, leaves))
+        out_tree[:] = [tree]
+        return outs
+
+    def tree() -> TreeDef:
+        if not out_tree:
+            raise ValueError("flatten_fun: the structure of the output is known when the function "
+                             "has been called, by call_wrapped.")
+        return out_tree[0]
+
+    return WrappedFun(f, flat, debug), tree
+
+
+def flatten_fun(fun: Any, in_tree: TreeDef) -> tuple[WrappedFun, Callable[[], TreeDef]]:
+    """A function of leaves, and a function that gives the structure of its latest output.
+
+    Args:
+      fun: takes positional and keyword arguments.
+      in_tree: the structure of the pair `(args, kwargs)`.
+
+    >>> import pyjx as jax
+    >>> tree = jax.tree.structure((({"a": 1},), {"scale": 2}))
+    >>> flat, out_tree = flatten_fun(lambda x, scale: [x["a"] * scale], tree)
+    >>> flat.call_wrapped(3, 4), out_tree()
+    ([12], PyTreeDef([*]))
+    """
+    def apply(call: Callable[..., Any], leaves: Sequence[Any]) -> Any:
+        args, kwargs = in_tree.unflatten(leaves)
+        return call(*args, **kwargs)
+
+    return _flattened(fun, apply)
+
+
+def flatten_fun_nokwargs(fun: Any, in_tree: TreeDef) -> tuple[WrappedFun, Callable[[], TreeDef]]:
+    """As `flatten_fun`, where `in_tree` is the structure of the tuple of positional arguments."""
+    return _flattened(fun, lambda call, leaves: call(*in_tree.unflatten(leaves)))
+
+
+def argnums_partial(f: Any, dyn_argnums: int | Sequence[int], args: Sequence[Any],
+                    require_static_args_hashable: bool = True
+                    ) -> tuple[WrappedFun, tuple[Any, ...]]:
+    """A function of some arguments, with the others as they are, and those arguments.
+
+    Args:
+      f: takes all of `args`.
+      dyn_argnums: positions of the arguments that it keeps; negative ones count from the end.
+      require_static_args_hashable: refuse others that have no hash.
+
+    Raises:
+      ValueError: a position is out of range, or a fixed argument has no hash.
+    """
+    fun, call, debug = _called(f)
+    given = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
+    n = len(args)
+    for i in given:
+        if not -n <= i < n:
+            raise ValueError(
+                "Positional argument indices, e.g. for `static_argnums`, must have value greater "
+                f"than or equal to -len(args) and less than len(args), but got value {i} for "
+                f"len(args) == {n}.")
+    numbers = [i % n for i in given]
+    fixed = list(args)
+    for i, x in enumerate(args):
+        if i not in numbers and require_static_args_hashable and type(x).__hash__ is None:
+            raise ValueError(
+                "Non-hashable static arguments are not supported, as this can lead to unexpected "
+                f"cache-misses. Static argument (index {i}) of type {type(x)} for function "
+                f"{source_of(fun).partition(' ')[0]} is non-hashable.")
+
+    def partial(*dynamic: Any) -> Any:
+        merged = list(fixed)
+        for i, x in zip(numbers, dynamic, strict=True):
+            merged[i] = x
+        return call(*merged)
+
+    return WrappedFun(fun, partial, debug), tuple([args[i] for i in numbers])
+
+
+def flatten_axes(name: str, treedef: TreeDef, axis_tree: Any, *, kws: bool = False,
+                 tupled_args: bool = False) -> list[Any]:
+    """The axis of each leaf, where `axis_tree` is a prefix of the tree; None is an axis too.
+
+    Args:
+      name: of the specification, for the error.
+      kws: the tree is that of a pair `(args, kwargs)`.
+      tupled_args: the error says that axes which are trees come as a tuple, one for each argument.
+
+    Raises:
+      ValueError: it is no prefix.
+
+    >>> import pyjx as jax
+    >>> flatten_axes("in_axes", jax.tree.structure((1, {"a": 2, "b": 3})), (0, None))
+    [0, None, None]
+    """
+    hint = ""
+    if tupled_args:
+        hint = (f" Note that {name} that are non-trivial pytrees should always be wrapped in a "
+                "tuple representing the argument list.")
+    return prefix_leaves(name, axis_tree, treedef.unflatten([_Leaf()] * treedef.num_leaves), hint)
+
+
+class _Leaf:
+    __slots__ = ()
+
+
+def donation_vector(donate_argnums: Iterable[int], donate_argnames: Iterable[str],
+                    in_tree: TreeDef, kws: bool = True) -> tuple[bool, ...]:
+    """Which leaves are donated.
+
+    Args:
+      donate_argnums, donate_argnames: positions and names of arguments that are.
+      in_tree: the structure of `(args, kwargs)`; without `kws`, of `args`.
+
+    >>> import pyjx as jax
+    >>> donation_vector((1,), (), jax.tree.structure(((1, [2, 3]), {"k": 4})))
+    (False, True, True, False)
+    """
+    numbers, names = set(donate_argnums), set(donate_argnames)
+    leaves = in_tree.unflatten(range(in_tree.num_leaves))
+    args, kwargs = leaves if kws else (leaves, {})
+    flags: list[bool] = []
+    for i, x in enumerate(args):
+        flags += [i in numbers] * tree_structure(x).num_leaves
+    items = kwargs.items() if isinstance(kwargs, dict) else ((None, kwargs),)
+    for key, x in items:
+        flags += [key in names] * tree_structure(x).num_leaves
+    return tuple(flags)
+
+
+def rebase_donate_argnums(donate_argnums: Iterable[int], static_argnums: Iterable[int]
+                          ) -> tuple[int, ...]:
+    """Positions of donated arguments among those that are not static.
+
+    Raises:
+      ValueError: an argument is both.
+
+    >>> rebase_donate_argnums((3, 4), (0, 1))
+    (1, 2)
+    """
+    static, donated = sorted(set(static_argnums)), sorted(set(donate_argnums))
+    if set(static) & set(donated):
+        raise ValueError(f"`static_argnums` {static} and `donate_argnums` {donated} cannot "
+                         "intersect.")
+    return tuple([i - sum([s < i for s in static]) for i in donated])
+
+
+def safe_map(f: Callable[..., Any], *args: Iterable[Any]) -> list[Any]:
+    """The list of `f(a, b, ...)` for the elements of iterables of one length.
+
+    Raises:
+      ValueError: the lengths differ.
+
+    >>> safe_map(lambda a, b: a + b, [1, 2], [3, 4])
+    [4, 6]
+    """
+    if not args:
+        raise TypeError("safe_map requires at least 2 arguments")
+    lists = list(map(list, args))
+    for i, x in enumerate(lists[1:], 2):
+        if len(x) != len(lists[0]):
+            how = "shorter" if len(x) < len(lists[0]) else "longer"
+            raise ValueError(f"safe_map() argument {i} is {how} than argument 1")
+    return list(map(f, *lists))
+
+
+def shaped_abstractify(x: Any) -> ShapedArray:
+    """The type of a value, or of something that has its shape and dtype.
+
+    Raises:
+      TypeError: it is neither.
+
+    >>> shaped_abstractify(1.0)
+    ShapedArray(float32[], weak_type=True)
+    """
+    if is_valid_value(x):
+        return get_aval(x)
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return ShapedArray(x.shape, x.dtype, getattr(x, "weak_type", False))
+    raise TypeError(f"Cannot interpret value of type {type(x)} as an abstract array; it does not "
+                    "have a dtype attribute, so it is not a valid JAX type")
+
+
+def debug_info(traced_for: str, fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *,
+               static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = (),
+               result_paths_thunk: Callable[[], tuple[str, ...]] | None = None,
+               sourceinfo: str | None = None, signature: Any = None) -> DebugInfo:
+    """What messages about a traced function say: its place, and the names of its arguments.
+
+    Args:
+      traced_for: what it is traced for, such as "jit".
+      args, kwargs: arguments like those it is traced with, the static ones too.
+      static_argnums, static_argnames: which of them are static.
+      result_paths_thunk: gives the places of the results, when somebody asks.
+      sourceinfo: the function's place, if it is to be another one.
+
+    >>> debug_info("jit", lambda x: x, ({"a": 1},), {}).arg_names
+    ("x['a']",)
+    """
+    static = {i % len(args) for i in static_argnums if args}
+    static_args = tuple([(i, x, type(x)) for i, x in enumerate(args) if i in static])
+    dynamic = tuple([x for i, x in enumerate(args) if i not in static])
+    dynamic_kw = {k: x for k, x in kwargs.items() if k not in static_argnames}
+    names = _leaf_names(fun, tree_structure((dynamic, dynamic_kw)), (static_args, ()))
+    where = sourceinfo or (source_of(fun) if callable(fun) else "<unknown>")
+    return DebugInfo(traced_for, where, names, result_paths_thunk)
+
+
+def _leaf_names(fun: Any, in_tree: TreeDef, static: Any) -> tuple[str, ...] | None:
+    parameters = signature.parameters_of(fun) if callable(fun) else None
+    try:
+        return signature.leaf_names(parameters, in_tree, static)
+    except (IndexError, KeyError):
+        return None

@@ -1,0 +1,34 @@
+"""Choices that users make of how programs are compiled."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Inline(enum.Enum):
+    """Where the call of a jitted function inside another one is replaced by its operations.
+
+    `jit(f, inline=True)` is JAX_LATE, False is AUTO.
+    """
+
+    JAX_EARLY = "jax_early"  # while the function around it is traced
+    JAX_LATE = "jax_late"  # while that is lowered to StableHLO
+    XLA_EARLY = "xla_early"  # by XLA, before its other passes
+    XLA_LATE = "xla_late"  # by XLA, after them
+    AUTO = "auto"  # as XLA decides
+
+
+class CompilerEffortLevel(enum.Enum):
+    """How hard XLA tries, as its option `optimization_level` or `memory_fitting_level`.
+
+    >>> import pyjx as jax
+    >>> level = jax.CompilerEffortLevel.O1
+    >>> jax.jit(lambda x: x + 1, compiler_options={"optimization_level": level})(1).item()
+    2
+    """
+
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
