@@ -42,8 +42,8 @@ FAMILIES: dict[str, str] = {
 # The same of rules for one platform that stand in a module of their own.
 _GPU = {
     "lowering.linalg.gpu": (
-        "cholesky eig eigh geqp3 geqrf getrf householder_product lu_pivots_to_permutation ormqr "
-        "svd tridiagonal tridiagonal_solve"
+        "cholesky cholesky_update eig eigh geqp3 geqrf getrf householder_product "
+        "lu_pivots_to_permutation ormqr svd tridiagonal tridiagonal_solve"
     ),
 }
 PLATFORM_FAMILIES: dict[str, dict[str, str]] = {

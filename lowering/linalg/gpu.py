@@ -24,7 +24,7 @@ from lowering.linalg.pieces import (
     triangle,
 )
 from lowering.rules import Emit, rule
-from lowering.types import tensor_type
+from lowering.types import int_list, tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 
@@ -124,6 +124,15 @@ def _ormqr(b: Block, eqn: JaxprEqn, a: str, taus: str, c: str) -> str:
     return _call(b, "solver_ormqr_ffi", [a, taus, c], in_avals(eqn), [out], config, {0: 2})[0]
 
 
+@_gpu_rule("cholesky_update")
+def _cholesky_update(b: Block, eqn: JaxprEqn, r: str, w: str) -> str:
+    takes = in_avals(eqn)
+    if not takes[0].size:
+        return r
+    return b.custom_call(f"{_PREFIX[b.module.platform]}_cholesky_update_ffi", [r, w], takes, takes,
+                         family="linalg", aliases={0: 0, 1: 1})[0]
+
+
 _EIGH_ALGORITHMS = {None: 0, "QR": 1, "JACOBI": 2}
 
 
@@ -159,8 +168,33 @@ def _tridiagonal_solve(b: Block, eqn: JaxprEqn, *operands: str) -> str:
     if eqn.params["perturb_singular"]:
         return _call(b, "_tridiagonal_solve_perturbed", operands, takes, [out],
                      batch_axes=out.ndim - 2)[0]
-    return _call(b, "sparse_gtsv2_ffi", operands, takes, [out], aliases={0: 3},
-                 batch_axes=out.ndim - 2)[0]
+    *batch, n, _ = out.shape
+    wide = out
+    names: Sequence[str] = operands
+    if n < _FEWEST_ROWS:
+        grown = [a.update(shape=(*batch, _FEWEST_ROWS, *a.shape[len(batch) + 1:])) for a in takes]
+        names = [_with_rows(b, x, a, g, len(batch), i == 1)
+                 for i, (x, a, g) in enumerate(zip(operands, takes, grown, strict=True))]
+        takes, wide = grown, grown[3]
+    x = _call(b, "sparse_gtsv2_ffi", names, takes, [wide], aliases={0: 3},
+              batch_axes=out.ndim - 2)[0]
+    return block(b, x, wide, out)
+
+
+_FEWEST_ROWS = 3  # that cuSPARSE takes
+
+
+def _with_rows(b: Block, x: str, aval: ShapedArray, out: ShapedArray, axis: int, ones: bool
+               ) -> str:
+    """The operand with more rows of zeros or ones behind its own."""
+    high = [0] * aval.ndim
+    high[axis] = out.shape[axis] - aval.shape[axis]
+    none = int_list([0] * aval.ndim)
+    filling = ShapedArray((), aval.dtype)
+    return b.line(
+        f"stablehlo.pad {x}, {b.constant(int(ones), filling)}, low = {none}, high = "
+        f"{int_list(high)}, interior = {none} : ({tensor_type(aval)}, {tensor_type(filling)}) -> "
+        f"{tensor_type(out)}")
 
 
 _MAGMA = {None: "auto", "MAGMA": "on", "LAPACK": "off"}

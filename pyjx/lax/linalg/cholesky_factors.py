@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
@@ -17,6 +20,7 @@ from pyjx.lax.linalg.matrices import (
     symmetrized,
 )
 from pyjx.lax.linalg.triangular_systems import triangular_solve
+from pyjx.lax.nary import operand
 
 
 def _cholesky_shape(x: ShapedArray) -> ShapedArray:
@@ -66,3 +70,68 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
         _cholesky_shape(get_aval(x))
         x = symmetrized(x)
     return cholesky_p.bind(x)
+
+
+# -- updates ---------------------------------------------------------------------------------------
+
+
+def _update_shape(r: ShapedArray, w: ShapedArray) -> ShapedArray:
+    check_operands("cholesky_update", (r, w), (2, 1), real=True)
+    for i, (aval, rank) in enumerate(((r, 2), (w, 1))):
+        if aval.ndim != rank:
+            raise TypeError(f"Input {i} to cholesky_update must have a rank of exactly {rank}, but "
+                            f"got shape={aval.shape}")
+    if r.shape != w.shape * 2:
+        raise ValueError("Rank-1 update to Cholesky decomposition takes a square matrix and a "
+                         f"vector of the same size as inputs. Got shapes {r.shape} and {w.shape}.")
+    return ShapedArray(r.shape, r.dtype)
+
+
+def _rotated(r: Value, w: Value) -> Value:
+    """Rotate each row of R with w so that the element of w below the diagonal vanishes."""
+    n = get_aval(w).shape[0]
+    zero, one = (np.asarray(x, get_aval(w).dtype)[()] for x in (0, 1))
+
+    def rotate(k: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        r, w = state
+        row = lax.dynamic_index_in_dim(r, k, 0, keepdims=False)
+        a = lax.dynamic_index_in_dim(row, k, 0, keepdims=False)
+        b = lax.dynamic_index_in_dim(w, k, 0, keepdims=False)
+        length = lax.sqrt(lax.add(lax.mul(a, a), lax.mul(b, b)))
+        still = lax.eq(length, zero)
+        safe = lax.select(still, one, length)
+        cosine, sine = lax.select(still, one, lax.div(a, safe)), lax.div(b, safe)
+        c, s = (lax.broadcast_in_dim(x, (n,), ()) for x in (cosine, sine))
+        new = lax.add(lax.mul(c, row), lax.mul(s, w))
+        w = lax.sub(lax.mul(c, w), lax.mul(s, row))
+        return lax.dynamic_update_index_in_dim(r, new, k, 0), w
+
+    return lax.fori_loop(np.int32(0), np.int32(n), rotate, (r, w))[0] if n else r
+
+
+cholesky_update_p = register(Primitive("cholesky_update", shape_rule=_update_shape,
+                                       decomposition=_rotated))
+
+
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
+    """The Cholesky factor after a change of rank one: the upper triangular R' with
+    R'^T R' = R^T R + w w^T, in n rotations (Golub and Van Loan, Matrix Computations, 6.5.4).
+
+    Args:
+      r_matrix: R, an upper triangular matrix `[n, n]` of float32 or float64.
+      w_vector: w, `[n]`, of the same dtype.
+
+    Returns:
+      R', `[n, n]`.
+
+    Raises:
+      TypeError: the dtypes differ or are others, or the ranks are.
+      ValueError: the matrix is not square, or the vector of another size.
+
+    >>> import pyjx as jax
+    >>> r, w = jax.numpy.diag(jax.numpy.array([3.0, 1.0])), jax.numpy.array([4.0, 0.0])
+    >>> jax.lax.linalg.cholesky_update(r, w).tolist()
+    [[5.0, 0.0], [0.0, 1.0]]
+    """
+    return cholesky_update_p.bind(operand("cholesky_update", r_matrix),
+                                  operand("cholesky_update", w_vector, 1))

@@ -16,6 +16,7 @@ from pyjx.lax.linalg.matrices import (
     adjoint,
     batch_leading,
     check_operands,
+    corner,
     diagonal,
     identity_like,
     is_complex,
@@ -25,7 +26,9 @@ from pyjx.lax.linalg.matrices import (
     typed,
     typed_real,
 )
-from pyjx.lax.linalg.symmetric_eigen import subset_bounds
+from pyjx.lax.linalg.polar_factors import unitary_factor
+from pyjx.lax.linalg.reflectors import qr
+from pyjx.lax.linalg.symmetric_eigen import eigh, subset_bounds
 from pyjx.lax.nary import operand
 
 
@@ -52,7 +55,7 @@ def _shape(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subset_by_i
 
 def _jvp(primals: Values, tangents: Tangents, *, full_matrices: bool, compute_uv: bool,
          **params: Any) -> tuple[Values, Tangents]:
-    # With C = U^H dA V: ds = Re diag(C). With F_ij = 1 / (s_j^2 - s_i^2), 0 where they are equal,
+    # With C = U^H dA V: ds = Re diag(C). With F_ij = 1 / (s_j^2 - s_i^2), 0 on the diagonal,
     # dU = U (F * (C S + S C^H)) + (I - U U^H) dA V S^-1 and
     # dV = V (F * (S C + C^H S)) + (I - V V^H) dA^H U S^-1 (Townsend, Differentiating the singular
     # value decomposition, 2016); of a complex matrix the phases of U take the imaginary part of
@@ -80,15 +83,14 @@ def _vector_tangents(s: Value, u: Value, vh: Value, inner: Value, dx: Value
     k = shape[-1]
     rows, columns = spread_columns(s, shape), spread_rows(s, shape)  # s_i and s_j
     gaps = lax.mul(lax.add(columns, rows), lax.sub(columns, rows))
-    equal = cast(lax.eq(gaps, lax.full_like(gaps, 0)), get_aval(gaps).dtype)
-    weights = cast(lax.sub(lax.div(lax.full_like(gaps, 1), lax.add(gaps, equal)), equal), dtype)
+    eye = identity_like(gaps)
+    weights = cast(lax.sub(lax.integer_pow(lax.add(gaps, eye), -1), eye), dtype)
     rows, columns = cast(rows, dtype), cast(columns, dtype)
     right = lax.mul(inner, columns)  # C S
     left = lax.mul(rows, inner)  # S C
     turn_u = lax.mul(weights, lax.add(right, adjoint(right)))
     turn_v = lax.mul(weights, lax.add(left, adjoint(left)))
-    inverse = lax.div(lax.full_like(s, 1), lax.add(s, cast(lax.eq(s, lax.full_like(s, 0)),
-                                                           get_aval(s).dtype)))
+    inverse = lax.integer_pow(s, -1)
     if dtype.kind == "c":
         phases = lax.mul(lax.sub(inner, adjoint(inner)), np.asarray(0.5, dtype)[()])
         phases = lax.mul(identity_like(inner), phases)
@@ -106,7 +108,46 @@ def _vector_tangents(s: Value, u: Value, vh: Value, inner: Value, dx: Value
     return du, dvh
 
 
-svd_p = register(Primitive("svd", shape_rule=_shape, multiple_results=True, jvp=_jvp))
+def _by_polar_factors(x: Value, *, full_matrices: bool, compute_uv: bool, **params: Any) -> Values:
+    """From the polar decomposition x = Q H and H = V diag(s) V^H: the left vectors are Q V."""
+    m, n = get_aval(x).shape[-2:]
+    k = min(m, n)
+    if not k:
+        return _of_nothing(x, full_matrices, compute_uv)
+    if m < n:
+        s, *vectors = _by_polar_factors(adjoint(x), full_matrices=full_matrices,
+                                        compute_uv=compute_uv)
+        return [s, *[adjoint(v) for v in reversed(vectors)]]
+    q, _, _ = unitary_factor(x)
+    v, s = eigh(product(adjoint(q), x))
+    axis = get_aval(s).ndim - 1
+    s = lax.max(lax.rev(s, (axis,)), lax.full_like(s, 0))
+    if not compute_uv:
+        return [s]
+    v = lax.rev(v, (axis + 1,))
+    # Where singular values vanish, so do columns of Q V: QR decomposition makes others.
+    u, r = qr(product(q, v), full_matrices=full_matrices)
+    scales = diagonal(corner(r, k, k))
+    sizes = lax.abs(scales)
+    none = lax.eq(sizes, lax.full_like(sizes, 0))
+    phases = lax.select(none, lax.full_like(scales, 1), lax.sign(scales))
+    shape = get_aval(u).shape
+    if shape[-1] > k:
+        padding = [(0, 0, 0)] * axis + [(0, m - k, 0)]
+        phases = lax.pad(phases, np.ones((), get_aval(x).dtype)[()], padding)
+    return [s, lax.mul(u, spread_rows(phases, shape)), adjoint(v)]
+
+
+def _of_nothing(x: Value, full_matrices: bool, compute_uv: bool) -> Values:
+    """The factors of matrices without elements: those that have some are the identity."""
+    avals = _shape(get_aval(x), full_matrices=full_matrices, compute_uv=compute_uv,
+                   subset_by_index=None, algorithm=None)
+    return [identity_like(x, a.shape) if i else lax.full(a.shape, 0, a.dtype)
+            for i, a in enumerate(avals)]
+
+
+svd_p = register(Primitive("svd", shape_rule=_shape, multiple_results=True, jvp=_jvp,
+                           decomposition=_by_polar_factors))
 svd_p.define(batch=batch_leading(svd_p))
 
 
@@ -114,6 +155,8 @@ def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
         subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None
         ) -> Any:
     """The singular value decomposition x = U diag(s) V^H.
+
+    Where singular values coincide, or vanish, the derivatives of the vectors are not finite.
 
     Args:
       x: matrices `[..., m, n]`, real or complex.

@@ -1,0 +1,143 @@
+"""Eigenvalues and eigenvectors of matrices that need not be Hermitian."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from typing import Any
+
+from pyjx import lax
+from pyjx.core.array_type import Array
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
+from pyjx.engine.conversion import cast
+from pyjx.engine.types import Tangents, Value, Values
+from pyjx.lax.linalg.general_systems import solve
+from pyjx.lax.linalg.matrices import (
+    adjoint,
+    batch_leading,
+    check_operands,
+    check_square,
+    diagonal,
+    identity_like,
+    product,
+    spread_columns,
+    spread_rows,
+    typed,
+)
+from pyjx.lax.nary import complex_dtype, operand
+
+
+class EigImplementation(enum.Enum):
+    """What computes eigenvalues on GPU; elsewhere it is LAPACK."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+def _shape(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
+           enable_eigvec_derivs: bool, implementation: EigImplementation | None
+           ) -> list[ShapedArray]:
+    check_operands("eig", (x,), (2,))
+    n = check_square("eig", x)
+    dtype = complex_dtype(x.dtype)
+    vectors = typed(x, n, n, dtype=dtype)
+    count = compute_left_eigenvectors + compute_right_eigenvectors
+    return [typed(x, n, dtype=dtype), *[vectors] * count]
+
+
+def _jvp(primals: Values, tangents: Tangents, *, compute_left_eigenvectors: bool,
+         compute_right_eigenvectors: bool, enable_eigvec_derivs: bool, **params: Any
+         ) -> tuple[Values, Tangents]:
+    # With C = V^-1 dA V: dw = diag(C)
+    (x,), (dx,) = primals, tangents
+    left, right = compute_left_eigenvectors, compute_right_eigenvectors
+    if (left or right) and not enable_eigvec_derivs:
+        raise NotImplementedError(
+            "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the "
+            "input that are not checked (see the enable_eigvec_derivs argument to "
+            "jax.lax.linalg.eig). Pass enable_eigvec_derivs=True to jax.lax.linalg.eig to opt in.")
+    w, *found, v = eig_p.bind(x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
+                              enable_eigvec_derivs=enable_eigvec_derivs, **params)
+    dx = cast(dx, get_aval(w).dtype)
+    inner = solve(v, product(dx, v))
+    outs, douts = [w], [diagonal(inner)]
+    if left:  # the right eigenvectors of the adjoint, whose eigenvalues are the conjugates
+        (u,) = found
+        outs.append(u)
+        douts.append(_turned(u, lax.conj(w), solve(u, product(adjoint(dx), u))))
+    if right:
+        outs.append(v)
+        douts.append(_turned(v, w, inner))
+    return outs, douts
+
+
+def _turned(v: Value, w: Value, inner: Value) -> Value:
+    """The tangent of normalized eigenvectors.
+
+    dV = V (F * C), where F_ij = 1 / (w_j - w_i) and 0 on the diagonal, but for a multiple of each
+    vector: such that its length stays 1, and its largest component real, as LAPACK has it.
+    """
+    shape = get_aval(v).shape
+    axis = (len(shape) - 2,)
+    eye = identity_like(v)
+    gaps = lax.sub(spread_rows(w, shape), spread_columns(w, shape))
+    weights = lax.sub(lax.integer_pow(lax.add(gaps, eye), -1), eye)
+    dv = product(v, lax.mul(weights, inner))
+    size = lax.abs(v)
+    largest = lax.argmax(size, axis[0], "int32")
+    places = lax.broadcasted_iota("int32", shape, axis[0])
+    chosen = cast(lax.eq(places, spread_rows(largest, shape)), get_aval(v).dtype)
+
+    def pick(x: Value) -> Value:
+        return lax.reduce_sum(lax.mul(chosen, x), axis)
+
+    along = lax.real(lax.reduce_sum(lax.mul(lax.conj(v), dv), axis))
+    turn = lax.div(lax.imag(pick(dv)), lax.real(pick(v)))
+    return lax.sub(dv, lax.mul(v, spread_rows(lax.complex(along, turn), shape)))
+
+
+eig_p = register(Primitive("eig", shape_rule=_shape, multiple_results=True, jvp=_jvp))
+eig_p.define(batch=batch_leading(eig_p))
+
+
+def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
+        enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None,
+        use_magma: bool | None = None) -> tuple[Array, ...]:
+    """The eigenvalues and eigenvectors of square matrices, x V = V diag(w); not on TPU.
+
+    The derivatives of the eigenvalues hold where these differ.
+
+    Args:
+      x: matrices `[..., n, n]`, real or complex.
+      compute_left_eigenvectors: whether to return U with U^H x = diag(w) U^H.
+      compute_right_eigenvectors: whether to return V.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives are those
+        of vectors of length 1 whose largest component is real; a function that depends on
+        another choice of them has none.
+      implementation: an `EigImplementation`; the platform's best by default.
+      use_magma: deprecated: whether it is `EigImplementation.MAGMA` or `LAPACK`.
+
+    Returns:
+      (w, U, V), or (w, V), (w, U) or (w,): complex. Vectors are columns. NaN where the algorithm
+      does not converge.
+
+    Raises:
+      TypeError: the dtype is not float32, float64, complex64 or complex128, or the rank below 2.
+      ValueError: the matrices are not square, or the implementation is another platform's.
+
+    >>> import pyjx as jax
+    >>> w, u, v = jax.lax.linalg.eig(jax.numpy.array([[2.0, 0.0], [0.0, 1.0]]))
+    >>> w.tolist()
+    [(2+0j), (1+0j)]
+    """
+    if use_magma is not None:
+        warnings.warn("use_magma is deprecated, please use "
+                      "implementation=EigImplementation.MAGMA instead.", DeprecationWarning,
+                      stacklevel=2)
+        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
+    return tuple(eig_p.bind(
+        operand("eig", x), compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        compute_right_eigenvectors=bool(compute_right_eigenvectors),
+        enable_eigvec_derivs=bool(enable_eigvec_derivs), implementation=implementation))
