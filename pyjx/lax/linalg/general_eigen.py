@@ -16,6 +16,7 @@ from pyjx.lax.linalg.general_systems import solve
 from pyjx.lax.linalg.matrices import (
     adjoint,
     batch_leading,
+    check_member,
     check_operands,
     check_square,
     diagonal,
@@ -137,6 +138,7 @@ def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenve
                       "implementation=EigImplementation.MAGMA instead.", DeprecationWarning,
                       stacklevel=2)
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
+    check_member("eig", "implementation", implementation, EigImplementation)
     return tuple(eig_p.bind(
         operand("eig", x), compute_left_eigenvectors=bool(compute_left_eigenvectors),
         compute_right_eigenvectors=bool(compute_right_eigenvectors),

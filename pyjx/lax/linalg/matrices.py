@@ -5,6 +5,7 @@ All of them take matrices along the last two axes, for each index of the axes be
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,13 @@ def check_operands(name: str, avals: tuple[ShapedArray, ...], ranks: tuple[int, 
     if any(batch != batches[0] for batch in batches):
         raise TypeError(f"All inputs to {name} must have the same batch dimensions, but got "
                         f"{', '.join(map(str, batches))}.")
+
+
+def check_member(name: str, param: str, value: Any, kind: type[Enum]) -> None:
+    """Raise TypeError unless the value is None or one of the enumeration."""
+    if value is not None and not isinstance(value, kind):
+        members = ", ".join([f"{kind.__name__}.{member}" for member in kind.__members__])
+        raise TypeError(f"{name}: {param} is one of {members}, got {value!r}.")
 
 
 def check_square(name: str, aval: ShapedArray) -> int:

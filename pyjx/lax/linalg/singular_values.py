@@ -15,6 +15,7 @@ from pyjx.engine.types import Tangents, Value, Values
 from pyjx.lax.linalg.matrices import (
     adjoint,
     batch_leading,
+    check_member,
     check_operands,
     corner,
     diagonal,
@@ -181,6 +182,7 @@ def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
     >>> s.tolist()
     [4.0, 3.0]
     """
+    check_member("svd", "algorithm", algorithm, SvdAlgorithm)
     x = operand("svd", x)
     shape = get_aval(x).shape
     bounds = subset_bounds("svd", subset_by_index, min(shape[-2:], default=0))

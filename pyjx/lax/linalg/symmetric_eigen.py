@@ -14,6 +14,7 @@ from pyjx.engine.types import Tangents, Values
 from pyjx.lax.linalg.matrices import (
     adjoint,
     batch_leading,
+    check_member,
     check_operands,
     diagonal,
     identity_like,
@@ -106,6 +107,7 @@ def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True,
     >>> w.tolist()
     [1.0, 2.0]
     """
+    check_member("eigh", "implementation", implementation, EighImplementation)
     x = inexact_operand("eigh", x)
     params: dict[str, Any] = {"lower": bool(lower),
                               "sort_eigenvalues": bool(sort_eigenvalues),

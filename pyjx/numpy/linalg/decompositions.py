@@ -235,3 +235,42 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
     [1.0, 2.0]
     """
     return _eigh("eigvalsh", a, UPLO, symmetrize_input)[1]
+
+
+@numpy_function
+def eig(a: Any) -> EigResult:
+    """The eigenvalues and right eigenvectors of square matrices; not on TPU.
+
+    The results are complex for real matrices too, as NumPy's are only where they need be.
+    Eigenvalues can be differentiated, eigenvectors by `jax.lax.linalg.eig` only.
+
+    Args:
+      a: matrices `[..., n, n]`.
+
+    Returns:
+      A named tuple (eigenvalues, eigenvectors): `[..., n]`, in no order, and `[..., n, n]`, of
+      which column i belongs to eigenvalue i.
+
+    Raises:
+      ValueError: the matrices are not square.
+      TypeError: the rank is below 2, or the dtype none of those that LAPACK has.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.linalg.eig(jax.numpy.array([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
+    [(2+0j), (1+0j)]
+    """
+    w, v = linalg.eig(matrices("eig", a), compute_left_eigenvectors=False)
+    return EigResult(w, v)
+
+
+@numpy_function
+def eigvals(a: Any) -> Array:
+    """The eigenvalues of square matrices, complex and in no order; not on TPU.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.linalg.eigvals(jax.numpy.array([[2.0, 0.0], [0.0, 1.0]])).tolist()
+    [(2+0j), (1+0j)]
+    """
+    (w,) = linalg.eig(matrices("eigvals", a), compute_left_eigenvectors=False,
+                      compute_right_eigenvectors=False)
+    return w

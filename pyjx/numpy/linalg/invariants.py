@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.lax import linalg
 from pyjx.lax.linalg import determinants
+from pyjx.numpy import ufuncs
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.linalg.decompositions import check_square, matrices
+from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
+from pyjx.numpy.linalg.norms import norm_of_matrices
+from pyjx.numpy.linalg.systems import default_rtol, inv
+from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact, stretch
 
 
 class SlogdetResult(NamedTuple):
@@ -64,3 +74,88 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
         raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), "
                          "and 'qr'.")
     return SlogdetResult(*determinants.slogdet_p.bind(a, method=method))
+
+
+@numpy_function(static_argnames=("hermitian",))
+def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
+    """The number of singular values that are not taken for zero.
+
+    Args:
+      M: matrices `[..., m, n]`; a vector or number has the rank 1, or 0 where all is zero.
+      rtol: singular values up to `rtol` times the largest are taken for zero; by default
+        max(m, n) times the precision of the dtype.
+      hermitian: whether `M` is Hermitian, so that eigenvalues tell the singular ones.
+      tol: another name of `rtol`; NumPy's `tol` is absolute.
+
+    Returns:
+      Integers `[...]`.
+
+    Raises:
+      ValueError: `rtol` and `tol` are both given, or a matrix has no elements.
+      TypeError: the dtype is none of those that LAPACK has, such as float16.
+
+    >>> import pyjx as jax
+    >>> int(jax.numpy.linalg.matrix_rank(jax.numpy.ones((2, 3))))
+    1
+    """
+    if rtol is not None and tol is not None:
+        raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
+    rtol = tol if rtol is None else rtol
+    m = promote_dtypes_inexact(*operands("jnp.linalg.matrix_rank", M))[0]
+    aval = get_aval(m)
+    integer = dtypes.default_int_dtype()
+    if aval.ndim < 2:
+        zero = lax.eq(m, lax.full_like(m, 0))
+        return lax.convert_element_type(
+            lax.bitwise_not(lax.reduce_and(zero, tuple(range(aval.ndim)))), integer)
+    if not aval.shape[-1] or not aval.shape[-2]:
+        raise ValueError("zero-size array to reduction operation max which has no identity: "
+                         f"matrix_rank of shape {aval.shape}")
+    s = svd.__wrapped__(m, full_matrices=False, compute_uv=False, hermitian=hermitian)
+    size = get_aval(s)
+    if rtol is None:
+        rtol = default_rtol(aval.shape, aval.dtype)
+    cutoff = ufuncs.multiply(lax.reduce_max(s, (size.ndim - 1,)), rtol)
+    cutoff = lax.expand_dims(cutoff, (get_aval(cutoff).ndim,))
+    above = lax.gt(s, stretch(convert(cutoff, size.dtype), size.shape))
+    return lax.reduce_sum(lax.convert_element_type(above, integer), (size.ndim - 1,))
+
+
+@numpy_function(static_argnames=("p",))
+def cond(x: Any, p: Any = None) -> Array:
+    """The condition number: the norm of a matrix times that of its inverse.
+
+    Args:
+      x: matrices `[..., m, n]`.
+      p: the norm, as for `norm`. None and 2 are the largest singular value by the smallest, -2 the
+        smallest by the largest; the others are for square matrices.
+
+    Returns:
+      Real numbers `[...]`: infinity for a singular matrix, where NaN is in none of its elements.
+
+    Raises:
+      ValueError: there are no matrices, or they have no elements, or there is no such norm.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.linalg.cond(jax.numpy.array([[4.0, 0.0], [0.0, 2.0]])))
+    2.0
+    """
+    x = matrices("cond", x)
+    aval = get_aval(x)
+    if aval.ndim < 2:
+        raise ValueError("jnp.linalg.cond: input array must be at least 2D; got arr.shape="
+                         f"{aval.shape}")
+    if not aval.shape[-1] or not aval.shape[-2]:
+        raise ValueError("jnp.linalg.cond: input array must not be empty; got arr.shape="
+                         f"{aval.shape}")
+    if p is None or p in (2, -2):
+        s = linalg.svd(x, full_matrices=False, compute_uv=False)
+        axis = get_aval(s).ndim - 1
+        first, last = (lax.index_in_dim(s, i, axis, keepdims=False) for i in (0, -1))
+        ratio = lax.div(last, first) if p == -2 else lax.div(first, last)
+    else:
+        check_square("cond", x)
+        ratio = lax.mul(norm_of_matrices(x, p), norm_of_matrices(inv.__wrapped__(x), p))
+    has_nan = lax.reduce_or(ufuncs.isnan(x), (aval.ndim - 2, aval.ndim - 1))
+    lost = lax.bitwise_and(ufuncs.isnan(ratio), lax.bitwise_not(has_nan))
+    return lax.select(lost, lax.full_like(ratio, np.inf), ratio)

@@ -1,0 +1,141 @@
+"""Norms of vectors and of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.lax import linalg
+from pyjx.numpy import reductions, ufuncs
+from pyjx.numpy.axes import canonical_axes
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.manipulation import moved
+from pyjx.numpy.powers import power
+from pyjx.numpy.promotion import literal, operands, promote_dtypes_inexact
+from pyjx.numpy.reductions import restore_axes
+from pyjx.numpy.statistics import squared
+
+__all__ = ["matrix_norm", "norm", "norm_of_matrices", "vector_norm"]
+
+Axes = tuple[int, ...]
+_sum = reductions.sum.__wrapped__
+_max = reductions.max.__wrapped__
+_min = reductions.min.__wrapped__
+
+
+def _of_vectors(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
+    """The norm along one axis, or along several as if they were one."""
+    if order is None or order == 2:
+        return lax.sqrt(_sum(squared(x), axes, keepdims=keepdims))
+    if isinstance(order, str):
+        hint = (f"Use '{order.replace('inf', 'jax.numpy.inf')}' instead." if order in
+                ("inf", "-inf") else "")
+        raise ValueError(f"Invalid order '{order}' for vector norm.{hint}")
+    sizes = lax.abs(x)
+    dtype = get_aval(sizes).dtype
+    if order == np.inf:
+        return _max(sizes, axes, keepdims=keepdims, initial=0)
+    if order == -np.inf:
+        return _min(sizes, axes, keepdims=keepdims, initial=np.inf)
+    if order == 0:
+        different = lax.ne(x, lax.full_like(x, 0))
+        return _sum(different, axes, dtype=dtype, keepdims=keepdims)
+    if order == 1:
+        return _sum(sizes, axes, keepdims=keepdims)
+    exponent = literal(order, dtype) if isinstance(order, (int, float)) else order
+    total = _sum(power(sizes, exponent), axes, keepdims=keepdims)
+    return power(total, ufuncs.divide(literal(1.0, dtype), exponent))
+
+
+def norm_of_matrices(x: Any, order: Any) -> Any:
+    """The norm along the last two axes."""
+    rows, columns = -2, -1
+    if order is None or order in ("f", "fro"):
+        return lax.sqrt(_sum(squared(x), (rows, columns)))
+    if order in (1, -1):
+        return (_max if order == 1 else _min)(_sum(lax.abs(x), rows), -1)
+    if order in (np.inf, -np.inf):
+        return (_max if order == np.inf else _min)(_sum(lax.abs(x), columns), -1)
+    if order in (2, -2, "nuc"):
+        s = linalg.svd(x, full_matrices=False, compute_uv=False)
+        if order == "nuc":
+            return _sum(s, -1)
+        return _max(s, -1, initial=0) if order == 2 else _min(s, -1)
+    raise ValueError(f"Invalid order '{order}' for matrix norm.")
+
+
+def _of_matrices(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
+    if len(set(axes)) != 2:
+        raise ValueError(f"Improper number of axes for norm: {axes=}")
+    out = norm_of_matrices(moved(x, axes, (-2, -1)), order)
+    return restore_axes(out, tuple(sorted(axes)), get_aval(x).ndim) if keepdims else out
+
+
+@numpy_function(static_argnames=("ord", "axis", "keepdims"))
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """The norm of vectors or of matrices.
+
+    Args:
+      x: array.
+      ord: of vectors: a number p for the root of order p of the sum of sizes to the power p; inf
+        and -inf for the largest and the smallest size; 0 for the number of elements that are not
+        zero; 2 by default. Of matrices: `fro` (the default), `nuc` (the sum of singular values),
+        1, -1, inf, -inf (the largest and smallest sums of sizes over columns and rows), 2, -2
+        (the largest and smallest singular value).
+      axis: an axis along which vectors lie, or two for matrices. By default all elements of a
+        vector or matrix; with `ord` None, all elements of any array.
+      keepdims: whether the axes stay, with size 1.
+
+    Raises:
+      ValueError: there is no such norm, or another number of axes.
+      TypeError: `x` is no array.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.linalg.norm(jax.numpy.array([3.0, 4.0])))
+    5.0
+    """
+    x = promote_dtypes_inexact(*operands("jnp.linalg.norm", x))[0]
+    ndim = get_aval(x).ndim
+    if axis is None and ord is None:
+        return _of_vectors(x, None, tuple(range(ndim)), keepdims)
+    axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
+    if len(axes) == 1:
+        return _of_vectors(x, ord, axes, keepdims)
+    if len(axes) == 2:
+        return _of_matrices(x, ord, axes, keepdims)
+    raise ValueError(f"Improper number of axes for norm: axis={axes}. Pass one axis to compute a "
+                     "vector-norm, or two axes to compute a matrix-norm.")
+
+
+@numpy_function(static_argnames=("keepdims", "ord"))
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """The norm of matrices `[..., m, n]`; `ord` as for `norm`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.linalg.matrix_norm(jax.numpy.array([[3.0, 0.0], [0.0, 4.0]])))
+    5.0
+    """
+    x = promote_dtypes_inexact(*operands("jnp.linalg.matrix_norm", x))[0]
+    return _of_matrices(x, ord, canonical_axes((-2, -1), get_aval(x).ndim), keepdims)
+
+
+@numpy_function(static_argnames=("axis", "keepdims", "ord"))
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+    """The norm of vectors; of the elements along several axes as of one vector.
+
+    Args:
+      x: array.
+      axis: int or sequence of ints; all axes by default.
+      keepdims: whether the axes stay, with size 1.
+      ord: as for `norm`.
+
+    >>> import pyjx as jax
+    >>> float(jax.numpy.linalg.vector_norm(jax.numpy.array([[3.0, 0.0], [0.0, 4.0]])))
+    5.0
+    """
+    x = promote_dtypes_inexact(*operands("jnp.linalg.vector_norm", x))[0]
+    return _of_vectors(x, ord, canonical_axes(axis, get_aval(x).ndim), keepdims)
