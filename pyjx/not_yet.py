@@ -22,11 +22,7 @@ NAMES: dict[str, str] = {
     "pyjx.lax":
         "psum_scatter_start sharding_constraint_p with_sharding_constraint",
     "pyjx.numpy":
-        "apply_along_axis apply_over_axes array_repr array_str bartlett blackman choose delete "
-        "extract fill_diagonal fromfile fromiter fromstring hamming hanning insert kaiser load "
-        "packbits piecewise place poly polyadd polyder polydiv polyfit polyint polymul polysub "
-        "polyval put ravel_multi_index roots save savez select trim_zeros unpackbits "
-        "unravel_index vander",
+        "polyfit roots",
     "pyjx.random":
         "multivariate_normal orthogonal",
     "pyjx.scipy":
@@ -40,7 +36,6 @@ INSTEAD: dict[str, str] = {
     "pyjx.pmap": "jax.vmap, on one device",
     "pyjx.pure_callback": "the Python function outside of traced functions",
     **dict.fromkeys([f"pyjx.scipy.{name}" for name in NAMES["pyjx.scipy"].split()], _HOST),
-    "pyjx.numpy.select": "nested jnp.where",
 }
 
 

@@ -9,7 +9,7 @@ FAMILIES: dict[str, str] = {
     "numpy": (
         "character complexfloating dtype e euler_gamma "
         "flexible floating generic get_printoptions inexact inf integer iterable nan newaxis "
-        "number object_ pi printoptions set_printoptions signedinteger unsignedinteger"
+        "number object_ pi printoptions signedinteger unsignedinteger"
     ),
     "numpy.exceptions": "ComplexWarning",
     "pyjx.core.dtypes": "finfo iinfo",
@@ -42,6 +42,17 @@ FAMILIES: dict[str, str] = {
     "pyjx.numpy.floats": (
         "allclose arctan2 array_equal array_equiv atan2 copysign frexp gcd heaviside hypot i0 "
         "isclose lcm ldexp logaddexp logaddexp2 modf nan_to_num nextafter signbit sinc spacing"
+    ),
+    "pyjx.numpy.tapers": "bartlett blackman hamming hanning kaiser",
+    "pyjx.numpy.choices": "choose extract piecewise select",
+    "pyjx.numpy.along_axes": "apply_along_axis apply_over_axes",
+    "pyjx.numpy.flat_indices": "packbits ravel_multi_index unpackbits unravel_index",
+    "pyjx.numpy.edits": "delete fill_diagonal insert place put trim_zeros",
+    "pyjx.numpy.files": (
+        "array_repr array_str fromfile fromiter fromstring load save savez set_printoptions"
+    ),
+    "pyjx.numpy.polynomials": (
+        "poly polyadd polyder polydiv polyint polymul polysub polyval vander"
     ),
     "pyjx.numpy.creation": (
         "arange array asarray astype copy empty empty_like from_dlpack frombuffer fromfunction "

@@ -21,7 +21,6 @@ from numpy import number as number
 from numpy import object_ as object_
 from numpy import pi as pi
 from numpy import printoptions as printoptions
-from numpy import set_printoptions as set_printoptions
 from numpy import signedinteger as signedinteger
 from numpy import unsignedinteger as unsignedinteger
 from numpy.exceptions import ComplexWarning as ComplexWarning
@@ -202,6 +201,45 @@ from pyjx.numpy.floats import nextafter as nextafter
 from pyjx.numpy.floats import signbit as signbit
 from pyjx.numpy.floats import sinc as sinc
 from pyjx.numpy.floats import spacing as spacing
+from pyjx.numpy.tapers import bartlett as bartlett
+from pyjx.numpy.tapers import blackman as blackman
+from pyjx.numpy.tapers import hamming as hamming
+from pyjx.numpy.tapers import hanning as hanning
+from pyjx.numpy.tapers import kaiser as kaiser
+from pyjx.numpy.choices import choose as choose
+from pyjx.numpy.choices import extract as extract
+from pyjx.numpy.choices import piecewise as piecewise
+from pyjx.numpy.choices import select as select
+from pyjx.numpy.along_axes import apply_along_axis as apply_along_axis
+from pyjx.numpy.along_axes import apply_over_axes as apply_over_axes
+from pyjx.numpy.flat_indices import packbits as packbits
+from pyjx.numpy.flat_indices import ravel_multi_index as ravel_multi_index
+from pyjx.numpy.flat_indices import unpackbits as unpackbits
+from pyjx.numpy.flat_indices import unravel_index as unravel_index
+from pyjx.numpy.edits import delete as delete
+from pyjx.numpy.edits import fill_diagonal as fill_diagonal
+from pyjx.numpy.edits import insert as insert
+from pyjx.numpy.edits import place as place
+from pyjx.numpy.edits import put as put
+from pyjx.numpy.edits import trim_zeros as trim_zeros
+from pyjx.numpy.files import array_repr as array_repr
+from pyjx.numpy.files import array_str as array_str
+from pyjx.numpy.files import fromfile as fromfile
+from pyjx.numpy.files import fromiter as fromiter
+from pyjx.numpy.files import fromstring as fromstring
+from pyjx.numpy.files import load as load
+from pyjx.numpy.files import save as save
+from pyjx.numpy.files import savez as savez
+from pyjx.numpy.files import set_printoptions as set_printoptions
+from pyjx.numpy.polynomials import poly as poly
+from pyjx.numpy.polynomials import polyadd as polyadd
+from pyjx.numpy.polynomials import polyder as polyder
+from pyjx.numpy.polynomials import polydiv as polydiv
+from pyjx.numpy.polynomials import polyint as polyint
+from pyjx.numpy.polynomials import polymul as polymul
+from pyjx.numpy.polynomials import polysub as polysub
+from pyjx.numpy.polynomials import polyval as polyval
+from pyjx.numpy.polynomials import vander as vander
 from pyjx.numpy.creation import arange as arange
 from pyjx.numpy.creation import array as array
 from pyjx.numpy.creation import asarray as asarray
@@ -401,7 +439,6 @@ __all__ = [
     "object_",
     "pi",
     "printoptions",
-    "set_printoptions",
     "signedinteger",
     "unsignedinteger",
     "ComplexWarning",
@@ -582,6 +619,45 @@ __all__ = [
     "signbit",
     "sinc",
     "spacing",
+    "bartlett",
+    "blackman",
+    "hamming",
+    "hanning",
+    "kaiser",
+    "choose",
+    "extract",
+    "piecewise",
+    "select",
+    "apply_along_axis",
+    "apply_over_axes",
+    "packbits",
+    "ravel_multi_index",
+    "unpackbits",
+    "unravel_index",
+    "delete",
+    "fill_diagonal",
+    "insert",
+    "place",
+    "put",
+    "trim_zeros",
+    "array_repr",
+    "array_str",
+    "fromfile",
+    "fromiter",
+    "fromstring",
+    "load",
+    "save",
+    "savez",
+    "set_printoptions",
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+    "vander",
     "arange",
     "array",
     "asarray",

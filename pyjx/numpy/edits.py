@@ -1,0 +1,308 @@
+"""Copies of arrays with elements put in, taken out, or replaced."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import Tracer, concrete_or_error
+from pyjx.numpy.axes import canonical_axes, canonical_axis
+from pyjx.numpy.operands import dtype_of
+from pyjx.numpy.promotion import operands
+from pyjx.runtime.operations import op_jit
+
+
+def _refuse_in_place(name: str) -> None:
+    raise ValueError(f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are "
+                     "immutable. Pass inplace=False to instead return an updated array.")
+
+
+def _along(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
+    """The array and the axis that is meant: that of the flat array by default."""
+    if axis is None:
+        return jnp.ravel(arr), 0
+    return arr, canonical_axis(axis, get_aval(arr).ndim)
+
+
+# -- delete and insert -----------------------------------------------------------------------------
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+           ) -> Array:
+    """The array without the slices at some indices along an axis.
+
+    Args:
+      arr: array.
+      obj: an integer, a slice, or an array of integers or of booleans, one for each slice. Its
+        values must be known while tracing, but for `assume_unique_indices`.
+      axis: the axis; by default the flat array is meant.
+      assume_unique_indices: whether integers are known to differ, so that they may be traced.
+
+    Raises:
+      ValueError: `obj` holds something else.
+      IndexError: an index is out of bounds.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.delete(jax.numpy.arange(5), jax.numpy.array([1, 3])).tolist()
+    [0, 2, 4]
+    """
+    if isinstance(obj, slice):
+        (arr,) = operands("delete", arr)
+    else:
+        arr, obj = operands("delete", arr, obj)
+    arr, axis = _along("delete", arr, axis)
+    size = get_aval(arr).shape[axis]
+    if isinstance(obj, slice):
+        return _without(arr, np.arange(size)[obj], axis)
+    dtype = dtype_of(obj)
+    if dtype != np.bool_ and not dtypes.issubdtype(dtype, np.integer):
+        raise ValueError(f"np.delete(arr, obj): got obj.dtype={dtype}; must be integer or bool.")
+    if assume_unique_indices and dtype != np.bool_ and isinstance(obj, Tracer):
+        return _without_traced(arr, jnp.ravel(obj), axis)
+    known = concrete_or_error(np.asarray, obj, "'obj' array argument of jnp.delete()")
+    if dtype == np.bool_:
+        if known.shape != (size,):
+            raise ValueError("np.delete(arr, obj): for boolean indices, obj must be "
+                             "one-dimensional with length matching specified axis.")
+        return _without(arr, np.flatnonzero(known), axis)
+    for i in known.ravel():
+        if not -size <= i < size:
+            raise np.exceptions.AxisError(
+                f"delete: index {i} is out of bounds for axis {axis} with size {size}")
+    return _without(arr, known.ravel(), axis)
+
+
+def _without(arr: Any, places: np.ndarray, axis: int) -> Any:
+    """The runs of slices between those at known places, joined."""
+    size = get_aval(arr).shape[axis]
+    kept = np.ones(size, bool)
+    kept[places] = False
+    if kept.all():
+        return jnp.asarray(arr)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], kept, [False]])))
+    if len(edges) > 16:  # many runs
+        return jnp.take(arr, np.flatnonzero(kept), axis)
+    return _runs(arr, tuple(edges.tolist()), axis)
+
+
+@op_jit(static_argnames=("edges", "axis"))
+def _runs(arr: Any, edges: tuple[int, ...], axis: int) -> Any:
+    if not edges:
+        return lax.slice_in_dim(arr, 0, 0, axis=axis)
+    return lax.concatenate([lax.slice_in_dim(arr, edges[i], edges[i + 1], axis=axis)
+                            for i in range(0, len(edges), 2)], axis)
+
+
+@op_jit(static_argnames=("axis",))
+def _without_traced(arr: Any, places: Any, axis: int) -> Any:
+    """Where the sorted places are p, the slice i of the result is i + (how many p_j - j <= i)."""
+    size, count = get_aval(arr).shape[axis], get_aval(places).shape[0]
+    places = jnp.sort(jnp.where(places < 0, places + size, places)) - jnp.arange(count)
+    i = jnp.arange(max(size - count, 0))
+    return jnp.take(arr, i + jnp.sum(i[:, None] >= places, 1), axis)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """The array with slices put in along an axis, each before the one at an index.
+
+    Args:
+      arr: array.
+      obj: an integer, a slice, or an array of integers of rank 1; negative ones count from the
+        end, and what is beyond it means the end.
+      values: what is put in, cast to the dtype of the array and broadcast to its shape.
+      axis: the axis; by default the flat array is meant.
+
+    Raises:
+      ValueError: `obj` is none of these.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.insert(jax.numpy.arange(4), 2, 9).tolist()
+    [0, 1, 9, 2, 3]
+    """
+    if isinstance(obj, slice):
+        arr, values = operands("insert", arr, values)
+    else:
+        arr, obj, values = operands("insert", arr, obj, values)
+        if not dtypes.issubdtype(dtype_of(obj), np.integer):
+            raise ValueError(f"jnp.insert(): index array must be integer typed; got {obj}")
+        if get_aval(obj).ndim > 1:
+            raise ValueError("jnp.insert(): obj must be a slice, a one-dimensional array, or a "
+                             f"scalar; got {obj}")
+    if axis is None:
+        arr, axis = jnp.ravel(arr), 0
+    else:
+        axis = canonical_axis(axis, get_aval(arr).ndim)
+    if isinstance(obj, slice):
+        obj = np.arange(*obj.indices(get_aval(arr).shape[axis]))
+    return _inserted(arr, obj, values, axis)
+
+
+@op_jit(static_argnames=("axis",))
+def _inserted(arr: Any, places: Any, values: Any, axis: int) -> Any:
+    shape, ndim = get_aval(arr).shape, get_aval(arr).ndim
+    values = jnp.asarray(values, dtype_of(arr))
+    missing = ndim - get_aval(values).ndim
+    values = jnp.expand_dims(values, tuple(range(missing))) if missing > 0 else values
+    if get_aval(places).ndim == 0:  # all of `values` go to one place
+        values = jnp.moveaxis(values, 0, axis)
+    count = max(get_aval(jnp.atleast_1d(places)).shape[0], get_aval(values).shape[axis])
+    if get_aval(jnp.atleast_1d(places)).shape[0] == 0:
+        return arr
+    size = shape[axis]
+    places = jnp.broadcast_to(places, (count,))
+    places = jnp.clip(jnp.where(places < 0, places + size, places), 0, size)
+    values = jnp.broadcast_to(values, (*shape[:axis], count, *shape[axis + 1:]))
+    # Each slice of both is followed by what stands behind it: new ones come before old ones.
+    order = jnp.argsort(jnp.concatenate([2 * jnp.arange(size) + 1, 2 * places]), stable=True)
+    return jnp.take(jnp.concatenate([arr, values], axis), order, axis)
+
+
+# -- replacement -----------------------------------------------------------------------------------
+
+
+@op_jit(static_argnames=("wrap", "inplace"))
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+    """A copy of the array with other elements on its diagonal.
+
+    Args:
+      a: array of rank 2, or of more axes of one size.
+      val: the elements, which are repeated where they are too few.
+      wrap: must be False.
+      inplace: must be False, as arrays do not change.
+
+    Raises:
+      NotImplementedError: `inplace` or `wrap` is not False.
+      ValueError: the array has another shape.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.fill_diagonal(jax.numpy.zeros((2, 2)), 1, inplace=False).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if inplace:
+        raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
+    if wrap:
+        raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
+    a, val = operands("fill_diagonal", a, val)
+    a = jnp.asarray(a)
+    shape = get_aval(a).shape
+    if len(shape) < 2:
+        raise ValueError("array must be at least 2-d")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    n = min(shape)
+    if get_aval(val).ndim:
+        if not get_aval(val).size:
+            raise ValueError("fill_diagonal: val must not be empty")
+        val = jnp.resize(val, n)
+    return a.at[(jnp.arange(n),) * len(shape)].set(jnp.asarray(val, dtype_of(a)))
+
+
+@op_jit(static_argnames=("inplace",))
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+    """A copy of the array whose elements where a mask holds are given ones, one after the other.
+
+    Args:
+      arr: array.
+      mask: array of as many elements; true if they are not zero.
+      vals: the elements, which are repeated where they are too few.
+      inplace: must be False, as arrays do not change.
+
+    Raises:
+      ValueError: `inplace` is not False, the sizes differ, or there are no elements.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.arange(4)
+    >>> jax.numpy.place(x, x > 1, jax.numpy.array([7, 8]), inplace=False).tolist()
+    [0, 1, 7, 8]
+    """
+    arr, mask, vals = operands("place", arr, mask, vals)
+    if inplace:
+        _refuse_in_place("place")
+    shape = get_aval(arr).shape
+    if get_aval(mask).size != get_aval(arr).size:
+        raise ValueError("place: arr and mask must be the same size")
+    if not get_aval(vals).size:
+        raise ValueError("Cannot place values from an empty array")
+    chosen = jnp.ravel(mask) != 0
+    number = jnp.cumsum(chosen) - 1
+    found = jnp.take(jnp.ravel(vals), number % get_aval(vals).size, 0, mode="clip")
+    return jnp.where(jnp.reshape(chosen, shape),
+                     jnp.reshape(jnp.asarray(found, dtype_of(arr)), shape), arr)
+
+
+@op_jit(static_argnames=("mode", "inplace"))
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+    """A copy of the array whose elements at places of the flat array are given ones.
+
+    Args:
+      a: array.
+      ind: the places; negative ones count from the end.
+      v: the elements, which are repeated where they are too few.
+      mode: what becomes of places out of bounds: by default these are left out; "wrap" takes the
+        remainder, "clip" the nearest, where negative ones too mean the first.
+      inplace: must be False, as arrays do not change.
+
+    Raises:
+      ValueError: `inplace` is not False, or the mode is unknown.
+      NotImplementedError: the mode "raise".
+
+    >>> import pyjx as jax
+    >>> jax.numpy.put(jax.numpy.zeros(3), jax.numpy.array([0, -1]), 5.0, inplace=False).tolist()
+    [5.0, 0.0, 5.0]
+    """
+    if inplace:
+        _refuse_in_place("put")
+    a, ind, v = operands("put", a, ind, v)
+    if mode == "raise":
+        raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
+    if mode not in (None, "wrap", "clip"):
+        raise ValueError(f"mode should be one of 'wrap' or 'clip'; got {mode=}")
+    aval, places, values = get_aval(a), jnp.ravel(ind), jnp.ravel(v)
+    if not aval.size or not get_aval(places).size or not get_aval(values).size:
+        return jnp.asarray(a)
+    if mode == "wrap":
+        places = jnp.mod(places, aval.size)
+    elif mode == "clip":
+        places = jnp.clip(places, -aval.size, aval.size - 1)
+    values = jnp.asarray(jnp.resize(values, get_aval(places).size), aval.dtype)
+    return jnp.reshape(jnp.ravel(a).at[places].set(values, mode="drop"), aval.shape)
+
+
+# -- ends ------------------------------------------------------------------------------------------
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+    """The array without the zeros at its ends.
+
+    Args:
+      filt: array, whose values must be known while tracing.
+      trim: "f" for the front, "b" for the back, "fb" for both.
+      axis: the axes along which it is cut to what is not zero; by default all.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.trim_zeros(jax.numpy.array([0, 1, 0, 2, 0])).tolist()
+    [1, 0, 2]
+    """
+    (filt,) = operands("trim_zeros", filt)
+    known = concrete_or_error(np.asarray, filt,
+                              "Error arose in the `filt` argument of trim_zeros()")
+    axes = canonical_axes(axis, known.ndim)
+    places = np.nonzero(known)
+    cut = [slice(None)] * known.ndim
+    for i in axes:
+        n = known.shape[i]
+        low, high = (places[i].min(), places[i].max() + 1) if len(places[i]) else (n, n)
+        front, back = "f" in trim.lower(), "b" in trim.lower()
+        cut[i] = slice(low if front else 0, high if back and (low < n or not front) else n)
+        if not len(places[i]) and back:
+            cut[i] = slice(0, 0)
+    return jnp.asarray(filt)[tuple([slice(operator.index(s.start), operator.index(s.stop))
+                                    if s.start is not None else s for s in cut])]

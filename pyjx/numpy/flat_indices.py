@@ -1,0 +1,197 @@
+"""Indices of elements in an array, and their places in the flat array; bits, and bytes of them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.core.trace import concrete_or_error
+from pyjx.numpy.axes import canonical_axis
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import dtype_of, is_integer
+from pyjx.numpy.promotion import operands
+from pyjx.numpy.ufuncs import as_array, as_bool
+
+
+def ravel_multi_index(multi_index: Any, dims: Sequence[int], mode: str = "raise",
+                      order: str = "C", *, dtype: Any = None) -> Array:
+    """The place in a flat array of elements that are given by their indices.
+
+    Args:
+      multi_index: for each axis an array of integers.
+      dims: the shape of the array.
+      mode: what becomes of indices out of bounds: "raise" refuses them and needs values that are
+        known while tracing; "wrap" takes the remainder, "clip" the nearest; "ignore" nothing.
+      order: "C", where the last axis changes first, or "F", where the first does.
+      dtype: of the result; by default that of the indices.
+
+    Raises:
+      ValueError: the indices are no integers or out of bounds, or a mode or order is unknown.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.ravel_multi_index((1, 2), (2, 3)).item()
+    5
+    """
+    dims = tuple([operator.index(n) for n in dims])
+    if len(multi_index) != len(dims):
+        raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
+    indices = operands("ravel_multi_index", *multi_index)
+    for x in indices:
+        if not dtypes.issubdtype(dtype_of(x), np.integer):
+            raise ValueError(f"dtype={dtype_of(x)!r} is not an integer type.")
+    if mode not in ("raise", "wrap", "clip", "ignore"):
+        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
+    if order not in ("C", "F"):
+        raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
+    if mode == "raise":
+        for x, n in zip(indices, dims, strict=True):
+            known = concrete_or_error(
+                np.asarray, x, "The error occurred because ravel_multi_index was jit-compiled "
+                "with mode='raise'. Use mode='wrap' or mode='clip' instead.")
+            if known.size and not (known.min() >= 0 and known.max() < n):
+                raise ValueError("invalid entry in coordinates array")
+    out = _flat_places(indices, dims, mode, order)
+    return out if dtype is None else jnp.asarray(out, dtype)
+
+
+@numpy_function(static_argnames=("dims", "mode", "order"))
+def _flat_places(indices: Any, dims: tuple[int, ...], mode: str, order: str) -> Any:
+    dtype = jnp.result_type(*indices, *([] if indices else [int]))
+    total = jnp.zeros((), dtype)
+    pairs = list(zip(indices, dims, strict=True))
+    for x, n in pairs if order == "C" else reversed(pairs):
+        x = jnp.asarray(x, dtype)
+        if mode == "clip":
+            x = jnp.clip(x, 0, n - 1)
+        elif mode == "wrap":
+            x = jnp.mod(x, n)
+        total = total * n + x
+    return total
+
+
+@numpy_function(static_argnames=("shape",))
+def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]:
+    """The indices, one array an axis, of the elements at places of a flat array.
+
+    Args:
+      indices: array of integers; negative ones count from the end. Others out of bounds give the
+        nearest element.
+      shape: the shape of the array; the last axis changes first.
+
+    >>> import pyjx as jax
+    >>> [i.item() for i in jax.numpy.unravel_index(5, (2, 3))]
+    [1, 2]
+    """
+    (indices,) = operands("unravel_index", indices)
+    sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)  # type: ignore[arg-type]
+    dims = [operator.index(n) for n in sizes]  # type: ignore[arg-type]
+    size = math.prod(dims)
+    limit = dtypes.iinfo(dtype_of(indices)).max if is_integer(indices) else math.inf
+    left = jnp.clip(indices, None if _is_unsigned(indices) else -min(size, limit),
+                    min(max(size - 1, 0), limit))
+    if not _is_unsigned(indices):
+        left = jnp.where(left < 0, left + size, left)
+    out = []
+    for n in reversed(dims):
+        if 0 < n <= limit:
+            out.append(jnp.mod(left, n))
+            left = jnp.floor_divide(left, n)
+        else:  # of no elements, or of more than there are indices
+            out.append(left)
+            left = left * 0
+    return tuple([as_array(x) for x in reversed(out)])
+
+
+def _is_unsigned(x: Any) -> bool:
+    return bool(dtypes.issubdtype(dtype_of(x), np.unsignedinteger))
+
+
+# -- bits ------------------------------------------------------------------------------------------
+
+
+def _weights(bitorder: str) -> Any:
+    """By how many places each bit of a byte is shifted."""
+    if bitorder not in ("little", "big"):
+        raise ValueError("'order' must be either 'little' or 'big'")
+    shifts = np.arange(8, dtype=np.uint8)
+    return shifts if bitorder == "little" else shifts[::-1]
+
+
+def _along_last(a: Any, axis: int | None) -> tuple[Any, int]:
+    if axis is None:
+        return jnp.ravel(a), 0
+    axis = canonical_axis(axis, get_aval(a).ndim)
+    return jnp.moveaxis(a, axis, -1), axis
+
+
+@numpy_function(static_argnames=("axis", "bitorder"))
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
+    """Booleans as the bits of bytes; zeros follow where the last byte is not full.
+
+    Args:
+      a: array of booleans, or of integers, which are true if they are not zero.
+      axis: the axis; by default the array is packed as if it were flat.
+      bitorder: "big", where the first boolean is the highest bit, or "little".
+
+    Returns:
+      An array of uint8.
+
+    Raises:
+      TypeError: the array holds neither.
+      ValueError: the order is none of these.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.packbits(jax.numpy.array([True, False, True])).tolist()
+    [160]
+    """
+    (a,) = operands("packbits", a)
+    if dtype_of(a) not in dtypes.integer_dtypes and dtype_of(a) != np.bool_:
+        raise TypeError("Expected an input array of integer or boolean data type")
+    shifts = _weights(bitorder)
+    bits, axis = _along_last(jnp.asarray(as_bool(a), np.uint8), axis)
+    *rest, n = get_aval(bits).shape
+    count = -(-n // 8)
+    full = jnp.pad(bits, [*[(0, 0)] * len(rest), (0, 8 * count - n)])
+    full = jnp.reshape(full, (*rest, count, 8))
+    return jnp.moveaxis(jnp.sum(full << shifts, -1, dtype=np.uint8), -1, axis)
+
+
+@numpy_function(static_argnames=("axis", "count", "bitorder"))
+def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+               ) -> Array:
+    """The bits of bytes, each as a 0 or 1 of uint8; the inverse of `packbits`.
+
+    Args:
+      a: array of uint8.
+      axis: the axis; by default the result is flat.
+      count: how many bits the result has along the axis, with zeros for those that lack; if it is
+        negative, how many are left out at the end.
+      bitorder: "big", where the highest bit comes first, or "little".
+
+    Raises:
+      TypeError: the array is not of uint8.
+      ValueError: the order is none of these.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.unpackbits(jax.numpy.array([160], "uint8"), count=3).tolist()
+    [1, 0, 1]
+    """
+    (a,) = operands("unpackbits", a)
+    if dtype_of(a) != np.uint8:
+        raise TypeError("Expected an input array of unsigned byte data type")
+    shifts = _weights(bitorder)
+    data, axis = _along_last(a, axis)
+    *rest, n = get_aval(data).shape
+    bits = jnp.reshape((data[..., None] >> shifts) & np.uint8(1), (*rest, 8 * n))
+    if count is not None:
+        size = count if count >= 0 else max(8 * n + count, 0)
+        bits = jnp.pad(bits[..., :size], [*[(0, 0)] * len(rest), (0, max(size - 8 * n, 0))])
+    return jnp.moveaxis(bits, -1, axis)

@@ -1,0 +1,113 @@
+"""Window functions: weights that go down to the ends of a signal."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.scalars import scalar_constant
+from pyjx.core.trace import concrete_or_error
+from pyjx.numpy.promotion import operands, promote_dtypes_inexact
+from pyjx.runtime.operations import op_jit
+
+
+def _size(name: str, M: Any) -> int:
+    M = concrete_or_error(int, M, f"M argument of jnp.{name}")
+    if M < 0:
+        raise TypeError(f"jnp.{name}: M, the number of points, must be nonnegative, got {M}.")
+    return int(M)
+
+
+@op_jit(static_argnames=("name", "size"))
+def _window(name: str, size: int) -> Any:
+    dtype = dtypes.default_float_dtype()
+    if size == 1:
+        return jnp.ones(1, dtype)
+    n = lax.iota(dtype, size)
+    if name == "bartlett":
+        return 1 - jnp.abs(2 * n / max(size - 1, 1) - 1)
+    turns = lax.mul(n, scalar_constant(2 * math.pi / max(size - 1, 1), dtype))
+    if name == "blackman":
+        return 0.42 - 0.5 * lax.cos(turns) + 0.08 * lax.cos(2 * turns)
+    mean = 0.54 if name == "hamming" else 0.5
+    return mean - (1 - mean) * lax.cos(turns)
+
+
+def bartlett(M: int) -> Array:
+    """The triangular window of M points that ends in zeros, 1 - |2 n / (M - 1) - 1|.
+
+    Args:
+      M: the number of points, of the result and of the formula.
+
+    Returns:
+      An array of the default float dtype.
+
+    Raises:
+      TypeError: M is negative or traced.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.bartlett(5).tolist()
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    """
+    return _window("bartlett", _size("bartlett", M))
+
+
+def blackman(M: int) -> Array:
+    """The window 0.42 - 0.5 cos(2 pi n / (M - 1)) + 0.08 cos(4 pi n / (M - 1)) of M points.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.blackman(5).round(2).tolist()
+    [-0.0, 0.3400000035762787, 1.0, 0.3400000035762787, -0.0]
+    """
+    return _window("blackman", _size("blackman", M))
+
+
+def hamming(M: int) -> Array:
+    """The window 0.54 - 0.46 cos(2 pi n / (M - 1)) of M points.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.hamming(3).round(2).tolist()
+    [0.07999999821186066, 1.0, 0.07999999821186066]
+    """
+    return _window("hamming", _size("hamming", M))
+
+
+def hanning(M: int) -> Array:
+    """The window 0.5 - 0.5 cos(2 pi n / (M - 1)) of M points, named for von Hann.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.hanning(3).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    return _window("hanning", _size("hanning", M))
+
+
+@op_jit(static_argnames=("size",))
+def _kaiser(size: int, beta: Any) -> Any:
+    dtype = dtypes.default_float_dtype()
+    if size == 1:
+        return jnp.ones(1, dtype)
+    (beta,) = promote_dtypes_inexact(*operands("kaiser", beta))
+    half = 0.5 * (size - 1)
+    x = (lax.iota(dtype, size) - half) / half
+    return jnp.i0(beta * lax.sqrt(1 - x * x)) / jnp.i0(beta)
+
+
+def kaiser(M: int, beta: Any) -> Array:
+    """The window I0(beta sqrt(1 - (2 n / (M - 1) - 1)^2)) / I0(beta) of M points.
+
+    I0 is the modified Bessel function of order 0. A greater `beta` makes it narrower.
+
+    Args:
+      M: the number of points.
+      beta: a number, which may be traced.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.kaiser(3, 0.0).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    return _kaiser(_size("kaiser", M), beta)
