@@ -522,6 +522,10 @@ cache_max_bytes = _int("jax_pyjx_cache_max_bytes", default=2 << 30,
                        environ="PYJX_CACHE_MAX_BYTES",
                        help="Size beyond which the oldest programs are removed.")
 
+programs_max_bytes = _int("jax_pyjx_programs_max_bytes", default=4 << 30,
+                          environ="PYJX_PROGRAMS_MAX_BYTES",
+                          help="Memory of compiled programs beyond which the oldest ones go; -1 "
+                               "for no bound.")
 
 # Not flags: which trace is current (in the key, so that a call under a trace never takes the
 # compiled path of a call outside of one), and a function called after each fast call.

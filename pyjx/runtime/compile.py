@@ -13,13 +13,14 @@ import numpy as np
 from lowering.program import LoweredProgram
 from pyjx import configuration as config
 from pyjx import jaxlib_api
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.options import CompilerEffortLevel
 from pyjx.runtime import backends, cache
 
 LoadedExecutable = jaxlib_api.LoadedExecutable
 CompilerOptions = Mapping[str, str | bool | int | float]
 
-_options: dict[Any, Any] = {}  # CompileOptions by everything they are made of
+_options = BoundedDict(256)  # CompileOptions by everything they are made of
 
 
 def compile(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copyreg
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,12 +14,11 @@ from pyjx.engine.types import TreeDef
 from pyjx.runtime import probation
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.executable import Executable, device_of, shard_argument
+from pyjx.runtime.loaded import fast_paths
 from pyjx.runtime.programs import Program, compile_closed
 from pyjx.runtime.result_checks import check_results, checks_results
 
 registry = jaxlib_api.pytree.default_registry()
-_fast_paths = jaxlib_api.pjit_cache(8192)
-
 Miss = tuple[Any, Any, bool]  # outputs, fast path or None, whether C++ is to drop its entry
 
 
@@ -29,7 +30,19 @@ def compiled_callable(name: str, fun: Callable[..., Any], miss: Callable[..., Mi
     Callables with equal `fun` and `key` share what C++ knows.
     """
     return jaxlib_api.make_pjit(name, fun, miss, static_argnums, static_argnames, key, registry,
-                                shard_argument, _fast_paths)
+                                shard_argument, fast_paths)
+
+
+def _reduce(fn: Any) -> Any:
+    """A callable that a module has under its name is pickled as that name, as functions are."""
+    found: Any = sys.modules.get(getattr(fn, "__module__", None) or "")
+    name: str = getattr(fn, "__qualname__", "")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return name if found is fn else fn.__reduce_ex__(4)
+
+
+copyreg.pickle(jaxlib_api.PjitFunction, _reduce)
 
 
 def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_tree: TreeDef, *,
@@ -66,5 +79,5 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
 
 def clear_caches() -> None:
     """Forget all that C++ knows of calls, and the programs on probation."""
-    _fast_paths.clear()
+    fast_paths.clear()
     probation.clear()

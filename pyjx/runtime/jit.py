@@ -102,6 +102,8 @@ class JitOptions(TypedDict, total=False):
 _traces: Any = weakref.WeakKeyDictionary()  # function -> {options: {signature: TracedCall}}
 _holders: Any = weakref.WeakSet()  # functions that hold such a dict themselves
 
+TRACES = 2048  # signatures of a function that are kept: of more the oldest goes
+
 
 class TracedCall:
     """A function traced for one signature."""
@@ -157,7 +159,7 @@ class JitSpec:
         self.compiler_options = compiler_options
         self.device = device
         self.on_probation = on_probation
-        self.traces = BoundedDict(2048) if on_probation else _traces_of(fun, self.key)
+        self.traces = BoundedDict(TRACES) if on_probation else _traces_of(fun, self.key)
 
     def __deepcopy__(self, memo: Any) -> JitSpec:
         return self  # a copy of a jitted function shares traces, as functions share their code
@@ -328,11 +330,12 @@ def _traces_of(fun: Callable[..., Any], key: Any) -> dict[Any, TracedCall]:
     own = None if type(fun) is FunctionType else getattr(fun, "jit_traces", None)
     if type(own) is dict:  # its traces hold it, so it must be what holds them
         _holders.add(fun)
-        return own.setdefault(key, {})  # type: ignore[no-any-return]
-    try:
-        return _traces.setdefault(fun, {}).setdefault(key, {})  # type: ignore[no-any-return]
-    except TypeError:  # not hashable, or no weak references
-        return {}
+    else:
+        try:
+            own = _traces.setdefault(fun, {})
+        except TypeError:  # not hashable, or no weak references
+            own = {}
+    return own.setdefault(key, BoundedDict(TRACES))  # type: ignore[no-any-return]
 
 
 def _weak_reference(x: Any) -> Any:

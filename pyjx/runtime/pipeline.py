@@ -15,6 +15,7 @@ from pyjx.core.trace import collector_paused
 from pyjx.engine.decompose import decompose
 from pyjx.engine.physical import physicalize
 from pyjx.runtime import compile as compiler
+from pyjx.runtime.captured import warn_of_captured
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.quick import quick_options
 
@@ -22,6 +23,8 @@ from pyjx.runtime.quick import quick_options
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
                  keep_unused: bool = False, platform: str = "cpu") -> LoweredProgram:
     """The program of a jaxpr for a platform."""
+    if closed.consts:
+        warn_of_captured(closed)
     mode = configuration.outline.value
     outline = mode == "on" or (mode == "auto" and platform == "cpu")
     with collector_paused():

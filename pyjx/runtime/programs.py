@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyjx import configuration
 from pyjx.core.derived import derived_under
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.runtime import backends
+from pyjx.runtime import backends, loaded
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.turns import turn
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Program:
     """A jaxpr lowered and compiled for a device; `calls` and `was_dropped` are of its probation."""
 
-    __slots__ = ("calls", "executable", "was_dropped")
+    __slots__ = ("__weakref__", "calls", "executable", "was_dropped")
 
     def __init__(self) -> None:
         self.executable: Executable | None = None
@@ -65,4 +65,5 @@ def compile_closed(
                     platform=device.platform)
                 executable = program.executable = pipeline.compile_lowered(
                     source, closed, name, compiler_options, device, quick)
+                loaded.add(program, len(source.text))
     return program, executable

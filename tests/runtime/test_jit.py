@@ -5,6 +5,7 @@ import enum
 import functools
 import gc
 import inspect
+import pickle
 import threading
 import warnings
 import weakref
@@ -723,3 +724,70 @@ def test_debug_nans_names_the_operation(name, call):
     with jax.debug_nans(True), pytest.raises(FloatingPointError) as raised:
         call(x)
     assert str(raised.value) == f"invalid value (nan) encountered in {name}"
+
+
+@jax.jit
+def of_this_module(x):
+    return x + 1
+
+
+def plain(x, n=2):
+    return x * n
+
+
+def test_pickling():
+    for fn in (of_this_module, jnp.sin, jnp.dot, jnp.linspace):
+        assert pickle.loads(pickle.dumps(fn)) is fn
+    for fn in (jax.jit(plain), jax.jit(partial(plain, n=3)),
+               jax.jit(plain, static_argnames="n", inline=True,
+                       compiler_options={"xla_cpu_enable_fast_math": True})):
+        again = pickle.loads(pickle.dumps(fn))
+        assert again is not fn and float(again(2.0)) == float(fn(2.0))
+        assert float(jax.grad(again)(2.0)) == float(jax.grad(fn)(2.0))
+    assert float(copy.copy(of_this_module)(1.0)) == float(copy.deepcopy(of_this_module)(1.0)) == 2
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        pickle.dumps(jax.jit(lambda x: x))
+
+
+def test_a_nested_function_is_traced_once_for_a_signature():
+    calls = []
+
+    @jax.jit
+    def inner(x):
+        calls.append(x.shape)
+        return jnp.sin(x) * x
+
+    def outer(x):
+        for _ in range(4):
+            x = inner(x)
+        return x.sum()
+
+    jax.jit(outer)(1.0)
+    jax.jit(jax.grad(outer))(1.0)
+    jax.hessian(outer)(1.0)
+    jax.jvp(outer, (1.0,), (1.0,))
+    assert calls == [()]
+    jax.jit(jax.vmap(jax.grad(outer)))(jnp.ones(3))  # not a weak type
+    assert calls == [(), ()]
+    jaxpr = jax.make_jaxpr(jax.vmap(jax.grad(outer)))(jnp.ones(3))
+    programs = {id(e.params["jaxpr"]) for e in jaxpr.eqns if e.primitive.name == "jit"}
+    assert len(programs) == 3  # forwards, and backwards from one cotangent or from a batch
+
+
+def test_donated_by_name():
+    def add(x, y):
+        return x + y
+
+    for options, calls in (
+        ({"donate_argnames": "y"}, [lambda f, a, b: f(a, b), lambda f, a, b: f(a, y=b)]),
+        ({"donate_argnums": 1}, [lambda f, a, b: f(a, b), lambda f, a, b: f(a, y=b)]),
+    ):
+        for call in calls:
+            a, b = jnp.ones(3), jnp.ones(3)
+            call(jax.jit(add, **options), a, b)
+            assert (a.is_deleted(), b.is_deleted()) == (False, True)
+
+
+def test_options_that_jit_has_not():
+    with pytest.raises(TypeError, match="abstracted_axes"):
+        jax.jit(lambda x: x, abstracted_axes=("n",))
