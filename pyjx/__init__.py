@@ -70,8 +70,8 @@ FAMILIES = {
 }
 
 SUBMODULES = (
-    "ad_checkpoint api_util core custom_batching custom_derivatives dtypes errors experimental "
-    "flatten_util lax nn numpy ops random scipy stages test_util tree tree_util typing"
+    "ad_checkpoint api_util core custom_batching custom_derivatives dlpack dtypes errors "
+    "experimental flatten_util lax nn numpy ops random scipy stages test_util tree tree_util typing"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

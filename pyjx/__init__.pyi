@@ -5,6 +5,7 @@ from pyjx import api_util as api_util
 from pyjx import core as core
 from pyjx import custom_batching as custom_batching
 from pyjx import custom_derivatives as custom_derivatives
+from pyjx import dlpack as dlpack
 from pyjx import dtypes as dtypes
 from pyjx import errors as errors
 from pyjx import experimental as experimental
@@ -116,6 +117,7 @@ __all__ = [
     "core",
     "custom_batching",
     "custom_derivatives",
+    "dlpack",
     "dtypes",
     "errors",
     "experimental",

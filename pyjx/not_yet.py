@@ -7,7 +7,7 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "Ref Shard collect_profile debug distributed dlpack effects_barrier empty_ref "
+        "Ref Shard collect_profile debug distributed effects_barrier empty_ref "
         "example_libraries export extend ffi free_ref freeze get_abstract_mesh get_mesh image "
         "interpreters lib make_array_from_callback make_array_from_process_local_data "
         "make_array_from_single_device_arrays make_mesh memory monitoring new_ref "

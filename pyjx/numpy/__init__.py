@@ -12,6 +12,7 @@ FAMILIES: dict[str, str] = {
         "number object_ pi printoptions signedinteger unsignedinteger"
     ),
     "numpy.exceptions": "ComplexWarning",
+    "pyjx.numpy.array_api": "__array_api_version__ __array_namespace_info__",
     "pyjx.core.dtypes": "finfo iinfo",
     "pyjx.runtime.array": "ndarray=Array",
     "pyjx.numpy.types": (

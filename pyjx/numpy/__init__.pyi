@@ -24,6 +24,8 @@ from numpy import printoptions as printoptions
 from numpy import signedinteger as signedinteger
 from numpy import unsignedinteger as unsignedinteger
 from numpy.exceptions import ComplexWarning as ComplexWarning
+from pyjx.numpy.array_api import __array_api_version__ as __array_api_version__
+from pyjx.numpy.array_api import __array_namespace_info__ as __array_namespace_info__
 from pyjx.core.dtypes import finfo as finfo
 from pyjx.core.dtypes import iinfo as iinfo
 from pyjx.runtime.array import Array as ndarray
@@ -442,6 +444,8 @@ __all__ = [
     "signedinteger",
     "unsignedinteger",
     "ComplexWarning",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "finfo",
     "iinfo",
     "ndarray",

@@ -418,14 +418,12 @@ def _copy(self: Any) -> Any:
     return creation.array(self, copy=True)
 
 
-_API_VERSION = "2024.12"
-
-
 def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     """The namespace of functions for arrays, by the Python array API standard."""
-    if api_version is not None and api_version != _API_VERSION:
+    available = _numpy().__array_api_version__
+    if api_version is not None and api_version != available:
         raise ValueError(f"api_version={api_version!r} is not available; available versions are: "
-                         f"{[_API_VERSION]}")
+                         f"{[available]}")
     return _numpy()
 
 

@@ -400,12 +400,17 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     >>> jax.numpy.from_dlpack(np.arange(3, dtype="int32")).tolist()
     [0, 1, 2]
     """
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise TypeError("The array passed to from_dlpack must have __dlpack__ and "
+                        f"__dlpack_device__ methods, got {type(x)}.")
     kind, number = x.__dlpack_device__()
     platform = _DLPACK_PLATFORMS.get(int(kind))
     if platform is None:
         raise BufferError(f"from_dlpack: there is no platform for DLPack device type {kind}")
     source = local_devices(backend=platform)[0 if platform == "cpu" else number]
     out = jaxlib_api.from_dlpack(x.__dlpack__(), source)
+    if dtypes.canonicalize_dtype(out.dtype) != out.dtype:
+        out = convert(out, dtypes.canonicalize_dtype(out.dtype))
     if device is not None:
         return device_put(out, device, may_alias=None if copy is None else not copy)
     return jaxlib_api.copy_on_device(out) if copy else out

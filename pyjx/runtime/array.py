@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from operator import attrgetter
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -147,7 +147,8 @@ def _is_int(dtype: Any) -> bool:
     return kind in "iu" or (kind == "V" and "int" in dtype.name)  # int4 and its like
 
 
-def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+def _array(self: Any, dtype: Any = None, context: None = None, copy: bool | None = None
+           ) -> np.ndarray[Any, Any]:
     array = value(self)
     if dtype is None and not copy:
         return array
@@ -220,10 +221,10 @@ def _str(self: Any) -> str:
     return str(value(self))
 
 
-def _format(self: Any, spec: str) -> str:
+def _format(self: Any, format_spec: str) -> str:
     if not self.aval.shape:
-        return format(value(self)[()], spec)
-    return format(value(self), spec)
+        return format(value(self)[()], format_spec)
+    return format(value(self), format_spec)
 
 
 # ---- where it is --------------------------------------------------------------------------
@@ -365,12 +366,19 @@ def _copied(self: Any, memo: Any = None) -> Any:
     return jaxlib_api.copy_on_device(self)
 
 
-def _setitem(self: Any, index: Any, new: Any) -> None:
+def _setitem(self: Any, i: Any, x: Any) -> None:
     raise TypeError(
         "JAX arrays are immutable and do not support in-place item assignment. Instead of "
         "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
         "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
     )
+
+
+def _removed(name: str, instead: str) -> Any:
+    def refuse(self: Any) -> NoReturn:
+        raise AttributeError(f"arr.{name} has been deprecated. Use {instead}")
+
+    return refuse
 
 
 def _check_and_rearrange(*arguments: Any) -> Sequence[Any]:
@@ -418,6 +426,8 @@ _PROPERTIES: dict[str, Any] = {
     "nbytes": lambda self: self.aval.size * self.aval.dtype.itemsize,
     "device": _device,
     "_value": value,
+    "device_buffer": _removed("device_buffer", "arr.addressable_data(0)"),
+    "device_buffers": _removed("device_buffers", "[x.data for x in arr.addressable_shards]"),
     "addressable_shards": _addressable_shards,
     "global_shards": _global_shards,
 }
