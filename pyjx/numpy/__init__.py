@@ -52,6 +52,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.numpy.files": (
         "array_repr array_str fromfile fromiter fromstring load save savez set_printoptions"
     ),
+    "pyjx.numpy.polynomial_fits": "polyfit roots",
     "pyjx.numpy.polynomials": (
         "poly polyadd polyder polydiv polyint polymul polysub polyval vander"
     ),

@@ -233,6 +233,8 @@ from pyjx.numpy.files import load as load
 from pyjx.numpy.files import save as save
 from pyjx.numpy.files import savez as savez
 from pyjx.numpy.files import set_printoptions as set_printoptions
+from pyjx.numpy.polynomial_fits import polyfit as polyfit
+from pyjx.numpy.polynomial_fits import roots as roots
 from pyjx.numpy.polynomials import poly as poly
 from pyjx.numpy.polynomials import polyadd as polyadd
 from pyjx.numpy.polynomials import polyder as polyder
@@ -653,6 +655,8 @@ __all__ = [
     "save",
     "savez",
     "set_printoptions",
+    "polyfit",
+    "roots",
     "poly",
     "polyadd",
     "polyder",

@@ -241,7 +241,7 @@ def poly(seq_of_zeros: Any) -> Array:
     zeros = jnp.atleast_1d(zeros)
     shape = get_aval(zeros).shape
     if len(shape) == 2 and shape[0] == shape[1] and shape[0]:
-        zeros = jnp.linalg.eigvals(zeros)  # type: ignore[attr-defined]
+        zeros = jnp.linalg.eigvals(zeros)
     elif len(shape) != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     if not get_aval(zeros).size:

@@ -388,3 +388,62 @@ def test_derivatives_of_polynomials():
 def test_errors_of_polynomials(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+# -- fits and roots --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", [None, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_polyfit(columns, weighted):
+    points = np.linspace(-1, 2, 9)
+    values = floats(9) if columns is None else floats(9, columns)
+    weights = np.linspace(1, 2, 9) if weighted else None
+    with jax.enable_x64(True):
+        for deg in (0, 1, 3):
+            close = {"rtol": 1e-6, "atol": 1e-6}
+            got = jnp.polyfit(points, values, deg, w=weights)
+            np.testing.assert_allclose(got, np.polyfit(points, values, deg, w=weights), **close)
+            for cov in (True, "unscaled"):
+                for a, b in zip(jnp.polyfit(points, values, deg, w=weights, cov=cov),
+                                np.polyfit(points, values, deg, w=weights, cov=cov), strict=True):
+                    np.testing.assert_allclose(a, b, **close)
+            for a, b in zip(jnp.polyfit(points, values, deg, w=weights, full=True),
+                            np.polyfit(points, values, deg, w=weights, full=True), strict=True):
+                np.testing.assert_allclose(a, b, **close)
+    single = jax.jit(lambda y: jnp.polyfit(points, y, 1))(values)
+    np.testing.assert_allclose(single, np.polyfit(points, values, 1), atol=1e-4)
+
+
+@pytest.mark.parametrize("p", [
+    [1, -3, 2], [0, 0, 2, 1, 5], [1, -3, 2, 0, 0], [2], [0, 0], [], [1j, 2, 1], [3, 6], [0, 3, 6]])
+def test_roots(p):
+    p = np.array(p, np.complex64 if any(isinstance(c, complex) for c in p) else np.float32)
+    want = np.sort_complex(np.roots(p))
+    got = jnp.roots(p)
+    assert got.dtype == "complex64"
+    np.testing.assert_allclose(np.sort_complex(np.asarray(got)), want, atol=1e-4)
+    if len(p) > 1:
+        every = np.asarray(jax.jit(lambda v: jnp.roots(v, strip_zeros=False))(p))
+        assert every.shape == (len(p) - 1,)
+        np.testing.assert_allclose(np.sort_complex(every[~np.isnan(every)]), want, atol=1e-4)
+
+
+def test_characteristic_polynomial():
+    matrix = floats(3, 3)
+    np.testing.assert_allclose(jnp.poly(matrix), np.poly(matrix), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: jnp.polyfit(x[0], x[0], -1), ValueError, "expected deg >= 0"),
+    (lambda: jnp.polyfit(x, x[0], 1), TypeError, "expected 1D vector for x"),
+    (lambda: jnp.polyfit(jnp.zeros(0), x[0], 1), TypeError, "expected non-empty vector for x"),
+    (lambda: jnp.polyfit(x[0], x[0, 1:], 1), TypeError, "expected x and y to have same length"),
+    (lambda: jnp.polyfit(x[0], x[0], 1, w=x), TypeError, "expected a 1-d array for weights"),
+    (lambda: jnp.polyfit(x[0], x[0], 3, cov=True), ValueError, "must exceed order"),
+    (lambda: jnp.roots(x), ValueError, "Input must be a rank-1 array"),
+    (lambda: jax.jit(jnp.roots)(x[0]), jax.errors.ConcretizationTypeError, "strip_zeros=False"),
+])
+def test_errors_of_fits(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
