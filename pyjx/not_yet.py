@@ -24,7 +24,7 @@ NAMES: dict[str, str] = {
     "pyjx.random":
         "multivariate_normal orthogonal",
     "pyjx.scipy":
-        "cluster integrate interpolate linalg ndimage optimize signal sparse spatial stats",
+        "cluster integrate interpolate linalg ndimage optimize signal sparse spatial",
 }
 
 # What serves meanwhile, where something does.

@@ -60,6 +60,10 @@ def public_functions() -> dict[str, Any]:
             if callable(value) and not isinstance(value, (type, GenericAlias)) \
                     and not public.endswith("_p"):
                 found[f"{name}.{public}"] = value
+    for name in importlib.import_module("pyjx.scipy.stats").SUBMODULES.split():
+        distribution = importlib.import_module(f"pyjx.scipy.stats.{name}")
+        for public in distribution.__all__:
+            found[f"{distribution.__name__}.{public}"] = getattr(distribution, public)
     return found
 
 

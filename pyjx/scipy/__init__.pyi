@@ -2,8 +2,10 @@
 
 from pyjx.scipy import fft as fft
 from pyjx.scipy import special as special
+from pyjx.scipy import stats as stats
 
 __all__ = [
     "fft",
     "special",
+    "stats",
 ]

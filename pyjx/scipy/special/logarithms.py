@@ -17,19 +17,19 @@ from pyjx.transforms.custom_jvp import custom_jvp
 
 
 @custom_jvp
-def _xlogy(x: Array, y: Array) -> Array:
+def xlogy_of(x: Array, y: Array) -> Array:
     zero = (x == 0) & ~jnp.isnan(y)
     return jnp.where(zero, 0, x * jnp.log(jnp.where(zero, 1, y)))
 
 
 @custom_jvp
-def _xlog1py(x: Array, y: Array) -> Array:
+def xlog1py_of(x: Array, y: Array) -> Array:
     zero = (x == 0) & ~jnp.isnan(y)
     return jnp.where(zero, 0, x * jnp.log1p(jnp.where(zero, 0, y)))
 
 
-partials(_xlogy, lambda out, x, y: jnp.log(y), lambda out, x, y: x / y)
-partials(_xlog1py, lambda out, x, y: jnp.log1p(y), lambda out, x, y: x / (1 + y))
+partials(xlogy_of, lambda out, x, y: jnp.log(y), lambda out, x, y: x / y)
+partials(xlog1py_of, lambda out, x, y: jnp.log1p(y), lambda out, x, y: x / (1 + y))
 
 
 @numpy_function
@@ -40,7 +40,7 @@ def xlogy(x: Any, y: Any) -> Array:
     >>> float(jax.scipy.special.xlogy(0.0, 0.0))
     0.0
     """
-    return _xlogy(*reals("xlogy", x, y))
+    return xlogy_of(*reals("xlogy", x, y))
 
 
 @numpy_function
@@ -51,7 +51,7 @@ def xlog1py(x: Any, y: Any) -> Array:
     >>> float(jax.scipy.special.xlog1py(0.0, -1.0))
     0.0
     """
-    return _xlog1py(*reals("xlog1py", x, y))
+    return xlog1py_of(*reals("xlog1py", x, y))
 
 
 @numpy_function
@@ -63,7 +63,7 @@ def entr(x: Any) -> Array:
     -0.0
     """
     (x,) = reals("entr", x)
-    return jnp.where(x < 0, -math.inf, -_xlogy(x, x))
+    return jnp.where(x < 0, -math.inf, -xlogy_of(x, x))
 
 
 def _by_cases(p: Array, q: Array, inside: Callable[[Array, Array], Array], edge: Array) -> Array:
@@ -122,14 +122,14 @@ def kl_div(p: Any, q: Any) -> Array:
 
 
 @custom_jvp
-def _logit(x: Array) -> Array:
+def logit_of(x: Array) -> Array:
     # near 1/2 the ratio x/(1 - x) is near 1: it is 1 + (2x - 1)/(1 - x)
     middle = (x > 0.3) & (x < 0.65)
     near = jnp.where(middle, x, 0.5)
     return jnp.where(middle, jnp.log1p((2 * near - 1) / (1 - near)), jnp.log(x / (1 - x)))
 
 
-_logit.defjvps(lambda g, out, x: g / (x * (1 - x)))
+logit_of.defjvps(lambda g, out, x: g / (x * (1 - x)))
 
 
 @numpy_function
@@ -141,7 +141,7 @@ def logit(x: Any) -> Array:
     0.0
     """
     (x,) = floats("logit", x)
-    return jnp.log(x / (1 - x)) if is_complex(x) else _logit(x)
+    return jnp.log(x / (1 - x)) if is_complex(x) else logit_of(x)
 
 
 @numpy_function

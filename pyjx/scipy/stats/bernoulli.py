@@ -1,0 +1,64 @@
+"""The Bernoulli distribution: 1 with probability p, else 0."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["cdf", "logpmf", "pmf", "ppf"]
+
+
+@numpy_function
+def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
+    """The logarithm of the probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.bernoulli.logpmf(1, 0.3)), 3)
+    -1.204
+    """
+    k, p, loc = reals("bernoulli.logpmf", k, p, loc)
+    k = k - loc
+    return jnp.where(k == 0, jnp.log1p(-p), jnp.where(k == 1, jnp.log(p), -math.inf))
+
+
+@numpy_function
+def pmf(k: Any, p: Any, loc: Any = 0) -> Array:
+    """The probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.bernoulli.pmf(1, 0.3)), 3)
+    0.3
+    """
+    return jnp.exp(logpmf(k, p, loc))
+
+
+@numpy_function
+def cdf(k: Any, p: Any) -> Array:
+    """The probability of values up to k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.bernoulli.cdf(1, 0.3)), 3)
+    1.0
+    """
+    k, p = reals("bernoulli.cdf", k, p)
+    valid = (p >= 0) & (p <= 1) & ~jnp.isnan(k)
+    return jnp.where(valid, jnp.where(k < 0, 0, jnp.where(k < 1, 1 - p, 1)), math.nan)
+
+
+@numpy_function
+def ppf(q: Any, p: Any) -> Array:
+    """The quantiles: the inverse of `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.bernoulli.ppf(0.8, 0.3)), 3)
+    1.0
+    """
+    q, p = reals("bernoulli.ppf", q, p)
+    valid = (p >= 0) & (p <= 1) & (q >= 0) & (q <= 1)
+    value = jnp.where(q == 0, -1, jnp.where(q <= 1 - p, 0, 1)).astype(q.dtype)
+    return jnp.where(valid, value, math.nan)

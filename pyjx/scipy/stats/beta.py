@@ -1,0 +1,89 @@
+"""The beta distribution: density y^(a-1) (1-y)^(b-1)/(B(a, b) scale) of y = (x - loc)/scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.gammas import betaln_of
+from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+
+@numpy_function
+def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.beta.logpdf(0.3, 2.0, 3.0)), 3)
+    0.568
+    """
+    x, a, b, loc, scale = reals("beta.logpdf", x, a, b, loc, scale)
+    y = (x - loc) / scale
+    inside = (y >= 0) & (y <= 1)
+    y = jnp.where(inside, y, 0.5)
+    log = xlogy_of(a - 1, y) + xlog1py_of(b - 1, -y) - betaln_of(a, b) - jnp.log(scale)
+    return jnp.where(inside, log, -math.inf)
+
+
+@numpy_function
+def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.beta.pdf(0.3, 2.0, 3.0)), 3)
+    1.764
+    """
+    return jnp.exp(logpdf(x, a, b, loc, scale))
+
+
+@numpy_function
+def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.beta.cdf(0.3, 2.0, 3.0)), 3)
+    0.348
+    """
+    x, a, b, loc, scale = reals("beta.cdf", x, a, b, loc, scale)
+    return lax.betainc(a, b, jnp.clip((x - loc) / scale, 0, 1))
+
+
+@numpy_function
+def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.beta.logcdf(0.3, 2.0, 3.0)), 3)
+    -1.055
+    """
+    return jnp.log(cdf(x, a, b, loc, scale))
+
+
+@numpy_function
+def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values above x: 1 - `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.beta.sf(0.3, 2.0, 3.0)), 3)
+    0.652
+    """
+    x, a, b, loc, scale = reals("beta.sf", x, a, b, loc, scale)
+    return lax.betainc(b, a, 1 - jnp.clip((x - loc) / scale, 0, 1))
+
+
+@numpy_function
+def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of `sf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.beta.logsf(0.3, 2.0, 3.0)), 3)
+    -0.428
+    """
+    return jnp.log(sf(x, a, b, loc, scale))

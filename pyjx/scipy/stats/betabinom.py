@@ -1,0 +1,42 @@
+"""The beta-binomial distribution: k - loc has probability binom(n, k) B(k+a, n-k+b)/B(a, b)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.gammas import betaln_of
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["logpmf", "pmf"]
+
+
+@numpy_function
+def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
+    """The logarithm of the probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.betabinom.logpmf(2, 5, 2.0, 3.0)), 3)
+    -1.435
+    """
+    k, n, a, b, loc = reals("betabinom.logpmf", k, n, a, b, loc)
+    k = jnp.floor(k) - loc
+    inside = (k >= 0) & (k <= n)
+    k = jnp.where(inside, k, 0)
+    ways = -jnp.log(n + 1) - betaln_of(n - k + 1, k + 1)
+    log = ways + betaln_of(k + a, n - k + b) - betaln_of(a, b)
+    return jnp.where(inside, log, -math.inf)
+
+
+@numpy_function
+def pmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
+    """The probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.betabinom.pmf(2, 5, 2.0, 3.0)), 3)
+    0.238
+    """
+    return jnp.exp(logpmf(k, n, a, b, loc))

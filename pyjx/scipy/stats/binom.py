@@ -1,0 +1,43 @@
+"""The binomial distribution: probability binom(n, k) p^k (1-p)^(n-k), of k - loc."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.gammas import betaln_of
+from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["logpmf", "pmf"]
+
+
+@numpy_function
+def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
+    """The logarithm of the probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.binom.logpmf(2, 5, 0.3)), 3)
+    -1.175
+    """
+    k, n, p, loc = reals("binom.logpmf", k, n, p, loc)
+    k = k - loc
+    inside = (k >= 0) & (k <= n)
+    k = jnp.where(inside, k, 0)
+    ways = -jnp.log(n + 1) - betaln_of(n - k + 1, k + 1)
+    log = ways + xlogy_of(k, p) + xlog1py_of(n - k, -p)
+    return jnp.where(inside, log, -math.inf)
+
+
+@numpy_function
+def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
+    """The probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.binom.pmf(2, 5, 0.3)), 3)
+    0.309
+    """
+    return jnp.exp(logpmf(k, n, p, loc))

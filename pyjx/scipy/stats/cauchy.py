@@ -1,0 +1,117 @@
+"""The Cauchy distribution: density 1/(pi (1 + y^2) scale), y = (x - loc)/scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
+
+def _cotangent(q: Array) -> Array:
+    """cot(pi q) for q in [0, 1], infinite at both ends."""
+    upper = q > 0.5
+    rest = jnp.where(upper, 1 - q, q)
+    size = 1 / jnp.tan(math.pi * jnp.where(rest >= 0, rest, math.nan))
+    return jnp.where(upper, -size, size)
+
+
+@numpy_function
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.cauchy.logpdf(0.5)), 3)
+    -1.368
+    """
+    x, loc, scale = reals("cauchy.logpdf", x, loc, scale)
+    y = (x - loc) / scale
+    return -jnp.log1p(y * y) - jnp.log(scale) - math.log(math.pi)
+
+
+@numpy_function
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.cauchy.pdf(0.5)), 3)
+    0.255
+    """
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@numpy_function
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.cauchy.cdf(0.5)), 3)
+    0.648
+    """
+    x, loc, scale = reals("cauchy.cdf", x, loc, scale)
+    # 1/2 + arctan(y)/pi, without cancellation
+    return lax.atan2(scale, loc - x) / math.pi
+
+
+@numpy_function
+def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.cauchy.logcdf(0.5)), 3)
+    -0.435
+    """
+    return jnp.log(cdf(x, loc, scale))
+
+
+@numpy_function
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values above x: 1 - `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.cauchy.sf(0.5)), 3)
+    0.352
+    """
+    x, loc, scale = reals("cauchy.sf", x, loc, scale)
+    return lax.atan2(scale, x - loc) / math.pi
+
+
+@numpy_function
+def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of `sf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.cauchy.logsf(0.5)), 3)
+    -1.043
+    """
+    return jnp.log(sf(x, loc, scale))
+
+
+@numpy_function
+def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The quantiles: the inverse of `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.cauchy.ppf(0.25)), 3)
+    -1.0
+    """
+    q, loc, scale = reals("cauchy.ppf", q, loc, scale)
+    return loc - scale * _cotangent(q)
+
+
+@numpy_function
+def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The inverse of `sf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.cauchy.isf(0.25)), 3)
+    1.0
+    """
+    q, loc, scale = reals("cauchy.isf", q, loc, scale)
+    return loc + scale * _cotangent(q)

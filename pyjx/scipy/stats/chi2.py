@@ -1,0 +1,78 @@
+"""The chi-squared distribution: twice a variable of the gamma distribution with a = df/2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.stats import gamma
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+
+@numpy_function
+def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.chi2.logpdf(1.5, 3.0)), 3)
+    -1.466
+    """
+    return gamma.logpdf(x, df / 2, loc, 2 * scale)
+
+
+@numpy_function
+def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.chi2.pdf(1.5, 3.0)), 3)
+    0.231
+    """
+    return jnp.exp(logpdf(x, df, loc, scale))
+
+
+@numpy_function
+def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.chi2.cdf(1.5, 3.0)), 3)
+    0.318
+    """
+    return gamma.cdf(x, df / 2, loc, 2 * scale)
+
+
+@numpy_function
+def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.chi2.logcdf(1.5, 3.0)), 3)
+    -1.147
+    """
+    return gamma.logcdf(x, df / 2, loc, 2 * scale)
+
+
+@numpy_function
+def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values above x: 1 - `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.chi2.sf(1.5, 3.0)), 3)
+    0.682
+    """
+    return gamma.sf(x, df / 2, loc, 2 * scale)
+
+
+@numpy_function
+def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of `sf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.chi2.logsf(1.5, 3.0)), 3)
+    -0.382
+    """
+    return gamma.logsf(x, df / 2, loc, 2 * scale)

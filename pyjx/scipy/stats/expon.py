@@ -1,0 +1,98 @@
+"""The exponential distribution: density e^-y/scale for y >= 0, y = (x - loc)/scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.nn.activations import log1mexp
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
+
+@numpy_function
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.expon.logpdf(0.5)), 3)
+    -0.5
+    """
+    x, loc, scale = reals("expon.logpdf", x, loc, scale)
+    y = (x - loc) / scale
+    return jnp.where(y >= 0, -y - jnp.log(scale), -math.inf)
+
+
+@numpy_function
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.expon.pdf(0.5)), 3)
+    0.607
+    """
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@numpy_function
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.expon.cdf(0.5)), 3)
+    0.393
+    """
+    x, loc, scale = reals("expon.cdf", x, loc, scale)
+    return -jnp.expm1(-jnp.maximum((x - loc) / scale, 0))
+
+
+@numpy_function
+def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.expon.logcdf(0.5)), 3)
+    -0.933
+    """
+    x, loc, scale = reals("expon.logcdf", x, loc, scale)
+    return log1mexp(jnp.maximum((x - loc) / scale, 0))
+
+
+@numpy_function
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values above x: 1 - `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.expon.sf(0.5)), 3)
+    0.607
+    """
+    return jnp.exp(logsf(x, loc, scale))
+
+
+@numpy_function
+def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of `sf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.expon.logsf(0.5)), 3)
+    -0.5
+    """
+    x, loc, scale = reals("expon.logsf", x, loc, scale)
+    return -jnp.maximum((x - loc) / scale, 0)
+
+
+@numpy_function
+def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The quantiles: the inverse of `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.expon.ppf(0.25)), 3)
+    0.288
+    """
+    q, loc, scale = reals("expon.ppf", q, loc, scale)
+    valid = (q >= 0) & (q <= 1)
+    return jnp.where(valid, loc - scale * jnp.log1p(-jnp.where(valid, q, 0)), math.nan)

@@ -1,0 +1,39 @@
+"""The geometric distribution: probability p (1-p)^(k-1) for k = 1, 2, ..., of k - loc."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.logarithms import xlog1py_of
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["logpmf", "pmf"]
+
+
+@numpy_function
+def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
+    """The logarithm of the probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.geom.logpmf(2, 0.3)), 3)
+    -1.561
+    """
+    k, p, loc = reals("geom.logpmf", k, p, loc)
+    k = k - loc
+    log = xlog1py_of(jnp.maximum(k, 1) - 1, -p) + jnp.log(p)
+    return jnp.where(k >= 1, log, -math.inf)
+
+
+@numpy_function
+def pmf(k: Any, p: Any, loc: Any = 0) -> Array:
+    """The probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.geom.pmf(2, 0.3)), 3)
+    0.21
+    """
+    return jnp.exp(logpmf(k, p, loc))

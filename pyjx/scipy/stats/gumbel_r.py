@@ -1,0 +1,96 @@
+"""The right-skewed Gumbel distribution: density e^(-y - e^-y)/scale, y = (x - loc)/scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.nn.activations import log1mexp
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
+
+@numpy_function
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.gumbel_r.logpdf(0.5)), 3)
+    -1.107
+    """
+    x, loc, scale = reals("gumbel_r.logpdf", x, loc, scale)
+    y = (x - loc) / scale
+    return -y - jnp.exp(-y) - jnp.log(scale)
+
+
+@numpy_function
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.gumbel_r.pdf(0.5)), 3)
+    0.331
+    """
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@numpy_function
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.gumbel_r.cdf(0.5)), 3)
+    0.545
+    """
+    return jnp.exp(logcdf(x, loc, scale))
+
+
+@numpy_function
+def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.gumbel_r.logcdf(0.5)), 3)
+    -0.607
+    """
+    x, loc, scale = reals("gumbel_r.logcdf", x, loc, scale)
+    return -jnp.exp((loc - x) / scale)
+
+
+@numpy_function
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values above x: 1 - `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.gumbel_r.sf(0.5)), 3)
+    0.455
+    """
+    x, loc, scale = reals("gumbel_r.sf", x, loc, scale)
+    return -jnp.expm1(-jnp.exp((loc - x) / scale))
+
+
+@numpy_function
+def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of `sf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.gumbel_r.logsf(0.5)), 3)
+    -0.788
+    """
+    x, loc, scale = reals("gumbel_r.logsf", x, loc, scale)
+    return log1mexp(jnp.exp((loc - x) / scale))
+
+
+@numpy_function
+def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The quantiles: the inverse of `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.gumbel_r.ppf(0.25)), 3)
+    -0.327
+    """
+    p, loc, scale = reals("gumbel_r.ppf", p, loc, scale)
+    return loc - scale * jnp.log(-jnp.log(p))

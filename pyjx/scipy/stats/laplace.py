@@ -1,0 +1,49 @@
+"""The Laplace distribution: density e^-|y|/(2 scale), y = (x - loc)/scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+
+@numpy_function
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.laplace.logpdf(0.5)), 3)
+    -1.193
+    """
+    x, loc, scale = reals("laplace.logpdf", x, loc, scale)
+    return -jnp.abs((x - loc) / scale) - jnp.log(2 * scale)
+
+
+@numpy_function
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.laplace.pdf(0.5)), 3)
+    0.303
+    """
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@numpy_function
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.laplace.cdf(0.5)), 3)
+    0.697
+    """
+    x, loc, scale = reals("laplace.cdf", x, loc, scale)
+    y = (x - loc) / scale
+    tail = jnp.exp(-jnp.abs(y)) / 2
+    return jnp.where(y < 0, tail, 1 - tail)

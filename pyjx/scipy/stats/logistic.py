@@ -1,0 +1,86 @@
+"""The logistic distribution: density e^-y/((1 + e^-y)^2 scale), y = (x - loc)/scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.logarithms import logit_of
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
+
+
+@numpy_function
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.logistic.logpdf(0.5)), 3)
+    -1.448
+    """
+    x, loc, scale = reals("logistic.logpdf", x, loc, scale)
+    y = jnp.abs((x - loc) / scale)
+    return -y - 2 * jnp.log1p(jnp.exp(-y)) - jnp.log(scale)
+
+
+@numpy_function
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.logistic.pdf(0.5)), 3)
+    0.235
+    """
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@numpy_function
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.logistic.cdf(0.5)), 3)
+    0.622
+    """
+    x, loc, scale = reals("logistic.cdf", x, loc, scale)
+    return lax.logistic((x - loc) / scale)
+
+
+@numpy_function
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values above x: 1 - `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.logistic.sf(0.5)), 3)
+    0.378
+    """
+    x, loc, scale = reals("logistic.sf", x, loc, scale)
+    return lax.logistic((loc - x) / scale)
+
+
+@numpy_function
+def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The quantiles: the inverse of `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.logistic.ppf(0.5)), 3)
+    0.0
+    """
+    x, loc, scale = reals("logistic.ppf", x, loc, scale)
+    return logit_of(x) * scale + loc
+
+
+@numpy_function
+def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The inverse of `sf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.logistic.isf(0.5)), 3)
+    0.0
+    """
+    x, loc, scale = reals("logistic.isf", x, loc, scale)
+    return logit_of(x) * -scale + loc

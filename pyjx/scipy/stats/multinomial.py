@@ -1,0 +1,49 @@
+"""The multinomial distribution: probability n!/(x_1! x_2! ...) p_1^x_1 p_2^x_2 ..."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.ufuncs import as_array
+from pyjx.scipy.special.logarithms import xlogy_of
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["logpmf", "pmf"]
+
+
+@numpy_function
+def logpmf(x: Any, n: Any, p: Any) -> Array:
+    """The logarithm of the probability of the counts x.
+
+    Args:
+      x: array of shape (..., k) of the counts.
+      n: array of shape (...): the number of draws. It is -inf where the counts have another sum.
+      p: array of shape (..., k): the probabilities.
+
+    >>> import pyjx as jax
+    >>> x, p = jax.numpy.array([1, 2]), jax.numpy.array([0.25, 0.75])
+    >>> round(float(jax.scipy.stats.multinomial.logpmf(x, 3, p)), 3)
+    -0.863
+    """
+    counts, p = reals("multinomial.logpmf", x, p)
+    (total,) = reals("multinomial.logpmf", as_array(n))
+    total = total.astype(counts.dtype)
+    log = lax.lgamma(total + 1) + (xlogy_of(counts, p) - lax.lgamma(counts + 1)).sum(-1)
+    return jnp.where(counts.sum(-1) == total, log, -math.inf)
+
+
+@numpy_function
+def pmf(x: Any, n: Any, p: Any) -> Array:
+    """The probability of the counts x; arguments as for `logpmf`.
+
+    >>> import pyjx as jax
+    >>> x, p = jax.numpy.array([1, 2]), jax.numpy.array([0.25, 0.75])
+    >>> round(float(jax.scipy.stats.multinomial.pmf(x, 3, p)), 3)
+    0.422
+    """
+    return jnp.exp(logpmf(x, n, p))

@@ -1,0 +1,42 @@
+"""The negative binomial distribution: probability binom(k + n - 1, k) p^n (1-p)^k, of k - loc."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.gammas import betaln_of
+from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["logpmf", "pmf"]
+
+
+@numpy_function
+def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
+    """The logarithm of the probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.nbinom.logpmf(2, 5, 0.3)), 3)
+    -4.025
+    """
+    k, n, p, loc = reals("nbinom.logpmf", k, n, p, loc)
+    k = k - loc
+    inside = k >= 0
+    k = jnp.where(inside, k, 0)
+    ways = -betaln_of(n, k + 1) - jnp.log(n + k)
+    return jnp.where(inside, ways + xlogy_of(n, p) + xlog1py_of(k, -p), -math.inf)
+
+
+@numpy_function
+def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
+    """The probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.nbinom.pmf(2, 5, 0.3)), 3)
+    0.018
+    """
+    return jnp.exp(logpmf(k, n, p, loc))

@@ -1,0 +1,75 @@
+"""The Poisson distribution: probability mu^k e^-mu/k!, of k - loc."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.logarithms import xlogy_of
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["cdf", "entropy", "logpmf", "pmf"]
+
+
+@numpy_function
+def logpmf(k: Any, mu: Any, loc: Any = 0) -> Array:
+    """The logarithm of the probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.poisson.logpmf(2, 3.0)), 3)
+    -1.496
+    """
+    k, mu, loc = reals("poisson.logpmf", k, mu, loc)
+    k = k - loc
+    inside = (k >= 0) & (k == jnp.floor(k))
+    k = jnp.where(inside, k, 0)
+    return jnp.where(inside, xlogy_of(k, mu) - lax.lgamma(k + 1) - mu, -math.inf)
+
+
+@numpy_function
+def pmf(k: Any, mu: Any, loc: Any = 0) -> Array:
+    """The probability of k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.poisson.pmf(2, 3.0)), 3)
+    0.224
+    """
+    return jnp.exp(logpmf(k, mu, loc))
+
+
+@numpy_function
+def cdf(k: Any, mu: Any, loc: Any = 0) -> Array:
+    """The probability of values up to k.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.poisson.cdf(2, 3.0)), 3)
+    0.423
+    """
+    k, mu, loc = reals("poisson.cdf", k, mu, loc)
+    k = jnp.floor(k - loc)
+    return jnp.where(k < 0, 0, lax.igammac(jnp.maximum(k, 0) + 1, mu))
+
+
+@numpy_function
+def entropy(mu: Any, loc: Any = 0) -> Array:
+    """The entropy, in units of e.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.poisson.entropy(3.0)), 3)
+    1.931
+    """
+    mu, loc = reals("poisson.entropy", mu, loc)
+    # mu - mu log(mu) + E[log k!]; for large mu by its asymptotic series
+    terms = 180
+    small = jnp.where(mu < 80, mu, 80)[..., None]
+    k = jnp.arange(terms, dtype=mu.dtype)
+    log = xlogy_of(k, small) - lax.lgamma(k + 1) - small
+    near = -(jnp.exp(log) * jnp.where(log > -math.inf, log, 0)).sum(-1)
+    r = 1 / jnp.where(mu < 80, 80, mu)
+    series = lax.polynomial(r, (0.0, -1 / 12, -1 / 24, -19 / 360, -9 / 80))
+    far = (math.log(2 * math.pi * math.e) - jnp.log(r)) / 2 + series
+    return jnp.where(mu >= 0, jnp.where(mu < 80, near, far), math.nan)

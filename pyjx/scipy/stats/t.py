@@ -1,0 +1,41 @@
+"""Student's t distribution of y = (x - loc)/scale.
+
+Its density is (1 + y^2/df)^(-(df+1)/2)/(sqrt(df) B(1/2, df/2) scale).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.gammas import betaln_of
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["logpdf", "pdf"]
+
+
+@numpy_function
+def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.t.logpdf(0.5, 3.0)), 3)
+    -1.161
+    """
+    x, df, loc, scale = reals("t.logpdf", x, df, loc, scale)
+    y = (x - loc) / scale
+    norm = betaln_of(jnp.full_like(df, 0.5), df / 2) + jnp.log(df) / 2 + jnp.log(scale)
+    return -(df + 1) / 2 * jnp.log1p(y * y / df) - norm
+
+
+@numpy_function
+def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.t.pdf(0.5, 3.0)), 3)
+    0.313
+    """
+    return jnp.exp(logpdf(x, df, loc, scale))

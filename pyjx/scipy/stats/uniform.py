@@ -1,0 +1,61 @@
+"""The uniform distribution over [loc, loc + scale]."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["cdf", "logpdf", "pdf", "ppf"]
+
+
+@numpy_function
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The logarithm of the density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.uniform.logpdf(0.5)), 3)
+    0.0
+    """
+    x, loc, scale = reals("uniform.logpdf", x, loc, scale)
+    inside = (x >= loc) & (x <= loc + scale)
+    return jnp.where(inside, jnp.log(1 / scale), -math.inf)
+
+
+@numpy_function
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.uniform.pdf(0.5)), 3)
+    1.0
+    """
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+@numpy_function
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The probability of values up to x.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.uniform.cdf(0.5)), 3)
+    0.5
+    """
+    x, loc, scale = reals("uniform.cdf", x, loc, scale)
+    return jnp.clip((x - loc) / scale, 0, 1)
+
+
+@numpy_function
+def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
+    """The quantiles: the inverse of `cdf`.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.uniform.ppf(0.25)), 3)
+    0.25
+    """
+    q, loc, scale = reals("uniform.ppf", q, loc, scale)
+    return jnp.where((q >= 0) & (q <= 1), loc + scale * q, math.nan)

@@ -1,0 +1,37 @@
+"""The von Mises distribution: density e^(kappa cos(x))/(2 pi I_0(kappa))."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["logpdf", "pdf"]
+
+
+@numpy_function
+def logpdf(x: Any, kappa: Any) -> Array:
+    """The logarithm of the density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.vonmises.logpdf(0.5, 2.0)), 3)
+    -0.907
+    """
+    x, kappa = reals("vonmises.logpdf", x, kappa)
+    return kappa * (jnp.cos(x) - 1) - jnp.log(2 * math.pi * lax.bessel_i0e(kappa))
+
+
+@numpy_function
+def pdf(x: Any, kappa: Any) -> Array:
+    """The density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.vonmises.pdf(0.5, 2.0)), 3)
+    0.404
+    """
+    return jnp.exp(logpdf(x, kappa))

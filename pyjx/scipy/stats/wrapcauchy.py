@@ -1,0 +1,37 @@
+"""The wrapped Cauchy distribution over [0, 2 pi]: density (1-c^2)/(2 pi (1+c^2-2c cos(x)))."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.operands import reals
+
+__all__ = ["logpdf", "pdf"]
+
+
+@numpy_function
+def logpdf(x: Any, c: Any) -> Array:
+    """The logarithm of the density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.wrapcauchy.logpdf(0.5, 0.5)), 3)
+    -1.138
+    """
+    x, c = reals("wrapcauchy.logpdf", x, c)
+    log = jnp.log((1 - c * c) / (2 * math.pi)) - jnp.log1p(c * c - 2 * c * jnp.cos(x))
+    return jnp.where((x >= 0) & (x <= 2 * math.pi), log, -math.inf)
+
+
+@numpy_function
+def pdf(x: Any, c: Any) -> Array:
+    """The density.
+
+    >>> import pyjx as jax
+    >>> round(float(jax.scipy.stats.wrapcauchy.pdf(0.5, 0.5)), 3)
+    0.321
+    """
+    return jnp.exp(logpdf(x, c))

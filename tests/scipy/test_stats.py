@@ -1,0 +1,255 @@
+"""Distributions and summaries against SciPy's."""
+
+import importlib
+
+import numpy as np
+import pytest
+from scipy import stats as reference
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.scipy import stats
+
+rng = np.random.default_rng(0)
+
+
+def uniform(low, high):
+    return rng.uniform(low, high, 200)
+
+
+def whole(low, high):
+    return np.floor(uniform(low, high))
+
+
+# The values and the shape parameters of each distribution.
+CONTINUOUS = {
+    "norm": (uniform(-8, 8),), "cauchy": (uniform(-30, 30),), "expon": (uniform(-2, 9),),
+    "gumbel_l": (uniform(-5, 3),), "gumbel_r": (uniform(-3, 9),), "laplace": (uniform(-9, 9),),
+    "logistic": (uniform(-20, 20),), "uniform": (uniform(-1, 3),),
+    "chi2": (uniform(-1, 15), uniform(0.5, 9)), "gamma": (uniform(-1, 9), uniform(0.3, 9)),
+    "beta": (uniform(-0.2, 1.5), uniform(0.3, 5), uniform(0.3, 5)),
+    "pareto": (uniform(0, 9), uniform(0.3, 5)), "t": (uniform(-9, 9), uniform(0.3, 30)),
+    "truncnorm": (uniform(-4, 5), uniform(-3, 0), uniform(0.1, 4)),
+    "gennorm": (uniform(-3, 3), uniform(0.5, 4)), "vonmises": (uniform(-3, 3), uniform(0.1, 9)),
+    "wrapcauchy": (uniform(0, 7), uniform(0.1, 0.9)),
+}
+DISCRETE = {
+    "bernoulli": (whole(-1, 3), uniform(0, 1)),
+    "binom": (whole(-2, 12), whole(1, 10), uniform(0, 1)),
+    "betabinom": (whole(-2, 12), whole(1, 10), uniform(0.3, 5), uniform(0.3, 5)),
+    "geom": (whole(-2, 12), uniform(0.05, 0.95)),
+    "nbinom": (whole(-2, 12), whole(1, 10), uniform(0.05, 0.95)),
+    "poisson": (whole(-2, 12), uniform(0.1, 9)),
+}
+PLAIN = ("gennorm", "vonmises", "wrapcauchy")  # they have no loc and scale
+CASES = [(name, function) for name in (*CONTINUOUS, *DISCRETE)
+         for function in importlib.import_module(f"pyjx.scipy.stats.{name}").__all__]
+
+
+def arguments(name, function):
+    values, *shapes = (CONTINUOUS | DISCRETE)[name]
+    if function == "entropy":
+        values = None
+    elif function in ("ppf", "isf"):
+        values = uniform(-0.1, 1.1)
+        if name in ("gumbel_l", "gumbel_r", "logistic", "pareto"):
+            values = uniform(0, 1)
+    args = [] if values is None else [values, ]
+    args += shapes
+    if name in CONTINUOUS and name not in PLAIN:
+        args += [uniform(-0.5, 0.5), uniform(0.8, 1.5)]
+    elif name in DISCRETE and not (name == "bernoulli" and function in ("cdf", "ppf")):
+        args += [whole(-1, 2)]
+    return args
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["single", "double"])
+@pytest.mark.parametrize(("name", "function"), CASES, ids=[f"{n}.{f}" for n, f in CASES])
+def test_values(name, function, single):
+    dtype = np.float32 if single else np.float64
+    args = [x.astype(dtype) for x in arguments(name, function)]
+    with np.errstate(all="ignore"):
+        want = getattr(getattr(reference, name), function)(*[np.float64(x) for x in args])
+    with jax.enable_x64(not single):
+        call = getattr(getattr(stats, name), function)
+        got = np.asarray(call(*map(jnp.asarray, args)))
+        if single:
+            np.testing.assert_allclose(jax.jit(jax.vmap(call))(*args), got, rtol=1e-5)
+    assert got.dtype == dtype
+    tolerance = 2e-4 if single else 1e-10
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance / 20)
+
+
+@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
+def test_derivatives_are_finite_and_right(name):
+    function = "logpdf" if name in CONTINUOUS else "logpmf"
+    call = getattr(getattr(stats, name), function)
+    values, *shapes = (CONTINUOUS | DISCRETE)[name]
+    with jax.enable_x64(True):
+        points = [jnp.asarray(x[:20]) for x in (values, *shapes)]
+        places = [j for j in range(len(points)) if name in CONTINUOUS or (
+            j and (name, j) not in (("binom", 1), ("betabinom", 1)))]
+        for j in places:
+            slopes = jax.jit(jax.vmap(jax.grad(call, argnums=j)))(*points)
+            ends = [call(*points[:j], points[j] + step, *points[j + 1:]) for step in (-1e-6, 1e-6)]
+            with np.errstate(invalid="ignore"):
+                want = (np.asarray(ends[1]) - np.asarray(ends[0])) / 2e-6
+            inside = np.isfinite(want)
+            np.testing.assert_allclose(slopes[inside], want[inside], rtol=1e-4, atol=1e-6)
+
+
+def test_integers_become_floats():
+    assert stats.norm.logpdf(1).dtype == np.float32
+    assert stats.poisson.pmf(jnp.arange(3), 2).dtype == np.float32
+    assert float(stats.binom.pmf(2, 4, 0.5)) == pytest.approx(0.375)
+
+
+def test_tails_do_not_underflow():
+    assert float(stats.norm.logcdf(-50.0)) == pytest.approx(reference.norm.logcdf(-50), rel=1e-6)
+    assert float(stats.truncnorm.logpdf(31.0, 30.0, 40.0)) == pytest.approx(
+        reference.truncnorm.logpdf(31, 30, 40), rel=1e-5)
+    assert float(stats.cauchy.cdf(-1e6)) == pytest.approx(reference.cauchy.cdf(-1e6), rel=1e-6)
+    assert float(stats.expon.logcdf(1e-6)) == pytest.approx(reference.expon.logcdf(1e-6), rel=1e-6)
+    assert float(stats.poisson.entropy(1e4)) == pytest.approx(
+        0.5 * np.log(2 * np.pi * np.e * 1e4) - 1 / 12e4, rel=1e-6)
+
+
+@pytest.mark.parametrize("args", [
+    (np.array([0.2, 0.3, 0.5]), np.array([1.0, 2.0, 3.5])),
+    (np.array([0.2, 0.3]), np.array([1.0, 2.0, 3.5])),
+    (np.array([[0.2, 0.1], [0.3, 0.4], [0.5, 0.5]]), np.array([1.0, 2.0, 3.5])),
+])
+def test_dirichlet(args):
+    np.testing.assert_allclose(stats.dirichlet.logpdf(*args), reference.dirichlet.logpdf(*args),
+                               rtol=1e-5)
+    np.testing.assert_allclose(stats.dirichlet.pdf(*args), reference.dirichlet.pdf(*args),
+                               rtol=1e-5)
+
+
+def test_dirichlet_outside_and_refused():
+    assert float(stats.dirichlet.logpdf(np.array([0.5, 0.6]), np.ones(2))) == -np.inf
+    with pytest.raises(ValueError, match="one-dimensional"):
+        stats.dirichlet.logpdf(np.ones(2) / 2, np.ones((2, 2)))
+    with pytest.raises(ValueError, match="same number of entries"):
+        stats.dirichlet.logpdf(np.ones(5) / 5, np.ones(2))
+
+
+def test_multinomial():
+    x, n, p = np.array([[1, 2, 0], [1, 1, 1]]), np.array([3, 4]), np.array([0.2, 0.3, 0.5])
+    np.testing.assert_allclose(stats.multinomial.logpmf(x, n, p),
+                               reference.multinomial.logpmf(x, n, p), rtol=1e-5)
+    np.testing.assert_allclose(stats.multinomial.pmf(x, n, p), reference.multinomial.pmf(x, n, p),
+                               rtol=1e-5)
+
+
+def test_multivariate_normal():
+    x, mean = rng.normal(size=(5, 3)), rng.normal(size=3)
+    root = rng.normal(size=(3, 3))
+    cov = root @ root.T + np.eye(3)
+    for args in ((x, mean, cov), (x, mean, 2.0), (x[0], mean, cov)):
+        np.testing.assert_allclose(stats.multivariate_normal.logpdf(*args),
+                                   reference.multivariate_normal.logpdf(*args), rtol=1e-4)
+        np.testing.assert_allclose(stats.multivariate_normal.pdf(*args),
+                                   reference.multivariate_normal.pdf(*args), rtol=1e-4)
+    np.testing.assert_allclose(stats.multivariate_normal.logpdf(x[:, 0], 0.5, 2.0),
+                               reference.multivariate_normal.logpdf(x[:, 0], 0.5, 2.0), rtol=1e-4)
+    slope = jax.jit(jax.grad(lambda c: stats.multivariate_normal.logpdf(x[0], mean, c)))(cov)
+    assert np.isfinite(slope).all()
+    with pytest.raises(ValueError, match="incompatible shapes"):
+        stats.multivariate_normal.logpdf(x, mean, cov[:2])
+    with pytest.raises(NotImplementedError):
+        stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=True)
+
+
+# -- summaries -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_mode(axis, keepdims, dtype):
+    x = rng.integers(0, 4, (6, 9)).astype(dtype)
+    got = stats.mode(x, axis, keepdims=keepdims)
+    want = reference.mode(x, axis, keepdims=keepdims)
+    np.testing.assert_array_equal(got.mode, want.mode)
+    np.testing.assert_array_equal(got.count, want.count)
+
+
+def test_mode_of_nothing_and_of_nan():
+    got = stats.mode(jnp.zeros((0, 3)))
+    assert np.isnan(got.mode).all() and got.count.tolist() == [0, 0, 0]
+    got = stats.mode(jnp.array([1.0, np.nan, 1.0]))
+    assert np.isnan(got.mode) and int(got.count) == 1
+    with pytest.raises(NotImplementedError):
+        stats.mode(jnp.ones(3), nan_policy="omit")
+
+
+@pytest.mark.parametrize("method", ["average", "min", "max", "dense", "ordinal"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_rankdata(method, axis):
+    x = rng.integers(0, 5, (6, 9)).astype(np.float32)
+    want = reference.rankdata(x, method, axis=axis)
+    np.testing.assert_array_equal(stats.rankdata(x, method, axis=axis), want)
+    with pytest.raises(ValueError, match="unknown method"):
+        stats.rankdata(x, "median")
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize("nan_policy", ["propagate", "omit"])
+def test_sem(axis, ddof, nan_policy):
+    x = rng.normal(size=(6, 9)).astype(np.float32)
+    if nan_policy == "omit":
+        x[1, 2] = np.nan
+    got = stats.sem(x, axis, ddof=ddof, nan_policy=nan_policy)
+    np.testing.assert_allclose(got, np.asarray(reference.sem(x, axis, ddof=ddof,
+                                                             nan_policy=nan_policy)), rtol=1e-5)
+
+
+# -- gaussian_kde ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("bw_method", [None, "silverman", 0.3, lambda kde: 0.4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gaussian_kde(d, bw_method, weighted):
+    data = rng.normal(size=(d, 30)).astype(np.float32)
+    weights = rng.uniform(0.1, 1, 30).astype(np.float32) if weighted else None
+    points = rng.normal(size=(d, 7)).astype(np.float32)
+    got = stats.gaussian_kde(data, bw_method, weights)
+    want = reference.gaussian_kde(data, bw_method, weights)
+    np.testing.assert_allclose(got.covariance, want.covariance, rtol=1e-4)
+    np.testing.assert_allclose(got.inv_cov, want.inv_cov, rtol=1e-4)
+    np.testing.assert_allclose(got.neff, want.neff, rtol=1e-5)
+    np.testing.assert_allclose(got(points), want(points), rtol=1e-4)
+    np.testing.assert_allclose(jax.jit(lambda k, x: k.logpdf(x))(got, points), want.logpdf(points),
+                               rtol=1e-4, atol=1e-5)
+    mean, cov = np.zeros(d), np.eye(d) * 0.5
+    np.testing.assert_allclose(got.integrate_gaussian(mean, cov),
+                               want.integrate_gaussian(mean, cov), rtol=1e-4)
+    np.testing.assert_allclose(got.integrate_kde(got), want.integrate_kde(want), rtol=1e-4)
+    if d == 1:
+        np.testing.assert_allclose(got.integrate_box_1d(-0.5, 0.7),
+                                   want.integrate_box_1d(-0.5, 0.7), rtol=1e-4)
+
+
+def test_gaussian_kde_refuses():
+    with pytest.raises(ValueError, match="multiple elements"):
+        stats.gaussian_kde(jnp.ones(1))
+    with pytest.raises(ValueError, match="length n"):
+        stats.gaussian_kde(jnp.arange(3.0), weights=jnp.ones(2))
+    kde = stats.gaussian_kde(jnp.arange(3.0))
+    with pytest.raises(NotImplementedError):
+        kde.set_bandwidth("scott")
+    with pytest.raises(ValueError, match="dimension"):
+        kde(jnp.ones((2, 4)))
+
+
+def test_gaussian_kde_resamples():
+    data = rng.normal(size=(2, 30)).astype(np.float32)
+    kde = stats.gaussian_kde(data)
+    samples = kde.resample(jax.random.key(0), (4000,))
+    assert samples.shape == (2, 4000)
+    want = np.cov(data, bias=True) + kde.covariance
+    np.testing.assert_allclose(np.cov(samples), want, atol=0.1)
+    assert kde.resample(jax.random.key(0)).shape == (2,)
