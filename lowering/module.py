@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from lowering.types import quoted, tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 
+_TOKEN = " {jax.token = true}"
 KEEP_CALL = ' {mhlo.frontend_attributes = {inlineable = "false"}}'
 
 
@@ -26,7 +28,8 @@ def clean_name(wanted: str) -> str:
 class Function:
     """A function of a module: its signature, and its body as a block."""
 
-    __slots__ = ("arg_names", "block", "name", "params", "results", "visibility")
+    __slots__ = ("arg_names", "block", "name", "params", "result_attributes", "results",
+                 "visibility")
 
     def __init__(self, block: Block, name: str, params: Sequence[Any], results: Sequence[Any]
                  ) -> None:
@@ -34,8 +37,14 @@ class Function:
         self.name = name
         self.params = [f"%arg{i}: {tensor_type(a)}" for i, a in enumerate(params)]
         self.results = [tensor_type(a) for a in results]
+        self.result_attributes = [""] * len(self.results)
         self.visibility = "private"
         self.arg_names: Sequence[str] = ()
+
+    def mark_tokens(self, position: int) -> None:
+        """Say of the parameter at this position, and of the first result, that they are tokens."""
+        self.params[position] += _TOKEN
+        self.result_attributes[0] = _TOKEN
 
     def close(self, outs: Sequence[str]) -> None:
         """Write the end of the body, which returns the values of these names."""
@@ -51,16 +60,26 @@ class Function:
             if self.arg_names:
                 params = [f"{p} loc({quoted(n)})"
                           for p, n in zip(params, self.arg_names, strict=True)]
-        results = f" -> ({', '.join(self.results)})" if self.results else ""
+        results = ", ".join(map(add, self.results, self.result_attributes))
+        results = f" -> ({results})" if results else ""
         body = "\n".join(lines)
         return (f"  func.func {self.visibility} @{self.name}({', '.join(params)}){results} {{\n"
                 f"{body}\n  }}")
 
 
+class HostCall(NamedTuple):
+    """A Python function that a program calls: it takes and gives arrays, and if `ordered` a token
+    before them."""
+
+    function: Callable[..., Sequence[Any]]
+    result_avals: Sequence[ShapedArray]
+    ordered: bool
+
+
 class Module:
     """The functions of a module as they are written, and what they need at run time."""
 
-    __slots__ = ("_by_key", "_names", "custom_calls", "functions", "name",
+    __slots__ = ("_by_key", "_names", "custom_calls", "functions", "host_calls", "name",
                  "platform", "rules")
 
     def __init__(self, name: str, platform: str) -> None:
@@ -69,6 +88,7 @@ class Module:
         self.rules = rules_for(platform)
         self.functions: list[Function] = []
         self.custom_calls: set[str] = set()
+        self.host_calls: list[HostCall] = []
         self._names: set[str] = {"main"}
         self._by_key: dict[Any, str] = {}
 

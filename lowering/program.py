@@ -12,6 +12,7 @@ from lowering.donation import donation
 from lowering.locations import Locations, Scope
 from lowering.module import Module, constant_operand, emit_jaxpr
 from pyjx.core.avals import ShapedArray
+from pyjx.core.effects import is_ordered
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.passes.dce import used_variables
 
@@ -28,18 +29,23 @@ class LoweredProgram:
       kept: for each argument of the jaxpr, whether `main` takes it.
       unused_donations: types of the arguments donated in vain.
       custom_calls: the families of foreign functions that must be registered, such as `lapack`.
+      host_calls: what the program calls on the host, by index.
+      ordered: whether `main` takes a token after the constants, and gives one first.
     """
 
-    __slots__ = ("_module", "const_args", "custom_calls", "kept", "text", "unused_donations")
+    __slots__ = ("_module", "const_args", "custom_calls", "host_calls", "kept", "ordered", "text",
+                 "unused_donations")
 
     def __init__(self, module: Module, const_args: list[Any], kept: list[bool],
-                 unused_donations: list[ShapedArray]) -> None:
+                 unused_donations: list[ShapedArray], ordered: bool) -> None:
         self._module = module
         self.text = module.text()
         self.const_args = const_args
         self.kept = kept
         self.unused_donations = unused_donations
         self.custom_calls = frozenset(module.custom_calls)
+        self.host_calls = module.host_calls
+        self.ordered = ordered
 
     def located_text(self, frames: int) -> str:
         """The text in which each operation has its name and its place in the user's source, with
@@ -52,7 +58,8 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
     """Lower a jaxpr. The same jaxpr gives the same text.
 
     Args:
-      closed: the program, decomposed; none of its constants may be a tracer.
+      closed: the program, decomposed; none of its constants may be a tracer. With ordered effects
+        it takes a token first, of which `donated` and `kept` say nothing, and gives one first.
       name: the module is called `jit_<name>`.
       platform: `cpu`, `cuda`, `rocm` or `tpu`, for the rules that differ.
       donated: for each argument, whether its memory may be reused for a result.
@@ -62,6 +69,9 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
       NotImplementedError: a primitive has no rule for the platform.
     """
     jaxpr = closed.jaxpr
+    ordered = is_ordered(jaxpr.effects)
+    if ordered:
+        donated = [False, *(donated or [False] * (len(jaxpr.invars) - 1))]
     used = set(jaxpr.invars) if keep_unused else used_variables(jaxpr)
     kept = [v in used for v in jaxpr.invars]
     donated = [d and k for d, k in zip(donated or [False] * len(kept), kept, strict=True)]
@@ -81,5 +91,8 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
         if s:
             env[v] = constant_operand(main.block, c, v.aval)
     main.close(emit_jaxpr(main.block, jaxpr, env))
+    if ordered:
+        main.mark_tokens(len(hoisted))
+        kept = kept[1:]
     const_args = [c for c, s in zip(closed.consts, small, strict=True) if not s]
-    return LoweredProgram(module, const_args, kept, unused)
+    return LoweredProgram(module, const_args, kept, unused, ordered)

@@ -64,14 +64,17 @@ FAMILIES = {
         "Device default_backend device_count devices host_count=process_count "
         "host_id=process_index host_ids=process_indices local_device_count local_devices "
         "process_count process_index process_indices",
+    "pyjx.lax.callbacks": "pure_callback",
+    "pyjx.runtime.tokens": "effects_barrier",
     "pyjx.runtime.device_put":
         "block_until_ready copy_to_host_async device_get device_put live_arrays",
     "pyjx.runtime.sharding": "NamedSharding P",
 }
 
 SUBMODULES = (
-    "ad_checkpoint api_util core custom_batching custom_derivatives dlpack dtypes errors "
-    "experimental flatten_util lax nn numpy ops random scipy stages test_util tree tree_util typing"
+    "ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes "
+    "errors experimental flatten_util lax nn numpy ops random scipy stages test_util tree "
+    "tree_util typing"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -5,6 +5,7 @@ from pyjx import api_util as api_util
 from pyjx import core as core
 from pyjx import custom_batching as custom_batching
 from pyjx import custom_derivatives as custom_derivatives
+from pyjx import debug as debug
 from pyjx import dlpack as dlpack
 from pyjx import dtypes as dtypes
 from pyjx import errors as errors
@@ -100,6 +101,8 @@ from pyjx.runtime.backends import local_devices as local_devices
 from pyjx.runtime.backends import process_count as process_count
 from pyjx.runtime.backends import process_index as process_index
 from pyjx.runtime.backends import process_indices as process_indices
+from pyjx.lax.callbacks import pure_callback as pure_callback
+from pyjx.runtime.tokens import effects_barrier as effects_barrier
 from pyjx.runtime.device_put import block_until_ready as block_until_ready
 from pyjx.runtime.device_put import copy_to_host_async as copy_to_host_async
 from pyjx.runtime.device_put import device_get as device_get
@@ -117,6 +120,7 @@ __all__ = [
     "core",
     "custom_batching",
     "custom_derivatives",
+    "debug",
     "dlpack",
     "dtypes",
     "errors",
@@ -212,6 +216,8 @@ __all__ = [
     "process_count",
     "process_index",
     "process_indices",
+    "pure_callback",
+    "effects_barrier",
     "block_until_ready",
     "copy_to_host_async",
     "device_get",

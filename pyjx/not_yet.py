@@ -7,15 +7,15 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "Ref Shard collect_profile debug distributed effects_barrier empty_ref "
+        "Ref Shard collect_profile distributed empty_ref "
         "example_libraries export extend ffi free_ref freeze get_abstract_mesh get_mesh image "
         "interpreters lib make_array_from_callback make_array_from_process_local_data "
         "make_array_from_single_device_arrays make_mesh memory monitoring new_ref "
-        "pmap profiler pure_callback ref reshard set_mesh shard_map sharding smap tools "
+        "pmap profiler ref reshard set_mesh shard_map sharding smap tools "
         "use_abstract_mesh",
     "pyjx.experimental":
         "EArray array_serialization buffer_callback checkify colocated_python compilation_cache "
-        "compute_on custom_partitioning fused hijax io_callback jax2tf key_reuse layout "
+        "compute_on custom_partitioning fused hijax jax2tf key_reuse layout "
         "mesh_utils mosaic multihost_utils ode overlap pallas pjit primal_tangent_dtype profiler "
         "random rnn roofline scheduling_groups serialize_executable shard_map source_mapper sparse "
         "thunky topologies transfer xla_metadata",
@@ -30,9 +30,7 @@ NAMES: dict[str, str] = {
 # What serves meanwhile, where something does.
 _HOST = "NumPy's or SciPy's, outside of traced functions"
 INSTEAD: dict[str, str] = {
-    "pyjx.debug": "print under jax.disable_jit, where operations run one by one",
     "pyjx.pmap": "jax.vmap, on one device",
-    "pyjx.pure_callback": "the Python function outside of traced functions",
     **dict.fromkeys([f"pyjx.scipy.{name}" for name in NAMES["pyjx.scipy"].split()], _HOST),
 }
 

@@ -23,13 +23,13 @@ def test_missing_names_say_so(package, name):
 
 
 @pytest.mark.parametrize("statement", [
-    "from pyjx import debug",
-    "import pyjx.debug",
-    "from pyjx.debug.callbacks import anything",
+    "from pyjx import profiler",
+    "import pyjx.profiler",
+    "from pyjx.profiler.traces import anything",
 ])
 def test_imports_of_missing_names_say_so(statement):
     with pytest.raises(ModuleNotFoundError, match=(
-            r"^cannot import 'debug' from 'pyjx': it is not there yet\. Meanwhile use print")):
+            r"^cannot import 'profiler' from 'pyjx': it is not there yet")):
         exec(statement, {})
 
 

@@ -185,12 +185,13 @@ def test_derivatives(sample: Sample) -> None:
 CALLS = {
     "closed_call", "composite", "cond", "custom_jvp_call", "custom_lin", "custom_linear_solve",
     "custom_remat", "custom_root", "custom_vjp_call", "custom_vmap_call", "device_put", "jit",
-    "linear_call",
-    "outlined_call", "remat2", "remat_opt", "scan", "while",
+    "linear_call", "outlined_call", "remat2", "remat_opt", "scan", "while",
 }
 
-# Values that are not arrays, or results that there are none of: tests/lax/test_staging.py.
-STAGING = {"after_all", "create_token", "dce_sink", "stage"}
+# Values that are not arrays, or results that there are none of: tests/lax/test_staging.py, and
+# test_callbacks.py for what calls Python.
+STAGING = {"after_all", "create_token", "dce_sink", "debug_callback", "io_callback",
+           "pure_callback", "stage"}
 
 # Operations over named axes, of which no program consists that can run: samples are in
 # tests/lax/test_collectives.py.

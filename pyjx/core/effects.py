@@ -13,12 +13,16 @@ class Effect:
     """Something that a program does besides computing its results.
 
     An equation with an effect stays in the program even where nobody reads its results, unless the
-    effect's class says that it is `droppable`.
+    effect's class says that it is `droppable`. Effects that are `ordered` happen one after the
+    other, also from call to call. What a backward pass computes again has its `repeatable` effects
+    again; others are refused there.
     """
 
     __slots__ = ()
 
     droppable = False
+    ordered = False
+    repeatable = False
 
 
 class NamedAxisEffect(Effect):
@@ -28,6 +32,7 @@ class NamedAxisEffect(Effect):
     __slots__ = ("name",)
 
     droppable = True
+    repeatable = True
 
     def __init__(self, name: object) -> None:
         self.name = name
@@ -58,6 +63,10 @@ def join_effects(eqns: Iterable[JaxprEqn]) -> Effects:
 def keeps_alive(effects: Effects) -> bool:
     """Whether an equation with these effects must stay where nobody reads its results."""
     return any([not effect.droppable for effect in effects])
+
+
+def is_ordered(effects: Effects) -> bool:
+    return any([effect.ordered for effect in effects])
 
 
 def axis_names(effects: Effects) -> list[object]:

@@ -19,7 +19,7 @@ Rule = Callable[..., Any]
 RULE_KINDS = (
     "batch", "batch_axis", "check", "cut", "dce", "decomposition", "effects", "impl", "jvp",
     "label", "linearize", "lowered_as", "physical", "printed", "record", "shape_rule", "split",
-    "transpose",
+    "thread", "transpose",
 )
 
 # What it costs to compute a byte of a result again, and to keep it in memory instead.
@@ -67,6 +67,8 @@ class Primitive:
       label: `params -> str`, what profiles and dumps call it, in place of its name.
       lowered_as: `params -> ClosedJaxpr`, the user's program that it stands for, where it only says
         how that is differentiated.
+      thread: `(eqn, token, after) -> eqns`: the equation with a token passed through it, where it
+        has ordered effects (core/passes/tokens.py).
       record: `(trace, operands, params) -> results`, in place of adding an equation to the program
         that is being recorded; None where the equation is to be added all the same.
     """
@@ -91,6 +93,7 @@ class Primitive:
     record: Rule | None
     shape_rule: Rule | None
     split: Rule | None
+    thread: Rule | None
     transpose: Rule | None
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: bool = False,

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pyjx.core.effects import Effects
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.linearize import LinearTrace
@@ -45,7 +46,7 @@ def define_call(primitive: Primitive, derive: Derive = lambda params, origins: p
     """
     call = _Call(primitive, derive, jaxpr_name)
     for kind in ("shape_rule", "effects", "jvp", "linearize", "split", "transpose", "batch_axis",
-                 "dce", "cut", "check"):
+                 "dce", "cut", "thread", "check"):
         if getattr(primitive, kind) is None:
             primitive.define(**{kind: getattr(call, kind)})
     return primitive
@@ -122,7 +123,7 @@ class _Call:
             selected(operands, negated(linear)), params))
         tangents = iter(() if not any(dependent) else trace.record(
             self.primitive, operands, self.derived_params(
-                part_of(closed, dependent, (True,) * len(operands)), params,
+                part_of(closed, dependent, (True,) * len(operands), False), params,
                 range(len(operands)))))
         return [next(tangents) if d else next(known) for d in dependent]
 
@@ -166,7 +167,7 @@ class _Call:
             outvars=[*eqn.outvars, *selected(saved, extra)], effects=known.effects,
             params=self.derived_params(known, eqn.params, places))
         rest = tuple([v not in saved for v in results])
-        if not any(rest):
+        if not any(rest) and not cut.again.effects:
             return CutEqn(known_eqn, saved, None)
         again = part_of(cut.again, rest, (True,) * len(cut.again.invars))
         return CutEqn(known_eqn, saved, eqn.replace(
@@ -174,6 +175,12 @@ class _Call:
             outvars=selected(results, rest), effects=again.effects,
             params=self.derived_params(
                 again, eqn.params, [*[None] * len(saved), *cut.forwarded])))
+
+    def thread(self, eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
+        params = self.derived_params(threaded(eqn.params[self.jaxpr_name]), eqn.params,
+                                     [None, *range(len(eqn.invars))])
+        return [eqn.replace(invars=[token, *eqn.invars], outvars=[after, *eqn.outvars],
+                            params=params)]
 
     def check(self, eqn: JaxprEqn) -> None:
         inputs = eqn.params[self.jaxpr_name].jaxpr.invars
@@ -213,12 +220,14 @@ def _derive_jit(params: Params, origins: Dims) -> Params:
 define_call(jit_p, _derive_jit)
 
 
+def call_params(closed: ClosedJaxpr, name: str, n_args: int) -> Params:
+    """The parameters of a plain call."""
+    return {"jaxpr": closed, "name": name, "donated_invars": (False,) * n_args,
+            "keep_unused": False, "inline": False, "compiler_options_kvs": ()}
+
+
 def call(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:
     """Call a jaxpr as one operation."""
-    outs: list[Any] = jit_p.bind(
-        *args, jaxpr=closed, name=name, donated_invars=(False,) * len(args), keep_unused=False,
-        inline=False, compiler_options_kvs=(),
-    )
-    return outs
+    return jit_p.bind(*args, **call_params(closed, name, len(args)))  # type: ignore[no-any-return]
 
 

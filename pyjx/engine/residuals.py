@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pyjx.configuration import LocalState
 from pyjx.core.derived import derived
-from pyjx.core.effects import join_effects
+from pyjx.core.effects import join_effects, keeps_alive
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
@@ -108,7 +108,7 @@ def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags
     keep = [e.primitive.cut is None and is_saved(policy, e) for e in jaxpr.eqns]
     for eqn, kept in zip(reversed(jaxpr.eqns), reversed(keep), strict=True):
         used = tuple([v in live for v in eqn.outvars])
-        if not any(used):
+        if not any(used) and (kept or not _repeated(eqn)):
             known.append(eqn)
         elif eqn.primitive.cut is not None:
             parts: CutEqn = eqn.primitive.cut(eqn, policy, used)
@@ -130,6 +130,17 @@ def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags
     return CutJaxpr(
         _program(closed, jaxpr.invars, known[::-1], [*selected(jaxpr.outvars, results), *saved]),
         _program(closed, inputs, again[::-1], wanted), forwarded)
+
+
+def _repeated(eqn: JaxprEqn) -> bool:
+    """Whether an equation has effects, which a backward pass then has again."""
+    if not (eqn.effects and keeps_alive(eqn.effects)):
+        return False
+    refused = [effect for effect in eqn.effects if not effect.repeatable]
+    if refused:
+        raise NotImplementedError("Effects not supported in partial-eval of `checkpoint`/`remat`: "
+                                  f"{refused}")
+    return True
 
 
 def results_saved(cut: CutJaxpr, n_saved: int, results: Sequence[Var]) -> dict[int, Var]:

@@ -12,11 +12,11 @@ from operator import is_
 from typing import Any, NamedTuple
 
 from pyjx.core import source_info
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.named_axes import Axis
-from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables
+from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables, without_effects
 from pyjx.core.trace import (
     Tracer,
     eager_trace,
@@ -125,7 +125,7 @@ def without_tracers(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, Sequence[Any]]:
 
 
 @derived_structure
-def with_inputs(closed: ClosedJaxpr, order: tuple[int | ShapedArray, ...]) -> ClosedJaxpr:
+def with_inputs(closed: ClosedJaxpr, order: tuple[int | AbstractValue, ...]) -> ClosedJaxpr:
     """The jaxpr with its inputs in another order; an aval stands for one that it does not read."""
     invars = closed.jaxpr.invars
     chosen = [invars[i] if type(i) is int else Var(i) for i in order]
@@ -156,8 +156,14 @@ def carry_as_consts(closed: ClosedJaxpr, n_consts: int, flags: Flags) -> ClosedJ
 
 
 @derived_structure
-def part_of(closed: ClosedJaxpr, outputs: Flags, inputs: Flags) -> ClosedJaxpr:
-    """The program of some outputs over some inputs: those that they need, and maybe more."""
+def part_of(closed: ClosedJaxpr, outputs: Flags, inputs: Flags, effects: bool = True
+            ) -> ClosedJaxpr:
+    """The program of some outputs over some inputs: those that they need, and maybe more.
+
+    It has those of the effects that need no other inputs, or none.
+    """
+    if closed.effects and not (effects and all(inputs)):
+        closed = without_effects(closed, negated(inputs) if effects else None)
     jaxpr = dce_jaxpr(closed.jaxpr, outputs)
     if jaxpr is closed.jaxpr and all(inputs):
         return closed

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pyjx.lazy import attach
 
-FAMILIES: dict[str, str] = {}
+FAMILIES: dict[str, str] = {
+    "pyjx.lax.callbacks": "io_callback",
+}
 
 SUBMODULES = "jet"
 

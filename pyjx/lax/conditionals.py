@@ -12,7 +12,8 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, is_concrete, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
@@ -437,6 +438,13 @@ def _cond_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
                     effects=_effects({"branches": again})))
 
 
+def _cond_thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
+    index, *operands = eqn.invars
+    branches = tuple(map(threaded, eqn.params["branches"]))
+    return [eqn.replace(invars=[index, token, *operands], outvars=[after, *eqn.outvars],
+                        params={**eqn.params, "branches": branches})]
+
+
 def _cond_check(eqn: JaxprEqn) -> None:
     for branch in eqn.params["branches"]:
         check_operands(eqn.invars[1:], branch.in_avals)
@@ -452,5 +460,6 @@ def _effects(params: Params) -> Any:
 cond_p = register(Primitive(
     "cond", shape_rule=_cond_shape, multiple_results=True, cached=False, jvp=_cond_jvp,
     linearize=_cond_linearize, split=_cond_split, transpose=_cond_transpose,
-    batch_axis=_cond_batch, dce=_cond_dce, cut=_cond_cut, check=_cond_check, effects=_effects,
+    batch_axis=_cond_batch, dce=_cond_dce, cut=_cond_cut, thread=_cond_thread,
+    check=_cond_check, effects=_effects,
 ))

@@ -12,16 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyjx import configuration
-from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.derived import derived
+from pyjx.core.avals import ShapedArray, abstract_token, get_aval
+from pyjx.core.derived import derived, derived_structure
+from pyjx.core.effects import is_ordered
 from pyjx.core.integers import as_int
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from pyjx.core.passes.dce import without_effects
+from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import is_concrete, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.calls import call
+from pyjx.engine.calls import call, call_params, jit_p
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
@@ -246,7 +250,7 @@ def _while_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **
                      ) -> Any:
     """The loop now; in the linear program one that does it again and moves tangents along."""
     values, given = _parts(primals, params), _parts(tangents, params)
-    body, n = params["body_jaxpr"], len(values.carry)
+    cond, body, n = params["cond_jaxpr"], params["body_jaxpr"], len(values.carry)
     consts = nonzero_flags(given.body_consts)
     nonzero = fixpoint(lambda flags: linearize_jaxpr(body, consts + flags).nonzero,
                        nonzero_flags(given.carry))
@@ -261,7 +265,7 @@ def _while_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **
         while_p,
         [*values.cond_consts, *more, *values.body_consts, *const_moving, *values.carry, *moving],
         {**params, "cond_jaxpr": with_inputs(
-            params["cond_jaxpr"], (*range(len(params["cond_jaxpr"].in_avals)), *avals)),
+            without_effects(cond), (*range(len(cond.in_avals)), *avals)),
          "body_jaxpr": both,
          "body_nconsts": len(more) + len(values.body_consts) + len(const_moving)})
     return outs, with_zeros(recorded[n:], nonzero, list(map(get_aval, values.carry)))
@@ -271,7 +275,7 @@ def _while_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **
 def _with_tangents(body: ClosedJaxpr, consts: Flags, carry: Flags) -> ClosedJaxpr:
     """From (constants, nonzero tangents of them, carry, nonzero tangents of it) to the next carry
     and its tangents; what computes the one and what computes the other are apart."""
-    parts = linearize_jaxpr(body, consts + carry, carry)
+    parts = linearize_jaxpr(without_effects(body), consts + carry, carry)
     avals, n = body.in_avals, len(consts)
 
     def fun(*args: Any) -> list[Any]:
@@ -497,6 +501,78 @@ def _while_dce(eqn: JaxprEqn, used: Flags) -> JaxprEqn:
         effects=new_cond.effects | new_body.effects)
 
 
+def _while_thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
+    """The token is the first component of the carry.
+
+    A condition with ordered effects runs before the loop and at the end of the body, which carries
+    whether it holds.
+    """
+    params, given = eqn.params, _parts(eqn.invars, eqn.params)
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    a, b, n = len(given.cond_consts), len(given.body_consts), len(given.carry)
+    before: list[JaxprEqn] = []
+    outvars = [after, *eqn.outvars]
+    body = threaded(body)
+    if is_ordered(cond.effects):
+        holds = Var(cond.out_avals[0])
+        start = Var(abstract_token)
+        tested = threaded(cond)
+        before.append(_call_eqn(eqn, tested, [token, *given.cond_consts, *given.carry],
+                                [start, holds]))
+        body = _body_then_cond(body, tested, a, b)
+        carry, outvars = [start, holds, *given.carry], [after, Var(holds.aval), *eqn.outvars]
+        cond = _holds(cond, n)
+        cond_consts: list[Any] = []
+        body_consts = given.cond_consts + given.body_consts
+    else:
+        order = (*range(1, b + 1), 0, *range(b + 1, b + 1 + n))
+        body = with_inputs(body, order)
+        cond = with_inputs(cond, (*range(a), abstract_token, *range(a, a + n)))
+        carry = [token, *given.carry]
+        cond_consts, body_consts = given.cond_consts, given.body_consts
+    return [*before, eqn.replace(
+        invars=[*cond_consts, *body_consts, *carry], outvars=outvars,
+        params={**params, "cond_jaxpr": cond, "cond_nconsts": len(cond_consts),
+                "body_jaxpr": body, "body_nconsts": len(body_consts)})]
+
+
+def _call_eqn(eqn: JaxprEqn, closed: ClosedJaxpr, invars: Sequence[Atom], outvars: Sequence[Var]
+              ) -> JaxprEqn:
+    return eqn.replace(primitive=jit_p, invars=invars, outvars=outvars, effects=closed.effects,
+                       params=call_params(closed, "while_cond", len(invars)))
+
+
+@derived_structure
+def _body_then_cond(body: ClosedJaxpr, cond: ClosedJaxpr, n_cond: int, n_body: int
+                    ) -> ClosedJaxpr:
+    """From (constants of the condition, its own, token, holds, carry) to (token, holds, carry),
+    for programs with tokens."""
+    consts = [Var(a) for a in cond.in_avals[1:n_cond + 1]]
+    own = [Var(a) for a in body.in_avals[1:n_body + 1]]
+    token, holds = Var(abstract_token), Var(cond.out_avals[1])
+    carry = [Var(a) for a in body.in_avals[n_body + 1:]]
+    between, *now = [Var(a) for a in body.out_avals]
+    last, again = Var(abstract_token), Var(cond.out_avals[1])
+    eqns = [
+        JaxprEqn(jit_p, [token, *own, *carry], [between, *now],
+                 call_params(body, "while_body", 1 + len(own) + len(carry)), body.effects,
+                 no_source_info),
+        JaxprEqn(jit_p, [between, *consts, *now], [last, again],
+                 call_params(cond, "while_cond", 1 + len(consts) + len(now)), cond.effects,
+                 no_source_info),
+    ]
+    return ClosedJaxpr(Jaxpr([], [*consts, *own, token, holds, *carry], [last, again, *now], eqns,
+                             body.effects | cond.effects, body.jaxpr.debug_info), [])
+
+
+@derived_structure
+def _holds(cond: ClosedJaxpr, n_carry: int) -> ClosedJaxpr:
+    """From (token, holds, carry) to `holds`."""
+    holds = Var(cond.out_avals[0])
+    avals = cond.in_avals[len(cond.in_avals) - n_carry:]
+    return ClosedJaxpr(Jaxpr([], [Var(abstract_token), holds, *map(Var, avals)], [holds], []), [])
+
+
 def _while_check(eqn: JaxprEqn) -> None:
     params, body = eqn.params, eqn.params["body_jaxpr"]
     given = _parts(eqn.invars, params)
@@ -510,6 +586,6 @@ def _while_check(eqn: JaxprEqn) -> None:
 while_p = register(Primitive(
     "while", shape_rule=_while_shape, multiple_results=True, cached=False, jvp=_while_jvp,
     batch_axis=_while_batch, linearize=_while_linearize, split=_while_split,
-    transpose=_while_transpose, dce=_while_dce, check=_while_check,
+    transpose=_while_transpose, dce=_while_dce, thread=_while_thread, check=_while_check,
     effects=lambda params: params["cond_jaxpr"].effects | params["body_jaxpr"].effects,
 ))

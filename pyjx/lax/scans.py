@@ -9,7 +9,8 @@ from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.integers import as_int
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import concrete_or_error, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
@@ -297,7 +298,7 @@ def _run_known(known: ClosedJaxpr, args: _Parts, n_out: int, forwarded: Sequence
         known, (False,) * n_consts + (True,) * (n_carry + len(args.xs)))
     fixed = tuple([i >= n_out and not v for i, v in enumerate(varying)])
     once = iter(jaxpr_as_fun(part_of(known, fixed, (True,) * n_consts + (False,) * (
-        n_carry + len(args.xs))))(*args.consts) if any(fixed) else ())
+        n_carry + len(args.xs)), False))(*args.consts) if any(fixed) else ())
     order = list(range(n_out))  # of the results of the scan; the ones after n_out are stacked
     place = {v: i for i, v in enumerate(outvars[:n_out]) if i >= n_carry and type(v) is Var}
 
@@ -508,7 +509,7 @@ def _scan_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
     outs = [v if wanted else Var(v.aval) for v, wanted in zip(eqn.outvars, needed, strict=True)]
     results = [*selected(outs[:n], carry), *selected(outs[n:], ys)]
     rest = tuple([i for i, v in enumerate(results) if i < n_carry or v not in saved])
-    if not rest:
+    if not rest and not cut.again.effects:
         return CutEqn(known_eqn, saved, None)
     consts = [i for i in cut.forwarded if i < first]
     carried = selected(range(first, first + n), carry)
@@ -524,6 +525,16 @@ def _scan_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
         params=_derived_params(params, again, len(consts), len(carried))))
 
 
+def _scan_thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
+    """The token is the first component of the carry."""
+    params, n = eqn.params, eqn.params["num_consts"]
+    body = threaded(params["jaxpr"])
+    order = (*range(1, n + 1), 0, *range(n + 1, len(body.jaxpr.invars)))
+    return [eqn.replace(
+        invars=[*eqn.invars[:n], token, *eqn.invars[n:]], outvars=[after, *eqn.outvars],
+        params=_derived_params(params, with_inputs(body, order), n, params["num_carry"] + 1))]
+
+
 def _scan_check(eqn: JaxprEqn) -> None:
     params, length = eqn.params, eqn.params["length"]
     given, inner = _parts(eqn.invars, params), _parts(params["jaxpr"].in_avals, params)
@@ -537,6 +548,6 @@ def _scan_check(eqn: JaxprEqn) -> None:
 scan_p = register(Primitive(
     "scan", shape_rule=_scan_shape, multiple_results=True, cached=False, jvp=_scan_jvp,
     linearize=_scan_linearize, split=_scan_split, transpose=_scan_transpose,
-    batch_axis=_scan_batch, dce=_scan_dce, cut=_scan_cut, check=_scan_check,
+    batch_axis=_scan_batch, dce=_scan_dce, cut=_scan_cut, thread=_scan_thread, check=_scan_check,
     effects=lambda params: params["jaxpr"].effects,
 ))

@@ -60,8 +60,9 @@ def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[
     out = primitive.out_avals(avals, params)
     outvars = [Var(a) for a in (out if primitive.multiple_results else [out])]
     invars = [Var(a) for a in avals]
-    eqn = JaxprEqn(primitive, invars, outvars, params, no_effects, no_source_info)
-    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn]), [])
+    effects = no_effects if primitive.effects is None else primitive.effects(params)
+    eqn = JaxprEqn(primitive, invars, outvars, params, effects, no_source_info)
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], effects), [])
 
 
 def _run_jit(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:

@@ -71,9 +71,13 @@ class Executable:
         """Run on flat arguments; results are arrays."""
         operands = [self.put(x, a)
                     for x, a, keep in zip(args, self.in_avals, self.kept, strict=True) if keep]
-        results = self.loaded.execute_sharded([*self.const_args, *operands])
-        outs = results.consume_with_handlers(self.handlers(committed))
+        outs = self.run(operands, self.handlers(committed))
         return [wrap_extended(o, a) for o, a in zip(outs, self.logical_out_avals, strict=True)]
+
+    def run(self, operands: Sequence[Any], handlers: list[Any]) -> list[Any]:
+        """Run on arrays that are where the program wants them."""
+        results = self.loaded.execute_sharded([*self.const_args, *operands])
+        return results.consume_with_handlers(handlers)  # type: ignore[no-any-return]
 
     def fast_path(self, out_tree: TreeDef, committed: bool) -> Any:
         """What C++ needs to make the next call itself."""

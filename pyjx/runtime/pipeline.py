@@ -67,8 +67,15 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
         compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
                                          device.platform)
     options = {**_barrier_options(source.text, device.platform), **dict(compiler_options)}
-    loaded = compiler.compile(source, devices=(device,), compiler_options=options or None)
-    return Executable(loaded, closed, source, device)
+    if not source.host_calls:
+        loaded = compiler.compile(source, devices=(device,), compiler_options=options or None)
+        return Executable(loaded, closed, source, device)
+
+    from pyjx.runtime import calling  # callbacks, which few programs have
+
+    loaded = compiler.compile(source, devices=(device,), compiler_options=options or None,
+                              host_callbacks=calling.host_functions(source))
+    return calling.CallingExecutable(loaded, closed, source, device)
 
 
 def _barrier_options(text: str, platform: str) -> dict[str, str]:

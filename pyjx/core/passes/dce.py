@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyjx.core.effects import join_effects, keeps_alive
+from pyjx.core.derived import derived_structure
+from pyjx.core.effects import join_effects, keeps_alive, no_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn
+from pyjx.core.nested import map_jaxprs
 
 
 def dce(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -43,6 +45,28 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
         return jaxpr
     eqns.reverse()
     return jaxpr.replace(outvars=outvars, eqns=eqns, effects=join_effects(eqns))
+
+
+@derived_structure
+def without_effects(closed: ClosedJaxpr, missing: tuple[bool, ...] | None = None) -> ClosedJaxpr:
+    """The program without what it does only for its effects: all that, or what depends on the
+    inputs that are `missing`."""
+    jaxpr = closed.jaxpr
+    if not keeps_alive(jaxpr.effects):
+        return closed
+    absent: set[Atom] = set()
+    if missing is not None:
+        absent.update([v for v, flag in zip(jaxpr.invars, missing, strict=True) if flag])
+    eqns = []
+    for eqn in jaxpr.eqns:
+        depends = missing is None or not absent.isdisjoint(eqn.invars)
+        if depends:
+            absent.update(eqn.outvars)
+            if eqn.effects and keeps_alive(eqn.effects):
+                eqn = eqn.replace(effects=no_effects,
+                                  params=map_jaxprs(eqn.params, without_effects, lambda j: j))
+        eqns.append(eqn)
+    return dce(ClosedJaxpr(jaxpr.replace(eqns=eqns, effects=join_effects(eqns)), closed.consts))
 
 
 def used_variables(jaxpr: Jaxpr) -> set[Atom]:

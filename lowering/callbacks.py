@@ -1,0 +1,37 @@
+"""Calls of Python functions on the host."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lowering.builder import Block, in_avals
+from lowering.module import HostCall
+from lowering.rules import rule
+from pyjx.core.avals import abstract_token
+from pyjx.core.jaxpr import JaxprEqn
+
+_NAMES = ("debug_callback", "io_callback", "pure_callback")
+
+
+def _call(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> list[str]:
+    """The function is known by its position among those of the module. With ordered effects the
+    first operand and the first result are tokens."""
+    avals, results = in_avals(eqn), [v.aval for v in eqn.outvars]
+    ordered = bool(avals) and avals[0] is abstract_token
+    call = HostCall(eqn.params["callback"], eqn.params.get("result_avals", ()), ordered)
+    calls = b.module.host_calls
+    calls.append(call)
+    return b.custom_call(target, operands, avals, results,
+                         config={"index": np.uint64(len(calls) - 1)},
+                         has_side_effect=eqn.primitive.effects is not None)
+
+
+@rule(*_NAMES, platform="cpu")
+def _on_cpu(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    return _call(b, eqn, operands, "xla_ffi_python_cpu_callback")
+
+
+@rule(*_NAMES, platform="cuda")
+@rule(*_NAMES, platform="rocm")
+def _on_gpu(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    return _call(b, eqn, operands, "xla_ffi_python_gpu_callback")

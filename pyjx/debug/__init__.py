@@ -1,0 +1,12 @@
+"""Looking at values inside compiled programs."""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+FAMILIES: dict[str, str] = {
+    "pyjx.debug.printing": "callback log print",
+    "pyjx.lax.callbacks": "DebugEffect OrderedDebugEffect",
+}
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

@@ -1,0 +1,15 @@
+# Written by `python -m pyjx.cli.stubs` from the table of pyjx.debug.
+
+from pyjx.debug.printing import callback as callback
+from pyjx.debug.printing import log as log
+from pyjx.debug.printing import print as print
+from pyjx.lax.callbacks import DebugEffect as DebugEffect
+from pyjx.lax.callbacks import OrderedDebugEffect as OrderedDebugEffect
+
+__all__ = [
+    "callback",
+    "log",
+    "print",
+    "DebugEffect",
+    "OrderedDebugEffect",
+]

@@ -1,0 +1,214 @@
+"""`debug.print` and `debug.callback`: what compiled programs say while they run."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import string
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx.core.array_type import Array
+from pyjx.core.trace import Tracer
+from pyjx.core.tracebacks import api_boundary
+from pyjx.lax.callbacks import call_for_debugging
+from pyjx.tree_util import tree_flatten, tree_unflatten
+
+
+@api_boundary
+def callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False,
+             partitioned: bool = False, **kwargs: Any) -> Any:
+    """Call a Python function with values from inside a program; what it gives is not used.
+
+    It is called where the program comes to it: once for each example under `vmap`, with the primal
+    values under derivatives, and again where `checkpoint` computes again.
+
+    Args:
+      callback: gets arrays in place of the leaves of `args` and `kwargs`. Without it the result
+        is this function with the other arguments in place.
+      args, kwargs: pytrees of arrays.
+      ordered: whether it is called after all ordered callbacks before it.
+      partitioned: whether a program on several devices calls it for each part of the arrays.
+
+    >>> import pyjx as jax
+    >>> seen = []
+    >>> jax.jit(lambda x: jax.debug.callback(lambda y: seen.append(float(y)), x * 2))(2.0)
+    >>> jax.effects_barrier()
+    >>> seen
+    [4.0]
+    """
+    if callback is None:
+        return functools.partial(_callback, ordered=ordered, partitioned=partitioned, **kwargs)
+    return _callback(callback, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+
+
+def _callback(callback: Callable[..., Any], *args: Any, ordered: bool, partitioned: bool,
+              **kwargs: Any) -> None:
+    if not callable(callback):
+        raise TypeError(f"first argument to jax.debug.callback must be callable, got {callback!r}.")
+    leaves, tree = tree_flatten((args, kwargs))
+    held = _Held(callback, leaves, tree)
+    call_for_debugging(held, held.arrays, {}, ordered, partitioned)
+
+
+class _Held:
+    """A function that holds those of its arguments that are no arrays."""
+
+    __slots__ = ("_static", "arrays", "callback", "tree")
+
+    def __init__(self, callback: Callable[..., Any], leaves: Sequence[Any], tree: Any) -> None:
+        self.callback = callback
+        self.tree = tree
+        self.arrays = [x for x in leaves if _is_value(x)]
+        self._static = [None if _is_value(x) else (x,) for x in leaves]
+
+    def _key(self) -> Any:
+        return self.callback, self.tree, self._static
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Held and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((self.callback, self.tree))
+
+    def __repr__(self) -> str:
+        return repr(self.callback)
+
+    def __call__(self, *arrays: Any) -> None:
+        given = iter(arrays)
+        leaves = [next(given) if held is None else held[0] for held in self._static]
+        args, kwargs = tree_unflatten(self.tree, leaves)
+        self.callback(*args, **kwargs)
+
+
+def _is_value(x: Any) -> bool:
+    return isinstance(x, (Array, Tracer, np.ndarray, np.generic, bool, int, float, complex))
+
+
+class _Formatter(string.Formatter):
+    """Python's format strings, of which every argument is used."""
+
+    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+        unused = [x for i, x in enumerate(args) if i not in used_args]
+        if unused:
+            raise ValueError(f"Unused positional arguments to `jax.debug.print`: {unused}")
+        left = [key for key in kwargs if key not in used_args]
+        if left:
+            raise ValueError(
+                f"Unused keyword arguments to `jax.debug.print`: {left}. You may be passing an "
+                "f-string (i.e, `f\"{x}\"`) into `jax.debug.print` and instead should pass in a "
+                "regular string.")
+
+
+_formatter = _Formatter()
+
+
+class _Placeholder:
+    """Stands for a value when a format is checked: any way to show it will do."""
+
+    __slots__ = ("_tracer",)
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def __repr__(self) -> str:
+        return repr(self._tracer)
+
+    def __format__(self, spec: str) -> str:
+        return ""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __getitem__(self, key: Any) -> _Placeholder:
+        return self
+
+
+class _Line:
+    """Shows a line made of a format and values, with the print options in force where it was
+    asked for."""
+
+    __slots__ = ("fmt", "logs", "options")
+
+    def __init__(self, fmt: str, logs: bool) -> None:
+        self.fmt = fmt
+        self.logs = logs
+        self.options = np.get_printoptions()
+
+    def _key(self) -> Any:
+        return self.fmt, self.logs, self.options
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Line and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((self.fmt, self.logs))
+
+    def __repr__(self) -> str:
+        return f"print({self.fmt!r})"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        options: Any = {k: v for k, v in self.options.items() if k != "override_repr"}
+        with np.printoptions(**options):
+            line = self.fmt.format(*args, **kwargs)
+        if self.logs:
+            import logging  # slow to load, and seldom wanted
+
+            logging.getLogger(__name__).info(line)
+        else:
+            builtins.print(line)
+
+
+@api_boundary
+def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
+          skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any) -> Any:
+    """Print values from inside a program, where it comes to them.
+
+    Args:
+      fmt: a format string as `str.format` takes it. Without it the result is this function with the
+        other arguments in place.
+      args, kwargs: what it shows: arrays, and anything else as it is.
+      ordered: whether it comes after all ordered lines before it. Lines that are not ordered come
+        in any order, as the compiler sees fit.
+      partitioned: whether a program on several devices prints each part of the arrays.
+      skip_format_check: whether to leave the arguments unchecked.
+
+    Raises:
+      ValueError: an argument is not used by the format.
+      IndexError, KeyError: the format uses an argument that is not there.
+
+    >>> import pyjx as jax
+    >>> f = jax.jit(lambda x: jax.debug.print("x = {:.1f}, {name}", x, name="first"))
+    >>> f(2.0), jax.effects_barrier()
+    x = 2.0, first
+    (None, None)
+    """
+    given: Any = {"ordered": ordered, "partitioned": partitioned,
+             "skip_format_check": skip_format_check, "_use_logging": _use_logging}
+    if fmt is None:
+        return functools.partial(print, **given, **kwargs)
+    if not skip_format_check:
+        _formatter.format(fmt, *map(_checkable, args),
+                          **{k: _checkable(x) for k, x in kwargs.items()})
+    _callback(_Line(fmt, _use_logging), *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    return None
+
+
+def _checkable(x: Any) -> Any:
+    return _Placeholder(x) if isinstance(x, Tracer) else x
+
+
+@api_boundary
+def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
+        skip_format_check: bool = False, _use_logging: bool = True, **kwargs: Any) -> Any:
+    """As `debug.print`, with a line of the logger `pyjx.debug.printing` at level INFO.
+
+    >>> import pyjx as jax
+    >>> jax.jit(lambda x: jax.debug.log("x = {}", x))(2.0)
+    """
+    return print(fmt, *args, ordered=ordered, partitioned=partitioned,
+                 skip_format_check=skip_format_check, _use_logging=_use_logging, **kwargs)

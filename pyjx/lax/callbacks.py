@@ -1,0 +1,357 @@
+"""Callbacks: Python functions that compiled programs call on the host.
+
+`pure_callback` is a function of its operands like any other operation: it may be called as often as
+it pleases the compiler, or never. `io_callback` and the callbacks of `debug` have effects: they are
+called once each time the program comes to them, in the order of the program if they are ordered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import configuration
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.effects import Effect, Effects
+from pyjx.core.passes.tokens import thread_operand
+from pyjx.core.primitive import Primitive, Rule, register
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
+from pyjx.engine.batching import BatchTrace
+from pyjx.engine.types import Dims, Params, Tangents, TreeDef, Values
+from pyjx.lax.joining import concatenate
+from pyjx.lax.mapping import map as map_in_turn
+from pyjx.lax.nary import operand
+from pyjx.lax.shapes import expand_dims
+from pyjx.lax.slicing import index_in_dim
+from pyjx.runtime.host_calls import call_on_host
+from pyjx.tree_util import tree_flatten, tree_unflatten
+
+# -- effects ---------------------------------------------------------------------------------------
+
+
+class IOEffect(Effect):
+    """A callback is called."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return type(self).__name__.removesuffix("Effect")
+
+
+class OrderedIOEffect(IOEffect):
+    """A callback is called, after those before it."""
+
+    __slots__ = ()
+
+    ordered = True
+
+
+class DebugEffect(IOEffect):
+    """A callback is called for debugging."""
+
+    __slots__ = ()
+
+    repeatable = True
+
+
+class OrderedDebugEffect(DebugEffect):
+    """A callback is called for debugging, after those before it."""
+
+    __slots__ = ()
+
+    ordered = True
+
+
+io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
+debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+class FlatCallback:
+    """A Python function over the leaves of its arguments, of which it gives the leaves of its
+    result. Equal ones call the same function with the same structure."""
+
+    __slots__ = ("callback_func", "in_tree", "out_tree")
+
+    def __init__(self, callback_func: Callable[..., Any], in_tree: TreeDef,
+                 out_tree: TreeDef | None = None) -> None:
+        self.callback_func = callback_func
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = tree_unflatten(self.in_tree, leaves)
+        result = self.callback_func(*args, **kwargs)
+        if self.out_tree is None:
+            return []
+        outs, tree = tree_flatten(result)
+        if tree != self.out_tree:
+            raise TypeError(
+                f"The callback {self.callback_func} must give a result of the structure of "
+                f"result_shape_dtypes, {self.out_tree}, got {tree}.")
+        return outs
+
+    def _key(self) -> Any:
+        return self.callback_func, self.in_tree, self.out_tree
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is FlatCallback and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"_FlatCallback(callback_func={self.callback_func}, in_tree={self.in_tree})"
+
+
+_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
+            "legacy_vectorized")
+
+
+@api_boundary
+def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
+                  sharding: Any = None, vmap_method: str | None = None, **kwargs: Any) -> Any:
+    """The result of a Python function that depends on nothing but its arguments.
+
+    Args:
+      callback: gets arrays in place of the leaves of `args` and `kwargs`, and gives arrays with the
+        structure, shapes and dtypes of `result_shape_dtypes`.
+      result_shape_dtypes: pytree of values with `shape` and `dtype`, such as `ShapeDtypeStruct`.
+      args, kwargs: pytrees of arrays.
+      sharding: where it is called, for programs on several devices; not needed on one.
+      vmap_method: what `vmap` makes of it: "sequential" calls it for each example, one after the
+        other, "sequential_unrolled" too, without a loop in the program; "expand_dims" calls it once
+        with a leading axis for the batch, of size 1 where an argument is not mapped,
+        "broadcast_all" repeats those; "legacy_vectorized" leaves them as they are.
+
+    It has no derivatives; `custom_jvp` or `custom_vjp` gives it some.
+
+    Raises:
+      ValueError: an unknown `vmap_method`, or 64-bit results while `jax_enable_x64` is off.
+      JaxRuntimeError: the callback raises an exception, which is the cause, or gives other types.
+
+    >>> import numpy as np
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> @jax.jit
+    ... def f(x):
+    ...     like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    ...     return jax.pure_callback(lambda x: np.asarray(x) * 2, like, x)
+    >>> f(jnp.arange(3.0)).tolist()
+    [0.0, 2.0, 4.0]
+    """
+    if not callable(callback):
+        raise TypeError(f"pure_callback: callback must be callable, got {callback!r}.")
+    if vmap_method is not None and vmap_method not in _METHODS:
+        raise ValueError(f"vmap_method must be on of the allowed methods {[*_METHODS, None]}, but "
+                         f"got: {vmap_method}")
+    call, leaves, avals = _flat("pure_callback", callback, result_shape_dtypes, args, kwargs)
+    outs = pure_callback_p.bind(*leaves, callback=call, result_avals=avals, sharding=sharding,
+                                vmap_method=vmap_method)
+    return tree_unflatten(call.out_tree, outs)
+
+
+@api_boundary
+def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
+                sharding: Any = None, ordered: bool = False, **kwargs: Any) -> Any:
+    """Call a Python function that has effects.
+
+    Args:
+      callback: gets arrays in place of the leaves of `args` and `kwargs`, and gives arrays with the
+        structure, shapes and dtypes of `result_shape_dtypes`.
+      result_shape_dtypes: pytree of values with `shape` and `dtype`, such as `ShapeDtypeStruct`.
+      args, kwargs: pytrees of arrays.
+      sharding: where it is called, for programs on several devices; not needed on one.
+      ordered: whether it is called after all ordered callbacks before it.
+
+    Raises:
+      ValueError: 64-bit results while `jax_enable_x64` is off.
+      JaxRuntimeError: the callback raises an exception, which is the cause, or gives other types.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental import io_callback
+    >>> seen = []
+    >>> jax.jit(lambda x: io_callback(lambda x: seen.append(float(x)), None, x, ordered=True))(2.0)
+    >>> jax.effects_barrier()
+    >>> seen
+    [2.0]
+    """
+    if not callable(callback):
+        raise TypeError(f"io_callback: callback must be callable, got {callback!r}.")
+    call, leaves, avals = _flat("io_callback", callback, result_shape_dtypes, args, kwargs)
+    outs = io_callback_p.bind(*leaves, callback=call, result_avals=avals, sharding=sharding,
+                              ordered=bool(ordered))
+    return tree_unflatten(call.out_tree, outs)
+
+
+def call_for_debugging(callback: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+                       ordered: bool, partitioned: bool) -> None:
+    """Call a Python function whose results are not wanted."""
+    leaves, in_tree = tree_flatten((tuple(args), kwargs))
+    leaves = [operand("debug callback (args)", x, i) for i, x in enumerate(leaves)]
+    debug_callback_p.bind(*leaves, callback=FlatCallback(callback, in_tree),
+                          effect=ordered_debug_effect if ordered else debug_effect,
+                          partitioned=bool(partitioned))
+
+
+def _flat(op: str, callback: Callable[..., Any], result_shape_dtypes: Any, args: Sequence[Any],
+          kwargs: dict[str, Any]) -> tuple[FlatCallback, list[Any], tuple[ShapedArray, ...]]:
+    leaves, in_tree = tree_flatten((tuple(args), kwargs))
+    leaves = [operand(f"{op} (args)", x, i) for i, x in enumerate(leaves)]
+    like, out_tree = tree_flatten(result_shape_dtypes)
+    return FlatCallback(callback, in_tree, out_tree), leaves, tuple([_result(op, x) for x in like])
+
+
+def _result(op: str, like: Any) -> ShapedArray:
+    shape, dtype = getattr(like, "shape", None), getattr(like, "dtype", None)
+    if shape is None or dtype is None:
+        raise TypeError(f"{op}: result_shape_dtypes must hold values with a shape and a dtype, "
+                        f"such as jax.ShapeDtypeStruct, got {like!r}.")
+    if not dtypes.is_extended(dtype):
+        dtype = np.dtype(dtype)
+        if not configuration.enable_x64.value and dtypes.canonicalize_dtype(dtype) != dtype:
+            raise ValueError("result_shape_dtypes cannot specify 64-bit types when "
+                             "`jax_enable_x64` is disabled")
+    return ShapedArray(tuple(shape), dtype)
+
+
+# -- primitives ------------------------------------------------------------------------------------
+
+
+def _shape(*avals: Any, result_avals: Any, **_: Any) -> list[Any]:
+    return list(result_avals)
+
+
+def _impl(*args: Any, callback: FlatCallback, result_avals: Sequence[ShapedArray] = (), **_: Any
+          ) -> list[Any]:
+    return call_on_host(callback, result_avals, args)
+
+
+def _refused(message: str) -> Rule:
+    def rule(*args: Any, **params: Any) -> Any:
+        raise ValueError(message)
+
+    return rule
+
+
+def _physical(primitive: Callable[[], Primitive]) -> Rule:
+    """Keys are handed to callbacks as their data."""
+    def rule(avals: Any, *operands: Any, **params: Any) -> Any:
+        return primitive().bind(*operands, **params)
+
+    return rule
+
+
+def _in_turn(primitive: Primitive, operands: Values, dims: Dims, params: Params, unrolled: bool
+             ) -> tuple[list[Any], list[int]]:
+    """The results for one example after the other, along a first axis."""
+    mapped = [moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True) if d is not None]
+
+    def one(*examples: Any) -> list[Any]:
+        given = iter(examples)
+        return primitive.bind(  # type: ignore[no-any-return]
+            *[x if d is None else next(given) for x, d in zip(operands, dims, strict=True)],
+            **params)
+
+    if unrolled:
+        each = [one(*[index_in_dim(x, i, 0, False) for x in mapped])
+                for i in range(get_aval(mapped[0]).shape[0])]
+        outs = [concatenate([expand_dims(x, (0,)) for x in xs], 0)
+                for xs in zip(*each, strict=True)]
+    else:
+        outs = list(map_in_turn(lambda examples: one(*examples), tuple(mapped)))
+    return outs, [0] * len(outs)
+
+
+def _pure_batch(trace: BatchTrace, operands: Values, dims: Dims, *, vmap_method: str | None,
+                result_avals: Any, **params: Any) -> Any:
+    given = {**params, "vmap_method": vmap_method, "result_avals": result_avals}
+    if vmap_method in ("sequential", "sequential_unrolled"):
+        return _in_turn(pure_callback_p, operands, dims, given, vmap_method != "sequential")
+    if vmap_method is None:
+        raise NotImplementedError(
+            "vmap is only supported for the pure_callback primitive when vmap_method is one of "
+            "'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
+            f"'legacy_vectorized'. Got vmap_method={vmap_method}.")
+    size = trace.axis.size
+    new = []
+    for x, d in zip(operands, dims, strict=True):
+        if d is not None or vmap_method == "broadcast_all":
+            x = at_front(x, d, size)
+        elif vmap_method == "expand_dims":
+            aval = get_aval(x)
+            x = broadcast_in_dim(x, (1, *aval.shape), tuple(range(1, aval.ndim + 1)))
+        new.append(x)
+    given["result_avals"] = tuple([a.update(shape=(size, *a.shape)) for a in result_avals])
+    outs = pure_callback_p.bind(*new, **given)
+    return outs, [0] * len(outs)
+
+
+def _io_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+    if params["ordered"]:
+        raise ValueError("Cannot `vmap` ordered IO callback.")
+    return _in_turn(io_callback_p, operands, dims, params, False)
+
+
+def _debug_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+    if any([d is not None for d in dims]):
+        for i in range(trace.axis.size):
+            debug_callback_p.bind(
+                *[x if d is None else index_in_dim(x, i, d, False)
+                  for x, d in zip(operands, dims, strict=True)], **params)
+    return [], []
+
+
+def _debug_jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
+    return debug_callback_p.bind(*primals, **params), []
+
+
+def _printed(params: Params) -> list[tuple[str, Any]]:
+    callback = re.sub(r"\b0x[0-9a-f]+", "0xXXXXXXXXXXXX", str(params["callback"]))
+    return [(key, callback if key == "callback" else params[key]) for key in sorted(params)]
+
+
+def _debug_effects(params: Params) -> Effects:
+    return frozenset({params["effect"]})
+
+
+def _io_effects(params: Params) -> Effects:
+    return frozenset({ordered_io_effect if params["ordered"] else io_effect})
+
+
+pure_callback_p: Primitive = register(Primitive(
+    "pure_callback", multiple_results=True, shape_rule=_shape, impl=_impl, batch_axis=_pure_batch,
+    printed=_printed, physical=_physical(lambda: pure_callback_p),
+    jvp=_refused("Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks "
+                 "while taking gradients."),
+    transpose=_refused("Pure callbacks do not support transpose. Please use `jax.custom_vjp` to "
+                       "use callbacks while taking gradients."),
+))
+
+io_callback_p: Primitive = register(Primitive(
+    "io_callback", multiple_results=True, shape_rule=_shape, impl=_impl, batch_axis=_io_batch,
+    printed=_printed, physical=_physical(lambda: io_callback_p), effects=_io_effects,
+    thread=thread_operand,
+    jvp=_refused("IO callbacks do not support JVP."),
+    transpose=_refused("IO callbacks do not support transpose."),
+))
+
+debug_callback_p: Primitive = register(Primitive(
+    "debug_callback", multiple_results=True, shape_rule=lambda *avals, **params: [], impl=_impl,
+    batch_axis=_debug_batch, printed=_printed, physical=_physical(lambda: debug_callback_p),
+    effects=_debug_effects, thread=thread_operand, jvp=_debug_jvp,
+    split=lambda trace, operands, params: [],  # what is linear has no value to look at
+))

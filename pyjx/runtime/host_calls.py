@@ -1,0 +1,121 @@
+"""Python functions on the host that programs call.
+
+XLA hands the arguments over as NumPy arrays that live as long as the call; the functions get arrays
+on the CPU. An exception in a function becomes the program's error: its text goes through XLA, the
+exception itself waits here to be its cause.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import jaxlib_api
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.trace import ensure_compile_time_eval
+from pyjx.runtime import backends, tokens
+from pyjx.runtime.device_put import array_from_numpy, device_put
+from pyjx.runtime.sharding import single_device_sharding
+
+FlatFunction = Callable[..., Sequence[Any]]
+
+JaxRuntimeError = jaxlib_api.JaxRuntimeError
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+_failures: deque[BaseException] = deque(maxlen=16)  # of callbacks, the last ones
+
+
+def call_on_host(callback: FlatFunction, result_avals: Sequence[ShapedArray], args: Sequence[Any]
+                 ) -> list[Any]:
+    """Call a function with arrays on the CPU; its results are arrays of the types given.
+
+    Raises:
+      JaxRuntimeError: the function raises an exception, which is the cause, or gives other types.
+    """
+    try:
+        with ensure_compile_time_eval():
+            outs = _checked(callback, result_avals, callback(*map(_on_cpu, args)))
+    except Exception as error:
+        raise JaxRuntimeError(_message(error)) from error
+    return [_as_array(x, aval) for x, aval in zip(outs, result_avals, strict=True)]
+
+
+def for_xla(callback: FlatFunction, result_avals: Sequence[ShapedArray], ordered: bool
+            ) -> Callable[..., tuple[Any, ...]]:
+    """The function that XLA calls; where the calls are ordered it takes and gives a token first."""
+
+    def call(*args: Any) -> tuple[Any, ...]:
+        try:
+            given = args[1:] if ordered else args
+            with ensure_compile_time_eval():
+                outs = _checked(callback, result_avals, callback(*map(_copied, given)))
+        except BaseException as error:  # C++ ends the process for those that are no Exception
+            _failures.append(error)
+            tokens.after_failure()
+            raise RuntimeError(f"{type(error).__name__}: {error}").with_traceback(
+                error.__traceback__) from None
+        return (args[0], *outs) if ordered else tuple(outs)
+
+    return call
+
+
+def _checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequence[Any]
+             ) -> list[Any]:
+    """The results as NumPy arrays, which XLA takes as they are."""
+    if len(outs) != len(avals):
+        raise TypeError(f"The callback {callback} gave {len(outs)} results, expected {len(avals)}.")
+    arrays = []
+    for i, (x, aval) in enumerate(zip(outs, avals, strict=True)):
+        host = np.asarray(x)
+        if host.shape != aval.shape:
+            raise ValueError(f"Result {i} of the callback {callback} has shape {host.shape}, "
+                             f"result_shape_dtypes says {aval.shape}.")
+        if host.dtype != aval.dtype:
+            if not np.can_cast(host.dtype, aval.dtype, "same_kind"):
+                raise TypeError(f"Result {i} of the callback {callback} has dtype {host.dtype}, "
+                                f"result_shape_dtypes says {aval.dtype}.")
+            host = host.astype(aval.dtype)
+        arrays.append(host)
+    return arrays
+
+
+def _cpu() -> Any:
+    return backends.local_devices(backend="cpu")[0]
+
+
+def _copied(x: Any) -> Any:
+    """An array of NumPy's array that XLA will take back."""
+    device = _cpu()
+    return jaxlib_api.batched_device_put(
+        get_aval(x), single_device_sharding(device), [np.asarray(x)], [device], True)
+
+
+def _on_cpu(x: Any) -> Any:
+    return x if _is_on_cpu(x) else device_put(x, _cpu())
+
+
+def _is_on_cpu(x: Any) -> bool:
+    sharding = getattr(getattr(x, "_base_array", x), "sharding", None)
+    return sharding is not None and all(d.platform == "cpu" for d in sharding.device_set)
+
+
+def _as_array(x: Any, aval: ShapedArray) -> Any:
+    return array_from_numpy(np.asarray(x, dtype=aval.dtype), aval)
+
+
+def _message(error: BaseException) -> str:
+    lines = traceback.format_exception(error)
+    return f"INTERNAL: CpuCallback error calling callback: {''.join(lines)}"
+
+
+def cause_of(error: Exception) -> BaseException | None:
+    """The exception of the callback that made a program fail, if one did."""
+    text = str(error)
+    return next((cause for cause in reversed(_failures)
+                 if f"{type(cause).__name__}: {cause}" in text), None)

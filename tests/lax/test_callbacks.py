@@ -1,0 +1,341 @@
+"""Callbacks: what they get, what they may give, and how often they are called."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.core.passes.dce import dce
+from pyjx.experimental import io_callback
+
+X = np.arange(3, dtype=np.float32)
+LIKE = jax.ShapeDtypeStruct((3,), np.float32)
+
+
+def double(x):
+    return np.asarray(x) * 2
+
+
+def pure(x, **options):
+    return jax.pure_callback(double, jax.ShapeDtypeStruct(x.shape, x.dtype), x, **options)
+
+
+def called(run):
+    """What a function that is given a `say` has said when its effects are over."""
+    said = []
+    run(lambda *xs: said.append(tuple(np.asarray(x).tolist() for x in xs)))
+    jax.effects_barrier()
+    return said
+
+
+# -- pure_callback ---------------------------------------------------------------------------------
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_pure_callback(wrap):
+    np.testing.assert_array_equal(wrap(pure)(X), X * 2)
+    tree = wrap(lambda d: jax.pure_callback(
+        lambda d, scale: {"r": np.asarray(d["a"]) * scale}, {"r": LIKE}, d, scale=jnp.float32(3)))
+    np.testing.assert_array_equal(tree({"a": X})["r"], X * 3)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "float16", "complex64", "uint32"])
+def test_dtypes(dtype):
+    x = jnp.asarray(X).astype(dtype)
+    out = jax.jit(lambda x: jax.pure_callback(
+        lambda x: np.asarray(x)[::-1], jax.ShapeDtypeStruct((3,), dtype), x))(x)
+    assert out.dtype == x.dtype
+    np.testing.assert_array_equal(out, np.asarray(x)[::-1])
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3)])
+def test_shapes(shape):
+    x = jnp.zeros(shape)
+    assert jax.jit(pure)(x).shape == pure(x).shape == shape
+
+
+def test_arguments_are_arrays_that_may_be_kept():
+    kept = []
+    f = jax.jit(lambda x: jax.pure_callback(lambda x: kept.append(x) or double(x), LIKE, x))
+    f(X), f(X + 1), f(X + 2)
+    assert all(isinstance(x, jax.Array) for x in kept)
+    for i, x in enumerate(kept):
+        np.testing.assert_array_equal(x, X + i)
+
+
+@pytest.mark.parametrize(("method", "shapes"), [
+    ("sequential", [((), ())] * 3), ("sequential_unrolled", [((), ())] * 3),
+    ("expand_dims", [((3,), (1,))]), ("broadcast_all", [((3,), (3,))]),
+    ("legacy_vectorized", [((3,), ())]),
+])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_vmap_methods(method, shapes, wrap):
+    seen = []
+
+    def one(x, y):
+        def host(x, y):
+            seen.append((x.shape, y.shape))
+            return np.asarray(x) + np.asarray(y)
+
+        return jax.pure_callback(host, jax.ShapeDtypeStruct((), np.float32), x, y,
+                                 vmap_method=method)
+
+    out = wrap(jax.vmap(one, in_axes=(0, None)))(X, np.float32(2))
+    np.testing.assert_array_equal(out, X + 2)
+    assert seen == shapes
+
+
+def test_nested_vmap():
+    f = jax.vmap(jax.vmap(lambda x, y: jax.pure_callback(
+        lambda x, y: np.asarray(x) - np.asarray(y), jax.ShapeDtypeStruct((), np.float32), x, y,
+        vmap_method="expand_dims"), (0, None)), (None, 0))
+    np.testing.assert_array_equal(f(X, X), X[None] - X[:, None])
+
+
+def test_derivatives_come_from_custom_rules():
+    with pytest.raises(ValueError, match=r"do not support JVP. Please use `jax.custom_jvp`"):
+        jax.grad(lambda x: pure(x).sum())(X)
+    f = jax.custom_jvp(pure)
+    f.defjvp(lambda primals, tangents: (f(*primals), 2 * tangents[0]))
+    np.testing.assert_array_equal(jax.grad(lambda x: f(x).sum())(X), [2, 2, 2])
+
+
+def test_what_nobody_needs_is_not_called():
+    closed = jax.make_jaxpr(lambda x: (pure(x), x)[1])(X)
+    assert not dce(closed).eqns
+    assert called(lambda say: jax.jit(lambda x: (jax.pure_callback(say, None, x), x)[1])(X)) == []
+
+
+def test_in_control_flow():
+    np.testing.assert_array_equal(
+        lax.scan(lambda c, x: (c + 1, pure(x)), 0, np.stack([X, X + 1]))[1], [X * 2, X * 2 + 2])
+    assert lax.while_loop(lambda c: c < 20, pure, jnp.float32(3)) == 24
+    assert jax.jit(lambda p: lax.cond(p, pure, lambda x: x, jnp.float32(3)))(True) == 6
+    assert lax.fori_loop(0, 3, lambda i, c: pure(c), jnp.float32(1)) == 8
+
+
+@pytest.mark.parametrize(("result", "message"), [
+    (np.zeros(4, np.float32), r"shape \(4,\).* says \(3,\)"),
+    ((X, X), "must give a result of the structure"),
+    (X + 1j, "has dtype complex64"),
+])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_wrong_results(result, message, wrap):
+    f = wrap(lambda x: jax.pure_callback(lambda x: result, LIKE, x))
+    with pytest.raises(jax.errors.JaxRuntimeError, match=message):
+        f(X)
+    np.testing.assert_array_equal(wrap(pure)(X), X * 2)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, SystemExit, ValueError])
+def test_exceptions_are_the_cause(error):
+    def host(x):
+        raise error("in the callback")
+
+    f = jax.jit(lambda x: jax.pure_callback(host, LIKE, x))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="in the callback") as raised:
+        f(X)
+    assert isinstance(raised.value.__cause__, error)
+    np.testing.assert_array_equal(jax.jit(pure)(X), X * 2)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="vmap_method must be on of the allowed methods"):
+        pure(X, vmap_method="each")
+    with pytest.raises(NotImplementedError, match="vmap_method=None"):
+        jax.vmap(pure)(X)
+    with pytest.raises(ValueError, match="cannot specify 64-bit types"):
+        jax.pure_callback(double, jax.ShapeDtypeStruct((3,), np.float64), X)
+    with pytest.raises(TypeError, match="values with a shape and a dtype"):
+        jax.pure_callback(double, 3, X)
+    with pytest.raises(TypeError, match="callback must be callable"):
+        jax.pure_callback(3, LIKE, X)
+
+
+@pytest.mark.parametrize("size", [3, 1_000_000])
+def test_callbacks_may_compute(size):
+    def host(x):
+        return np.asarray(jax.jit(lambda x: jnp.sin(x) * 2)(x) + jnp.cos(jnp.asarray(x)))
+
+    x = np.linspace(0, 1, size, dtype=np.float32)
+    out = jax.jit(lambda x: jax.pure_callback(
+        host, jax.ShapeDtypeStruct(x.shape, x.dtype), x * 1) + 1)(x)
+    np.testing.assert_allclose(out, np.sin(x) * 2 + np.cos(x) + 1, rtol=1e-5)
+
+
+def test_threads():
+    f = jax.jit(lambda x: pure(x) + pure(x + 1))
+    wrong = []
+
+    def work(k):
+        for i in range(20):
+            x = X + k + i
+            if not np.array_equal(f(x), x * 4 + 2):
+                wrong.append((k, i))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(20)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+# -- io_callback -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_io_callback(ordered, wrap):
+    state = [0]
+
+    def host(x):
+        state[0] += int(x)
+        return np.int32(state[0])
+
+    f = wrap(lambda x: io_callback(host, jax.ShapeDtypeStruct((), np.int32), x, ordered=ordered))
+    assert [int(f(i)) for i in (1, 2, 3)] == [1, 3, 6]
+
+
+def test_io_callbacks_stay_where_nobody_needs_their_results():
+    assert called(lambda say: jax.jit(lambda x: (io_callback(say, None, x), x)[1])(X)) == [
+        (X.tolist(),)]
+
+
+def test_io_callback_under_transformations():
+    def f(x, ordered=False):
+        return io_callback(double, jax.ShapeDtypeStruct((), np.float32), x, ordered=ordered)
+
+    np.testing.assert_array_equal(jax.vmap(f)(X), X * 2)
+    with pytest.raises(ValueError, match="Cannot `vmap` ordered IO callback"):
+        jax.vmap(lambda x: f(x, True))(X)
+    with pytest.raises(ValueError, match="IO callbacks do not support JVP"):
+        jax.grad(f)(1.0)
+    with pytest.raises(NotImplementedError, match=r"Effects not supported in partial-eval"):
+        jax.grad(jax.checkpoint(lambda x: (io_callback(lambda: None, None), jnp.sin(x))[1]))(1.0)
+
+
+# -- order -----------------------------------------------------------------------------------------
+
+
+def test_ordered_callbacks_keep_their_order():
+    def run(say):
+        @jax.jit
+        def f(x):
+            jax.debug.callback(say, x, ordered=True)
+            x = lax.fori_loop(0, 3, lambda i, x: (jax.debug.callback(
+                say, x + i, ordered=True), x)[1], x)
+            lax.cond(x > 0, lambda x: jax.debug.callback(say, x * 10, ordered=True),
+                     lambda x: None, x)
+            inner(x + 100)
+            return x
+
+        @jax.jit
+        def inner(x):
+            jax.debug.callback(say, x, ordered=True)
+
+        f(1)
+        f(2)
+
+    assert called(run) == [(x,) for x in (1, 1, 2, 3, 10, 101, 2, 2, 3, 4, 20, 102)]
+
+
+def test_ordered_callbacks_in_while_loops():
+    def run(say):
+        def cond(c):
+            jax.debug.callback(say, c * 10, ordered=True)
+            return c < limit
+
+        def body(c):
+            jax.debug.callback(say, c, ordered=True)
+            return c + 1
+
+        limit = jnp.int32(2)
+        assert jax.jit(lambda c: lax.while_loop(cond, body, c))(0) == 2
+        assert jax.jit(lambda c, n: lax.while_loop(lambda c: c < n, body, c))(7, 8) == 8
+
+    assert called(run) == [(0,), (0,), (10,), (1,), (20,), (7,)]
+
+
+def test_many_ordered_callbacks():
+    n = 2000
+    said = called(lambda say: lax.scan(lambda c, x: (
+        jax.debug.callback(say, x, ordered=True), (c, None))[1], 0, np.arange(n)))
+    assert said == [(i,) for i in range(n)]
+    said = called(lambda say: lax.scan(lambda c, x: (
+        jax.debug.callback(say, x), (c, None))[1], 0, np.arange(n)))
+    assert sorted(said) == [(i,) for i in range(n)]
+
+
+def test_programs_after_one_that_failed():
+    def host(x):
+        raise ValueError("once")
+
+    f = jax.jit(lambda x: io_callback(host, None, x, ordered=True))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="once"):
+        f(X)
+        jax.effects_barrier()
+    assert called(lambda say: jax.jit(lambda x: io_callback(say, None, x, ordered=True))(1)) == [
+        (1,)]
+
+
+# -- derivatives and batches of effects ------------------------------------------------------------
+
+
+TWO = [1.0, float(np.sin(np.float32(1)))]  # of two iterations of sine
+
+
+@pytest.mark.parametrize(("run", "said"), [
+    (lambda f: jax.grad(f)(2.0), [2.0]),
+    (lambda f: jax.jit(jax.grad(f))(2.0), [2.0]),
+    (lambda f: jax.jvp(f, (2.0,), (1.0,)), [2.0]),
+    (lambda f: jax.linearize(f, 2.0)[1](1.0), [2.0]),
+    (lambda f: jax.vjp(f, 2.0)[1](1.0), [2.0]),
+    (lambda f: jax.grad(jax.grad(f))(2.0), [2.0]),
+    (lambda f: jax.jit(jax.hessian(f))(2.0), [2.0]),
+    (lambda f: jax.vmap(f)(np.float32([1, 2])), [1.0, 2.0]),
+    (lambda f: jax.vmap(jax.grad(f))(np.float32([1, 2])), [1.0, 2.0]),
+    (lambda f: jax.grad(jax.jit(f))(2.0), [2.0]),
+    (lambda f: jax.grad(jax.checkpoint(f))(2.0), [2.0, 2.0]),
+    (lambda f: jax.jit(jax.grad(jax.checkpoint(f)))(2.0), [2.0, 2.0]),
+    (lambda f: jax.jit(jax.grad(jax.checkpoint(
+        f, policy=jax.checkpoint_policies.everything_saveable)))(2.0), [2.0]),
+    (lambda f: jax.grad(lambda z: lax.scan(
+        lambda c, x: (f(c) * x, None), z, np.ones(2, np.float32))[0])(1.0), TWO),
+    (lambda f: jax.grad(lambda z: lax.while_loop(
+        lambda c: c[0] < 2, lambda c: (c[0] + 1, f(c[1])), (0, z), max_steps=4)[1])(1.0), TWO),
+    (lambda f: jax.grad(lambda z: lax.cond(z > 0, f, jnp.cos, z))(2.0), [2.0]),
+    (lambda f: jax.grad(lambda z: jax.checkpoint(lambda z: lax.scan(
+        lambda c, x: (f(c) * x, None), z, np.ones(2, np.float32))[0])(z))(1.0), TWO * 2),
+])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_debug_callbacks_see_primals(run, said, ordered):
+    def program(say):
+        def f(x):
+            jax.debug.callback(say, x, ordered=ordered)
+            return jnp.sin(x)
+
+        run(f)
+
+    found = [x for (x,) in called(program)]
+    np.testing.assert_allclose(sorted(found), sorted(said), rtol=1e-6)
+
+
+def test_what_is_linear_has_no_value():
+    def program(say):
+        f = lambda x: (jax.debug.callback(say, x), x * 2)[1]  # noqa: E731
+        assert jax.linear_transpose(f, 1.0)(1.0)[0] == 2
+        assert jax.linear_transpose(jax.jit(f), 1.0)(1.0)[0] == 2
+
+    assert called(program) == []
+
+
+def test_keys_are_handed_over_as_data():
+    key = jax.random.key(3)
+    said = called(lambda say: jax.jit(lambda k: jax.debug.callback(
+        lambda k: say(np.asarray(k)), k))(key))
+    assert said == [(jax.random.key_data(key).tolist(),)]
