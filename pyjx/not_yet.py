@@ -21,8 +21,6 @@ NAMES: dict[str, str] = {
         "thunky topologies transfer xla_metadata",
     "pyjx.lax":
         "psum_scatter_start sharding_constraint_p with_sharding_constraint",
-    "pyjx.random":
-        "multivariate_normal orthogonal",
     "pyjx.scipy":
         "cluster integrate interpolate linalg ndimage optimize signal sparse spatial",
 }

@@ -19,9 +19,9 @@ from pyjx.core import dtypes
 from pyjx.core.integers import as_axis, as_sizes
 
 __all__ = [
-    "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal",
+    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal",
     "he_uniform", "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal",
-    "ones", "truncated_normal", "uniform", "variance_scaling", "xavier_normal",
+    "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "xavier_normal",
     "xavier_uniform", "zeros",
 ]
 
@@ -270,3 +270,73 @@ he_uniform = kaiming_uniform = _scaling(
     "he_uniform", "Uniform, variance 2 / fan_in.", 2.0, "fan_in", "uniform")
 he_normal = kaiming_normal = _scaling(
     "he_normal", "Truncated normal, variance 2 / fan_in.", 2.0, "fan_in", "truncated_normal")
+
+
+# -- orthogonal matrices ---------------------------------------------------------------------------
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Uniformly distributed orthogonal matrices, times `scale` (Saxe et al. 2013, arXiv:1312.6120).
+
+    Args:
+      scale: a factor.
+      column_axis: the axis along which columns are counted; the others together are the rows. The
+        rows or the columns, whichever there are fewer of, are orthonormal.
+      dtype: of the values; the default float dtype by default.
+
+    Raises:
+      ValueError: when it is called, if the shape has fewer than two axes.
+
+    >>> import pyjx as jax
+    >>> x = jax.nn.initializers.orthogonal()(jax.random.key(0), (2, 3))
+    >>> bool(jax.numpy.allclose(x @ x.T, jax.numpy.eye(2), atol=1e-6))
+    True
+    """
+    default = dtype
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+        chosen = _dtype(dtype, default)
+        sizes = as_sizes("orthogonal initializer", "shape", shape)
+        if len(sizes) < 2:
+            raise ValueError("orthogonal initializer requires at least a 2D shape, got shape "
+                             f"{sizes}")
+        axis = as_axis("orthogonal initializer", "column_axis", column_axis, len(sizes))
+        rest = sizes[:axis] + sizes[axis + 1:]
+        matrix = random.orthogonal(key, math.prod(rest), dtype=chosen, m=sizes[axis])
+        kernel = jnp.moveaxis(jnp.reshape(matrix, (*rest, sizes[axis])), -1, axis)
+        return jnp.array(scale, chosen) * kernel
+
+    return init
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Kernels of convolutions that are orthogonal matrices in the middle, and zero elsewhere
+    (Xiao et al. 2018, arXiv:1806.05393).
+
+    Args:
+      scale, column_axis, dtype: as of `orthogonal`, for the matrix of the last two axes.
+
+    Raises:
+      ValueError: when it is called, if the shape has not three to five axes, or more inputs than
+        outputs.
+
+    >>> import pyjx as jax
+    >>> jax.nn.initializers.delta_orthogonal()(jax.random.key(0), (3, 1, 1))[:, 0, 0].tolist()
+    [0.0, 1.0, 0.0]
+    """
+    default = dtype
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+        chosen = _dtype(dtype, default)
+        sizes = as_sizes("delta_orthogonal initializer", "shape", shape)
+        if len(sizes) not in (3, 4, 5):
+            raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape, got "
+                             f"shape {sizes}.")
+        if sizes[-1] < sizes[-2]:
+            raise ValueError("`fan_in` must be less or equal than `fan_out`: the last axis of the "
+                             f"shape is not to be smaller than the one before, got shape {sizes}.")
+        matrix = orthogonal(scale, column_axis, chosen)(key, sizes[-2:])
+        middle = tuple([(n - 1) // 2 for n in sizes[:-2]])
+        return jnp.zeros(sizes, chosen).at[middle].set(matrix)
+
+    return init

@@ -28,6 +28,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.random.gammas": (
         "ball beta chisquare dirichlet f gamma generalized_normal loggamma random_gamma_p t"
     ),
+    "pyjx.random.matrices": "multivariate_normal orthogonal",
     "pyjx.random.selection": "categorical choice permutation",
 }
 

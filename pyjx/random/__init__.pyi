@@ -44,6 +44,8 @@ from pyjx.random.gammas import generalized_normal as generalized_normal
 from pyjx.random.gammas import loggamma as loggamma
 from pyjx.random.gammas import random_gamma_p as random_gamma_p
 from pyjx.random.gammas import t as t
+from pyjx.random.matrices import multivariate_normal as multivariate_normal
+from pyjx.random.matrices import orthogonal as orthogonal
 from pyjx.random.selection import categorical as categorical
 from pyjx.random.selection import choice as choice
 from pyjx.random.selection import permutation as permutation
@@ -93,6 +95,8 @@ __all__ = [
     "loggamma",
     "random_gamma_p",
     "t",
+    "multivariate_normal",
+    "orthogonal",
     "categorical",
     "choice",
     "permutation",
