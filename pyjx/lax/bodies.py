@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any, NamedTuple
 
 from pyjx import configuration
@@ -46,6 +47,30 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
         if not any([isinstance(c, Tracer) for c in body.closed.consts]):
             known[key] = body
     return body  # type: ignore[no-any-return]
+
+
+class KeptFunctions:
+    """The functions that an operation makes of functions: one for each, so that what was traced for
+    it is found again, which lives as long as the other.
+
+    Args:
+      make: from a way to get the function (which must not be held) to the new one.
+    """
+
+    def __init__(self, make: Callable[[Callable[[], Any]], Callable[..., Any]]) -> None:
+        self._make = make
+        self._known: Any = weakref.WeakKeyDictionary()
+
+    def of(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        if isinstance(fun, MethodType):  # made anew each time it is asked for
+            return self._make(lambda: fun)
+        try:
+            found = self._known.get(fun)
+            if found is None:
+                found = self._known[fun] = self._make(weakref.ref(fun))
+            return found  # type: ignore[no-any-return]
+        except TypeError:  # neither hashable nor weakly referenced
+            return self._make(lambda: fun)
 
 
 def _traced(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,

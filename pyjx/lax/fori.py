@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
+from pyjx.lax.bodies import KeptFunctions
 from pyjx.lax.compare import lt
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.elementwise import add
@@ -55,14 +54,14 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         length = max(int(upper) - int(lower), 0)
         if configuration.disable_jit.value and not length:
             return init_val
-        return scan(_scan_body(body_fun), (int(lower), init_val), None, length=length,
+        return scan(_scan_bodies.of(body_fun), (int(lower), init_val), None, length=length,
                     unroll=1 if unroll is None else unroll)[0][1]
     if unroll is not None:
         raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically "
                          "known.")
     bounds = [x if get_aval(x).dtype == dtype else convert_element_type(x, dtype)
               for x in (lower, upper)]
-    return while_loop(_holds, _while_body(body_fun), (*bounds, init_val))[2]
+    return while_loop(_holds, _while_bodies.of(body_fun), (*bounds, init_val))[2]
 
 
 def _index_dtype(lower: Any, upper: Any) -> Any:
@@ -84,29 +83,7 @@ def _next(i: Any) -> Any:
     return add(i, scalar_of(get_aval(i), 1))
 
 
-# One function for each body, so that what was traced for it is found again.
-_scan_bodies: Any = weakref.WeakKeyDictionary()
-_while_bodies: Any = weakref.WeakKeyDictionary()
-
-
-def _scan_body(body_fun: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    return _kept(_scan_bodies, body_fun, lambda body: lambda loop_carry, _: (
-        (_next(loop_carry[0]), body()(*loop_carry)), None))
-
-
-def _while_body(body_fun: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    return _kept(_while_bodies, body_fun, lambda body: lambda loop_carry: (
-        _next(loop_carry[0]), loop_carry[1], body()(loop_carry[0], loop_carry[2])))
-
-
-def _kept(known: Any, fun: Any, make: Callable[[Any], Any]) -> Any:
-    """`make` of a way to the function, kept for as long as the function lives."""
-    if isinstance(fun, MethodType):  # made anew each time it is asked for
-        return make(lambda: fun)
-    try:
-        found = known.get(fun)
-        if found is None:
-            found = known[fun] = make(weakref.ref(fun))
-        return found
-    except TypeError:  # neither hashable nor weakly referenced
-        return make(lambda: fun)
+_scan_bodies = KeptFunctions(lambda body: lambda loop_carry, _: (
+    (_next(loop_carry[0]), body()(*loop_carry)), None))
+_while_bodies = KeptFunctions(lambda body: lambda loop_carry: (
+    _next(loop_carry[0]), loop_carry[1], body()(loop_carry[0], loop_carry[2])))

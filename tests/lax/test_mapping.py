@@ -192,3 +192,17 @@ def test_derivatives_of_associative_scan():
 def test_bad_associative_scans(args, error, message):
     with pytest.raises(error, match=message):
         lax.associative_scan(*args)
+
+
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_a_function_is_mapped_by_one_program(batch_size):
+    traces = []
+
+    def f(x):
+        traces.append(x)
+        return x * 2
+
+    first = lax.map(f, jnp.arange(4), batch_size=batch_size)
+    before = len(traces)
+    np.testing.assert_array_equal(lax.map(f, jnp.arange(4) + 1, batch_size=batch_size), first + 2)
+    assert len(traces) == before
