@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
+    "pyjx.debug.debugger": "breakpoint",
     "pyjx.debug.printing": "callback log print",
     "pyjx.lax.callbacks": "DebugEffect OrderedDebugEffect",
 }

@@ -1,5 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.debug.
 
+from pyjx.debug.debugger import breakpoint as breakpoint
 from pyjx.debug.printing import callback as callback
 from pyjx.debug.printing import log as log
 from pyjx.debug.printing import print as print
@@ -7,6 +8,7 @@ from pyjx.lax.callbacks import DebugEffect as DebugEffect
 from pyjx.lax.callbacks import OrderedDebugEffect as OrderedDebugEffect
 
 __all__ = [
+    "breakpoint",
     "callback",
     "log",
     "print",
