@@ -22,7 +22,7 @@ NAMES: dict[str, str] = {
     "pyjx.lax":
         "psum_scatter_start sharding_constraint_p with_sharding_constraint",
     "pyjx.scipy":
-        "cluster integrate interpolate linalg ndimage optimize signal sparse spatial",
+        "cluster integrate interpolate ndimage optimize signal sparse spatial",
 }
 
 # What serves meanwhile, where something does.

@@ -9,6 +9,6 @@ from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {}
 
-SUBMODULES = "fft special stats"
+SUBMODULES = "fft linalg special stats"
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

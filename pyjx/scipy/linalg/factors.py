@@ -1,0 +1,434 @@
+"""Decompositions of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.lax import linalg
+from pyjx.lax.linalg.matrices import (
+    adjoint,
+    conjugate,
+    corner,
+    identity_like,
+    lower_triangle,
+    product,
+    spread_columns,
+    spread_rows,
+    symmetrized,
+    transposed,
+    upper_triangle,
+)
+from pyjx.lax.linalg.polar_factors import unitary_factor
+from pyjx.lax.linalg.reflectors import geqp3_p, geqrf_p
+from pyjx.lax.nary import real_dtype
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.linalg.operands import array, as_complex, square
+
+# -- Cholesky --------------------------------------------------------------------------------------
+
+
+def _cholesky(a: Any, lower: bool) -> Any:
+    a = square("cholesky", a)
+    # SciPy reads the triangle that it returns.
+    factor = linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
+    return factor if lower else adjoint(factor)
+
+
+@numpy_function(static_argnames=("lower", "overwrite_a", "check_finite"))
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+             ) -> Array:
+    """The Cholesky decomposition: U with U^H U = a, or L with L L^H = a.
+
+    A matrix that is not positive definite gives NaN and no error.
+
+    Args:
+      a: Hermitian positive definite matrices `[..., n, n]`; only one triangle is read.
+      lower: whether to return L, from the lower triangle, or U.
+      overwrite_a, check_finite: mean nothing.
+
+    Raises:
+      ValueError: the matrices are not square.
+      TypeError: the dtype is none of those that LAPACK has, such as float16.
+
+    >>> import pyjx as jax
+    >>> jax.scipy.linalg.cholesky(jax.numpy.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 1.0], [0.0, 2.0]]
+    """
+    return _cholesky(a, lower)
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+               ) -> tuple[Array, bool]:
+    """The Cholesky decomposition for `cho_solve`: the factor, and whether it is the lower one.
+
+    The other triangle is zero, where SciPy's holds anything. Arguments as for `cholesky`.
+
+    >>> import pyjx as jax
+    >>> c, lower = jax.scipy.linalg.cho_factor(jax.numpy.array([[4.0, 2.0], [2.0, 5.0]]))
+    >>> lower
+    False
+    """
+    return cholesky(a, lower=lower), lower
+
+
+# -- LU --------------------------------------------------------------------------------------------
+
+
+@numpy_function(static_argnames=("overwrite_a", "check_finite"))
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
+    """The LU decomposition for `lu_solve`: (lu, pivots), as `jax.lax.linalg.lu` returns them.
+
+    >>> import pyjx as jax
+    >>> lu, pivots = jax.scipy.linalg.lu_factor(jax.numpy.array([[1.0, 2.0], [2.0, 8.0]]))
+    >>> lu.tolist(), pivots.tolist()
+    ([[2.0, 8.0], [0.5, -2.0]], [1, 1])
+    """
+    factors, pivots, _ = linalg.lu(array("lu_factor", a))
+    return factors, pivots
+
+
+@numpy_function(static_argnames=("permute_l", "overwrite_a", "check_finite"))
+def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+       ) -> Any:
+    """The LU decomposition a = P L U.
+
+    Args:
+      a: matrices `[..., m, n]`.
+      permute_l: whether to return P L in place of both.
+      overwrite_a, check_finite: mean nothing.
+
+    Returns:
+      (P, L, U) or (P L, U): `[..., m, m]`, `[..., m, k]` and `[..., k, n]`, k = min(m, n). The
+      permutation is real.
+
+    Raises:
+      TypeError: the rank is below 2, or the dtype none of those that LAPACK has.
+
+    >>> import pyjx as jax
+    >>> p, l, u = jax.scipy.linalg.lu(jax.numpy.array([[1.0, 2.0], [2.0, 8.0]]))
+    >>> p.tolist(), l.tolist(), u.tolist()
+    ([[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 1.0]], [[2.0, 8.0], [0.0, -2.0]])
+    """
+    a = array("lu", a)
+    factors, _, order = linalg.lu(a)
+    *batch, m, n = get_aval(a).shape
+    k = min(m, n)
+    left = corner(factors, m, k)
+    left = lax.add(lower_triangle(left, -1), identity_like(left))
+    right = upper_triangle(corner(factors, k, n))
+    # Row i of P^T has its one at place order[i].
+    shape = (*batch, m, m)
+    rows = lax.broadcasted_iota(np.int32, shape, len(batch))
+    chosen = lax.eq(rows, spread_rows(order, shape))
+    if permute_l:
+        return product(lax.convert_element_type(chosen, get_aval(a).dtype), left), right
+    return lax.convert_element_type(chosen, real_dtype(get_aval(a).dtype)), left, right
+
+
+# -- QR --------------------------------------------------------------------------------------------
+
+
+@numpy_function(static_argnames=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
+def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
+       pivoting: bool = False, check_finite: bool = True) -> tuple[Array, ...]:
+    """The QR decomposition a = Q R.
+
+    Args:
+      a: matrices `[..., m, n]`.
+      mode: `full`: Q is `[..., m, m]`; `economic`: it has min(m, n) columns; `r`: only R is
+        returned, as for `full`. SciPy's `raw` is not there.
+      pivoting: whether to exchange columns so that the diagonal of R decreases; not on TPU.
+      overwrite_a, lwork, check_finite: mean nothing.
+
+    Returns:
+      (Q, R), or (R,); with `pivoting` the order p of columns too: `a[:, p] = Q R`.
+
+    Raises:
+      ValueError: there is no such mode.
+      TypeError: the rank is below 2, or the dtype none of those that LAPACK has.
+
+    >>> import pyjx as jax
+    >>> q, r = jax.scipy.linalg.qr(jax.numpy.array([[0.0, 1.0], [2.0, 3.0]]))
+    >>> jax.numpy.abs(r).tolist()
+    [[2.0, 3.0], [0.0, 1.0]]
+    """
+    if mode not in ("full", "r", "economic"):
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+    q, *rest = linalg.qr(array("qr", a), pivoting=pivoting, full_matrices=mode != "economic")
+    return tuple(rest) if mode == "r" else (q, *rest)
+
+
+@numpy_function(static_argnames=("mode", "pivoting", "conjugate", "overwrite_a", "overwrite_c"))
+def qr_multiply(a: Any, c: Any, mode: str = "right", pivoting: bool = False,
+                conjugate: bool = False, overwrite_a: bool = False, overwrite_c: bool = False
+                ) -> tuple[Array, ...]:
+    """The product of `c` with Q of the QR decomposition a = Q R, without making Q.
+
+    Args:
+      a: a matrix `[m, n]`, or several; Q has k = min(m, n) columns.
+      c: `[k, p]` for Q c, `[p, m]` for c Q; or a vector.
+      mode: `left` for Q c, `right` for c Q.
+      pivoting: whether to exchange columns of `a`; not on TPU.
+      conjugate: whether to take the conjugate of Q.
+      overwrite_a, overwrite_c: mean nothing.
+
+    Returns:
+      (product, R), and with `pivoting` the order of columns.
+
+    Raises:
+      ValueError: there is no such mode, or the shapes do not fit.
+
+    >>> import pyjx as jax
+    >>> a = jax.numpy.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> qc, r = jax.scipy.linalg.qr_multiply(a, jax.numpy.eye(2), mode="left")
+    >>> jax.numpy.allclose(qc @ r, a).tolist()
+    True
+    """
+    if mode not in ("left", "right"):
+        raise ValueError(f"mode must be 'right' or 'left', got {mode!r}")
+    a, c = (array("qr_multiply", x) for x in (a, c))
+    dtype = dtypes.promote_types(get_aval(a).dtype, get_aval(c).dtype)
+    a, c = (lax.convert_element_type(x, dtype) for x in (a, c))
+    if get_aval(a).ndim < 2 or not get_aval(c).ndim:
+        raise ValueError("qr_multiply: expected matrices and a vector or matrix, got shapes "
+                         f"{get_aval(a).shape} and {get_aval(c).shape}")
+    *batch, m, n = get_aval(a).shape
+    k, left = min(m, n), mode == "left"
+    vector = get_aval(c).ndim == 1
+    if vector:
+        c = lax.expand_dims(c, (1 if left else 0,))
+    size, wanted = (get_aval(c).shape[-2], k) if left else (get_aval(c).shape[-1], m)
+    if size != wanted:
+        text = ("Q @ c", f"Q has {k} columns", "rows") if left else (
+            "c @ Q", f"Q has {m} rows", "columns")
+        raise ValueError(f"Array shapes are not compatible for {text[0]} operation: a has shape "
+                         f"{get_aval(a).shape} so {text[1]}, but c has {size} {text[2]} (expected "
+                         f"{wanted}).")
+    order: list[Any] = []
+    if pivoting:
+        packed, places, taus = geqp3_p.bind(a, lax.full((*batch, n), 0, np.int32), use_magma=None)
+        order = [places]
+    else:
+        packed, taus = geqrf_p.bind(a)
+    c = _conjugated(c, conjugate)
+    if left and m > k:  # the rest of Q's columns meet zeros
+        padding = [(0, 0, 0)] * (get_aval(c).ndim - 2) + [(0, m - k, 0), (0, 0, 0)]
+        c = lax.pad(c, np.zeros((), get_aval(c).dtype)[()], padding)
+    out = linalg.ormqr(corner(packed, m, k), taus, c, left=left)
+    if not left:
+        out = lax.slice_in_dim(out, 0, k, axis=get_aval(out).ndim - 1)
+    out = _conjugated(out, conjugate)
+    if vector:
+        out = lax.squeeze(out, (get_aval(out).ndim - (1 if left else 2),))
+    return (out, upper_triangle(corner(packed, k, n)), *order)
+
+
+def _conjugated(x: Any, wanted: bool) -> Any:
+    return conjugate(x) if wanted else x
+
+
+# -- singular values, polar ------------------------------------------------------------------------
+
+
+@numpy_function(static_argnames=("full_matrices", "compute_uv", "overwrite_a", "check_finite",
+                                 "lapack_driver"))
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
+        check_finite: bool = True, lapack_driver: str = "gesdd") -> Any:
+    """The singular value decomposition a = U diag(s) V^H: (U, s, V^H), or s.
+
+    Args:
+      a: matrices `[..., m, n]`.
+      full_matrices: whether U and V^H are square; else they have min(m, n) columns and rows.
+      compute_uv: whether to return U and V^H.
+      overwrite_a, check_finite, lapack_driver: mean nothing.
+
+    >>> import pyjx as jax
+    >>> u, s, vh = jax.scipy.linalg.svd(jax.numpy.array([[3.0, 0.0], [0.0, -4.0]]))
+    >>> s.tolist()
+    [4.0, 3.0]
+    """
+    return linalg.svd(array("svd", a), full_matrices=full_matrices, compute_uv=compute_uv)
+
+
+@numpy_function(static_argnames=("side", "method", "eps", "max_iterations"))
+def polar(a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
+          max_iterations: int | None = None) -> tuple[Array, Array]:
+    """The polar decomposition a = U P, or a = P U.
+
+    Args:
+      a: matrices `[..., m, n]`.
+      side: where P stands.
+      method: `qdwh`, an iteration (see `jax.lax.linalg.qdwh`), for matrices whose P is not the
+        larger of both possible ones, or `svd`, which serves for the others too.
+      eps, max_iterations: of the iteration: its tolerance, and at most how many steps.
+
+    Returns:
+      (U, P): with orthonormal columns or rows; and Hermitian without negative eigenvalues.
+
+    Raises:
+      ValueError: there is no such side or method, or the rank is below 2.
+
+    >>> import pyjx as jax
+    >>> u, p = jax.scipy.linalg.polar(jax.numpy.array([[0.0, -2.0], [3.0, 0.0]]))
+    >>> jax.numpy.round(u).tolist(), jax.numpy.round(p).tolist()
+    ([[0.0, -1.0], [1.0, 0.0]], [[3.0, 0.0], [0.0, 2.0]])
+    """
+    a = array("polar", a)
+    if get_aval(a).ndim < 2:
+        raise ValueError("The input `a` must be at least a 2-D array.")
+    if side not in ("right", "left"):
+        raise ValueError("The argument `side` must be either 'right' or 'left'.")
+    if method not in ("qdwh", "svd"):
+        raise ValueError(f"Unknown polar decomposition method {method}.")
+    right = side == "right"
+    m, n = get_aval(a).shape[-2:]
+    if method == "svd" or (m < n if right else m > n):
+        u, s, vh = linalg.svd(a, full_matrices=False)
+        scale = lax.convert_element_type(s, get_aval(a).dtype)
+        if right:
+            p = product(adjoint(vh), lax.mul(spread_columns(scale, get_aval(vh).shape), vh))
+        else:
+            p = product(lax.mul(u, spread_rows(scale, get_aval(u).shape)), adjoint(u))
+        return product(u, vh), p
+    # a = P U is a^H = U^H P
+    u, _, _ = unitary_factor(a if right else adjoint(a), max_iterations, eps)
+    p = symmetrized(product(adjoint(u), a if right else adjoint(a)))
+    return (u if right else adjoint(u)), p
+
+
+# -- Schur and Hessenberg --------------------------------------------------------------------------
+
+
+@numpy_function(static_argnames=("output",))
+def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
+    """The Schur decomposition a = Z T Z^H; on CPU only.
+
+    Args:
+      a: matrices `[..., n, n]`.
+      output: `real` or `complex`: what T and Z are for a real matrix.
+
+    Returns:
+      (T, Z). A real T may have blocks of two rows on its diagonal.
+
+    Raises:
+      ValueError: there is no such output, or the matrices are not square.
+
+    >>> import pyjx as jax
+    >>> t, z = jax.scipy.linalg.schur(jax.numpy.array([[1.0, 2.0], [0.0, 3.0]]))
+    >>> t.tolist()
+    [[1.0, 2.0], [0.0, 3.0]]
+    """
+    if output not in ("real", "complex"):
+        raise ValueError("Expected 'output' to be either 'real' or 'complex', got "
+                         f"output={output!r}.")
+    a = array("schur", a)
+    form, z = linalg.schur(as_complex(a) if output == "complex" else a)
+    return form, z
+
+
+@numpy_function(static_argnames=("check_finite",))
+def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
+    """The complex Schur form of a matrix from its real one.
+
+    One rotation takes each block of two rows on the diagonal to an upper triangular one.
+
+    Args:
+      T, Z: matrices `[n, n]`, as `schur` returns them.
+      check_finite: means nothing.
+
+    Returns:
+      (T, Z), complex, T upper triangular.
+
+    Raises:
+      ValueError: the matrices are not square, or their shapes differ.
+
+    >>> import pyjx as jax
+    >>> t, z = jax.scipy.linalg.schur(jax.numpy.array([[0.0, 1.0], [-1.0, 0.0]]))
+    >>> t, z = jax.scipy.linalg.rsf2csf(t, z)
+    >>> jax.numpy.round(jax.numpy.diag(t)).tolist()
+    [1j, -1j]
+    """
+    form, z = array("rsf2csf", T), array("rsf2csf", Z)
+    for name, x in (("T", form), ("Z", z)):
+        shape = get_aval(x).shape
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"Input '{name}' must be square.")
+    if get_aval(form).shape != get_aval(z).shape:
+        raise ValueError(f"Input array shapes must match: Z: {get_aval(z).shape} vs. T: "
+                         f"{get_aval(form).shape}")
+    dtype = dtypes.promote_types(get_aval(form).dtype, get_aval(z).dtype)
+    form, z = (as_complex(lax.convert_element_type(x, dtype)) for x in (form, z))
+    n = get_aval(form).shape[0]
+    if n < 2:
+        return form, z
+    eps = dtypes.finfo(real_dtype(dtype)).eps
+
+    def rotate(step: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        form, z = state
+        first = n - 2 - step
+        block = lax.dynamic_slice(form, (first, first), (2, 2))
+        (a, b), (c, d) = [[block[i, j] for j in range(2)] for i in range(2)]
+        half = (a - d) / 2
+        shift = half + lax.sqrt(half * half + b * c)  # an eigenvalue less d
+        size = lax.sqrt(lax.abs(shift) ** 2 + lax.abs(c) ** 2)
+        coupled = lax.abs(c) > eps * (lax.abs(a) + lax.abs(d))
+        safe = lax.select(coupled, size, lax.full_like(size, 1))
+        one, zero = lax.full_like(shift, 1), lax.full_like(shift, 0)
+        cosine, sine = (lax.select(coupled, x / lax.convert_element_type(safe, x.dtype), y)
+                        for x, y in ((shift, one), (c, zero)))
+        turn = lax.reshape(lax.stack([lax.conj(cosine), sine, lax.neg(sine), cosine]), (2, 2))
+        rows = product(turn, lax.dynamic_slice_in_dim(form, first, 2, 0))
+        form = lax.dynamic_update_slice_in_dim(form, rows, first, 0)
+        back = adjoint(turn)
+        form, z = (lax.dynamic_update_slice_in_dim(
+            x, product(lax.dynamic_slice_in_dim(x, first, 2, 1), back), first, 1)
+            for x in (form, z))
+        return form, z
+
+    form, z = lax.fori_loop(np.int32(0), np.int32(n - 1), rotate, (form, z))
+    return upper_triangle(form), z
+
+
+@numpy_function(static_argnames=("calc_q", "overwrite_a", "check_finite"))
+def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False,
+               check_finite: bool = True) -> Any:
+    """The reduction a = Q H Q^H to Hessenberg matrices, zero below the diagonal beside the main
+    one; on CPU only.
+
+    Args:
+      a: matrices `[..., n, n]`.
+      calc_q: whether to return Q.
+      overwrite_a, check_finite: mean nothing.
+
+    Returns:
+      H, or (H, Q).
+
+    Raises:
+      ValueError: the matrices are not square.
+
+    >>> import pyjx as jax
+    >>> jax.scipy.linalg.hessenberg(jax.numpy.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    a = square("hessenberg", a)
+    *batch, n, _ = get_aval(a).shape
+    if n < 2:
+        return (a, identity_like(a)) if calc_q else a
+    packed, taus = linalg.hessenberg(a)
+    form = upper_triangle(packed, -1)
+    if not calc_q:
+        return form
+    start, stop = [0] * len(batch), list(batch)
+    below = lax.slice(packed, (*start, 1, 0), (*stop, n, n - 1))
+    q = linalg.householder_product(below, taus)
+    padding = [(0, 0, 0)] * len(batch) + [(1, 0, 0), (1, 0, 0)]
+    q = lax.pad(q, np.zeros((), get_aval(a).dtype)[()], padding)
+    first = lax.broadcasted_iota(np.int32, (*batch, n, n), len(batch))
+    one = lax.bitwise_and(lax.eq(first, np.int32(0)), lax.eq(transposed(first), np.int32(0)))
+    return form, lax.select(one, lax.full_like(q, 1), q)
