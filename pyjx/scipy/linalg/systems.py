@@ -185,8 +185,8 @@ def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False,
       ValueError: the shapes do not fit, or nothing of the kind can be assumed.
 
     >>> import pyjx as jax
-    >>> a = jax.numpy.array([[2.0, 0.0], [0.0, 4.0]])
-    >>> jax.scipy.linalg.solve(a, jax.numpy.array([2.0, 2.0]), assume_a="pos").tolist()
+    >>> a = jax.numpy.array([[4.0, 0.0], [0.0, 16.0]])
+    >>> jax.scipy.linalg.solve(a, jax.numpy.array([4.0, 8.0]), assume_a="pos").tolist()
     [1.0, 0.5]
     """
     if assume_a not in _KINDS:
