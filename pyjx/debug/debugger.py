@@ -184,12 +184,9 @@ class Debugger(cmd.Cmd):
         except Exception as error:
             self._say("*** " + traceback.format_exception_only(error)[-1].rstrip())
 
-    def default(self, line: str) -> bool:
+    def default(self, line: str) -> None:
         """What is no command is an expression."""
-        if line == "EOF":
-            return self.do_quit("")
         self._show(line, repr)
-        return False
 
     def do_p(self, line: str) -> None:
         """p EXPRESSION: print its value."""
@@ -244,4 +241,4 @@ class Debugger(cmd.Cmd):
     do_u, do_d = do_up, do_down
     do_w = do_bt = do_where
     do_c = do_cont = do_continue
-    do_q = do_exit = do_quit
+    do_q = do_exit = do_EOF = do_quit

@@ -94,7 +94,8 @@ def test_only_where_a_condition_holds():
 
 
 @pytest.mark.parametrize("run", [
-    lambda f: f(jnp.float32(2.0)), lambda f: jax.grad(f)(2.0), lambda f: jax.vmap(f)(jnp.array([2.0])),
+    lambda f: f(jnp.float32(2.0)), lambda f: jax.grad(f)(2.0),
+    lambda f: jax.vmap(f)(jnp.array([2.0])),
 ])
 def test_transformations(run):
     out = io.StringIO()
