@@ -330,7 +330,12 @@ class Compiled(_Stage):
         ])
 
     def as_text(self) -> str:
-        """The optimised HLO."""
+        """The optimised HLO.
+
+        Of a program that the disk cache had, it names the lines that the source had when that was
+        compiled, as JAX's does. With the flag `jax_compilation_cache_include_metadata_in_key` a
+        program is compiled again where its lines have moved.
+        """
         return "\n\n".join([m.to_string() for m in self._executable.loaded.hlo_modules()])
 
     def cost_analysis(self) -> Any:

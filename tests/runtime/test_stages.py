@@ -11,7 +11,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import jaxlib_api, stages
+from pyjx import configuration, jaxlib_api, stages
 from pyjx.core.check import check_jaxpr
 
 pytestmark = pytest.mark.smoke
@@ -259,3 +259,21 @@ def test_other_static_arguments_are_refused():
     assert float(compiled(2.0)) == float(compiled(2.0, 3)) == 6.0
     with pytest.raises(TypeError, match="compiled for the static arguments"):
         compiled(2.0, 4)
+
+
+def test_lines_in_the_text_of_programs_on_disk(cache_folder):
+    def text(line):
+        names = {"jnp": jnp}
+        source = "\n" * line + "def f(x):\n    return jnp.sin(x) * 3"
+        exec(compile(source, "moved.py", "exec"), names)
+        return jax.jit(names["f"]).lower(1.0).compile().as_text()
+
+    def lines(text):
+        return {int(n) for n in re.findall(r'moved\.py" source_line=(\d+)', text)} or {
+            int(n) for n in re.findall(r"line=(\d+)", text)}
+
+    assert 12 in lines(text(10))
+    assert 12 in lines(text(20))  # compiled once
+    with configuration.compilation_cache_include_metadata_in_key(True):
+        assert 22 in lines(text(20))
+        assert 32 in lines(text(30))
