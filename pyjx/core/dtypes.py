@@ -325,6 +325,9 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None,
         numeric = _native(dtype)
     except TypeError as error:
         where = f" in {fun_name}" if fun_name else ""
+        if type(dtype) is int and fun_name:
+            where += (". If it is a dimension, give the shape as one tuple, as in "
+                      f"{fun_name}((2, {dtype}))")
         raise TypeError(f"{error}{where}") from None
     if numeric not in all_dtypes and numeric != float0:
         where = f" in {fun_name}" if fun_name else ""

@@ -72,7 +72,8 @@ class GatherScatterMode(enum.Enum):
             return s
         mode = _MODES.get(s) if s is None or isinstance(s, str) else None
         if mode is None:
-            raise ValueError(f'Unknown gather mode "{s}"')
+            names = ", ".join([repr(name) for name in _MODES if name])
+            raise ValueError(f'Unknown gather mode "{s}". The modes are {names}.')
         return mode
 
 

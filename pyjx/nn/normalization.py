@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.types import Value
@@ -207,8 +207,12 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1
     aval = get_aval(x)
     dtype = (dtypes.default_float_dtype() if dtype is None
              else dtypes.check_and_canonicalize_user_dtype(dtype, "one_hot"))
-    size = concrete_or_error(operator.index, num_classes,
-                             "The error arose in jax.nn.one_hot argument `num_classes`.")
+    known = concrete_or_error(None, num_classes,
+                              "The error arose in jax.nn.one_hot argument `num_classes`.")
+    size = as_int("one_hot", "num_classes", known)
+    if size < 0:
+        raise TypeError(f"one_hot: num_classes, the size of the new axis, must be nonnegative, got "
+                        f"{size}.")
     if names_in(axis):
         if size != lax.axis_size(axis):
             raise ValueError(f"one_hot: expected num_classes to match the size of axis {axis}, but "

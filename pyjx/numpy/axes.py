@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -25,10 +25,23 @@ def canonical_axis(axis: Any, ndim: int) -> int:
     >>> canonical_axis(-1, 3)
     2
     """
-    axis = operator.index(axis)
+    try:
+        axis = operator.index(axis)
+    except TypeError as error:
+        _refuse(axis, error)
     if not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(axis, ndim)
     return axis + ndim if axis < 0 else axis
+
+
+def _refuse(axis: Any, error: TypeError) -> NoReturn:
+    if type(error) is not TypeError:  # one that says where the traced value comes from
+        raise error
+    if isinstance(axis, tuple) or hasattr(axis, "shape"):
+        raise TypeError(f"axis must be an integer, but an array or a tuple was given: {error}. "
+                        "Functions that join arrays take them as one sequence, as in "
+                        "concatenate((a, b)).") from None
+    raise TypeError(f"axis must be an integer, got {axis!r}: {error}") from None
 
 
 def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -48,7 +61,11 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
         return (canonical_axis(axis, ndim),)
     if hasattr(axis, "__index__") and not (isinstance(axis, np.ndarray) and axis.ndim):
         return (canonical_axis(axis, ndim),)
-    axes = tuple([canonical_axis(a, ndim) for a in axis])
+    try:
+        given = tuple(axis)
+    except TypeError:
+        return (canonical_axis(axis, ndim),)  # which says what an axis is
+    axes = tuple([canonical_axis(a, ndim) for a in given])
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {tuple(axis)}")
     return axes

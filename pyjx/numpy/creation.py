@@ -17,6 +17,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
+from pyjx.core.integers import as_int
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import JaxprTrace, Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p, moveaxis
@@ -736,10 +737,10 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 
 
 def _count(name: str, num: Any) -> int:
-    num = concrete_or_error(operator.index, num, f"'num' argument of jnp.{name}")
-    if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    return int(num)
+    count = as_int(name, "num", concrete_or_error(None, num, f"'num' argument of jnp.{name}"))
+    if count < 0:
+        raise ValueError(f"{name}: Number of samples, {num}, must be non-negative.")
+    return count
 
 
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,

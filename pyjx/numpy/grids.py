@@ -12,6 +12,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval
@@ -37,7 +38,8 @@ def _mask(shape: tuple[int, ...], k: int, compare: Any) -> Any:
 
 
 def _static_int(name: str, argument: str, x: Any) -> int:
-    return int(concrete_or_error(operator.index, x, f"'{argument}' argument of jnp.{name}()"))
+    known = concrete_or_error(None, x, f"'{argument}' argument of jnp.{name}()")
+    return as_int(name, argument, known)
 
 
 def _matrix(mask: Any, dtype: Any) -> Any:

@@ -276,7 +276,8 @@ def _update(y: Any, x: Any, plan: Plan) -> Any:
         raise ValueError(
             "Incompatible types for broadcasting: input type="
             f"{name}[{','.join(map(str, own))}] and requested "
-            f"type={name}[{','.join(map(str, plan.shape))}]"
+            f"type={name}[{','.join(map(str, plan.shape))}]. The values that x.at[index] is set "
+            f"to, or combined with, must broadcast to x[index], of shape {plan.shape} here."
         )
     dims = list(range(len(plan.shape) - len(own), len(plan.shape)))
     y = _along_any(y, plan.shape, dims)
@@ -422,7 +423,12 @@ class IndexUpdateRef:
             options = _options(mode, None, indices_are_sorted, unique_indices,
                                wrap_negative_indices)
         if type(y) not in aval_makers and not isinstance(y, Tracer):
-            y = _values_of(y)
+            try:
+                y = _values_of(y)
+            except (TypeError, ValueError) as error:
+                error.add_note(f"It was given to x.at[index].{method}, which takes an array or a "
+                               "number.")
+                raise
         pattern, values = parse(x.aval.shape, self.index, wrap_negative_indices)
         if configuration.strict_indices.value:
             check_bounds(x.aval.shape, pattern, values)

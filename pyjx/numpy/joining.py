@@ -15,6 +15,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.integers import as_int, as_ints
 from pyjx.core.trace import Tracer, concrete_or_error, is_concrete
 from pyjx.numpy.axes import as_tuple, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -295,14 +296,17 @@ def _cut(name: str, ary: Any, indices_or_sections: Any, axis: Any, uneven: bool)
     if hasattr(where, "ndim") and where.ndim:
         where = np.asarray(concrete_or_error(None, where, context)).tolist()
     if isinstance(where, (tuple, list)):
-        indices = [operator.index(concrete_or_error(None, i, context)) for i in where]
+        indices = as_ints(name, "indices_or_sections",
+                          [concrete_or_error(None, i, context) for i in where])
         cuts = [min(i if i >= 0 else max(i + size, 0), size) for i in indices]
         ends = [0, *cuts, size]
         return list(lax.split(ary, [b - a for a, b in itertools.pairwise(ends)], axis))
-    sections = operator.index(concrete_or_error(None, where, context))
+    sections = as_int(name, "indices_or_sections", concrete_or_error(None, where, context))
     part, rest = divmod(size, sections)
     if rest and not uneven:
-        raise ValueError(f"array split does not result in an equal division: rest is {rest}")
+        raise ValueError(f"array split does not result in an equal division: rest is {rest}. "
+                         f"{name} was to cut axis {axis}, of size {size}, in {sections} parts; "
+                         "array_split makes parts of different sizes.")
     return list(lax.split(ary, [part + (i < rest) for i in range(sections)], axis))
 
 

@@ -166,7 +166,8 @@ def common_shape(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
         return broadcast_shapes(*shapes)
     except ValueError:
         if len({len(s) for s in shapes if s}) > 1:
-            raise
+            raise ValueError(f"{name}: Incompatible shapes for broadcasting: shapes={shapes}"
+                             ) from None
         got = ", ".join(map(str, shapes))
         raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.") from None
 

@@ -556,7 +556,11 @@ def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
     shape = shapes[0]
     if shapes[1] != shape or shapes[2] != shape:
         check_ranks("where", shapes)
-        shape = broadcast_shapes(*shapes)
+        try:
+            shape = broadcast_shapes(*shapes)
+        except ValueError:
+            raise ValueError("where: Incompatible shapes for broadcasting (condition, x and y): "
+                             f"shapes={shapes}") from None
         if shapes[0]:
             condition = stretch(condition, shape)
         x, y = stretch(x, shape), stretch(y, shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,10 +11,10 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import ShapedArray, canonical_shape, get_aval
+from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.dtypes import DType
-from pyjx.core.integers import as_sizes
+from pyjx.core.integers import as_int, as_shape, as_sizes
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.types import Value
 from pyjx.random.implementations import (
@@ -100,7 +99,8 @@ def check_key(name: str, key: Any, *, scalar: bool = True) -> tuple[Any, bool]:
         keys = random_wrap_p.bind(key, impl=impl)
         raw = True
     else:
-        raise TypeError(f"unexpected PRNG key type {type(key)}")
+        raise TypeError(f"{name}: unexpected PRNG key type {type(key)}. A key is made of a seed by "
+                        "jax.random.key(seed).")
     if scalar and keys.ndim:
         raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
                          f"{tuple(key.shape)} != (). Use jax.vmap for batching.")
@@ -178,7 +178,11 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
         raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
     if isinstance(seed, int) and not isinstance(seed, np.generic):
         seed = np.int64(seed)  # OverflowError beyond 64 bits
-    aval = get_aval(np.asarray(seed) if isinstance(seed, (list, tuple)) else seed)
+    seed = np.asarray(seed) if isinstance(seed, (list, tuple)) else seed
+    if not is_valid_value(seed):
+        raise TypeError(f"{name}: PRNG key seed must be an integer; got {seed!r} of type "
+                        f"{type(seed)}, which is not a valid JAX type")
+    aval = get_aval(seed)
     if aval.shape:
         raise TypeError(f"{name} accepts a scalar seed, but was given an array of shape "
                         f"{aval.shape} != (). Use jax.vmap for batching")
@@ -331,7 +335,8 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
             known = _splits[key._impl, num] = _split_data(key._impl, num)
         return PRNGKeyArray(key._impl, known(key._base_array))
     wrapped, raw = check_key("split", key)
-    shape = canonical_shape(num) if isinstance(num, (tuple, list)) else (operator.index(num),)
+    shape = (as_shape("split", "num", num) if isinstance(num, (tuple, list))
+             else (as_int("split", "num", num),))
     if any(n < 0 for n in shape):
         raise ValueError(f"split: num must not be negative, got {num}")
     return _as_given(_split(wrapped, shape=shape), wrapped.dtype._impl, raw)
@@ -366,9 +371,11 @@ def fold_in(key: Any, data: Any) -> Array:
     if type(data) is int:
         data = np.uint32(data)
     else:
+        if not is_valid_value(data):
+            raise TypeError(f"fold_in: data must be an integer, got {data!r} of type {type(data)}.")
         shape = get_aval(data).shape
         if shape:
-            raise TypeError("fold_in accepts a scalar, but was given an array of"
+            raise TypeError("fold_in accepts a scalar, but was given an array of "
                             f"shape {shape} != (). Use jax.vmap for batching.")
         data = lax.convert_element_type(data, _UINT32)
     return _as_given(_fold_in(wrapped, data), wrapped.dtype._impl, raw)

@@ -67,7 +67,8 @@ def check_key_data(impl: PRNGImpl, data: Any) -> None:
     shape, dtype = getattr(data, "shape", None), getattr(data, "dtype", None)
     if shape is None or dtype is None:
         raise TypeError("JAX encountered invalid PRNG key data: expected key_data to have ndim, "
-                        f"shape, and dtype attributes. Got {data}")
+                        f"shape, and dtype attributes. Got {data}. If that is a seed, make a key "
+                        f"of it: jax.random.key({data}).")
     n = len(impl.key_shape)
     if len(shape) < n:
         raise TypeError("JAX encountered invalid PRNG key data: expected key_data.ndim >= "

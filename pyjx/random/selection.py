@@ -100,7 +100,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
     aval = get_aval(x)
     if not aval.ndim:
         if is_key(x) or not dtypes.issubdtype(aval.dtype, np.integer):
-            raise TypeError("x must be an integer or at least 1-dimensional")
+            raise TypeError("permutation: x must be an integer or at least 1-dimensional, got a "
+                            f"scalar of type {aval.str_short()}")
         if isinstance(x, Tracer) and x.to_concrete_value() is None:
             raise_traced_size("permutation", x)
         _axis(operator.index(axis), 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.integers import as_ints
 from pyjx.core.name_stack import current_name_stack, transform_name_stack
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, flatten, name_of
@@ -37,8 +38,8 @@ def wraps(fun: Any, wrapper: Callable[..., Any], doc: str = "{fun}") -> Callable
 # -- argnums ---------------------------------------------------------------------------------------
 
 
-def canonical_argnums(argnums: Any) -> Argnums:
-    """An int or a tuple of ints.
+def canonical_argnums(name: str, argnums: Any) -> Argnums:
+    """The `argnums` of the function `name`: an int or a tuple of ints.
 
     Raises:
       TypeError: `argnums` is neither an integer nor a sequence of integers.
@@ -47,7 +48,7 @@ def canonical_argnums(argnums: Any) -> Argnums:
         return argnums
     if hasattr(argnums, "__index__"):
         return operator.index(argnums)
-    return tuple([operator.index(i) for i in argnums])
+    return as_ints(name, "argnums", (argnums,) if isinstance(argnums, str) else argnums)
 
 
 def require_argnums(argnums: Argnums, n_args: int) -> None:
@@ -57,7 +58,7 @@ def require_argnums(argnums: Argnums, n_args: int) -> None:
         raise TypeError(
             f"differentiating with respect to argnums={argnums} requires at least {highest + 1} "
             f"positional arguments to be passed by the caller, but got only {n_args} positional "
-            "arguments."
+            "arguments. Arguments given by keyword are not differentiated."
         )
 
 

@@ -17,6 +17,7 @@ from pyjx.engine.types import TreeDef
 from pyjx.runtime.jit import JitSpec, TracedCall
 from pyjx.runtime.signature import parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
+from pyjx.transforms.policies import MAKERS
 from pyjx.tree_util import broadcast_prefix, tree_map
 
 _DOC = """{fun}, of whose values backward passes keep few and compute the others again."""
@@ -75,6 +76,12 @@ def remat(fun: Callable[..., Any], *, prevent_cse: bool | Sequence[Any] = True,
 def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Policy | None,
                 static_argnums: Any, static_argnames: str | Iterable[str]) -> Callable[..., Any]:
     check_callable(fun)
+    if policy is not None and not callable(policy):
+        raise TypeError("checkpoint: policy must be None or a function, such as "
+                        f"jax.checkpoint_policies.dots_saveable, got {policy!r}.")
+    if policy in MAKERS:
+        raise TypeError(f"checkpoint: {policy.__name__} makes a policy and must be "  # type: ignore[union-attr]
+                        f"called, as in policy={policy.__name__}(...).")  # type: ignore[union-attr]
     static_argnums = _positions(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     parameters = parameters_of(fun) if names else None

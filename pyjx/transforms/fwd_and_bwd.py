@@ -35,7 +35,7 @@ def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: 
     (6.0, 3.0)
     """
     check_callable(fun)
-    numbers = canonical_argnums(argnums)
+    numbers = canonical_argnums("fwd_and_bwd", argnums)
 
     def fwd(*args: Any, **kwargs: Any) -> Any:
         require_argnums(numbers, len(args))

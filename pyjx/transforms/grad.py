@@ -108,7 +108,7 @@ def _value_and_grad(
     if reduce_axes:
         raise NotImplementedError(f"reduce_axes argument to {name} is deprecated")
     check_callable(fun)
-    numbers = canonical_argnums(argnums)
+    numbers = canonical_argnums(name, argnums)
 
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         require_argnums(numbers, len(args))
@@ -166,7 +166,7 @@ def _scalar_aval(outs: Sequence[Any], out_tree: TreeDef, holomorphic: bool) -> S
     """The aval of the output of a function that `grad` may differentiate."""
     if out_tree.num_nodes != 1 or len(outs) != 1:
         raise TypeError("Gradient only defined for scalar-output functions. Output was "
-                        f"{out_tree.unflatten(outs)}.")
+                        f"{out_tree.unflatten(outs)}.{_cure(out_tree)}")
     aval = get_aval(outs[0])
     if aval.shape:
         cure = "reduce the output to a scalar with output.sum()"
@@ -179,6 +179,15 @@ def _scalar_aval(outs: Sequence[Any], out_tree: TreeDef, holomorphic: bool) -> S
         )
     check_output_dtype("grad", aval.dtype, holomorphic)
     return aval
+
+
+def _cure(out_tree: TreeDef) -> str:
+    if out_tree.node_data() is not None and out_tree.node_data()[0] is type(None):
+        return " The function must return its value."
+    if out_tree.node_data()[0] in (tuple, list) and len(out_tree.children()) == 2:
+        return (" If the second element is auxiliary data and the first one the value to "
+                "differentiate, use has_aux=True.")
+    return " To differentiate several values, use jax.jacobian."
 
 
 def check_output_dtype(name: str, dtype: Any, holomorphic: bool) -> None:

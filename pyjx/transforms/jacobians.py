@@ -61,7 +61,7 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     [[2.0, 0.0], [0.0, 4.0]]
     """
     check_callable(fun)
-    numbers = canonical_argnums(argnums)
+    numbers = canonical_argnums("jacfwd", argnums)
 
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
         f, dynamic = at_argnums(fun, numbers, args, kwargs)
@@ -106,7 +106,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     [[2.0, 0.0], [0.0, 4.0]]
     """
     check_callable(fun)
-    numbers = canonical_argnums(argnums)
+    numbers = canonical_argnums("jacrev", argnums)
 
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
         require_argnums(numbers, len(args))

@@ -136,6 +136,11 @@ def save_and_offload_only_these_names(
     return policy
 
 
+# Functions that make policies, and are none.
+MAKERS = (offload_dot_with_no_batch_dims, save_anything_except_these_names,
+          save_any_names_but_these, save_only_these_names, save_from_both_policies,
+          save_and_offload_only_these_names)
+
 checkpoint_policies = SimpleNamespace(
     everything_saveable=everything_saveable,
     nothing_saveable=nothing_saveable,

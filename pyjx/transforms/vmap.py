@@ -161,7 +161,7 @@ def _axis_size(
         shape = _shape(x)
         ndim = len(shape)
         if not -ndim <= d < ndim:
-            _raise_rank(d, shape)
+            _raise_rank(d, shape, len(dims), fun, args, kwargs)
         if d < 0:
             d += ndim
         dims.append(d)
@@ -219,18 +219,22 @@ def _placed(x: Any, dim: int | None, wanted: Any, size: int) -> Any:
         return np.zeros((*x.shape[:at], size, *x.shape[at:]), dtypes.float0)
     ndim = len(get_aval(x).shape) + (dim is None)
     if not -ndim <= wanted < ndim:
-        raise ValueError(f"axis {wanted} is out of bounds for array of dimension {ndim}")
+        raise ValueError(f"vmap out_axes: axis {wanted} is out of bounds for array of dimension "
+                         f"{ndim}, which is what an output has with its batch axis")
     return match_axis(x, dim, wanted + ndim if wanted < 0 else wanted, size)
 
 
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def _raise_rank(axis: int, shape: tuple[int, ...]) -> NoReturn:
+def _raise_rank(axis: int, shape: tuple[int, ...], i: int, fun: Callable[..., Any],
+                args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
     needed = axis + 1 if axis >= 0 else -axis
+    name = list(_leaf_names(fun, args, kwargs))[i]
     raise ValueError(
         f"vmap was requested to map its argument along axis {axis}, which implies that its rank "
-        f"should be at least {needed}, but is only {len(shape)} (its shape is {shape})"
+        f"should be at least {needed}, but is only {len(shape)} (its shape is {shape}). It is "
+        f"{name}; where it is the same for all examples, its entry of in_axes is None."
     )
 
 
