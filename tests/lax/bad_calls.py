@@ -169,6 +169,12 @@ CALLS["broadcasted_iota"] = [
     bad("int32", (2,), 1, says="dimension"), bad("int32", (2,), -1, says="dimension"),
     *[bad("int32", (2,), n, says="dimension") for n in NOT_INT],
 ]
+CALLS["fft"] = [
+    *[bad(x, "FFT", (3,)) for x in OBJECTS], *[bad(C64, "FFT", n) for n in NOT_INTS],
+    bad(C64, "FFTT", (3,)), bad(C64, None, (3,)), bad(C64, "FFT", (4,)), bad(C64, "FFT", (3, 3)),
+    bad(C64, "RFFT", (3,), says="rfft"), bad(F32, "IRFFT", (3,), says="IRFFT"),
+    bad(array(3, dtype=np.float16), "RFFT", (3,)),
+]
 CALLS["broadcast_like"] = [
     *[bad(x, F32) for x in OBJECTS], *[bad(F32, x) for x in OBJECTS],
     bad(F32, F4, says="float32[3]"), bad(MATRIX, F32, says="(2, 3)"),

@@ -34,7 +34,7 @@ ALIASES = {
     "select": "select_n", "select_n": "select", "sort_key_val": "sort",
     "ragged_dot": "(ragged_)?dot_general", "ragged_dot_general": "dot_general",
     "betainc": "regularized_incomplete_beta", "pmean": "psum", "pswapaxes": "all_to_all",
-    "fori_loop": "scan|while_loop", "map": "scan",
+    "fori_loop": "scan|while_loop", "map": "scan", "fft": "i?r?fft",
 }
 CONVOLUTION = r"convolution|conv_general_dilated\w*"
 
