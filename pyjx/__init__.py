@@ -73,7 +73,7 @@ FAMILIES = {
 
 SUBMODULES = (
     "ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes "
-    "errors experimental flatten_util lax nn numpy ops random scipy stages test_util tree "
+    "errors experimental flatten_util image lax nn numpy ops random scipy stages test_util tree "
     "tree_util typing"
 )
 

@@ -11,6 +11,7 @@ from pyjx import dtypes as dtypes
 from pyjx import errors as errors
 from pyjx import experimental as experimental
 from pyjx import flatten_util as flatten_util
+from pyjx import image as image
 from pyjx import lax as lax
 from pyjx import nn as nn
 from pyjx import numpy as numpy
@@ -126,6 +127,7 @@ __all__ = [
     "errors",
     "experimental",
     "flatten_util",
+    "image",
     "lax",
     "nn",
     "numpy",

@@ -9,6 +9,8 @@ from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {}
 
-SUBMODULES = "fft linalg special stats"
+SUBMODULES = (
+    "cluster fft integrate interpolate linalg ndimage optimize sparse special stats"
+)
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -1,0 +1,9 @@
+"""Resizing of images. Names load their module when they are first used."""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+FAMILIES: dict[str, str] = {"pyjx.image.resampling": "ResizeMethod resize scale_and_translate"}
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

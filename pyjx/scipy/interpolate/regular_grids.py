@@ -1,0 +1,115 @@
+"""Interpolation between the points of a rectangular grid."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.promotion import check_arraylike
+
+
+class RegularGridInterpolator:
+    """Interpolates values that are given on a rectangular grid.
+
+    Args:
+      points: sequence of n arrays: the coordinates of the grid along each axis, increasing.
+      values: array of shape (m_1, ..., m_n, ...).
+      method: "linear" or "nearest".
+      bounds_error: false; errors cannot depend on values.
+      fill_value: what is returned outside of the grid; None extrapolates.
+
+    Raises:
+      NotImplementedError: `bounds_error` is true.
+      ValueError: the shapes do not match, or the method is unknown.
+
+    >>> import pyjx as jax
+    >>> grid = (jax.numpy.arange(3.0), jax.numpy.arange(2.0))
+    >>> f = jax.scipy.interpolate.RegularGridInterpolator(grid, jax.numpy.arange(6.0).reshape(3, 2))
+    >>> f(jax.numpy.array([[0.5, 0.5]])).tolist()
+    [1.5]
+    """
+
+    def __init__(self, points: Sequence[Any], values: Any, method: str = "linear",
+                 bounds_error: bool = False, fill_value: Any = math.nan) -> None:
+        if method not in ("linear", "nearest"):
+            raise ValueError(f"method {method!r} is not defined")
+        if bounds_error:
+            raise NotImplementedError("`bounds_error` takes no effect under JIT")
+        check_arraylike("RegularGridInterpolator", values, *points)
+        self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        self.values = jnp.asarray(values)
+        if len(points) > self.values.ndim:
+            raise ValueError(f"there are {len(points)} point arrays, but values has "
+                             f"{self.values.ndim} dimensions")
+        if not jnp.issubdtype(self.values.dtype, jnp.inexact):
+            self.values = self.values.astype(float)
+        if fill_value is not None:
+            check_arraylike("RegularGridInterpolator", fill_value)
+            if not jnp.can_cast(jnp.asarray(fill_value).dtype, self.values.dtype, "same_kind"):
+                raise ValueError("fill_value must be either 'None' or of a type compatible with "
+                                 "values")
+        self.grid = tuple(jnp.asarray(p) for p in points)
+        for i, p in enumerate(self.grid):
+            if p.ndim != 1:
+                raise ValueError(f"the points in dimension {i} must be 1-dimensional")
+            if self.values.shape[i] != len(p):
+                raise ValueError(f"there are {len(p)} points and {self.values.shape[i]} values in "
+                                 f"dimension {i}")
+
+    def __call__(self, xi: Any, method: str | None = None) -> Array:
+        """The values at points: an array of shape (..., n), or a sequence of n arrays.
+
+        Returns:
+          An array of shape (..., *values.shape[n:]).
+        """
+        method = self.method if method is None else method
+        if method not in ("linear", "nearest"):
+            raise ValueError(f"method {method!r} is not defined")
+        n = len(self.grid)
+        if isinstance(xi, (tuple, list)):
+            xi = jnp.stack(jnp.broadcast_arrays(*xi), -1)
+        xi = jnp.asarray(xi)
+        xi = xi[:, None] if xi.ndim == 1 and n == 1 else xi
+        if xi.shape[-1:] != (n,):
+            raise ValueError(f"the requested sample points xi have dimension {xi.shape[-1]}, but "
+                             f"this RegularGridInterpolator has dimension {n}")
+        x = [xi[..., i] for i in range(n)]
+        indices, fractions = zip(*map(self._place, self.grid, x), strict=True)
+        if method == "nearest":
+            nearest = tuple(jnp.where(f <= 0.5, i, i + 1)
+                            for i, f in zip(indices, fractions, strict=True))
+            out = self.values[tuple(jnp.minimum(i, len(p) - 1)
+                                    for i, p in zip(nearest, self.grid, strict=True))]
+        else:
+            out = self._between(indices, fractions)
+        if self.fill_value is not None:
+            outside = jnp.zeros(x[0].shape, bool)
+            for p, y in zip(self.grid, x, strict=True):
+                outside = outside | (y < p[0]) | (y > p[-1])
+            outside = outside.reshape(outside.shape + (1,) * (out.ndim - outside.ndim))
+            out = jnp.where(outside, jnp.asarray(self.fill_value, out.dtype), out)
+        return out
+
+    @staticmethod
+    def _place(grid: Array, x: Array) -> tuple[Array, Array]:
+        """The cell of each coordinate, and how far it is through that cell."""
+        if len(grid) == 1:
+            return jnp.zeros(x.shape, int), jnp.zeros(x.shape, jnp.result_type(x, float))
+        i = jnp.clip(jnp.searchsorted(grid, x) - 1, 0, len(grid) - 2)
+        return i, (x - grid[i]) / (grid[i + 1] - grid[i])
+
+    def _between(self, indices: Sequence[Array], fractions: Sequence[Array]) -> Array:
+        total: Any = 0
+        for corner in itertools.product((0, 1), repeat=len(indices)):
+            weight: Any = 1
+            for side, f in zip(corner, fractions, strict=True):
+                weight = weight * (f if side else 1 - f)
+            at = tuple(jnp.minimum(i + side, len(p) - 1)
+                       for i, side, p in zip(indices, corner, self.grid, strict=True))
+            value = self.values[at]
+            total = total + value * weight.reshape(weight.shape + (1,) * (value.ndim - weight.ndim))
+        return total

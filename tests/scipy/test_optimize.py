@@ -1,0 +1,87 @@
+"""Minimization of functions whose minimum is known."""
+
+import numpy as np
+import pytest
+from scipy import optimize as reference
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.scipy.optimize import OptimizeResults, minimize
+
+
+def rosenbrock(x):
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def himmelblau(x):
+    return (x[0] ** 2 + x[1] - 11) ** 2 + (x[0] + x[1] ** 2 - 7) ** 2
+
+
+def matyas(x):
+    return 0.26 * (x[0] ** 2 + x[1] ** 2) - 0.48 * x[0] * x[1]
+
+
+def eggholder(x):
+    return (-(x[1] + 47) * jnp.sin(jnp.sqrt(jnp.abs(x[0] / 2 + x[1] + 47)))
+            - x[0] * jnp.sin(jnp.sqrt(jnp.abs(x[0] - (x[1] + 47)))))
+
+
+def quartic(x):
+    return ((x - jnp.arange(x.size)) ** 4 + (x - jnp.arange(x.size)) ** 2).sum()
+
+
+@pytest.mark.parametrize("fun", [rosenbrock, himmelblau, matyas, quartic, eggholder])
+@pytest.mark.parametrize("start", [np.zeros(2), np.array([-1.5, 2.0]), np.array([3.0, -4.0])])
+@pytest.mark.parametrize("double", [True, False])
+def test_finds_a_minimum(fun, start, double):
+    with jax.enable_x64(double):
+        x0 = jnp.asarray(start)
+        result = jax.jit(lambda x0: minimize(fun, x0, method="BFGS", options={
+            "gtol": 1e-6 if double else 1e-2}))(x0)
+        assert isinstance(result, OptimizeResults)
+        assert bool(result.success) and int(result.status) == 0
+        assert float(abs(jax.grad(fun)(result.x)).max()) < (1e-6 if double else 1e-2)
+        assert float(result.fun) <= float(fun(x0))
+        np.testing.assert_allclose(result.jac, jax.grad(fun)(result.x), rtol=1e-3, atol=1e-4)
+        assert int(result.nfev) == int(result.njev) >= int(result.nit)
+
+
+def test_is_as_good_as_scipy():
+    start = np.array([1.3, 0.7, 0.8, 1.9, 1.2])
+    with jax.enable_x64(True):
+        got = minimize(rosenbrock, start, method="bfgs", tol=1e-8)
+    want = reference.minimize(reference.rosen, start, jac=reference.rosen_der, method="BFGS",
+                              tol=1e-8)
+    np.testing.assert_allclose(got.x, want.x, atol=1e-6)
+    assert int(got.nit) < 2 * want.nit and int(got.nfev) < 2 * want.nfev
+    np.testing.assert_allclose(got.hess_inv, want.hess_inv, rtol=0.3, atol=0.3)
+
+
+def test_maps_over_starts_and_takes_arguments():
+    starts = jnp.array([[0.0, 1.0], [3.0, -2.0], [5.0, 5.0]])
+
+    def solve(x0, centre):
+        return minimize(lambda x, c: ((x - c) ** 2).sum(), x0, (centre,), method="BFGS").x
+
+    np.testing.assert_allclose(jax.vmap(solve)(starts, starts[::-1]), starts[::-1], atol=1e-5)
+
+
+def test_ends():
+    result = minimize(rosenbrock, jnp.zeros(2), method="BFGS", options={"maxiter": 2})
+    assert not bool(result.success) and int(result.status) == 1 and int(result.nit) == 2
+    result = minimize(rosenbrock, jnp.ones(2), method="BFGS")
+    assert bool(result.success) and int(result.nit) == 0
+
+
+def test_refuses():
+    square = lambda x: (x * x).sum()  # noqa: E731
+    with pytest.raises(ValueError, match="Method cg not recognized"):
+        minimize(square, jnp.ones(2), method="cg")
+    with pytest.raises(TypeError, match="must be a tuple"):
+        minimize(square, jnp.ones(2), args=3, method="BFGS")
+    with pytest.raises(TypeError):
+        minimize(square, jnp.arange(2), method="BFGS")
+    with pytest.raises(TypeError):
+        minimize(square, jnp.ones(2), method="BFGS", options={"foo": 3})
+    with pytest.raises(TypeError, match="scalar"):
+        minimize(lambda x: x, jnp.ones(2), method="BFGS")
