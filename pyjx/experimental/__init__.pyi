@@ -1,9 +1,11 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.
 
+from pyjx.experimental import checkify as checkify
 from pyjx.experimental import jet as jet
 from pyjx.lax.callbacks import io_callback as io_callback
 
 __all__ = [
+    "checkify",
     "jet",
     "io_callback",
 ]

@@ -80,7 +80,10 @@ def read(x: Any, pattern: tuple[Entry, ...], values: Any, options: Options = _de
     bound: list[Any] = [None if e == FULL else next(supply) for e in pattern]
     _check_not_empty(shape, pattern, bound, (INTEGER, ARRAY))
     if ARRAY not in pattern and options.mode in _clamping and all(type(v) is int for v in values):
-        return _static_read(x, shape, pattern, _clamped(shape, pattern, bound, options.mode))
+        clamped = _clamped(shape, pattern, bound, options.mode)
+        if clamped == bound or options.mode is not None:
+            return _static_read(x, shape, pattern, clamped)
+        # out of bounds: the program clamps, so that checkify sees it
     if options.mode is None and all(e != ARRAY or not get_aval(v).shape
                                     for e, v in zip(pattern, bound, strict=True)):
         return _dynamic_read(x, shape, pattern, bound, options)

@@ -1,0 +1,17 @@
+"""Checks of values inside programs, as errors that functions return."""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+FAMILIES: dict[str, str] = {
+    "pyjx.experimental.checkify.transformation": "checkify",
+    "pyjx.experimental.checkify.conditions": "check check_error debug_check",
+    "pyjx.experimental.checkify.errors": (
+        "DivisionByZeroError Error ErrorCategory FailedCheckError JaxException JaxRuntimeError "
+        "NaNError OOBError all_checks automatic_checks div_checks float_checks index_checks "
+        "init_error nan_checks user_checks"
+    ),
+}
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

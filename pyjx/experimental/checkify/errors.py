@@ -1,0 +1,162 @@
+"""Errors as values: what a checked function returns beside its results."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pyjx.core import source_info
+from pyjx.core.avals import ShapedArray
+from pyjx.core.trace import Tracer
+from pyjx.tree_util import register_pytree_node_class
+
+
+class JaxException(Exception):
+    """A check that failed."""
+
+
+class NaNError(JaxException):
+    """An operation gave a NaN."""
+
+
+class OOBError(JaxException):
+    """An index was out of bounds."""
+
+
+class DivisionByZeroError(JaxException):
+    """Something was divided by zero."""
+
+
+class FailedCheckError(JaxException):
+    """What `check` tests did not hold."""
+
+
+class JaxRuntimeError(ValueError):
+    """Raised by `Error.throw`, with the error as its text."""
+
+
+ErrorCategory: TypeAlias = type[JaxException]
+
+user_checks: frozenset[ErrorCategory] = frozenset({FailedCheckError})
+nan_checks: frozenset[ErrorCategory] = frozenset({NaNError})
+index_checks: frozenset[ErrorCategory] = frozenset({OOBError})
+div_checks: frozenset[ErrorCategory] = frozenset({DivisionByZeroError})
+float_checks = nan_checks | div_checks
+automatic_checks = float_checks | index_checks
+all_checks = automatic_checks | user_checks
+
+_codes = itertools.count()
+
+
+class Site:
+    """A place in a program where something is checked.
+
+    Args:
+      category: the class of its error.
+      message: from the payload of a failure, as NumPy arrays, to its text.
+      payload_avals: the types of the payload.
+      source: where it stands in the user's program.
+    """
+
+    __slots__ = ("category", "code", "message", "payload_avals", "source")
+
+    def __init__(self, category: ErrorCategory, message: Callable[..., str],
+                 payload_avals: Sequence[ShapedArray], source: Any) -> None:
+        self.category = category
+        self.code = next(_codes)
+        self.message = message
+        self.payload_avals = tuple(payload_avals)
+        self.source = source
+
+
+@register_pytree_node_class
+class Error:
+    """Whether a check failed, and which did first. A pytree, so functions may return it from `jit`,
+    and `vmap` gives one for each example.
+
+    Args:
+      _pred: boolean array, whether one failed.
+      _code: int32 array, which.
+      _metadata: the sites that may have failed.
+      _payload: for each site what its message shows.
+    """
+
+    __slots__ = ("_code", "_metadata", "_payload", "_pred")
+
+    def __init__(self, _pred: Any, _code: Any, _metadata: tuple[Site, ...],
+                 _payload: Sequence[Sequence[Any]]) -> None:
+        self._pred = _pred
+        self._code = _code
+        self._metadata = _metadata
+        self._payload = _payload
+
+    def tree_flatten(self) -> tuple[Any, Any]:
+        return ((self._pred, self._code, [list(p) for p in self._payload]), self._metadata)
+
+    @classmethod
+    def tree_unflatten(cls, metadata: Any, data: Any) -> Error:
+        pred, code, payload = data
+        return cls(pred, code, metadata, payload)
+
+    def get(self) -> str | None:
+        """The text of the error, or None if no check failed.
+
+        >>> from pyjx.experimental.checkify import init_error
+        >>> init_error.get() is None
+        True
+        """
+        error = self.get_exception()
+        return None if error is None else str(error)
+
+    def get_exception(self) -> JaxException | None:
+        """The error as an exception, or None if no check failed.
+
+        >>> from pyjx.experimental.checkify import init_error
+        >>> init_error.get_exception() is None
+        True
+        """
+        if isinstance(self._pred, Tracer):
+            raise ValueError("Error.get: the error is a traced value here; look at it outside of "
+                             "the transformed function, or pass it to checkify.check_error.")
+        failed = np.asarray(self._pred)
+        if not failed.any():
+            return None
+        if not failed.shape:
+            return self._exception(())
+        each = [(index, self._exception(index)) for index in zip(*failed.nonzero(), strict=True)]
+        lines = [f"at mapped index {', '.join(map(str, index))}: {error}" for index, error in each]
+        return type(each[0][1])("\n".join(lines))
+
+    def _exception(self, index: tuple[Any, ...]) -> JaxException:
+        code = int(np.asarray(self._code)[index])
+        site, payload = next((s, p) for s, p in zip(self._metadata, self._payload, strict=True)
+                             if s.code == code)
+        error = site.category(site.message(*[np.asarray(x)[index] for x in payload]))
+        place = source_info.summarize(site.source)
+        if place:
+            error.add_note(f"The check stands at {place}.")
+        return error
+
+    def throw(self) -> None:
+        """Raise an exception if a check failed.
+
+        Raises:
+          JaxRuntimeError: with the text of the error.
+
+        >>> from pyjx.experimental.checkify import init_error
+        >>> init_error.throw()
+        """
+        error = self.get_exception()
+        if error is not None:
+            raise JaxRuntimeError(str(error)) from error
+
+    def __str__(self) -> str:
+        return f"Error({self.get()})"
+
+    __repr__ = __str__
+
+
+init_error = Error(np.bool_(False), np.int32(-1), (), ())
