@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Rule as Rule  # a function that a primitive is given
@@ -34,3 +34,8 @@ Params: TypeAlias = dict[str, Any]
 TreeDef: TypeAlias = Any
 # A function of leaves that gives leaves.
 FlatFunction: TypeAlias = Callable[..., Values]
+
+# A user's function and its result, in signatures of transformations.
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")

@@ -554,6 +554,39 @@ def install() -> None:
         setattr(Tracer, name, _unavailable(name, "method"))
     Tracer.sharding = _unavailable(  # type: ignore[assignment, method-assign]
         "sharding", "attribute", " Outside jit the array itself has it.")
+    _show_attributes(Array)
+
+
+# Of attributes that jaxlib or a one-line function gives.
+_DOCS = {
+    "committed": "Whether it stays on its device where a program would run elsewhere.",
+    "dtype": "The type of its elements.",
+    "is_fully_addressable": "Whether all its parts are on devices of this process.",
+    "is_fully_replicated": "Whether each of its devices has all of it.",
+    "itemsize": "The bytes of an element.",
+    "nbytes": "The bytes of all elements.",
+    "ndim": "The number of axes.",
+    "shape": "The sizes of its axes, a tuple of ints.",
+    "sharding": "On which devices its parts are.",
+    "size": "The number of elements.",
+    "tobytes": "Its elements as bytes.",
+    "tolist": "Its elements as Python numbers, in lists as deep as it has axes.",
+    "weak_type": "Whether its dtype gives way to that of other arrays, as Python's numbers do.",
+}
+
+
+def _show_attributes(base: Any) -> None:
+    """Give the class that users name what arrays have, for help() and editors."""
+    base.__doc__ = "The type of arrays, for annotations and isinstance checks; of tracers too."
+    for name, attribute in list(vars(ArrayImpl).items()):
+        if name.startswith("_") or name in ("device_buffer", "device_buffers"):
+            continue
+        doc = _DOCS.get(name)
+        if doc is not None and isinstance(attribute, property):
+            attribute = property(attribute.fget, doc=doc)
+        elif doc is not None:
+            attribute.__doc__ = doc
+        setattr(base, name, attribute)
 
 
 __all__ = ["install"]

@@ -58,7 +58,7 @@ from pyjx.numpy.promotion import (
     promote_two_inexact,
     stretch,
 )
-from pyjx.numpy.universal import ufunc, universal, unsupported
+from pyjx.numpy.universal import BinaryUfunc, universal, unsupported
 from pyjx.runtime.device_put import array_from_host
 from pyjx.runtime.jit import Wrapped
 from pyjx.runtime.operations import op_jit
@@ -417,7 +417,8 @@ def _comparison(name: str, primitive: Primitive, doc: str) -> _Binary:
     return _named(body, name, doc)
 
 
-def _combination(name: str, primitive: Primitive, parts: monoids.Parts, doc: str) -> ufunc:
+def _combination(name: str, primitive: Primitive, parts: monoids.Parts, doc: str
+                 ) -> BinaryUfunc:
     """Of operands of one dtype, which the result has too."""
 
     def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
@@ -499,7 +500,8 @@ def as_bool(x: Any) -> Any:
     return x if dtype_of(x) == _bool else ops.ne(beside_constants(x), constant_like(x, 0))
 
 
-def _logical(name: str, primitive: Primitive, parts: monoids.Parts, doc: str) -> ufunc:
+def _logical(name: str, primitive: Primitive, parts: monoids.Parts, doc: str
+                 ) -> BinaryUfunc:
     def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
         if out is not None or where is not None:
             raise unsupported(name, out)

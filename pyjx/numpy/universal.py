@@ -11,14 +11,14 @@ import functools
 import operator
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.engine.axes import transpose
 from pyjx.numpy.axes import canonical_axes, canonical_axis
@@ -273,7 +273,23 @@ class ufunc:
         return _outer(self, A, B)
 
 
-def universal(nin: int, **parts: Any) -> Callable[[_Body], ufunc]:
+class BinaryUfunc(ufunc):
+    """A ufunc of two arrays with one result, as type checkers see it."""
+
+    if TYPE_CHECKING:
+        def __call__(self, x: ArrayLike, y: ArrayLike, /, *,  # type: ignore[override]
+                     out: None = None, where: None = None) -> Array: ...
+
+
+@overload
+def universal(nin: Literal[2], **parts: Any) -> Callable[[_Body], BinaryUfunc]: ...
+
+
+@overload
+def universal(nin: int, **parts: Any) -> Callable[[_Body], ufunc]: ...
+
+
+def universal(nin: int, **parts: Any) -> Callable[[_Body], Any]:
     """Make a ufunc of a function of arrays; `parts` are options of the constructor.
 
     >>> universal(1)(abs)

@@ -13,7 +13,7 @@ from pyjx.engine.functions import check_values
 from pyjx.engine.remat_calls import name_p, remat_p
 from pyjx.engine.residuals import Policy
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.engine.types import TreeDef
+from pyjx.engine.types import P, R, TreeDef
 from pyjx.runtime.jit import JitSpec, TracedCall
 from pyjx.runtime.signature import parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
@@ -28,9 +28,9 @@ _HINT = (
 )
 
 
-def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool | Sequence[Any] = True,
+def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[Any] = True,
                policy: Policy | None = None, static_argnums: int | tuple[int, ...] = (),
-               static_argnames: str | Iterable[str] = ()) -> Callable[..., Any]:
+               static_argnames: str | Iterable[str] = ()) -> Callable[P, R]:
     """A function like `fun` whose derivative needs less memory and more time.
 
     Reverse mode keeps values of the forward pass until the backward pass reads them. Of this
@@ -61,9 +61,9 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool | Sequence[Any] = T
     return _checkpoint(fun, prevent_cse, policy, static_argnums, static_argnames)
 
 
-def remat(fun: Callable[..., Any], *, prevent_cse: bool | Sequence[Any] = True,
+def remat(fun: Callable[P, R], *, prevent_cse: bool | Sequence[Any] = True,
           policy: Policy | None = None, static_argnums: int | tuple[int, ...] = ()
-          ) -> Callable[..., Any]:
+          ) -> Callable[P, R]:
     """Another name of `checkpoint`.
 
     >>> import pyjx as jax

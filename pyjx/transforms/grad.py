@@ -11,7 +11,7 @@ from pyjx.core.scalars import scalar_of
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.logs import logging
 from pyjx.engine.tangents import Zero, materialized
-from pyjx.engine.types import TreeDef
+from pyjx.engine.types import P, R, TreeDef
 from pyjx.transforms.arguments import (
     at_argnums,
     canonical_argnums,
@@ -36,9 +36,9 @@ _VALUE_AND_GRAD_DOC = (
 
 
 def grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
     holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """A function that computes the gradient of a scalar function.
 
     Args:
@@ -80,9 +80,9 @@ def grad(
 
 
 def value_and_grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+    fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False,
     holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
+) -> Callable[P, tuple[R, Any]]:
     """A function that computes both a scalar function and its gradient.
 
     Arguments and errors are those of `grad`.

@@ -15,6 +15,7 @@ from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.functions import check_values, flatten
 from pyjx.engine.tangents import full_aval
+from pyjx.engine.types import P
 from pyjx.transforms.arguments import (
     at_argnums,
     canonical_argnums,
@@ -34,8 +35,8 @@ _DOC = (
 )
 
 
-def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-           holomorphic: bool = False) -> Callable[..., Any]:
+def jacfwd(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False) -> Callable[P, Any]:
     """A function that computes the Jacobian of `fun`, column by column, in forward mode.
 
     It costs one pass for each element of the argument, all in one vectorized computation: right
@@ -89,8 +90,8 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     return wraps(fun, jacobian_f, _DOC.format(argnums=argnums))
 
 
-def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-           holomorphic: bool = False, allow_int: bool = False) -> Callable[..., Any]:
+def jacrev(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]:
     """A function that computes the Jacobian of `fun`, row by row, in reverse mode.
 
     It costs one backward pass for each element of the output, all in one vectorized computation:
@@ -135,8 +136,8 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     return wraps(fun, jacobian_f, _DOC.format(argnums=argnums))
 
 
-def jacobian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-             holomorphic: bool = False, allow_int: bool = False) -> Callable[..., Any]:
+def jacobian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+             holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]:
     """Another name for `jacrev`.
 
     >>> import pyjx as jax
@@ -146,8 +147,8 @@ def jacobian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux:
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
-def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-            holomorphic: bool = False) -> Callable[..., Any]:
+def hessian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+            holomorphic: bool = False) -> Callable[P, Any]:
     """A function that computes the second derivatives of `fun`: forward over reverse mode.
 
     For each output leaf of shape s and argument leaves of shapes t and u the result has an array

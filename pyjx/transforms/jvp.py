@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
@@ -14,7 +14,23 @@ from pyjx.engine.conversion import cast
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.tangents import Zero, materialized
+from pyjx.engine.types import R, S
 from pyjx.transforms.arguments import check_callable
+
+
+@overload
+def jvp(fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any],
+        has_aux: Literal[False] = False) -> tuple[R, R]: ...
+
+
+@overload
+def jvp(fun: Callable[..., tuple[R, S]], primals: Sequence[Any], tangents: Sequence[Any],
+        has_aux: Literal[True]) -> tuple[R, R, S]: ...
+
+
+@overload  # of a flag that is not known
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
+        has_aux: bool = False) -> Any: ...
 
 
 @api_boundary

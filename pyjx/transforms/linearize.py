@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
@@ -11,10 +11,25 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.linearize import LinearProgram
 from pyjx.engine.tangents import materialized
-from pyjx.engine.types import TreeDef
+from pyjx.engine.types import R, S, TreeDef
 from pyjx.transforms.arguments import check_callable, linearized, wanted_inputs
 from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import register_pytree_node
+
+
+@overload
+def linearize(fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False,
+              in_nzs: Any = None) -> tuple[R, Callable[..., R]]: ...
+
+
+@overload
+def linearize(fun: Callable[..., tuple[R, S]], *primals: Any, has_aux: Literal[True],
+              in_nzs: Any = None) -> tuple[R, Callable[..., R], S]: ...
+
+
+@overload  # of a flag that is not known
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_nzs: Any = None
+              ) -> Any: ...
 
 
 @api_boundary

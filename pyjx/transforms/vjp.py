@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
@@ -12,10 +12,28 @@ from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearVar
 from pyjx.engine.logs import Lost, logging
 from pyjx.engine.tangents import Zero, materialized
-from pyjx.engine.types import TreeDef
+from pyjx.engine.types import R, S, TreeDef
 from pyjx.transforms.arguments import check_callable, linearized, prefix_of_bools, wanted_inputs
 from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import flatten_one_level_with_keys, keystr, register_pytree_node
+
+
+@overload
+def vjp(fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False,
+        reduce_axes: Sequence[Any] = (), saveable_args: Any = True, in_nzs: Any = None
+        ) -> tuple[R, VJP]: ...
+
+
+@overload
+def vjp(fun: Callable[..., tuple[R, S]], *primals: Any, has_aux: Literal[True],
+        reduce_axes: Sequence[Any] = (), saveable_args: Any = True, in_nzs: Any = None
+        ) -> tuple[R, VJP, S]: ...
+
+
+@overload  # of a flag that is not known
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
+        reduce_axes: Sequence[Any] = (), saveable_args: Any = True, in_nzs: Any = None
+        ) -> Any: ...
 
 
 @api_boundary

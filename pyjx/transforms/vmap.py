@@ -14,7 +14,7 @@ from pyjx.core.named_axes import Axis
 from pyjx.core.trace import Tracer
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten
-from pyjx.engine.types import TreeDef
+from pyjx.engine.types import P, R, TreeDef
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.tree_util import keystr, prefix_errors, tree_flatten_with_path
 
@@ -23,9 +23,9 @@ _DOC = ("Vectorized version of {fun}. Takes similar arguments as {fun} but with 
 
 
 def vmap(
-    fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+    fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
     axis_size: int | None = None, spmd_axis_name: Any = None, sum_match: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """A function that maps `fun` over axes of its arguments, as one vectorized computation.
 
     Args:

@@ -4,11 +4,13 @@ import copy
 import math
 import operator
 import pickle
+import pydoc
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+import pyjx as jax
 from pyjx.core.avals import ShapedArray
 from pyjx.runtime.array import Array
 from pyjx.runtime.device_put import device_put
@@ -221,3 +223,13 @@ def test_dlpack_device_can_be_pickled():
     device = f32([0, 1, 2]).__dlpack_device__()
     assert pickle.loads(pickle.dumps(device)) == device == (1, 0)
     assert device[0].name == "kDLCPU"
+
+
+def test_the_class_that_users_name_shows_what_arrays_have():
+    for name in ("at", "shape", "dtype", "sum", "reshape", "tolist", "sharding", "T"):
+        attribute = getattr(jax.Array, name)
+        assert attribute.__doc__ and "attrgetter" not in attribute.__doc__
+    assert jax.Array.__doc__.startswith("The type of arrays")
+    assert jax.Array.at is jax.numpy.ndarray.at
+    text = pydoc.render_doc(jax.Array, renderer=pydoc.plaintext)
+    assert "The sizes of its axes, a tuple of ints." in text and "tolist(" in text

@@ -115,6 +115,32 @@ def loss(w: jax.Array, x: jax.Array) -> jax.Array:
 value, grads = jax.value_and_grad(loss)(x.T, x)
 mapped: Callable[..., Any] = jax.vmap(jax.grad(loss), in_axes=(None, 0))
 outs, tangents = jax.jvp(loss, (x.T, x), (x.T, x))
+assert_type(value, jax.Array)
+assert_type(outs, jax.Array)
+assert_type(tangents, jax.Array)
+assert_type(jax.vmap(loss, in_axes=(None, 0))(jnp.ones(3), x), jax.Array)
+assert_type(jax.checkpoint(loss)(x.T, x), jax.Array)
+assert_type(jax.vjp(loss, x.T, x)[0], jax.Array)
+output, pull_back = jax.vjp(loss, x.T, x)
+assert_type(pull_back(output), Any)
+linear_output, push = jax.linearize(loss, x.T, x)
+assert_type(push(x.T, x), jax.Array)
+jax.hessian(loss)(x.T, x=x)
+jax.jacrev(jax.jacfwd(loss, argnums=1))(x.T, x)
+
+
+def loss_and_data(w: jax.Array, scale: float = 1.0) -> tuple[jax.Array, dict[str, int]]:
+    return jnp.sum(w) * scale, {"n": 1}
+
+
+(value, data), grads = jax.value_and_grad(loss_and_data, has_aux=True)(x, scale=2.0)
+assert_type(data, dict[str, int])
+primal, tangent, extra = jax.jvp(loss_and_data, (x,), (x,), has_aux=True)
+assert_type(tangent, jax.Array)
+assert_type(extra, dict[str, int])
+jax.grad(partial(loss_and_data, scale=3.0), has_aux=True)(x)
+step = jax.jit(jax.grad(loss))
+step(x.T, x)
 shapes = jax.eval_shape(loss, x.T, x)
 leaves = jax.tree_util.tree_leaves({"a": x})
 doubled_tree = jax.tree.map(lambda leaf: leaf * 2, {"a": x})

@@ -26,6 +26,20 @@ jax.grad(jnp.sum, argnum=0)  # wrong
 jax.vmap(jnp.sin, in_axis=0)  # wrong
 
 
+def loss(w: jax.Array, x: jax.Array) -> jax.Array:
+    return jnp.mean(x @ w)
+
+
+jax.grad(loss)(x, y=x)  # wrong
+jax.value_and_grad(loss)(x)  # wrong
+jax.vmap(loss)(x, x, x)  # wrong
+jax.checkpoint(loss)("w", x)  # wrong
+jax.hessian(loss)(x, scale=1.0)  # wrong
+print(jax.jvp(loss, (x, x), (x, x))[0].shappe)  # wrong
+jax.vjp(loss, x, x)[0].no_such_method()  # wrong
+primal, tangent, extra = jax.jvp(loss, (x, x), (x, x))  # wrong
+
+
 @jax.jit(static_argname="n")  # wrong
 def scaled(x: jax.Array, n: int) -> jax.Array:
     return x * n
