@@ -9,6 +9,7 @@ from pyjx import debug as debug
 from pyjx import dlpack as dlpack
 from pyjx import dtypes as dtypes
 from pyjx import errors as errors
+from pyjx import example_libraries as example_libraries
 from pyjx import experimental as experimental
 from pyjx import flatten_util as flatten_util
 from pyjx import image as image
@@ -125,6 +126,7 @@ __all__ = [
     "dlpack",
     "dtypes",
     "errors",
+    "example_libraries",
     "experimental",
     "flatten_util",
     "image",
