@@ -11,7 +11,7 @@ import numpy as np
 
 from lowering.builder import Block
 from lowering.locations import Locations, Scope
-from lowering.rules import rules_for
+from lowering.rules import PLATFORMS, rules_for
 from lowering.types import quoted, tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
@@ -152,7 +152,7 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
         if rule is None:
             raise NotImplementedError(
                 f"MLIR translation rule for primitive '{eqn.primitive}' not found for platform "
-                f"{b.module.platform}")
+                f"{b.module.platform}{_where_else(eqn.primitive.name)}")
         start = len(lines)
         if rule.widens:
             shape = eqn.outvars[0].aval.shape
@@ -174,6 +174,12 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
         b.constant(v.val, v.aval) if type(v) is Literal else env[v]  # type: ignore[index]
         for v in jaxpr.outvars
     ]
+
+
+def _where_else(name: str) -> str:
+    """The end of the error for a primitive without a rule."""
+    others = [p for p in PLATFORMS if rules_for(p)[name] is not None]
+    return f". It runs on {', '.join(others)}; move its operands there." if others else ""
 
 
 def call_closed(b: Block, closed: ClosedJaxpr, name: str, operands: Sequence[str], *,

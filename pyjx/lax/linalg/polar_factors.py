@@ -84,11 +84,12 @@ def _bound(x: Any) -> Any:
 def unitary_factor(x: Any, max_steps: int | None = None, eps: float | None = None
                    ) -> tuple[Any, int, Any]:
     """U of x = U H for matrices with as many rows as columns at least, the number of steps, and
-    for each matrix whether the last step moved it by little."""
+    for each matrix whether these were all, and the last one moved it by little."""
     aval = get_aval(x)
     real = real_dtype(aval.dtype)
     tolerance = float(dtypes.finfo(real).eps if eps is None else eps)
-    weights = _weights(tolerance, _MAX_STEPS)[:max_steps]
+    every = _weights(tolerance, _MAX_STEPS)
+    weights = every[:max_steps]
     axes = (aval.ndim - 2, aval.ndim - 1)
     scale = lax.convert_element_type(_bound(x), aval.dtype)
     u = before = lax.div(x, lax.broadcast_in_dim(scale, aval.shape, range(aval.ndim - 2)))
@@ -98,8 +99,8 @@ def unitary_factor(x: Any, max_steps: int | None = None, eps: float | None = Non
     moved = lax.abs(lax.sub(u, before))
     moved = lax.sqrt(lax.reduce_sum(lax.mul(moved, moved), axes))
     # Halley's iteration converges to the third order: the step before the last one tells.
-    settled = lax.lt(moved, lax.full_like(moved, (10 * tolerance) ** (1 / 3)))
-    return u, len(weights), settled
+    bound = (10 * tolerance) ** (1 / 3) if len(weights) == len(every) else 0.0
+    return u, len(weights), lax.lt(moved, lax.full_like(moved, bound))
 
 
 def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = None,
