@@ -21,6 +21,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
 from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, stretch
 from pyjx.numpy.reductions import promoted_integer
+from pyjx.numpy.ufuncs import multiply
 
 __all__ = [
     "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
@@ -286,7 +287,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     a, b = operands("inner", a, b)
     m, n = get_aval(a).ndim, get_aval(b).ndim
     if not m or not n:
-        out = lax.mul(*promote_shapes("inner", *promote_dtypes(a, b)))
+        out = multiply(a, b)
         return out if preferred_element_type is None else convert(
             out, dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "inner"))
     return contract("inner", a, b, (((m - 1,), (n - 1,)), ((), ())), precision,

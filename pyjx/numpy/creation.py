@@ -595,6 +595,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     """
     (fill_value,) = operands("full_like", fill_value)
     shape, dtype, weak = _like("full_like", a, dtype, shape)
+    weak = weak and not get_aval(fill_value).shape
     device = _either(device, out_sharding)
     if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
         return filled(shape, fill_value, dtype, weak, device)
@@ -678,11 +679,8 @@ def _traced_range(low: int, high: int, by: int, dtype: Any) -> Any:
 @op_jit(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     """start * (1 - t) + stop * t for t = i / n, where n is num - 1 with the end point."""
-    compute = np.result_type(dtypes.to_inexact_dtype(dtype), np.float32) \
-        if dtype not in dtypes.complex_dtypes else dtype
-    wide = dtypes.canonicalize_dtype(dtypes.to_inexact_dtype(
-        dtypes.promote_types(dtypes.promote_types(get_aval(start).dtype, get_aval(stop).dtype),
-                             compute)))
+    common = _at_least_single(dtypes.result_type(start, stop))
+    wide = dtypes.canonicalize_dtype(dtypes.promote_types(common, _at_least_single(dtype)))
     shape = broadcast_shapes(get_aval(start).shape, get_aval(stop).shape)
     start, stop = (stretch(convert(x, wide), shape) for x in (start, stop))
     real = dtypes.to_floating_dtype(wide)
@@ -701,6 +699,12 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     if dtype in dtypes.integer_dtypes:
         out = ops.floor(out)
     return convert(_moved(out, axis), dtype)
+
+
+def _at_least_single(dtype: Any) -> Any:
+    """The dtype of floats, of no fewer than 32 bits, to compute with."""
+    dtype = dtypes.to_inexact_dtype(dtype)
+    return np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
 def _moved(x: Any, axis: int) -> Any:

@@ -16,7 +16,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.operands import dtype_of
-from pyjx.numpy.promotion import operands
+from pyjx.numpy.promotion import convert, operands
 from pyjx.runtime.operations import op_jit
 
 
@@ -148,7 +148,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
 @op_jit(static_argnames=("axis",))
 def _inserted(arr: Any, places: Any, values: Any, axis: int) -> Any:
     shape, ndim = get_aval(arr).shape, get_aval(arr).ndim
-    values = jnp.asarray(values, dtype_of(arr))
+    values = convert(values, dtype_of(arr), get_aval(arr).weak_type)
     missing = ndim - get_aval(values).ndim
     values = jnp.expand_dims(values, tuple(range(missing))) if missing > 0 else values
     if get_aval(places).ndim == 0:  # all of `values` go to one place

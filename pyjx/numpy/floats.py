@@ -183,14 +183,15 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
     >>> jax.numpy.heaviside(jax.numpy.array([-1.0, 0.0, 2.0]), 0.5).tolist()
     [0.0, 0.5, 1.0]
     """
-    x, y = spread_all("heaviside", *promote_args_inexact("heaviside", x1, x2))
+    x, y = promote_args_inexact("heaviside", x1, x2)
+    weak = get_aval(x).weak_type and not get_aval(x1).ndim  # as JAX's constants are beside x1
+    x, y = spread_all("heaviside", x, y)
     if is_complex(x):
         raise TypeError("heaviside is not well defined for complex-valued inputs.")
     zero = constant_like(x, 0)
     at_zero = ops.select(ops.ne(x, x), x, y)
     above = ops.select(ops.gt(x, zero), filled_like(x, 1), at_zero)
     out = ops.select(ops.lt(x, zero), filled_like(x, 0), above)
-    weak = dtypes.is_weakly_typed(x1) and dtypes.is_weakly_typed(x2) and not get_aval(out).ndim
     return out if weak else convert(out, dtype_of(out))
 
 

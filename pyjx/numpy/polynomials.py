@@ -13,7 +13,13 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import dtype_of
-from pyjx.numpy.promotion import check_arraylike, operands, promote_dtypes, promote_dtypes_inexact
+from pyjx.numpy.promotion import (
+    check_arraylike,
+    convert,
+    operands,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
 from pyjx.runtime.operations import op_jit
 
 
@@ -113,11 +119,13 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 
 @op_jit
 def _divided(u: Any, v: Any) -> tuple[Any, Any]:
-    u, v = (jnp.asarray(x) for x in promote_dtypes_inexact(u, v))
+    u, v = promote_dtypes_inexact(u, v)
+    weak = get_aval(u).weak_type
+    u, v = (convert(x, dtype_of(u)) for x in (u, v))
     n = get_aval(v).shape[0]
     steps = get_aval(u).shape[0] - n + 1
     if steps < 1:
-        return jnp.zeros(1, dtype_of(u)), u
+        return jnp.zeros(1, dtype_of(u)), jnp.asarray(u)
 
     def step(rest: Any, k: Any) -> tuple[Any, Any]:
         part = lax.dynamic_slice_in_dim(rest, k, n)
@@ -125,7 +133,7 @@ def _divided(u: Any, v: Any) -> tuple[Any, Any]:
         return lax.dynamic_update_slice_in_dim(rest, part - factor * v, k, 0), factor
 
     rest, quotient = lax.scan(step, u, jnp.arange(steps))
-    return quotient, rest
+    return quotient, convert(rest, dtype_of(rest), weak)
 
 
 # -- calculus --------------------------------------------------------------------------------------

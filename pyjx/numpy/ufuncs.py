@@ -53,7 +53,6 @@ from pyjx.numpy.promotion import (
     promote_dtypes,
     promote_dtypes_numeric,
     promote_inexact,
-    promote_shapes,
     promote_two,
     promote_two_inexact,
     stretch,
@@ -505,8 +504,8 @@ def _logical(name: str, primitive: Primitive, parts: monoids.Parts, doc: str
     def body(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
         if out is not None or where is not None:
             raise unsupported(name, out)
-        x, y = operands(name, x, y)
-        return primitive.bind(*promote_shapes(name, as_bool(x), as_bool(y)))
+        x, y = promote_two(name, x, y)
+        return primitive.bind(as_bool(x), as_bool(y))
 
     return _named(body, name, doc + " Numbers are true if they are not zero.",
                   universal(2, **parts))
@@ -663,7 +662,7 @@ def angle(z: Any, deg: bool = False) -> Array:
     """
     (z,) = operands("angle", z)
     re = ops.real(z) if is_complex(z) else as_default_float(z)
-    if not (is_complex(z) or (is_inexact(z) and get_aval(z).ndim and get_aval(z).weak_type)):
+    if not is_inexact(z) or (not is_complex(z) and not get_aval(z).ndim):
         re = convert(re, dtypes.promote_types(dtype_of(re), dtypes.default_float_dtype()))
     im = ops.imag(z) if is_complex(z) else filled_like(re, 0)
     out = ops.atan2(im, re)

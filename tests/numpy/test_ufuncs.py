@@ -380,7 +380,6 @@ def test_whole_numbers_and_angles_of_integers_have_the_default_float_dtype():
         assert jnp.rint(jnp.array([1], "int8")).dtype == np.float64
         assert jnp.angle(jnp.array([1], "int32")).dtype == np.float64
     assert not jnp.rint(1).weak_type and not jnp.angle(1.0).weak_type
-    assert jnp.angle(jnp.ones(1, "float16")).dtype == np.float32
     assert not jnp.heaviside(jnp.arange(2), 1.0).weak_type
 
 
@@ -456,7 +455,23 @@ def test_second_derivatives_of_logaddexp_of_equal_numbers():
     np.testing.assert_allclose([real(0.0), jax.grad(real)(0.0)], [0.5, 0.25], rtol=1e-6)
 
 
-def test_angles_are_at_least_of_the_default_float():
+def test_angles_of_single_numbers_are_at_least_of_the_default_float():
+    """Those of arrays have the dtype of these."""
     with jax.enable_x64(True):
-        assert jnp.angle(jnp.ones(1, "float32")).dtype == np.float64
-    assert jnp.angle(jnp.ones(1, "float16")).dtype == np.float32
+        assert jnp.angle(jnp.float32(1)).dtype == np.float64
+        assert jnp.angle(jnp.ones(1, "float32")).dtype == np.float32
+    assert jnp.angle(jnp.float16(1)).dtype == np.float32
+    assert jnp.angle(jnp.ones(1, "bfloat16")).dtype == jnp.bfloat16
+
+
+def test_results_have_the_types_of_the_oracle():
+    """Samples of what tests/oracle/test_result_types.py sweeps over."""
+    weak = jnp.broadcast_to(1, (2,))
+    assert jnp.logical_and(True, 1).weak_type and not jnp.logical_and(weak, weak).weak_type
+    assert jnp.heaviside(1, weak).weak_type and not jnp.heaviside(weak, weak).weak_type
+    assert not jnp.full_like(weak, jnp.ones(2)).weak_type and jnp.full_like(weak, 2).weak_type
+    assert jnp.insert(weak, 0, 2.5).weak_type
+    assert jnp.inner(jnp.ones(2, bool), True).dtype == bool
+    for a, b, want in [("bool", "int4", "float32"), ("int8", "float8_e5m2", "float8_e5m2")]:
+        got = jnp.linspace(jnp.ones(2, a), jnp.ones(2, b), 3)
+        assert got.dtype == want and got.shape == (3, 2)
