@@ -1,22 +1,15 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.
 
-from pyjx import ad_checkpoint as ad_checkpoint
-from pyjx import api_util as api_util
-from pyjx import core as core
-from pyjx import custom_batching as custom_batching
-from pyjx import custom_derivatives as custom_derivatives
-from pyjx import debug as debug
-from pyjx import dlpack as dlpack
-from pyjx import dtypes as dtypes
-from pyjx import errors as errors
 from pyjx import example_libraries as example_libraries
 from pyjx import experimental as experimental
 from pyjx import flatten_util as flatten_util
 from pyjx import image as image
 from pyjx import lax as lax
+from pyjx import monitoring as monitoring
 from pyjx import nn as nn
 from pyjx import numpy as numpy
 from pyjx import ops as ops
+from pyjx import profiler as profiler
 from pyjx import random as random
 from pyjx import scipy as scipy
 from pyjx import stages as stages
@@ -117,23 +110,16 @@ __version__: str
 __version_info__: tuple[int, int, int]
 
 __all__ = [
-    "ad_checkpoint",
-    "api_util",
-    "core",
-    "custom_batching",
-    "custom_derivatives",
-    "debug",
-    "dlpack",
-    "dtypes",
-    "errors",
     "example_libraries",
     "experimental",
     "flatten_util",
     "image",
     "lax",
+    "monitoring",
     "nn",
     "numpy",
     "ops",
+    "profiler",
     "random",
     "scipy",
     "stages",

@@ -351,6 +351,20 @@ def parse_module(program: str | bytes) -> Any:
         return ir.Module.parse(program)
 
 
+def profiler() -> Any:
+    """The module of XLA's profiler."""
+    from jaxlib import _profiler  # wanted only where something is profiled
+
+    return _profiler
+
+
+def profile_data() -> Any:
+    """The module of the classes of profiles."""
+    from jaxlib import _profile_data  # wanted only where something is profiled
+
+    return _profile_data
+
+
 def to_xla_computation(program: str | bytes) -> Any:
     """The program as an (unoptimised) HLO computation."""
     return _jax.mlir.mlir_module_to_xla_computation(program, use_tuple_args=False,

@@ -10,8 +10,8 @@ NAMES: dict[str, str] = {
         "Ref Shard collect_profile distributed empty_ref "
         "export extend ffi free_ref freeze get_abstract_mesh get_mesh "
         "interpreters lib make_array_from_callback make_array_from_process_local_data "
-        "make_array_from_single_device_arrays make_mesh memory monitoring new_ref "
-        "pmap profiler ref reshard set_mesh shard_map sharding smap tools "
+        "make_array_from_single_device_arrays make_mesh memory new_ref "
+        "pmap ref reshard set_mesh shard_map sharding smap tools "
         "use_abstract_mesh",
     "pyjx.experimental":
         "EArray array_serialization buffer_callback colocated_python compilation_cache "

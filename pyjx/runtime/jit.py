@@ -34,6 +34,7 @@ from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
+from pyjx.monitoring import timed
 from pyjx.runtime import backends, dispatch, signature
 from pyjx.runtime import eager as _eager  # noqa: F401  (runs what is not traced)
 from pyjx.runtime.dispatch import Miss, registry
@@ -225,7 +226,8 @@ class JitSpec:
                 f"re-tracing function {self.name} for `{self.traced_for}`, but 'no_tracing' is set")
         flat = _JittedFun(self, in_tree, static)
         debug = _debug_info(self.traced_for, self.fun, in_tree, static)
-        closed = trace_to_jaxpr(flat, avals, debug)
+        with timed("/jax/core/compile/jaxpr_trace_duration", self.name):
+            closed = trace_to_jaxpr(flat, avals, debug)
         out_tree = flat.out_tree
         debug.result_paths = partial(_result_paths, out_tree)
         donated = self.donated_leaves(in_tree, static)

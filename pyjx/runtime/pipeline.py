@@ -14,6 +14,7 @@ from pyjx.core.passes.prepare import prepare
 from pyjx.core.trace import collector_paused
 from pyjx.engine.decompose import decompose
 from pyjx.engine.physical import physicalize
+from pyjx.monitoring import timed
 from pyjx.runtime import compile as compiler
 from pyjx.runtime.captured import warn_of_captured
 from pyjx.runtime.executable import Executable
@@ -27,7 +28,7 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         warn_of_captured(closed)
     mode = configuration.outline.value
     outline = mode == "on" or (mode == "auto" and platform == "cpu")
-    with collector_paused():
+    with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name), collector_paused():
         prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused)
@@ -67,14 +68,17 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
         compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
                                          device.platform)
     options = {**_barrier_options(source.text, device.platform), **dict(compiler_options)}
+    compiled = timed("/jax/core/compile/backend_compile_duration", name)
     if not source.host_calls:
-        loaded = compiler.compile(source, devices=(device,), compiler_options=options or None)
+        with compiled:
+            loaded = compiler.compile(source, devices=(device,), compiler_options=options or None)
         return Executable(loaded, closed, source, device)
 
     from pyjx.runtime import calling  # callbacks, which few programs have
 
-    loaded = compiler.compile(source, devices=(device,), compiler_options=options or None,
-                              host_callbacks=calling.host_functions(source))
+    with compiled:
+        loaded = compiler.compile(source, devices=(device,), compiler_options=options or None,
+                                  host_callbacks=calling.host_functions(source))
     return calling.CallingExecutable(loaded, closed, source, device)
 
 

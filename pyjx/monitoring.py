@@ -1,0 +1,193 @@
+"""Events that listeners hear of: how long tracing, lowering and compiling took, and users' own.
+
+Events have names like paths, with keywords that say more: the times of compilation are
+`/jax/core/compile/jaxpr_trace_duration`, `/jax/core/compile/jaxpr_to_mlir_module_duration` and
+`/jax/core/compile/backend_compile_duration`, each with `fun_name`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Listener = Callable[..., None]
+
+_events: list[Listener] = []
+_durations: list[Listener] = []
+_spans: list[Listener] = []
+_scalars: list[Listener] = []
+
+
+def record_event(event: str, **kwargs: str | int) -> None:
+    """Tell the listeners of events that something happened.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_event_listener(print)
+    >>> monitoring.record_event("/mine/started")
+    /mine/started
+    >>> monitoring.unregister_event_listener(print)
+    """
+    for listener in list(_events):
+        listener(event, **kwargs)
+
+
+def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
+    """Tell the listeners of durations how many seconds something took.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_event_duration_secs_listener(print)
+    >>> monitoring.record_event_duration_secs("/mine/step", 0.5)
+    /mine/step 0.5
+    >>> monitoring.unregister_event_duration_listener(print)
+    """
+    for listener in list(_durations):
+        listener(event, duration, **kwargs)
+
+
+def record_event_time_span(event: str, start_time: float, end_time: float,
+                           **kwargs: str | int) -> None:
+    """Tell the listeners of time spans when something began and ended, in seconds.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_event_time_span_listener(print)
+    >>> monitoring.record_event_time_span("/mine/step", 1.0, 2.5)
+    /mine/step 1.0 2.5
+    >>> monitoring.unregister_event_time_span_listener(print)
+    """
+    for listener in list(_spans):
+        listener(event, start_time, end_time, **kwargs)
+
+
+def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
+    """Tell the listeners of scalars a number.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_scalar_listener(print)
+    >>> monitoring.record_scalar("/mine/loss", 0.25)
+    /mine/loss 0.25
+    >>> monitoring.unregister_scalar_listener(print)
+    """
+    for listener in list(_scalars):
+        listener(event, value, **kwargs)
+
+
+def register_event_listener(callback: Listener) -> None:
+    """Have `callback(event, **kwargs)` called for each event: see `record_event`.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_event_listener(print)
+    >>> monitoring.unregister_event_listener(print)
+    """
+    _events.append(callback)
+
+
+def register_event_duration_secs_listener(callback: Listener) -> None:
+    """Have `callback(event, seconds, **kwargs)` called for each duration.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_event_duration_secs_listener(print)
+    >>> monitoring.unregister_event_duration_listener(print)
+    """
+    _durations.append(callback)
+
+
+def register_event_time_span_listener(callback: Listener) -> None:
+    """Have `callback(event, start, end, **kwargs)` called for each time span.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_event_time_span_listener(print)
+    >>> monitoring.unregister_event_time_span_listener(print)
+    """
+    _spans.append(callback)
+
+
+def register_scalar_listener(callback: Listener) -> None:
+    """Have `callback(event, value, **kwargs)` called for each scalar.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_scalar_listener(print)
+    >>> monitoring.unregister_scalar_listener(print)
+    """
+    _scalars.append(callback)
+
+
+def _unregister(listeners: list[Listener], callback: Listener) -> None:
+    if callback not in listeners:
+        raise ValueError(f"{callback} is not registered as a listener of this kind.")
+    listeners.remove(callback)
+
+
+def unregister_event_listener(callback: Listener) -> None:
+    """The inverse of `register_event_listener`.
+
+    Raises:
+      ValueError: it is not registered.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_event_listener(print)
+    >>> monitoring.unregister_event_listener(print)
+    """
+    _unregister(_events, callback)
+
+
+def unregister_event_duration_listener(callback: Listener) -> None:
+    """The inverse of `register_event_duration_secs_listener`.
+
+    Raises:
+      ValueError: it is not registered.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_event_duration_secs_listener(print)
+    >>> monitoring.unregister_event_duration_listener(print)
+    """
+    _unregister(_durations, callback)
+
+
+def unregister_event_time_span_listener(callback: Listener) -> None:
+    """The inverse of `register_event_time_span_listener`.
+
+    Raises:
+      ValueError: it is not registered.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_event_time_span_listener(print)
+    >>> monitoring.unregister_event_time_span_listener(print)
+    """
+    _unregister(_spans, callback)
+
+
+def unregister_scalar_listener(callback: Listener) -> None:
+    """The inverse of `register_scalar_listener`.
+
+    Raises:
+      ValueError: it is not registered.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.register_scalar_listener(print)
+    >>> monitoring.unregister_scalar_listener(print)
+    """
+    _unregister(_scalars, callback)
+
+
+def clear_event_listeners() -> None:
+    """Forget all listeners.
+
+    >>> from pyjx import monitoring
+    >>> monitoring.clear_event_listeners()
+    """
+    for listeners in (_events, _durations, _spans, _scalars):
+        listeners.clear()
+
+
+@contextmanager
+def timed(event: str, fun_name: str) -> Iterator[None]:
+    """Record how long the body takes, as a duration and as a time span."""
+    start = time.time()
+    try:
+        yield
+    finally:
+        if _durations or _spans:
+            end = time.time()
+            record_event_duration_secs(event, end - start, fun_name=fun_name)
+            record_event_time_span(event, start, end, fun_name=fun_name)
