@@ -14,7 +14,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.primitive import CHEAP, Primitive, register
-from pyjx.core.scalars import is_scalar_constant
+from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.barriers import optimization_barrier_p
@@ -31,7 +31,6 @@ from pyjx.lax.nary import (
     check_kinds,
     complex_dtype,
     elementwise,
-    like,
     operand,
     operands,
     real_dtype,
@@ -149,12 +148,17 @@ def _neg(x: Value) -> Value:
 # Re(ct (x + iy)) = Re(ct) x - Im(ct) y
 complex_p.define(jvp=_complex_jvp,
        transpose=transpose_nary(lambda ct, x, y: real(ct), lambda ct, x, y: _neg(imag(ct))))
+def _zero(ct: Value) -> Value:
+    """Never of a weak type, so that no cotangent of a complex number is."""
+    return scalar_constant(0, get_aval(ct).dtype)
+
+
 # ct Re(z) = Re(ct z)
 real_p.define(jvp=jvp_linear(real_p),
-              transpose=transpose_unary(lambda ct, z: complex(ct, like(ct, 0))))
+              transpose=transpose_unary(lambda ct, z: complex(ct, _zero(ct))))
 # ct Im(z) = Re(-i ct z)
 imag_p.define(jvp=jvp_linear(imag_p),
-              transpose=transpose_unary(lambda ct, z: complex(like(ct, 0), _neg(ct))))
+              transpose=transpose_unary(lambda ct, z: complex(_zero(ct), _neg(ct))))
 
 
 def complex(x: Any, y: Any) -> Array:

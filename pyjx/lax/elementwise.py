@@ -285,8 +285,8 @@ def reciprocal(x: Any) -> Array:
 
 
 square_p = elementwise("square", REAL_OR_COMPLEX, cost=CHEAP)
-# d x^2 = 2 x dx
-differentiate(square_p, lambda g, x: mul(g, mul(like(x, 2), x)))
+# d x^2 = 2 x dx, where the number makes the derivative by a weak x one of no weak type
+differentiate(square_p, lambda g, x: mul(g, mul(scalar_constant(2, get_aval(x).dtype), x)))
 
 
 def square(x: Any) -> Array:
@@ -304,7 +304,8 @@ one_minus_square_p = elementwise(
     decomposition=lambda x: mul(add(like(x, 1), x), sub(like(x, 1), x)),
 )
 # d(1 - x^2) = -2 x dx
-differentiate(one_minus_square_p, lambda g, x: mul(g, mul(like(x, -2), x)))
+differentiate(one_minus_square_p,
+              lambda g, x: mul(g, mul(scalar_constant(-2, get_aval(x).dtype), x)))
 
 
 def one_minus_square(x: Any) -> Array:

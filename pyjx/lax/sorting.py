@@ -28,7 +28,7 @@ def take_along(x: Any, indices: Any, axis: int) -> Any:
     """`x[..., indices[...], ...]` along `axis`, for indices that are known to be in range."""
     aval = get_aval(indices)
     if aval.size == 0:
-        return lax.full(aval.shape, 0, get_aval(x).dtype)
+        return lax.full_like(x, 0, shape=aval.shape)  # of its weak type too
     others = tuple([i for i in range(aval.ndim) if i != axis])
     numbers = lax.GatherDimensionNumbers(
         offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,),

@@ -17,7 +17,7 @@ from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Tangent, Value
 from pyjx.lax import incomplete
-from pyjx.lax.common import broadcast_operands, check_same_dtypes
+from pyjx.lax.common import broadcast_operands, broadcast_shapes, check_same_dtypes
 from pyjx.lax.compare import gt, le, select
 from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sign, square, sub
 from pyjx.lax.log_gamma import log_gamma
@@ -261,6 +261,12 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
     >>> round(float(jax.lax.random_gamma_grad(1.0, 1.0)), 3)
     1.174
     """
+    shapes = [get_aval(operand("random_gamma_grad", v, i)).shape for i, v in enumerate((a, x))]
+    try:
+        broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError("random_gamma_grad: Incompatible shapes for broadcasting: "
+                         f"shapes={shapes}") from None
     a, x = operands("random_gamma_grad", a, x)
     return random_gamma_grad_p.bind(a, x)
 

@@ -69,16 +69,17 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: b
     given = get_aval(a).dtype
     # Between elements of 16 bits there are places that only single precision tells apart.
     dtype = np.dtype(np.float32) if dtypes.itemsize_bits(given) == 16 else given
-    a, q = convert(a, dtype), convert(q, dtype)
+    a, q = a if given == dtype else convert(a, dtype), convert(q, dtype)
     if weights is not None:
         (weights,) = operands(name, weights)
         weights = _flattened(stretch(convert(weights, dtype), get_aval(a).shape), axes)
     x = _flattened(a, axes)
     last = get_aval(x).ndim - 1
-    missing = lax.ne(x, x)
+    sound = present(x)
     if not skip_nan:  # one nan makes the whole slice nan
-        spoiled = lax.reduce_or(missing, (last,))
-        x = ufuncs.where(restore_axes(spoiled, (last,), last + 1), literal(np.nan, dtype), x)
+        sound = restore_axes(lax.reduce_and(sound, (last,)), (last,), last + 1)
+    if not skip_nan or get_aval(x).weak_type:  # which the result, and its derivative, is not
+        x = masked(sound, x, np.nan)
     if skip_nan and not get_aval(x).shape[last]:
         found = lax.full((*get_aval(x).shape[:last], *get_aval(q).shape), np.nan, dtype)
     elif method == "inverted_cdf":

@@ -216,3 +216,16 @@ def test_weak_types_of_tangents():
 def test_an_argument_named_twice(transform, argnums):
     with pytest.raises(ValueError, match="names an argument twice"):
         transform(lambda x, y: x * y, argnums=argnums)(1.0, 2.0)
+
+
+@pytest.mark.parametrize(("f", "value"), [
+    (jax.lax.square, 1.0), (jax.lax.one_minus_square, 1.0), (jnp.real, 1 + 0j), (jnp.imag, 1 + 0j),
+    (lambda x: jnp.percentile(x, 30.0), 1.0), (jnp.median, 1.0), (jnp.nanmedian, 1.0),
+])
+@pytest.mark.parametrize("x64", [False, True])
+def test_gradients_by_weak_arrays_that_are_not_weak(f, value, x64):
+    with jax.enable_x64(x64):
+        x = jnp.broadcast_to(value, (3,))
+        assert x.weak_type
+        assert not jax.grad(lambda x: jnp.sum(f(x)))(x).weak_type
+        assert isinstance(value, complex) or jax.grad(lambda x: jnp.sum(jnp.sin(x)))(x).weak_type
