@@ -1,5 +1,14 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.
 
+from pyjx import ad_checkpoint as ad_checkpoint
+from pyjx import api_util as api_util
+from pyjx import core as core
+from pyjx import custom_batching as custom_batching
+from pyjx import custom_derivatives as custom_derivatives
+from pyjx import debug as debug
+from pyjx import dlpack as dlpack
+from pyjx import dtypes as dtypes
+from pyjx import errors as errors
 from pyjx import example_libraries as example_libraries
 from pyjx import experimental as experimental
 from pyjx import flatten_util as flatten_util
@@ -110,6 +119,15 @@ __version__: str
 __version_info__: tuple[int, int, int]
 
 __all__ = [
+    "ad_checkpoint",
+    "api_util",
+    "core",
+    "custom_batching",
+    "custom_derivatives",
+    "debug",
+    "dlpack",
+    "dtypes",
+    "errors",
     "example_libraries",
     "experimental",
     "flatten_util",
