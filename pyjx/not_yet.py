@@ -22,7 +22,7 @@ NAMES: dict[str, str] = {
     "pyjx.lax":
         "psum_scatter_start sharding_constraint_p with_sharding_constraint",
     "pyjx.scipy":
-        "signal spatial",
+        "spatial",
 }
 
 # What serves meanwhile, where something does.

@@ -7,6 +7,7 @@ from pyjx.scipy import interpolate as interpolate
 from pyjx.scipy import linalg as linalg
 from pyjx.scipy import ndimage as ndimage
 from pyjx.scipy import optimize as optimize
+from pyjx.scipy import signal as signal
 from pyjx.scipy import sparse as sparse
 from pyjx.scipy import special as special
 from pyjx.scipy import stats as stats
@@ -19,6 +20,7 @@ __all__ = [
     "linalg",
     "ndimage",
     "optimize",
+    "signal",
     "sparse",
     "special",
     "stats",

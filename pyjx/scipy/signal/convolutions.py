@@ -1,0 +1,211 @@
+"""Convolutions and correlations of arrays of any rank."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.axes import canonical_axis
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
+from pyjx.numpy.ufuncs import as_array
+
+MODES = ("full", "same", "valid")
+
+
+def _check_mode(mode: str) -> None:
+    if mode not in MODES:
+        raise ValueError("mode must be one of ['full', 'same', 'valid']")
+
+
+def _operands(name: str, in1: Any, in2: Any) -> tuple[Array, Array]:
+    check_arraylike(name, in1, in2)
+    x, y = (as_array(a) for a in promote_dtypes_inexact(in1, in2))
+    if x.ndim != y.ndim:
+        raise ValueError("in1 and in2 must have the same number of dimensions")
+    if not x.size or not y.size:
+        raise ValueError("zero-size arrays not supported in convolutions, got shapes "
+                         f"{x.shape} and {y.shape}.")
+    return x, y
+
+
+def _ordered(x: Array, y: Array, mode: str) -> tuple[Array, Array]:
+    """For the mode "valid" the larger array first."""
+    if mode != "valid":
+        return x, y
+    pairs = list(zip(x.shape, y.shape, strict=True))
+    if all(m >= n for m, n in pairs):
+        return x, y
+    if all(m <= n for m, n in pairs):
+        return y, x
+    raise ValueError("For 'valid' mode one input must be smaller than the other in every "
+                     f"dimension, got shapes {x.shape} and {y.shape}.")
+
+
+def _direct(name: str, in1: Any, in2: Any, mode: str, precision: Any) -> Array:
+    _check_mode(mode)
+    x, y = _ordered(*_operands(name, in1, in2), mode)
+    if not x.ndim:
+        return x * y
+    pads = {"full": [(n - 1, n - 1) for n in y.shape],
+            "same": [(n // 2, (n - 1) // 2) for n in y.shape],
+            "valid": [(0, 0)] * y.ndim}[mode]
+    out = lax.conv_general_dilated(x[None, None], jnp.flip(y)[None, None], (1,) * x.ndim, pads,
+                                   precision=precision)
+    return out[0, 0]
+
+
+def _flipped(in2: Any) -> Array:
+    return jnp.conj(jnp.flip(in2))
+
+
+def _check_method(method: str) -> None:
+    if method not in ("auto", "direct", "fft"):
+        raise ValueError(f"Got method='{method}'; expected 'auto', 'fft', or 'direct'.")
+
+
+@numpy_function(static_argnames=("mode", "method", "precision"))
+def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+             ) -> Array:
+    """The convolution of two arrays of the same rank.
+
+    Args:
+      in1, in2: arrays.
+      mode: "full", "same" (the shape of `in1`, from the middle) or "valid" (where the smaller one
+        lies within the larger one).
+      method: "auto" or "direct", or "fft" for `fftconvolve`.
+      precision: of the products.
+
+    Returns:
+      An array of float or complex dtype.
+
+    Raises:
+      ValueError: the ranks differ, an array is empty, or the mode or method is unknown.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.array([1.0, 2.0])
+    >>> jax.scipy.signal.convolve(x, x).tolist()
+    [1.0, 4.0, 4.0]
+    """
+    _check_method(method)
+    if method == "fft":
+        return fftconvolve(in1, in2, mode)
+    return _direct("convolve", in1, in2, mode, precision)
+
+
+@numpy_function(static_argnames=("mode", "method", "precision"))
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
+              ) -> Array:
+    """The cross-correlation: the convolution with the conjugate of `in2`, backwards.
+
+    Arguments and errors are those of `convolve`.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.array([1.0, 2.0])
+    >>> jax.scipy.signal.correlate(x, x).tolist()
+    [2.0, 5.0, 2.0]
+    """
+    check_arraylike("correlate", in1, in2)
+    return convolve(in1, _flipped(in2), mode, method, precision)
+
+
+def _check_two(name: str, in1: Any, in2: Any, boundary: str, fillvalue: Any) -> None:
+    if boundary != "fill" or fillvalue != 0:
+        raise NotImplementedError(f"{name}() only supports boundary='fill', fillvalue=0")
+    if jnp.ndim(in1) != 2 or jnp.ndim(in2) != 2:
+        raise ValueError(f"{name}() only supports 2-dimensional inputs.")
+
+
+@numpy_function(static_argnames=("mode", "boundary", "fillvalue", "precision"))
+def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
+               precision: Any = None) -> Array:
+    """The convolution of two arrays of rank 2; arguments as for `convolve`.
+
+    Raises:
+      NotImplementedError: another `boundary` than zeros.
+      ValueError: the ranks are others.
+
+    >>> import pyjx as jax
+    >>> jax.scipy.signal.convolve2d(jax.numpy.ones((2, 2)), jax.numpy.ones((1, 2))).tolist()
+    [[1.0, 2.0, 1.0], [1.0, 2.0, 1.0]]
+    """
+    _check_two("convolve2d", in1, in2, boundary, fillvalue)
+    return _direct("convolve2d", in1, in2, mode, precision)
+
+
+@numpy_function(static_argnames=("mode", "boundary", "fillvalue", "precision"))
+def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0,
+                precision: Any = None) -> Array:
+    """The cross-correlation of two arrays of rank 2; arguments as for `convolve2d`.
+
+    >>> import pyjx as jax
+    >>> jax.scipy.signal.correlate2d(jax.numpy.ones((2, 2)), jax.numpy.ones((1, 2))).tolist()
+    [[1.0, 2.0, 1.0], [1.0, 2.0, 1.0]]
+    """
+    check_arraylike("correlate2d", in1, in2)
+    _check_two("correlate2d", in1, in2, boundary, fillvalue)
+    _check_mode(mode)
+    x, y = _operands("correlate2d", in1, in2)
+    # SciPy gives, where `in2` is the larger one, the result of the other order backwards
+    turned = mode == "valid" and _ordered(x, y, mode)[0] is not x
+    if not turned and mode != "same":
+        return _direct("correlate2d", x, _flipped(y), mode, precision)
+    if turned:
+        return jnp.flip(_direct("correlate2d", y, _flipped(x), mode, precision))
+    full = _direct("correlate2d", x, _flipped(y), "full", precision)
+    return full[tuple(slice(n // 2, n // 2 + m) for m, n in zip(x.shape, y.shape, strict=True))]
+
+
+@numpy_function(static_argnames=("mode", "axes"))
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | int | None = None
+                ) -> Array:
+    """The convolution of two arrays by Fourier transforms.
+
+    Args:
+      in1, in2: arrays of the same rank.
+      mode: as for `convolve`.
+      axes: along which; all by default. Along others the arrays are broadcast.
+
+    Raises:
+      ValueError: the ranks differ, other axes do not broadcast, or the mode is unknown.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.array([1.0, 2.0])
+    >>> [round(float(y), 3) for y in jax.scipy.signal.fftconvolve(x, x)]
+    [1.0, 4.0, 4.0]
+    """
+    _check_mode(mode)
+    x, y = _operands("fftconvolve", in1, in2)
+    if axes is None:
+        along = list(range(x.ndim))
+    else:
+        along = [canonical_axis(operator.index(a), x.ndim)
+                 for a in ((axes,) if isinstance(axes, int) else axes)]
+        if len(set(along)) != len(along):
+            raise ValueError("all axes must be unique")
+    for i in range(x.ndim):
+        if i not in along and x.shape[i] != y.shape[i] and 1 not in (x.shape[i], y.shape[i]):
+            raise ValueError(f"incompatible shapes for in1 and in2: {x.shape} and {y.shape}")
+    if mode == "valid":
+        larger = [all(a.shape[i] >= b.shape[i] for i in along) for a, b in ((x, y), (y, x))]
+        if not any(larger):
+            raise ValueError("For 'valid' mode, One input must be at least as large as the other "
+                             "in every dimension.")
+        x, y = (x, y) if larger[0] else (y, x)
+    if not along:
+        return x * y
+    sizes = [x.shape[i] + y.shape[i] - 1 for i in along]
+    real = not jnp.issubdtype(x.dtype, jnp.complexfloating)
+    forward, backward = ((jnp.fft.rfftn, jnp.fft.irfftn) if real
+                         else (jnp.fft.fftn, jnp.fft.ifftn))
+    out = backward(forward(x, sizes, along) * forward(y, sizes, along), sizes, along)
+    for i, size in zip(along, sizes, strict=True):
+        m, n = x.shape[i], y.shape[i]
+        start, length = {"full": (0, size), "same": ((n - 1) // 2, m),
+                         "valid": (n - 1, m - n + 1)}[mode]
+        out = lax.slice_in_dim(out, start, start + length, axis=i)
+    return out.astype(x.dtype)

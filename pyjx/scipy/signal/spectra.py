@@ -1,0 +1,289 @@
+"""Spectra of segments of signals: short-time Fourier transforms and Welch's method.
+
+P. D. Welch, The use of the fast Fourier transform for the estimation of power spectra, IEEE Trans.
+Audio Electroacoust. 15 (1967), 70-73.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.numpy.axes import canonical_axis
+from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
+from pyjx.numpy.ufuncs import as_array
+from pyjx.scipy.signal.trends import detrend as remove_trend
+
+_BOUNDARIES: dict[str | None, dict[str, Any]] = {
+    "even": {"mode": "reflect"}, "odd": {"mode": "reflect", "reflect_type": "odd"},
+    "constant": {"mode": "edge"}, "zeros": {"mode": "constant"}, None: {},
+}
+
+
+def _window(window: Any, nperseg: int | None, length: int | None) -> tuple[Any, int]:
+    """The window as an array, and the length of segments."""
+    if isinstance(window, (str, tuple)):
+        nperseg = 256 if nperseg is None else nperseg
+        nperseg = nperseg if length is None else min(nperseg, length)
+        from scipy.signal import get_window  # windows by name need it, and it loads slowly
+        return get_window(window, nperseg), nperseg
+    window = jnp.asarray(window)
+    if window.ndim != 1:
+        raise ValueError("window must be 1-D")
+    if length is not None and length < window.shape[0]:
+        raise ValueError("window is longer than input signal")
+    if nperseg is not None and nperseg != window.shape[0]:
+        raise ValueError("value specified for nperseg is different from length of window")
+    return window, int(window.shape[0])
+
+
+def _lengths(nperseg: int, noverlap: int | None, nfft: int | None) -> tuple[int, int]:
+    noverlap = nperseg // 2 if noverlap is None else operator.index(noverlap)
+    nfft = nperseg if nfft is None else operator.index(nfft)
+    if nfft < nperseg:
+        raise ValueError("nfft must be greater than or equal to nperseg.")
+    if noverlap >= nperseg:
+        raise ValueError("noverlap must be less than nperseg.")
+    return noverlap, nfft
+
+
+def _trend(detrend: Any) -> Callable[[Array], Array]:
+    if not detrend:
+        return lambda x: x
+    if callable(detrend):
+        return detrend
+    return lambda x: remove_trend(x, type=detrend)
+
+
+def _transforms(x: Array, window: Any, nperseg: int, noverlap: int, nfft: int, trend: Any,
+                onesided: bool) -> Array:
+    """The spectra of the segments along the last axis: (..., segments, frequencies)."""
+    step = nperseg - noverlap
+    count = (x.shape[-1] - noverlap) // step
+    places = np.arange(count)[:, None] * step + np.arange(nperseg)
+    parts = trend(x[..., places]) * window
+    return jnp.fft.rfft(parts, nfft) if onesided else jnp.fft.fft(parts, nfft)
+
+
+def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | None,
+              noverlap: int | None, nfft: int | None, detrend: Any, onesided: bool, scaling: str,
+              axis: int, power: bool, boundary: str | None, padded: bool
+              ) -> tuple[Array, Array, Array]:
+    """Frequencies, times, and the spectra of x (`power`: its products with those of y).
+
+    Their last axis is the segments'; frequencies stand where the data did.
+    """
+    if boundary not in _BOUNDARIES:
+        raise ValueError(f"Unknown boundary option '{boundary}', must be one of: "
+                         f"{list(_BOUNDARIES)}")
+    if scaling not in ("density", "spectrum"):
+        raise ValueError(f"Unknown scaling: {scaling}")
+    axis = canonical_axis(axis, x.ndim)
+    arrays = [jnp.moveaxis(a, axis, -1) for a in ((x,) if y is None else (x, y))]
+    length = max(a.shape[-1] for a in arrays)
+    arrays = [_padded(a, 0, length - a.shape[-1]) for a in arrays]
+    window, nperseg = _window(window, nperseg, length)
+    noverlap, nfft = _lengths(nperseg, noverlap, nfft)
+    dtype = jnp.zeros((), x.dtype).real.dtype
+    window = jnp.asarray(window, dtype)
+    if boundary is not None:
+        half = nperseg // 2
+        arrays = [_padded(a, half, half, **_BOUNDARIES[boundary]) for a in arrays]
+    if padded:
+        step = nperseg - noverlap
+        rest = -(arrays[0].shape[-1] - nperseg) % step % nperseg
+        arrays = [_padded(a, 0, rest) for a in arrays]
+    onesided = onesided and not any(jnp.iscomplexobj(a) for a in arrays)
+    transforms = [_transforms(a, window, nperseg, noverlap, nfft, _trend(detrend), onesided)
+                  for a in arrays]
+    scale = (1 / (fs * (window * window).sum()) if scaling == "density"
+             else 1 / window.sum() ** 2)
+    if power:
+        out = jnp.conj(transforms[0]) * transforms[-1] * scale
+        if onesided:  # each frequency but the first, and the last of an even number, stands twice
+            last = out.shape[-1] - (1 if nfft % 2 == 0 else 0)
+            out = out * np.where((np.arange(out.shape[-1]) > 0)
+                                 & (np.arange(out.shape[-1]) < last), 2, 1).astype(dtype)
+    else:
+        out = transforms[0] * jnp.sqrt(scale)
+    frequencies = np.fft.rfftfreq(nfft) if onesided else np.fft.fftfreq(nfft)
+    total = arrays[0].shape[-1]
+    times = np.arange(nperseg / 2, total - nperseg / 2 + 1, nperseg - noverlap)
+    if boundary is not None:
+        times = times - nperseg / 2
+    return (jnp.asarray(frequencies, dtype) * fs, jnp.asarray(times, dtype) / fs,
+            jnp.moveaxis(out, -1, axis))
+
+
+def _padded(x: Array, before: int, after: int, **options: Any) -> Array:
+    if not before and not after:
+        return x
+    return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], **options)
+
+
+def stft(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
+         noverlap: int | None = None, nfft: int | None = None, detrend: Any = False,
+         return_onesided: bool = True, boundary: str | None = "zeros", padded: bool = True,
+         axis: int = -1) -> tuple[Array, Array, Array]:
+    """The short-time Fourier transform.
+
+    Args:
+      x: array.
+      fs: the sampling frequency.
+      window: the name of a window (or a tuple of it and its parameters), or an array.
+      nperseg: the length of segments; that of the window if it is an array.
+      noverlap: how many elements neighbouring segments share; half of them by default.
+      nfft: the length of transforms, if segments are to be padded with zeros.
+      detrend: "constant", "linear" or a function, applied to each segment; or False.
+      return_onesided: whether, for real data, only frequencies from 0 on are returned.
+      boundary: how the signal is continued by half a segment at both ends: "even", "odd",
+        "constant", "zeros" or None.
+      padded: whether zeros fill the last segment.
+      axis: int.
+
+    Returns:
+      `(frequencies, times, Z)`: the last axis of Z is that of times; that of frequencies stands in
+      the place of `axis`.
+
+    Raises:
+      ValueError: lengths do not match, or an option is unknown.
+
+    >>> import pyjx as jax
+    >>> f, t, Z = jax.scipy.signal.stft(jax.numpy.ones(16), nperseg=8)
+    >>> Z.shape, f.shape, t.shape
+    ((5, 5), (5,), (5,))
+    """
+    check_arraylike("stft", x)
+    (x,) = (as_array(a) for a in promote_dtypes_inexact(x))
+    size = None if not isinstance(window, (str, tuple)) and nperseg == 256 else nperseg
+    return _spectral(x, None, fs, window, size, noverlap, nfft, detrend, return_onesided,
+                     "spectrum", axis, False, boundary, padded)
+
+
+def csd(x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
+        noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
+        return_onesided: bool = True, scaling: str = "density", axis: int = -1,
+        average: str = "mean") -> tuple[Array, Array]:
+    """The cross power spectral density, by Welch's method.
+
+    Args:
+      x: array.
+      y: array, or None for `x` itself.
+      fs, window, nperseg, noverlap, nfft, detrend, return_onesided, axis: as for `stft`.
+      scaling: "density" for powers per frequency, "spectrum" for powers.
+      average: "mean" or "median" of the segments.
+
+    Returns:
+      `(frequencies, P)`: the axis of frequencies stands in the place of `axis`.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.array([1.0, -1.0, 1.0, -1.0])
+    >>> f, P = jax.scipy.signal.csd(x, x, nperseg=4, window=jax.numpy.ones(4))
+    >>> P.real.round(3).tolist()
+    [0.0, 0.0, 4.0]
+    """
+    if y is None:
+        check_arraylike("csd", x)
+        (x,) = (as_array(a) for a in promote_dtypes_inexact(x))
+    else:
+        check_arraylike("csd", x, y)
+        x, y = (as_array(a) for a in promote_dtypes_inexact(x, y))
+        if x.ndim != y.ndim:
+            raise ValueError("x and y must have the same number of dimensions, got shapes "
+                             f"{x.shape} and {y.shape}")
+    freqs, _, out = _spectral(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided,
+                              scaling, axis, True, None, False)
+    if average not in ("mean", "median"):
+        raise ValueError(f"average must be \"median\" or \"mean\", got {average}")
+    if average == "mean":
+        return freqs, out.mean(-1)
+    # the median of a chi-squared variable is below its mean
+    places = 2 * np.arange(1, (out.shape[-1] - 1) // 2 + 1)
+    bias = 1 + np.sum(1 / (places + 1) - 1 / places)
+    middle = jnp.median(out.real, -1)
+    if jnp.iscomplexobj(out):
+        middle = middle + 1j * jnp.median(out.imag, -1)
+    return freqs, middle / bias
+
+
+def welch(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
+          noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
+          return_onesided: bool = True, scaling: str = "density", axis: int = -1,
+          average: str = "mean") -> tuple[Array, Array]:
+    """The power spectral density, by Welch's method; arguments and results as for `csd`.
+
+    >>> import pyjx as jax
+    >>> x = jax.numpy.array([1.0, -1.0, 1.0, -1.0])
+    >>> f, P = jax.scipy.signal.welch(x, nperseg=4, window=jax.numpy.ones(4))
+    >>> P.round(3).tolist()
+    [0.0, 0.0, 4.0]
+    """
+    freqs, out = csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided,
+                     scaling, axis, average)
+    return freqs, out.real
+
+
+def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
+          noverlap: int | None = None, nfft: int | None = None, input_onesided: bool = True,
+          boundary: bool = True, time_axis: int = -1, freq_axis: int = -2) -> tuple[Array, Array]:
+    """The signal whose `stft` is given, of the least squares.
+
+    Args:
+      Zxx: array.
+      fs, window, nperseg, noverlap, nfft: as they were for `stft`.
+      input_onesided: whether there are only frequencies from 0 on.
+      boundary: whether the signal was continued at both ends.
+      time_axis, freq_axis: ints.
+
+    Returns:
+      `(times, x)`; the times are those of the axis of times, unlike SciPy's where there are others.
+
+    Raises:
+      ValueError: there are fewer than two axes, or lengths do not match.
+
+    >>> import pyjx as jax
+    >>> _, _, Z = jax.scipy.signal.stft(jax.numpy.arange(16.0), nperseg=8)
+    >>> t, x = jax.scipy.signal.istft(Z, nperseg=8)
+    >>> x[:4].round(3).tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    check_arraylike("istft", Zxx)
+    Z = jnp.asarray(Zxx)
+    if Z.ndim < 2:
+        raise ValueError("Input stft must be at least 2d!")
+    freq_axis, time_axis = canonical_axis(freq_axis, Z.ndim), canonical_axis(time_axis, Z.ndim)
+    if freq_axis == time_axis:
+        raise ValueError("Must specify differing time and frequency axes!")
+    Z = Z.astype(jnp.result_type(Z, jnp.complex64))
+    default = 2 * (Z.shape[freq_axis] - 1) if input_onesided else Z.shape[freq_axis]
+    size = default if nperseg is None else operator.index(nperseg)
+    if size < 1:
+        raise ValueError("nperseg must be a positive integer")
+    if nfft is None:
+        nfft = size if input_onesided and size == default + 1 else default
+    noverlap, nfft = _lengths(size, noverlap, nfft)
+    window, length = _window(window, size, None)
+    if length != size:
+        raise ValueError(f"window must have length of {size}")
+    Z = jnp.moveaxis(Z, (time_axis, freq_axis), (-2, -1))
+    parts = (jnp.fft.irfft if input_onesided else jnp.fft.ifft)(Z, nfft)[..., :size]
+    window = jnp.asarray(window, parts.real.dtype)
+    step, count = size - noverlap, parts.shape[-2]
+    places = np.arange(count)[:, None] * step + np.arange(size)
+    total = size + (count - 1) * step
+    # overlap and add; the windows' squares are what each element counts
+    x = jnp.zeros((*parts.shape[:-2], total), parts.dtype).at[..., places].add(
+        parts * window * window.sum())
+    weight = jnp.zeros(total, window.dtype).at[places].add(window * window)
+    if boundary:
+        x, weight = (a[..., size // 2:total - size // 2] for a in (x, weight))
+    x = x / jnp.where(weight > 1e-10, weight, 1)
+    times = jnp.arange(x.shape[-1], dtype=window.dtype) / fs
+    if x.ndim > 1 and time_axis != Z.ndim - 1:
+        x = jnp.moveaxis(x, -1, time_axis - 1 if freq_axis < time_axis else time_axis)
+    return times, x

@@ -1,0 +1,139 @@
+"""Convolutions and spectra against SciPy's."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import signal as reference
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.scipy import signal
+
+rng = np.random.default_rng(0)
+DTYPES = [np.float32, np.complex64]
+
+
+def array(shape, dtype=np.float32):
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
+
+
+def close(got, want, tolerance=1e-4):
+    assert np.shape(got) == np.shape(want)
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+@pytest.mark.parametrize("method", ["auto", "fft"])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shapes", [((7,), (4,)), ((3,), (6,)), ((6, 5), (2, 3)),
+                                    ((4, 5, 3), (2, 2, 3))])
+def test_convolutions(name, method, mode, dtype, shapes):
+    x, y = (array(s, dtype) for s in shapes)
+    want = getattr(reference, name)(x, y, mode)
+    close(getattr(signal, name)(x, y, mode, method), want)
+
+
+@pytest.mark.parametrize("name", ["convolve2d", "correlate2d"])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shapes", [((6, 5), (2, 3)), ((6, 5), (4, 4)), ((2, 3), (5, 4))])
+def test_convolutions_of_two_axes(name, mode, dtype, shapes):
+    x, y = (array(s, dtype) for s in shapes)
+    close(getattr(signal, name)(x, y, mode), getattr(reference, name)(x, y, mode))
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("axes", [None, 0, (1,), (-1, 0)])
+def test_fftconvolve(mode, axes):
+    x, y = array((6, 4)), array((3, 4) if axes == 0 else (6, 2) if axes == (1,) else (3, 2))
+    close(signal.fftconvolve(x, y, mode, axes), reference.fftconvolve(x, y, mode, axes))
+
+
+def test_convolutions_refuse():
+    one, two = jnp.ones(3), jnp.ones((3, 3))
+    for call, message in [
+        (lambda: signal.convolve(two, one), "same number of dimensions"),
+        (lambda: signal.convolve(one, one, "foo"), "mode must be one of"),
+        (lambda: signal.convolve(one, one, method="foo"), "expected 'auto'"),
+        (lambda: signal.convolve(one[:0], one), "zero-size"),
+        (lambda: signal.convolve2d(one, one), "2-dimensional"),
+        (lambda: signal.convolve(jnp.ones((3, 4)), jnp.ones((4, 3)), "valid"), "smaller"),
+        (lambda: signal.fftconvolve(jnp.ones((3, 4)), jnp.ones((4, 3)), "valid"), "as large"),
+        (lambda: signal.detrend(one, type="foo"), "Trend type"),
+        (lambda: signal.detrend(one, bp=5), "Breakpoints"),
+        (lambda: signal.welch(one, window=jnp.ones(9)), "longer than input"),
+        (lambda: signal.welch(one, scaling="foo"), "Unknown scaling"),
+        (lambda: signal.welch(one, nperseg=2, noverlap=2), "noverlap must be less"),
+        (lambda: signal.stft(one, nperseg=2, boundary="foo"), "Unknown boundary"),
+        (lambda: signal.istft(one), "at least 2d"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(NotImplementedError):
+        signal.convolve2d(two, two, boundary="wrap")
+
+
+@pytest.mark.parametrize("kind", ["linear", "constant"])
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("bp", [0, [0, 3], 4])
+def test_detrend(kind, axis, bp):
+    x = array((9, 11)) + np.arange(11, dtype=np.float32)
+    close(signal.detrend(x, axis, kind, bp), reference.detrend(x, axis, kind, bp))
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"nperseg": 16}, {"nperseg": 16, "noverlap": 5}, {"nperseg": 15, "nfft": 32},
+    {"window": ("tukey", 0.3), "nperseg": 20}, {"detrend": "linear", "nperseg": 16},
+    {"detrend": False, "nperseg": 16}, {"return_onesided": False, "nperseg": 16},
+    {"scaling": "spectrum", "nperseg": 16}, {"average": "median", "nperseg": 16},
+    {"fs": 10.0, "nperseg": 16}, {"axis": 0, "nperseg": 16},
+])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_power_spectra(options, dtype):
+    x, y = array((60, 300), dtype), array((60, 300), dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SciPy warns of complex data
+        cross, own = reference.csd(x, y, **options), reference.welch(x, **options)
+    for got, want in zip(signal.csd(x, y, **options), cross, strict=True):
+        close(got, want)
+    for got, want in zip(signal.welch(x, **options), own, strict=True):
+        close(got, want)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"nperseg": 16}, {"nperseg": 16, "noverlap": 12}, {"nperseg": 15, "nfft": 32},
+    {"boundary": "even", "nperseg": 16}, {"boundary": "odd", "nperseg": 16},
+    {"boundary": "constant", "nperseg": 16}, {"boundary": None, "nperseg": 16},
+    {"padded": False, "nperseg": 16}, {"return_onesided": False, "nperseg": 16},
+    {"detrend": "constant", "nperseg": 16}, {"fs": 4.0, "nperseg": 16}, {"axis": 0, "nperseg": 16},
+])
+def test_short_time_transforms(options):
+    x = array((70, 300))
+    for got, want in zip(signal.stft(x, **options), reference.stft(x, **options), strict=True):
+        close(got, want)
+
+
+@pytest.mark.parametrize("options", [
+    {"nperseg": 16}, {"nperseg": 16, "noverlap": 12}, {"window": "boxcar", "nperseg": 15},
+])
+def test_short_time_transforms_are_inverted(options):
+    x = array((3, 100))
+    Z = reference.stft(x, **options)[2]
+    t, got = signal.istft(Z, **options)
+    want_t, want = reference.istft(Z[0], **options)
+    close(t, want_t)
+    close(got[0], want)
+    close(got[:, :100], x)
+
+
+def test_transformations():
+    x, y = array(32), array(5)
+    slope = jax.jit(jax.grad(lambda y: (signal.convolve(x, y, "same") ** 2).sum()))(y)
+    by_fft = jax.grad(lambda y: (signal.fftconvolve(x, y, "same") ** 2).sum())(y)
+    close(slope, by_fft, 1e-3)
+    close(jax.vmap(lambda x: signal.convolve(x, y))(jnp.stack([x, 2 * x]))[1],
+          2 * reference.convolve(x, y))
+    close(jax.jit(lambda x: signal.welch(x, nperseg=8)[1])(x), reference.welch(x, nperseg=8)[1])
