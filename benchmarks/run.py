@@ -27,6 +27,7 @@ UNITS = {
     "peak memory": (2.0**20, "MiB"),
     "eager": (1, "us"),
     "transforms": (1, "us"),
+    "numpy60": (1, "us"),
     "iteration": (1, "us"),
     "jit": (1, "us"),
     "linear": (1, "us/eqn"),
@@ -60,6 +61,7 @@ def model_group(model: str, **options: Any) -> list[Process]:
 GROUPS: dict[str, list[Process]] = {
     "import": [Process("import", "import")],
     "eager": [Process("eager", "eager")],
+    "numpy60": [Process("numpy60", "numpy60")],
     "fifty": [Process("fifty operations", "fifty")],
     "iteration": [Process("iteration", "iteration")],
     "transforms": [Process("transforms", "transforms")],
@@ -94,6 +96,8 @@ BARS: dict[Key, float] = {
             *("float(b[0])", "random.split", "reshape", "concatenate"),
         )
     },
+    ("numpy60", "geometric mean"): 0.50,
+    ("numpy60", "worst"): 1.05,
     ("fifty operations", "all"): 0.60,
     **{
         ("iteration", what): 0.50
@@ -209,6 +213,15 @@ def rows_of(group: str, ours: Figures, theirs: Figures) -> Iterable[Figures]:
         yield row((group, name), ours.get(name), theirs.get(name))
 
 
+def bars_of_ratios(lines: list[Figures]) -> Iterable[Figures]:
+    """The bars on the ratios of a group taken together."""
+    ratios = [line["ratio"] for line in lines if line["group"] == "numpy60" and line["ratio"]]
+    if ratios:
+        for name, ratio in (("geometric mean", statistics.geometric_mean(ratios)),
+                            ("worst", max(ratios))):
+            yield {**row(("numpy60", name), None, None), "unit": "", "ratio": ratio}
+
+
 def own_bars(pyjx: dict[str, Figures]) -> Iterable[Figures]:
     """The bars on pyjx alone: growth with the number of layers and of equations."""
 
@@ -303,6 +316,7 @@ def main() -> int:
         for group in figures["jax"]
         for line in rows_of(group, figures["pyjx"][group], figures["jax"][group])
     ]
+    lines += bars_of_ratios(lines)
     lines += own_bars(figures["pyjx"])
     print(table(lines))
     for warning in warnings(figures):

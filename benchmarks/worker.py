@@ -87,6 +87,52 @@ def measure_eager():
     return {name: microseconds_per_call(call) for name, call in calls.items()}
 
 
+def measure_numpy60():
+    """The functions of numpy that most public libraries use, each called on small arrays."""
+    import numpy as np
+    from models import jax, jnp
+
+    a = jnp.asarray(np.linspace(0.1, 0.9, 1024, dtype=np.float32).reshape(32, 32))
+    b = jnp.asarray(np.linspace(0.1, 0.9, 32, dtype=np.float32))
+    i = jnp.asarray(np.arange(32, dtype=np.int32))
+    mask, column, host = b > 0.5, b[:, None], np.arange(32, dtype=np.float32)
+    jax.block_until_ready((a, b, i, mask, column))
+    calls = {
+        "array": lambda: jnp.array(host), "arange": lambda: jnp.arange(32),
+        "ones": lambda: jnp.ones((32, 32)), "zeros": lambda: jnp.zeros((32, 32)),
+        "concatenate": lambda: jnp.concatenate([b, b]), "where": lambda: jnp.where(mask, b, 0.0),
+        "sum": lambda: jnp.sum(a, axis=1), "asarray": lambda: jnp.asarray(host),
+        "stack": lambda: jnp.stack([b, b]), "sqrt": lambda: jnp.sqrt(b),
+        "mean": lambda: jnp.mean(a, axis=0), "zeros_like": lambda: jnp.zeros_like(a),
+        "exp": lambda: jnp.exp(b), "max": lambda: jnp.max(a), "ones_like": lambda: jnp.ones_like(a),
+        ".at[].set": lambda: b.at[0].set(1.0), "expand_dims": lambda: jnp.expand_dims(b, 0),
+        "maximum": lambda: jnp.maximum(b, 0.5), "abs": lambda: jnp.abs(b),
+        "minimum": lambda: jnp.minimum(b, b), "cos": lambda: jnp.cos(b),
+        "reshape": lambda: jnp.reshape(a, (16, 64)), "log": lambda: jnp.log(b),
+        "clip": lambda: jnp.clip(b, 0.2, 0.8), "sin": lambda: jnp.sin(b),
+        "broadcast_to": lambda: jnp.broadcast_to(b, (32, 32)),
+        "full": lambda: jnp.full((32, 32), 2.0), "squeeze": lambda: jnp.squeeze(column),
+        "repeat": lambda: jnp.repeat(b, 2), "argmax": lambda: jnp.argmax(a, axis=-1),
+        "square": lambda: jnp.square(b), "all": lambda: jnp.all(mask),
+        "dot": lambda: jnp.dot(a, b), "pad": lambda: jnp.pad(b, (1, 1)),
+        "split": lambda: jnp.split(b, 2), "eye": lambda: jnp.eye(8), "min": lambda: jnp.min(a),
+        "einsum": lambda: jnp.einsum("ij,j->i", a, b),
+        "logical_and": lambda: jnp.logical_and(mask, mask),
+        "transpose": lambda: jnp.transpose(a), "tile": lambda: jnp.tile(b, 2),
+        "linalg.norm": lambda: jnp.linalg.norm(b), ".at[].add": lambda: b.at[i].add(1.0),
+        "linspace": lambda: jnp.linspace(0.0, 1.0, 8), "argsort": lambda: jnp.argsort(b),
+        "take": lambda: jnp.take(a, i, axis=0), "swapaxes": lambda: jnp.swapaxes(a, 0, 1),
+        "matmul": lambda: jnp.matmul(a, a), "power": lambda: jnp.power(b, 2.5),
+        "diag": lambda: jnp.diag(a), "cumsum": lambda: jnp.cumsum(b),
+        "isnan": lambda: jnp.isnan(b), "any": lambda: jnp.any(mask), "tanh": lambda: jnp.tanh(b),
+        "roll": lambda: jnp.roll(b, 1), "allclose": lambda: jnp.allclose(b, b),
+        "isfinite": lambda: jnp.isfinite(b), "moveaxis": lambda: jnp.moveaxis(a, 0, 1),
+        "sign": lambda: jnp.sign(b), "take_along_axis": lambda: jnp.take_along_axis(b, i, 0),
+    }  # fmt: skip
+    assert len(calls) == 60
+    return {name: microseconds_per_call(call) for name, call in calls.items()}
+
+
 def measure_fifty():
     """Fifty operations that no process has run yet, from the first to the last result."""
     import numpy as np
