@@ -58,8 +58,9 @@ FAMILIES: dict[str, str] = {
     ),
     "pyjx.numpy.creation": (
         "arange array asarray astype copy empty empty_like from_dlpack frombuffer fromfunction "
-        "full full_like geomspace linspace logspace ones ones_like zeros zeros_like"
+        "full full_like ones ones_like zeros zeros_like"
     ),
+    "pyjx.numpy.spacings": "geomspace linspace logspace",
     "pyjx.numpy.grids": (
         "c_ diag diag_indices diag_indices_from diagflat diagonal eye identity index_exp indices "
         "ix_ mask_indices meshgrid mgrid ogrid r_ s_ tri tril tril_indices tril_indices_from triu "

@@ -256,13 +256,13 @@ from pyjx.numpy.creation import frombuffer as frombuffer
 from pyjx.numpy.creation import fromfunction as fromfunction
 from pyjx.numpy.creation import full as full
 from pyjx.numpy.creation import full_like as full_like
-from pyjx.numpy.creation import geomspace as geomspace
-from pyjx.numpy.creation import linspace as linspace
-from pyjx.numpy.creation import logspace as logspace
 from pyjx.numpy.creation import ones as ones
 from pyjx.numpy.creation import ones_like as ones_like
 from pyjx.numpy.creation import zeros as zeros
 from pyjx.numpy.creation import zeros_like as zeros_like
+from pyjx.numpy.spacings import geomspace as geomspace
+from pyjx.numpy.spacings import linspace as linspace
+from pyjx.numpy.spacings import logspace as logspace
 from pyjx.numpy.grids import c_ as c_
 from pyjx.numpy.grids import diag as diag
 from pyjx.numpy.grids import diag_indices as diag_indices
@@ -678,13 +678,13 @@ __all__ = [
     "fromfunction",
     "full",
     "full_like",
-    "geomspace",
-    "linspace",
-    "logspace",
     "ones",
     "ones_like",
     "zeros",
     "zeros_like",
+    "geomspace",
+    "linspace",
+    "logspace",
     "c_",
     "diag",
     "diag_indices",

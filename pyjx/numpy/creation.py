@@ -11,25 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import configuration, jaxlib_api
+from pyjx import jaxlib_api
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
-from pyjx.core.integers import as_int
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import JaxprTrace, Tracer, concrete_or_error, eager_trace, state
-from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p, moveaxis
-from pyjx.lax.common import broadcast_shapes, scalar_of_dtype
+from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
+from pyjx.lax.common import scalar_of_dtype
 from pyjx.lax.convert import filler
-from pyjx.numpy.axes import canonical_axis
-from pyjx.numpy.operands import constant_like
-from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_args, stretch
+from pyjx.numpy.promotion import check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import array_from_numpy, default_placement, device_put
-from pyjx.runtime.operations import op_jit
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 _registry = jaxlib_api.pytree.default_registry()
@@ -676,125 +672,7 @@ def _traced_range(low: int, high: int, by: int, dtype: Any) -> Any:
     return ops.add(out, scalar_constant(low, dtype)) if low else out
 
 
-@op_jit(static_argnames=("num", "endpoint", "dtype", "axis"))
-def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
-    """start * (1 - t) + stop * t for t = i / n, where n is num - 1 with the end point."""
-    common = _at_least_single(dtypes.result_type(start, stop))
-    wide = dtypes.canonicalize_dtype(dtypes.promote_types(common, _at_least_single(dtype)))
-    shape = broadcast_shapes(get_aval(start).shape, get_aval(stop).shape)
-    start, stop = (stretch(convert(x, wide), shape) for x in (start, stop))
-    real = dtypes.to_floating_dtype(wide)
-    pieces = num - 1 if endpoint else num
-    rows = num - 1 if endpoint and num > 1 else num
-    t = ops.iota(real, rows)
-    t = convert(ops.div(t, scalar_constant(max(pieces, 1), real)), wide)
-    t = broadcast_in_dim(t, (rows, *shape), (0,))
-    dims = tuple(range(1, len(shape) + 1))
-    first = broadcast_in_dim(start, (rows, *shape), dims)
-    last = broadcast_in_dim(stop, (rows, *shape), dims)
-    rest = ops.sub(constant_like(t, 1), t)
-    out = ops.add(ops.mul(first, rest), ops.mul(last, t))
-    if rows < num:
-        out = ops.concatenate([out, broadcast_in_dim(stop, (1, *shape), dims)], 0)
-    if dtype in dtypes.integer_dtypes:
-        out = ops.floor(out)
-    return convert(_moved(out, axis), dtype)
-
-
-def _at_least_single(dtype: Any) -> Any:
-    """The dtype of floats, of no fewer than 32 bits, to compute with."""
-    dtype = dtypes.to_inexact_dtype(dtype)
-    return np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype
-
-
-def _moved(x: Any, axis: int) -> Any:
-    return moveaxis(x, 0, canonical_axis(axis, get_aval(x).ndim))
-
-
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-             dtype: Any = None, axis: int = 0, *, device: Any = None) -> Any:
-    """`num` numbers at equal distances from `start` to `stop`.
-
-    Args:
-      start, stop: arrays or numbers; the values stand along the new axis `axis`.
-      endpoint: whether `stop` is the last number.
-      retstep: whether to return the pair of the numbers and their distance.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.linspace(0, 1, 3).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    start, stop = operands("linspace", start, stop)
-    num = _count("linspace", num)
-    axis = operator.index(axis)
-    inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
-    dtype = inexact if dtype is None else _user_dtype(dtype, "linspace")
-    with configuration.numpy_dtype_promotion("standard"):
-        out = _placed(_linspace(start, stop, num, bool(endpoint), dtype, axis), device)
-    if not retstep:
-        return out
-    pieces = num - 1 if endpoint else num
-
-    step = jnp.true_divide(jnp.subtract(convert(stop, inexact), convert(start, inexact)),
-                           float(pieces)) if pieces > 0 else filled((), np.nan, inexact)
-    return out, step
-
-
-def _count(name: str, num: Any) -> int:
-    count = as_int(name, "num", concrete_or_error(None, num, f"'num' argument of jnp.{name}"))
-    if count < 0:
-        raise ValueError(f"{name}: Number of samples, {num}, must be non-negative.")
-    return count
-
-
-def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
-             dtype: Any = None, axis: int = 0) -> Array:
-    """`base` to the powers `linspace(start, stop, num)`.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.logspace(0.0, 2.0, 3).round(2).tolist()
-    [1.0, 10.0, 100.0]
-    """
-    start, stop = operands("logspace", start, stop)
-    if dtype is not None:
-        dtype = _user_dtype(dtype, "logspace")
-        start, stop = (convert(x, dtypes.to_inexact_dtype(dtype)) for x in (start, stop))
-    powers = linspace(start, stop, num, endpoint, axis=axis)
-    out = jnp.float_power(base, powers)
-    return convert(out, get_aval(powers).dtype if dtype is None else dtype)
-
-
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
-              axis: int = 0) -> Array:
-    """`num` numbers from `start` to `stop`, each the same multiple of the one before.
-
-    >>> import pyjx as jax
-    >>> jax.numpy.geomspace(1.0, 4.0, 3).round(4).tolist()
-    [1.0, 2.0, 4.0]
-    """
-    start, stop = promote_args("geomspace", start, stop)
-    inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
-    target = inexact if dtype is None else _user_dtype(dtype, "geomspace")
-    inexact = dtypes.to_inexact_dtype(target)
-    wide = inexact if inexact.itemsize >= 4 else np.dtype(np.float32)
-    start, stop = asarray(convert(start, wide)), asarray(convert(stop, wide))
-    if inexact in dtypes.complex_dtypes:
-        signs = jnp.sign(start)
-        low, high = jnp.divide(start, signs), jnp.divide(stop, signs)
-    else:
-        signs = jnp.sign(start)
-        low, high = jnp.multiply(start, signs), jnp.multiply(stop, signs)
-    powers = linspace(jnp.log(low), jnp.log(high), num, endpoint, axis=0)
-    out = jnp.multiply(jnp.exp(powers), signs)
-    if endpoint and num > 1:  # the ends are exact
-        out = out.at[-1].set(stop)
-    if num > 0:
-        out = out.at[0].set(start)
-    return convert(_moved(out, axis), target)
-
-
 __all__ = [
     "arange", "array", "asarray", "astype", "copy", "empty", "empty_like", "filled", "frombuffer",
-    "from_dlpack", "fromfunction", "full", "full_like", "geomspace", "linspace", "logspace", "ones",
-    "ones_like", "zeros", "zeros_like",
+    "from_dlpack", "fromfunction", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like",
 ]

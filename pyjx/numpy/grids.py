@@ -17,7 +17,7 @@ from pyjx.core.trace import concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval
 from pyjx.numpy.axes import canonical_axis
-from pyjx.numpy.creation import arange, array, asarray, linspace
+from pyjx.numpy.creation import arange, array, asarray
 from pyjx.numpy.indexing import getitem
 from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_dtypes
 from pyjx.runtime.device_put import device_put
@@ -379,7 +379,7 @@ def _axis_values(key: slice, name: str) -> Any:
     if key.stop is None:
         raise ValueError(f"jnp.{name}: slices need an end, got {key}")
     if isinstance(step, complex):
-        return linspace(start, key.stop, int(abs(step)))
+        return jnp.linspace(start, key.stop, int(abs(step)))
     return arange(start, key.stop, step)
 
 

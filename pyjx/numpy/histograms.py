@@ -20,6 +20,7 @@ from pyjx.numpy.reductions import max as _max
 from pyjx.numpy.reductions import min as _min
 from pyjx.numpy.reductions import sum as _sum
 from pyjx.numpy.sorting import searchsorted
+from pyjx.numpy.spacings import linspace
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
@@ -88,7 +89,7 @@ def _edges(a: Any, bins: Any, limits: Any) -> Any:
     same = ufuncs.equal(low, high)
     low = ufuncs.where(same, ufuncs.subtract(low, 0.5), low)
     high = ufuncs.where(same, ufuncs.add(high, 0.5), high)
-    return creation.linspace(low, high, count + 1, dtype=dtype)
+    return linspace(low, high, count + 1, dtype=dtype)
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
