@@ -21,15 +21,11 @@ NAMES: dict[str, str] = {
         "thunky topologies transfer xla_metadata",
     "pyjx.lax":
         "psum_scatter_start sharding_constraint_p with_sharding_constraint",
-    "pyjx.scipy":
-        "spatial",
 }
 
 # What serves meanwhile, where something does.
-_HOST = "NumPy's or SciPy's, outside of traced functions"
 INSTEAD: dict[str, str] = {
     "pyjx.pmap": "jax.vmap, on one device",
-    **dict.fromkeys([f"pyjx.scipy.{name}" for name in NAMES["pyjx.scipy"].split()], _HOST),
 }
 
 

@@ -10,7 +10,7 @@ from pyjx.lazy import attach
 FAMILIES: dict[str, str] = {}
 
 SUBMODULES = (
-    "cluster fft integrate interpolate linalg ndimage optimize signal sparse special stats"
+    "cluster fft integrate interpolate linalg ndimage optimize signal sparse spatial special stats"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -9,6 +9,7 @@ from pyjx.scipy import ndimage as ndimage
 from pyjx.scipy import optimize as optimize
 from pyjx.scipy import signal as signal
 from pyjx.scipy import sparse as sparse
+from pyjx.scipy import spatial as spatial
 from pyjx.scipy import special as special
 from pyjx.scipy import stats as stats
 
@@ -22,6 +23,7 @@ __all__ = [
     "optimize",
     "signal",
     "sparse",
+    "spatial",
     "special",
     "stats",
 ]

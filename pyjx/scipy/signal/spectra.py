@@ -249,7 +249,7 @@ def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = N
     >>> import pyjx as jax
     >>> _, _, Z = jax.scipy.signal.stft(jax.numpy.arange(16.0), nperseg=8)
     >>> t, x = jax.scipy.signal.istft(Z, nperseg=8)
-    >>> x[:4].round(3).tolist()
+    >>> [round(float(y), 3) for y in x[:4]]
     [0.0, 1.0, 2.0, 3.0]
     """
     check_arraylike("istft", Zxx)

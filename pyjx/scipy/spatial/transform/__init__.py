@@ -1,0 +1,12 @@
+"""Rotations of space. Names load their module when they are first used."""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+FAMILIES: dict[str, str] = {
+    "pyjx.scipy.spatial.transform.interpolation": "Slerp",
+    "pyjx.scipy.spatial.transform.rotations": "Rotation",
+}
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)
