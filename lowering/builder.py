@@ -12,6 +12,7 @@ from lowering.types import (
     attribute_text,
     dense_text,
     layout_text,
+    order_text,
     scalar_text,
     tensor_type,
     tensor_types,
@@ -190,6 +191,7 @@ class Block:
         out_avals: Sequence[Any], *, family: str = "", config: Mapping[str, Any] | str = "",
         batch_axes: int | None = None, aliases: Mapping[int, int] | None = None,
         has_side_effect: bool = False, api_version: int = 4,
+        layouts: Sequence[Sequence[Sequence[int]]] | None = None,
     ) -> list[str]:
         """Call a foreign function.
 
@@ -204,6 +206,7 @@ class Block:
           aliases: for results that take over an operand's memory, the operand's number.
           has_side_effect: whether the call is made though nobody uses its results.
           api_version: of XLA's interface: 4 for functions of XLA's FFI.
+          layouts: for operands and for results, the axes of each in memory, the slowest first.
         """
         if family:
             self.module.custom_calls.add(family)
@@ -218,9 +221,10 @@ class Block:
             attributes.append("mhlo.frontend_attributes = "
                               f'{{num_batch_dims = "{batch_axes}"}}')
         rank = -1 if batch_axes is None else batch_axes + 2
-        for which, avals in (("operand", in_avals), ("result", out_avals)):
-            layouts = ", ".join([layout_text(a, getattr(a, "ndim", 0) == rank) for a in avals])
-            attributes.append(f"{which}_layouts = [{layouts}]")
+        for i, (which, avals) in enumerate((("operand", in_avals), ("result", out_avals))):
+            texts = [layout_text(a, getattr(a, "ndim", 0) == rank) for a in avals] \
+                if layouts is None else list(map(order_text, layouts[i]))
+            attributes.append(f"{which}_layouts = [{', '.join(texts)}]")
         results = tensor_types(out_avals)
         return self.multi(
             f"stablehlo.custom_call @{target}({', '.join(operands)}) {{{', '.join(attributes)}}} : "

@@ -18,6 +18,7 @@ FAMILIES: dict[str, str] = {
         "shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh tie xor "
         "zeta"
     ),
+    "lowering.foreign_calls": "ffi_call",
     "lowering.fourier": "fft",
     "lowering.linalg.expanders": "cholesky triangular_solve",
     "lowering.indexing": (

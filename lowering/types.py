@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,6 +153,12 @@ def layout_text(aval: Any, column_major: bool = False) -> str:
     if column_major and n > 1:
         axes[:2] = axes[1::-1]
     return f"dense<{int_list(axes) if n else ''}> : tensor<{n}xindex>"
+
+
+def order_text(layout: Sequence[int]) -> str:
+    """A layout, from the axes with the slowest first."""
+    n = len(layout)
+    return f"dense<{int_list(layout[::-1]) if n else ''}> : tensor<{n}xindex>"
 
 
 def attribute_text(value: Any) -> str:

@@ -73,7 +73,7 @@ FAMILIES = {
 
 SUBMODULES = (
     "ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors "
-    "example_libraries experimental flatten_util image lax monitoring nn numpy ops profiler "
+    "example_libraries experimental ffi flatten_util image lax monitoring nn numpy ops profiler "
     "random scipy stages test_util tree tree_util typing"
 )
 

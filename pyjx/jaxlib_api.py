@@ -385,9 +385,20 @@ def hlo_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
         client, computation.as_hlo_module())
 
 
-def register_custom_call(name: str, handler: Any, platform: str, api_version: int = 1) -> None:
+def register_custom_call(name: str, handler: Any, platform: str, api_version: int = 1,
+                         traits: int = 0) -> None:
     """Make a foreign function (a capsule, or a dict of capsules) known to XLA."""
-    _jax.register_custom_call_target(name, handler, platform, api_version, 0)
+    _jax.register_custom_call_target(name, handler, platform, api_version, traits)
+
+
+def register_batch_partitionable(name: str) -> None:
+    """Say that a foreign function maps over the leading axes of its operands."""
+    _jax.register_custom_call_as_batch_partitionable(name)
+
+
+def include_dir() -> str:
+    """The folder of jaxlib's C++ headers."""
+    return os.path.join(os.path.dirname(jaxlib.__file__), "include")
 
 
 def lapack_targets() -> dict[str, Any]:

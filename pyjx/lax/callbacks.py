@@ -117,7 +117,7 @@ class FlatCallback:
         return f"_FlatCallback(callback_func={self.callback_func}, in_tree={self.in_tree})"
 
 
-_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
+VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
             "legacy_vectorized")
 
 
@@ -155,9 +155,9 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     """
     if not callable(callback):
         raise TypeError(f"pure_callback: callback must be callable, got {callback!r}.")
-    if vmap_method is not None and vmap_method not in _METHODS:
-        raise ValueError(f"vmap_method must be on of the allowed methods {[*_METHODS, None]}, but "
-                         f"got: {vmap_method}")
+    if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        raise ValueError("vmap_method must be on of the allowed methods "
+                         f"{[*VMAP_METHODS, None]}, but got: {vmap_method}")
     call, leaves, avals = _flat("pure_callback", callback, result_shape_dtypes, args, kwargs)
     outs = pure_callback_p.bind(*leaves, callback=call, result_avals=avals, sharding=sharding,
                                 vmap_method=vmap_method)
@@ -212,10 +212,12 @@ def _flat(op: str, callback: Callable[..., Any], result_shape_dtypes: Any, args:
     leaves, in_tree = tree_flatten((tuple(args), kwargs))
     leaves = [operand(f"{op} (args)", x, i) for i, x in enumerate(leaves)]
     like, out_tree = tree_flatten(result_shape_dtypes)
-    return FlatCallback(callback, in_tree, out_tree), leaves, tuple([_result(op, x) for x in like])
+    avals = tuple([result_aval(op, x) for x in like])
+    return FlatCallback(callback, in_tree, out_tree), leaves, avals
 
 
-def _result(op: str, like: Any) -> ShapedArray:
+def result_aval(op: str, like: Any) -> ShapedArray:
+    """The type that a value with a shape and a dtype stands for."""
     shape, dtype = getattr(like, "shape", None), getattr(like, "dtype", None)
     if shape is None or dtype is None:
         raise TypeError(f"{op}: result_shape_dtypes must hold values with a shape and a dtype, "
@@ -240,7 +242,8 @@ def _impl(*args: Any, callback: FlatCallback, result_avals: Sequence[ShapedArray
     return call_on_host(callback, result_avals, args)
 
 
-def _refused(message: str) -> Rule:
+def refused(message: str) -> Rule:
+    """A rule that raises ValueError."""
     def rule(*args: Any, **params: Any) -> Any:
         raise ValueError(message)
 
@@ -276,28 +279,34 @@ def _in_turn(primitive: Primitive, operands: Values, dims: Dims, params: Params,
     return outs, [0] * len(outs)
 
 
-def _pure_batch(trace: BatchTrace, operands: Values, dims: Dims, *, vmap_method: str | None,
-                result_avals: Any, **params: Any) -> Any:
-    given = {**params, "vmap_method": vmap_method, "result_avals": result_avals}
-    if vmap_method in ("sequential", "sequential_unrolled"):
-        return _in_turn(pure_callback_p, operands, dims, given, vmap_method != "sequential")
-    if vmap_method is None:
+def batch_by_method(primitive: Primitive, trace: BatchTrace, operands: Values, dims: Dims,
+                    params: Params) -> Any:
+    """The batching rule of what has a parameter `vmap_method`, and its results' types as
+    `result_avals`."""
+    method = params["vmap_method"]
+    if method in ("sequential", "sequential_unrolled"):
+        return _in_turn(primitive, operands, dims, params, method != "sequential")
+    if method is None:
         raise NotImplementedError(
-            "vmap is only supported for the pure_callback primitive when vmap_method is one of "
+            f"vmap is only supported for the {primitive.name} primitive when vmap_method is one of "
             "'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
-            f"'legacy_vectorized'. Got vmap_method={vmap_method}.")
+            f"'legacy_vectorized'. Got vmap_method={method}.")
     size = trace.axis.size
     new = []
     for x, d in zip(operands, dims, strict=True):
-        if d is not None or vmap_method == "broadcast_all":
+        if d is not None or method == "broadcast_all":
             x = at_front(x, d, size)
-        elif vmap_method == "expand_dims":
+        elif method == "expand_dims":
             aval = get_aval(x)
             x = broadcast_in_dim(x, (1, *aval.shape), tuple(range(1, aval.ndim + 1)))
         new.append(x)
-    given["result_avals"] = tuple([a.update(shape=(size, *a.shape)) for a in result_avals])
-    outs = pure_callback_p.bind(*new, **given)
+    avals = tuple([a.update(shape=(size, *a.shape)) for a in params["result_avals"]])
+    outs = primitive.bind(*new, **{**params, "result_avals": avals})
     return outs, [0] * len(outs)
+
+
+def _pure_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+    return batch_by_method(pure_callback_p, trace, operands, dims, params)
 
 
 def _io_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
@@ -335,9 +344,9 @@ def _io_effects(params: Params) -> Effects:
 pure_callback_p: Primitive = register(Primitive(
     "pure_callback", multiple_results=True, shape_rule=_shape, impl=_impl, batch_axis=_pure_batch,
     printed=_printed, physical=_physical(lambda: pure_callback_p),
-    jvp=_refused("Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks "
+    jvp=refused("Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks "
                  "while taking gradients."),
-    transpose=_refused("Pure callbacks do not support transpose. Please use `jax.custom_vjp` to "
+    transpose=refused("Pure callbacks do not support transpose. Please use `jax.custom_vjp` to "
                        "use callbacks while taking gradients."),
 ))
 
@@ -345,8 +354,8 @@ io_callback_p: Primitive = register(Primitive(
     "io_callback", multiple_results=True, shape_rule=_shape, impl=_impl, batch_axis=_io_batch,
     printed=_printed, physical=_physical(lambda: io_callback_p), effects=_io_effects,
     thread=thread_operand,
-    jvp=_refused("IO callbacks do not support JVP."),
-    transpose=_refused("IO callbacks do not support transpose."),
+    jvp=refused("IO callbacks do not support JVP."),
+    transpose=refused("IO callbacks do not support transpose."),
 ))
 
 debug_callback_p: Primitive = register(Primitive(

@@ -1,0 +1,211 @@
+"""Calls of foreign functions: compiled code that is registered with XLA under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx.core.avals import ShapedArray, abstract_token, get_aval
+from pyjx.core.effects import Effect, Effects, no_effects
+from pyjx.core.integers import as_int
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.batching import BatchTrace
+from pyjx.engine.types import Dims, Params, Values
+from pyjx.lax.callbacks import VMAP_METHODS, batch_by_method, refused, result_aval
+from pyjx.lax.nary import operand
+
+
+class FfiEffect(Effect):
+    """A foreign function with side effects is called."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "FFI"
+
+
+_effects: Effects = frozenset({FfiEffect()})
+
+Layout = tuple[int, ...]  # the axes, the slowest first
+
+
+@api_boundary
+def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: bool = False,
+             vmap_method: str | None = None, input_layouts: Sequence[Any] | None = None,
+             output_layouts: Any = None, input_output_aliases: Mapping[int, int] | None = None,
+             custom_call_api_version: int = 4, legacy_backend_config: Any = None
+             ) -> Callable[..., Any]:
+    """A function that calls a foreign one.
+
+    Args:
+      target_name: what it is registered as (`ffi.register_ffi_target`).
+      result_shape_dtypes: a value with `shape` and `dtype`, or a sequence of some.
+      has_side_effect: whether it is called though nobody needs its results.
+      vmap_method: what `vmap` makes of it, as for `pure_callback`.
+      input_layouts: for each operand the order of its axes in memory, the slowest first; None
+        stands for the order of the axes.
+      output_layouts: the same for the results.
+      input_output_aliases: for operands whose memory a result takes over, that result's number.
+      custom_call_api_version: 4 for functions of XLA's FFI; 1 and 2 for older ones.
+      legacy_backend_config: the attributes of older functions, a string.
+
+    Returns:
+      A function of arrays. Its keyword arguments are attributes of the foreign function: booleans,
+      numbers (NumPy's for a certain width), strings, arrays, dictionaries of these.
+
+    Raises:
+      ValueError: an unknown `vmap_method`, or both kinds of attributes.
+
+    >>> import numpy as np
+    >>> import pyjx as jax
+    >>> like = jax.ShapeDtypeStruct((2, 2), np.float32), jax.ShapeDtypeStruct((), np.int32)
+    >>> cholesky = jax.ffi.ffi_call("lapack_spotrf_ffi", like)
+    >>> jaxpr = jax.make_jaxpr(lambda x: cholesky(x, uplo=np.uint8(76)))(np.eye(2))
+    """
+    if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        raise ValueError(f"vmap_method must be on of the allowed methods {[*VMAP_METHODS, None]}, "
+                         f"but got: {vmap_method}")
+    if legacy_backend_config is not None and custom_call_api_version >= 4:
+        raise ValueError("The use of the legacy_backend_config parameter requires "
+                         f"custom_call_api_version < 4; got {custom_call_api_version}.")
+    several = isinstance(result_shape_dtypes, Sequence)
+    like = result_shape_dtypes if several else [result_shape_dtypes]
+    avals = tuple([x if x is abstract_token else result_aval("ffi_call", x) for x in like])
+    given = output_layouts if several or output_layouts is None else [output_layouts]
+    out_layouts = _layouts("output_layouts", given, avals)
+
+    @api_boundary
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        values = [operand("ffi_call (args)", x, i) for i, x in enumerate(args)]
+        in_avals = list(map(get_aval, values))
+        if kwargs and custom_call_api_version < 4:
+            raise ValueError("The use of ffi_call attributes requires custom_call_api_version 4 or "
+                             f"greater; got {custom_call_api_version}.")
+        outs = ffi_call_p.bind(
+            *values, result_avals=avals, vmap_method=vmap_method, target_name=target_name,
+            has_side_effect=bool(has_side_effect),
+            input_layouts=_layouts("input_layouts", input_layouts, in_avals),
+            output_layouts=out_layouts,
+            input_output_aliases=_aliases(input_output_aliases, in_avals, avals),
+            custom_call_api_version=custom_call_api_version,
+            legacy_backend_config=legacy_backend_config,
+            attributes=tuple([(k, _hashable(k, v)) for k, v in sorted(kwargs.items())]))
+        if not several:
+            return outs[0]
+        return tuple(outs) if isinstance(result_shape_dtypes, tuple) else list(outs)
+
+    return wrapped
+
+
+def _layouts(name: str, given: Any, avals: Sequence[Any]) -> tuple[Layout, ...]:
+    if given is None:
+        given = [None] * len(avals)
+    if len(given) != len(avals):
+        raise ValueError(f"ffi_call: {name} must have an entry for each of the {len(avals)} "
+                         f"arrays, got {len(given)}.")
+    layouts = []
+    for layout, aval in zip(given, avals, strict=True):
+        n = getattr(aval, "ndim", 0)
+        if layout is None:
+            layout = range(n)
+        layout = tuple(getattr(layout, "major_to_minor", layout))
+        if sorted(layout) != list(range(n)):
+            raise ValueError(f"ffi_call: an entry of {name} must be an order of {n} axes, got "
+                             f"{layout}.")
+        layouts.append(layout)
+    return tuple(layouts)
+
+
+def _aliases(given: Mapping[int, int] | None, in_avals: Sequence[Any], out_avals: Sequence[Any]
+             ) -> tuple[tuple[int, int], ...]:
+    pairs = []
+    for i, o in sorted((given or {}).items()):
+        i, o = as_int("ffi_call", "input_output_aliases", i), as_int(
+            "ffi_call", "input_output_aliases", o)
+        if not 0 <= i < len(in_avals):
+            raise ValueError(f"Index {i} in input_output_aliases is outside the range of inputs: "
+                             f"there are {len(in_avals)}.")
+        if not 0 <= o < len(out_avals):
+            raise ValueError(f"Index {o} in input_output_aliases is outside the range of outputs: "
+                             f"there are {len(out_avals)}.")
+        if not out_avals[o].same_type(in_avals[i]):
+            raise ValueError(
+                f"input_output_aliases: operand {i} of type {in_avals[i]} cannot share its memory "
+                f"with result {o} of type {out_avals[o]}.")
+        pairs.append((i, o))
+    return tuple(pairs)
+
+
+class HashableArray:
+    """An array among attributes: equal ones have equal elements."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = np.asarray(array)
+
+    def _key(self) -> Any:
+        return self.array.shape, self.array.dtype, self.array.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is HashableArray and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return repr(self.array)
+
+
+def _hashable(name: str, value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return HashableArray(value)
+    if isinstance(value, Mapping):
+        return tuple([(k, _hashable(name, v)) for k, v in sorted(value.items())])
+    if isinstance(value, (bool, int, float, str, np.generic)):
+        return value
+    raise TypeError(f"ffi_call: the attribute {name!r} must be a bool, a number, a string, a NumPy "
+                    f"array or a dict of these, got {value!r} of type {type(value).__name__}.")
+
+
+# -- the primitive ---------------------------------------------------------------------------------
+
+
+def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+    in_turn = params["vmap_method"] in ("sequential", "sequential_unrolled", None)
+    if not in_turn:
+        joined = params["vmap_method"] != "legacy_vectorized"
+        params["input_layouts"] = tuple([
+            _with_batch(layout) if joined or d is not None else layout
+            for layout, d in zip(params["input_layouts"], dims, strict=True)])
+        params["output_layouts"] = tuple(map(_with_batch, params["output_layouts"]))
+    return batch_by_method(ffi_call_p, trace, operands, dims, params)
+
+
+def _with_batch(layout: Layout) -> Layout:
+    return (0, *[a + 1 for a in layout])
+
+
+def _ffi_effects(params: Params) -> Effects:
+    return _effects if params["has_side_effect"] else no_effects
+
+
+def _shape(*avals: ShapedArray, result_avals: Any, **_: Any) -> list[Any]:
+    return list(result_avals)
+
+
+_DERIVATIVE = ("The FFI call to `{}` cannot be differentiated. You can use `jax.custom_jvp` or "
+               "`jax.custom_vjp` to add support.")
+
+
+def _jvp(primals: Values, tangents: Any, *, target_name: str, **_: Any) -> Any:
+    raise ValueError(_DERIVATIVE.format(target_name))
+
+
+ffi_call_p: Primitive = register(Primitive(
+    "ffi_call", multiple_results=True, shape_rule=_shape, effects=_ffi_effects, jvp=_jvp,
+    transpose=refused(_DERIVATIVE.format("a foreign function")), batch_axis=_batch,
+))
