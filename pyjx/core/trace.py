@@ -86,13 +86,26 @@ class EagerTrace(Trace):
             if type(x) in wide.kinds:  # C++ takes them for what they derive from
                 key = (key, tuple(map(type, operands)))
                 break
+        compiled = self._compiled if primitive.batch_axis is None else self._table(params)
         try:
-            run = self._compiled[key]
+            run = compiled[key]
         except KeyError:
-            run = self._compiled[key] = self.compiler(primitive, params)
+            run = compiled[key] = self.compiler(primitive, params)
         except TypeError:  # an unhashable parameter
             run = self.compiler(primitive, params)
         return run(*operands)
+
+    def _table(self, params: dict[str, Any]) -> dict[Any, Any]:
+        """Where the callable of a primitive is kept: with the program that is a parameter, if any,
+        so that it goes with it, and with what rules in that program close over."""
+        for value in params.values():
+            if type(value) is tuple and value:
+                value = value[0]
+            if type(value) is ClosedJaxpr:
+                if value.derived is None:
+                    value.derived = {}
+                return value.derived
+        return self._compiled
 
     def __repr__(self) -> str:
         return "EvalTrace"

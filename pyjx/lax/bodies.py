@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from pyjx import configuration
@@ -37,8 +37,11 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
     function is traced once for each signature, but where it closes over traced values.
     """
     key = (op, what, tree, tuple(avals), unpacked, configuration.trace_context(), named_axes())
+    own = None if type(fun) is FunctionType else getattr(fun, "jit_traces", None)
     try:
-        known = _bodies.setdefault(fun, BoundedDict(256))
+        # What a function with rules is traced to holds it: together they go.
+        known = (own if type(own) is dict else _bodies.setdefault(fun, {})).setdefault(
+            "body", BoundedDict(256))
     except TypeError:  # neither hashable nor weakly referenced
         known = BoundedDict(1)
     body = known.get(key)

@@ -36,6 +36,7 @@ def add(program: Program, characters: int) -> None:
     limit = configuration.programs_max_bytes.value
     oldest: list[Program] = []
     with _lock:
+        remove(program)
         _sizes[weakref.ref(program, _forget)] = size
         _total += size
         if 0 <= limit < _total:
@@ -44,6 +45,11 @@ def add(program: Program, characters: int) -> None:
         for old in oldest:
             old.drop()
         fast_paths.clear()
+
+
+def remove(program: Program) -> None:
+    """Note that a program has let its executable go."""
+    _forget(weakref.ref(program))
 
 
 def total() -> int:

@@ -30,6 +30,7 @@ class Program:
         """Let the executable go, for as long as nobody else holds it."""
         self.executable = None
         self.was_dropped = True
+        loaded.remove(self)
 
 
 @derived_under(lambda: (configuration.trace_context(), configuration.outline.value))

@@ -44,6 +44,8 @@ class custom_vmap:
         self.__name__ = name_of(fun)
         self.__doc__ = getattr(fun, "__doc__", None)
         self.vmap_rule = None
+        # What it is traced to holds the rule, which may call it: together they go.
+        self.jit_traces: dict[Any, Any] = {}
 
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule; usable as decorator.

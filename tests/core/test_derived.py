@@ -10,6 +10,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.custom_batching import sequential_vmap
 
 
 @pytest.fixture
@@ -124,3 +125,28 @@ def test_traces_of_a_function_with_custom_derivatives_go_with_it():
     held = made()
     gc.collect()
     assert held() is None
+
+
+def custom(f):
+    g = jax.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: (f(*primals), tangents[0]))
+    return g
+
+
+@pytest.mark.parametrize("use", [
+    lambda f: jax.lax.scan(lambda c, _: (custom(f)(c), None), 1.0, None, length=2),
+    lambda f: jax.lax.cond(True, custom(f), lambda x: x, 1.0),
+    lambda f: jax.grad(lambda x: jax.lax.cond(x > 0, custom(f), lambda x: x, x))(1.0),
+    lambda f: jax.lax.while_loop(lambda x: x < 3, lambda x: custom(f)(x) + 1, 1.0),
+    lambda f: jax.vmap(sequential_vmap(f))(np.ones(2, np.float32)),
+    lambda f: jax.jit(sequential_vmap(f))(1.0),
+], ids=["scan", "cond", "grad-cond", "while", "vmap", "jit"])
+def test_a_function_in_a_rule_goes_with_its_constants(use):
+    def used():
+        constant = jax.numpy.ones(1000)
+        use(lambda x: x * constant.sum())
+        return weakref.ref(constant)
+
+    seen = used()
+    gc.collect()
+    assert seen() is None

@@ -50,6 +50,18 @@ def test_without_a_bound():
     assert loaded.total() > LIMIT
 
 
+def test_a_program_that_is_compiled_again_counts_once():
+    f = jax.jit(lambda x: x * 11 + 1)
+    f(np.ones(3))
+    once = loaded.total()
+    for _ in range(3):
+        jax.numpy.sin(np.ones(17, np.float32))
+        jax.clear_caches()
+        f(np.ones(3))
+    gc.collect()
+    assert loaded.total() <= once + (1 << 19)
+
+
 def test_threads():
     functions = [jax.jit(lambda x, k=k: x * k + 1) for k in range(4)]
     errors = []
