@@ -2,10 +2,12 @@
 
 from pyjx.experimental import checkify as checkify
 from pyjx.experimental import jet as jet
+from pyjx.experimental import ode as ode
 from pyjx.lax.callbacks import io_callback as io_callback
 
 __all__ = [
     "checkify",
     "jet",
+    "ode",
     "io_callback",
 ]

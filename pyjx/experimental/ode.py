@@ -23,7 +23,8 @@ from pyjx.flatten_util import ravel_pytree
 from pyjx.transforms.closure_convert import closure_convert
 from pyjx.transforms.custom_vjp import custom_vjp
 from pyjx.transforms.vjp import vjp
-from pyjx.tree_util import tree_leaves, tree_map
+from pyjx.transforms.vmap import vmap
+from pyjx.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = [
     "abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri",
@@ -81,7 +82,7 @@ def runge_kutta_step(func: Derivative, y0: Array, f0: Array, t0: Any, dt: Any
     """
 
     def stage(i: Any, k: Array) -> Array:
-        t = t0 + dt * jnp.asarray(_TIMES, dt.dtype)[i - 1]
+        t = t0 + dt * jnp.asarray(_TIMES, jnp.result_type(dt))[i - 1]
         weights = jnp.asarray(_STAGES, f0.dtype)[i - 1]
         return k.at[i].set(func(y0 + dt.astype(f0.dtype) * _combined(weights, k), t))
 
@@ -187,12 +188,7 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: Any = 1.
     vector, unravel = ravel_pytree(y0)
     flat = ravel_first_arg(converted, unravel)
     out = _odeint(flat, rtol, atol, mxstep, hmax, vector, t, *args, *consts)
-    return _unravel_rows(unravel, out)
-
-
-def _unravel_rows(unravel: Callable[[Array], Any], rows: Array) -> Any:
-    from pyjx.transforms.vmap import vmap  # only here, to keep it apart from the solver's state
-    return vmap(unravel)(rows)
+    return vmap(unravel)(out)
 
 
 def _solve(func: Callable[..., Array], rtol: Any, atol: Any, mxstep: Any, hmax: Any, y0: Array,
@@ -250,34 +246,40 @@ def _backward(func: Any, rtol: Any, atol: Any, mxstep: Any, hmax: Any, residuals
     L. S. Pontryagin et al., The Mathematical Theory of Optimal Processes (1962).
     """
     ys, ts, args = residuals
+    leaves, tree = tree_flatten(args)
+    moving = [i for i, x in enumerate(leaves) if jnp.issubdtype(jnp.asarray(x).dtype, jnp.inexact)]
 
-    def adjoint(state: Any, t: Any, *args: Any) -> Any:
+    def derivative(y: Array, t: Any, *values: Any) -> Array:
+        full = list(leaves)
+        for i, x in zip(moving, values, strict=True):
+            full[i] = x
+        return func(y, t, *tree_unflatten(tree, full))
+
+    def adjoint(state: Any, t: Any, *values: Any) -> Any:
         # time runs backwards, as -t
-        y, y_bar, *_ = state
-        dy, pull = vjp(func, y, -t, *args)
-        return (-dy, *pull(y_bar))
+        y, y_bar, _, _ = state
+        dy, pull = vjp(derivative, y, -t, *values)
+        slope, t_slope, *rest = pull(y_bar)
+        return -dy, slope, t_slope, rest
+
+    values = [leaves[i] for i in moving]
 
     def scan_step(carry: Any, i: Any) -> Any:
-        y_bar, t0_bar, args_bar = carry
+        y_bar, t0_bar, bars = carry
         # moving the time of an observation changes it by the derivative there
-        t_bar = jnp.real(jnp.sum(func(ys[i], ts[i], *args) * g[i])).astype(ts.dtype)
-        t0_bar = t0_bar - t_bar
-        state = odeint(adjoint, (ys[i], y_bar, t0_bar, args_bar),
-                       jnp.array([-ts[i], -ts[i - 1]]), *args, rtol=rtol, atol=atol, mxstep=mxstep,
-                       hmax=hmax)
-        _, y_bar, t0_bar, args_bar = tree_map(operator.itemgetter(1), state)
-        return (y_bar + g[i - 1], t0_bar, args_bar), t_bar
+        t_bar = jnp.real(jnp.sum(derivative(ys[i], ts[i], *values) * g[i])).astype(ts.dtype)
+        state = odeint(adjoint, (ys[i], y_bar, t0_bar - t_bar, bars),
+                       jnp.stack([-ts[i], -ts[i - 1]]), *values, rtol=rtol, atol=atol,
+                       mxstep=mxstep, hmax=hmax)
+        _, y_bar, t0_bar, bars = tree_map(operator.itemgetter(1), state)
+        return (y_bar + g[i - 1], t0_bar, bars), t_bar
 
-    start = (g[-1], jnp.zeros((), ts.dtype), tree_map(jnp.zeros_like, args))
-
-    def adjoint_tree(state: Any, t: Any, *args: Any) -> Any:
-        dy, y_bar, t_bar, *bars = adjoint(state[:2], t, *args)
-        return dy, y_bar, t_bar, tuple(bars)
-
-    adjoint, inner = adjoint_tree, adjoint
-    del inner
-    (y_bar, t0_bar, args_bar), rest = lax.scan(scan_step, start, jnp.arange(len(ts) - 1, 0, -1))
-    return y_bar, jnp.concatenate([t0_bar[None], rest[::-1]]), *args_bar
+    start = g[-1], jnp.zeros((), ts.dtype), [jnp.zeros_like(x) for x in values]
+    (y_bar, t0_bar, bars), rest = lax.scan(scan_step, start, jnp.arange(len(ts) - 1, 0, -1))
+    out: list[Any] = [np.zeros(jnp.shape(x), dtypes.float0) for x in leaves]
+    for i, bar in zip(moving, bars, strict=True):
+        out[i] = bar
+    return y_bar, jnp.concatenate([t0_bar[None], rest[::-1]]), *tree_unflatten(tree, out)
 
 
 _odeint.defvjp(_forward, _backward)
