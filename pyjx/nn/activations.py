@@ -146,7 +146,7 @@ def sparse_sigmoid(x: Any) -> Array:
     """
     x = weak_float("sparse_sigmoid", x)
     clipped = ufuncs.clip(lax.add(x, like(x, 1.0)), 0.0, 2.0)
-    return lax.mul(like(x, 0.5), clipped)
+    return lax.mul(like(clipped, 0.5), clipped)
 
 
 @numpy_function
@@ -263,7 +263,8 @@ def selu(x: Any) -> Array:
     """
     x = weak_float("selu", x)
     alpha, scale = 1.6732632423543772, 1.0507009873554805
-    return lax.mul(like(x, scale), elu.__wrapped__(x, alpha))
+    out = elu.__wrapped__(x, alpha)
+    return lax.mul(like(out, scale), out)
 
 
 _root_two_over_pi = math.sqrt(2 / math.pi)

@@ -19,6 +19,7 @@ from pyjx.lax.contractions import canonicalize_precision, dot_general_p
 from pyjx.numpy.axes import as_tuple, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
+from pyjx.numpy.operands import filled_like
 from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, stretch
 from pyjx.numpy.reductions import promoted_integer
 from pyjx.numpy.ufuncs import multiply
@@ -360,7 +361,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     diagonal = lax.eq(rows, lax.broadcasted_iota(index, shape, 1))
     rank = aval.ndim
     mask = lax.broadcast_in_dim(diagonal, aval.shape, (rank - 2, rank - 1))
-    kept = lax.select(mask, a, lax.full(aval.shape, 0, aval.dtype))
+    kept = lax.select(mask, a, filled_like(a, 0))
     total = lax.reduce_or if dtype == dtypes.bool_dtype else lax.reduce_sum
     return total(convert(kept, dtype), (rank - 2, rank - 1))
 

@@ -536,6 +536,7 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], A
     weak = dtype is None and dtypes.is_weakly_typed(a)
     if dtype is None:
         dtype = dtypes.dtype(a) if not hasattr(a, "dtype") else \
+            a.dtype if isinstance(a, (ArrayImpl, Tracer)) else \
             dtypes.canonicalize_dtype(a.dtype, allow_extended_dtype=True)
     else:
         dtype = _user_dtype(dtype, name, stacklevel=4)

@@ -198,7 +198,12 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
 def _bits_of(x: Any) -> tuple[Any, Any]:
     """The bits of floats as signed integers, and that integer dtype."""
     dtype = np.dtype(f"int{dtypes.itemsize_bits(dtype_of(x))}")
-    return ops.bitcast_convert_type(x, dtype), dtype
+    return _reinterpreted(x, dtype), dtype
+
+
+def _reinterpreted(x: Any, dtype: Any) -> Any:
+    """The bits of x as another dtype, one of 64 bits too for an array that has so many."""
+    return ops.bitcast_convert_type_p.bind(x, new_dtype=dtype)
 
 
 def _signbit(x: Any) -> Any:
@@ -277,7 +282,7 @@ def _power_of_two(k: Any, dtype: Any) -> Any:
     integer = np.dtype(f"int{info.bits}")
     bits = ops.shift_left(ops.add(convert(k, integer), scalar_constant(1 - info.minexp, integer)),
                           scalar_constant(info.nmant, integer))
-    return ops.bitcast_convert_type(bits, dtype)
+    return _reinterpreted(bits, dtype)
 
 
 def _scaled(x: Any, k: Any) -> Any:

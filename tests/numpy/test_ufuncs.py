@@ -475,3 +475,26 @@ def test_results_have_the_types_of_the_oracle():
     for a, b, want in [("bool", "int4", "float32"), ("int8", "float8_e5m2", "float8_e5m2")]:
         got = jnp.linspace(jnp.ones(2, a), jnp.ones(2, b), 3)
         assert got.dtype == want and got.shape == (3, 2)
+
+
+def test_arrays_of_64_bits_outlive_the_flag():
+    """What was made while 64-bit types were on is computed with, and like it, when they are off."""
+    with jax.enable_x64(True):
+        x, n = jnp.array([1.5, -3.0]), jnp.array([1, 2])
+        square = jnp.ones((2, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mantissa, exponent = jnp.frexp(x)
+        check(mantissa, [0.75, -0.75])
+        assert exponent.tolist() == [1, 2]
+        check(jnp.ldexp(x, n), [3.0, -12.0])
+        check(jnp.copysign(x, -x), [-1.5, 3.0])
+        assert jnp.signbit(x).tolist() == [False, True]
+        assert jnp.spacing(x)[0] == 2.0**-52
+        assert jnp.trace(square) == 2.0
+        for like in (jnp.zeros_like, jnp.ones_like, jnp.empty_like, jax.jit(jnp.zeros_like)):
+            assert like(x).dtype == "float64" and like(n).dtype == "int64"
+        assert jnp.full_like(x, 2).dtype == "float64"
+        assert jnp.zeros_like(np.ones(2)).dtype == "float32"
+        for function in (jax.nn.selu, jax.nn.sparse_sigmoid):
+            check(function(x), function(x.astype("float32")), rtol=1e-5)
