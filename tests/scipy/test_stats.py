@@ -253,3 +253,21 @@ def test_gaussian_kde_resamples():
     want = np.cov(data, bias=True) + kde.covariance
     np.testing.assert_allclose(np.cov(samples), want, atol=0.1)
     assert kde.resample(jax.random.key(0)).shape == (2,)
+
+
+@pytest.mark.parametrize(("name", "function"), [c for c in CASES if c[1] != "entropy"],
+                         ids=[f"{n}.{f}" for n, f in CASES if f != "entropy"])
+def test_nan_and_bad_parameters_give_nan(name, function):
+    shapes = [float(x[0]) for x in (CONTINUOUS | DISCRETE)[name][1:]]
+    call = getattr(getattr(stats, name), function)
+    assert np.isnan(call(np.nan, *shapes))
+    if name in ("bernoulli", "geom", "binom"):
+        for p in (-0.1, 1.1):
+            assert np.isnan(call(0.0, *shapes[:-1], p))
+
+
+def test_ends_of_the_support():
+    assert float(stats.gumbel_l.pdf(np.inf)) == float(stats.gumbel_r.pdf(-np.inf)) == 0
+    assert float(stats.expon.pdf(0.0)) == float(stats.gamma.pdf(0.0, 1.0)) == 1
+    assert float(stats.gamma.pdf(-1.0, 1.0)) == float(stats.beta.pdf(2.0, 1.0, 1.0)) == 0
+    assert np.isnan(stats.wrapcauchy.pdf(1.0, 1.0)) and np.isnan(stats.pareto.ppf(-0.1, 1.0))

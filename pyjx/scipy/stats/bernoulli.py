@@ -23,7 +23,8 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
     """
     k, p, loc = reals("bernoulli.logpmf", k, p, loc)
     k = k - loc
-    return jnp.where(k == 0, jnp.log1p(-p), jnp.where(k == 1, jnp.log(p), -math.inf))
+    log = jnp.where(k == 0, jnp.log1p(-p), jnp.where(k == 1, jnp.log(p), -math.inf))
+    return jnp.where((p >= 0) & (p <= 1) & ~jnp.isnan(k), log, math.nan)
 
 
 @numpy_function

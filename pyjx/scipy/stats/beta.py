@@ -26,10 +26,10 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """
     x, a, b, loc, scale = reals("beta.logpdf", x, a, b, loc, scale)
     y = (x - loc) / scale
-    inside = (y >= 0) & (y <= 1)
-    y = jnp.where(inside, y, 0.5)
+    outside = (y < 0) | (y > 1)
+    y = jnp.where(outside, 0.5, y)
     log = xlogy_of(a - 1, y) + xlog1py_of(b - 1, -y) - betaln_of(a, b) - jnp.log(scale)
-    return jnp.where(inside, log, -math.inf)
+    return jnp.where(outside, -math.inf, log)
 
 
 @numpy_function

@@ -24,11 +24,11 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
     """
     k, n, a, b, loc = reals("betabinom.logpmf", k, n, a, b, loc)
     k = jnp.floor(k) - loc
-    inside = (k >= 0) & (k <= n)
-    k = jnp.where(inside, k, 0)
+    outside = (k < 0) | (k > n)
+    k = jnp.where(outside, 0, k)
     ways = -jnp.log(n + 1) - betaln_of(n - k + 1, k + 1)
     log = ways + betaln_of(k + a, n - k + b) - betaln_of(a, b)
-    return jnp.where(inside, log, -math.inf)
+    return jnp.where(outside, -math.inf, log)
 
 
 @numpy_function

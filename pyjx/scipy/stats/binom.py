@@ -25,11 +25,12 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
     """
     k, n, p, loc = reals("binom.logpmf", k, n, p, loc)
     k = k - loc
-    inside = (k >= 0) & (k <= n)
-    k = jnp.where(inside, k, 0)
+    outside = (k < 0) | (k > n)
+    k = jnp.where(outside, 0, k)
     ways = -jnp.log(n + 1) - betaln_of(n - k + 1, k + 1)
     log = ways + xlogy_of(k, p) + xlog1py_of(n - k, -p)
-    return jnp.where(inside, log, -math.inf)
+    log = jnp.where(outside, -math.inf, log)
+    return jnp.where((p >= 0) & (p <= 1), log, math.nan)
 
 
 @numpy_function

@@ -24,7 +24,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """
     x, loc, scale = reals("expon.logpdf", x, loc, scale)
     y = (x - loc) / scale
-    return jnp.where(y >= 0, -y - jnp.log(scale), -math.inf)
+    return jnp.where(y < 0, -math.inf, -y - jnp.log(scale))
 
 
 @numpy_function

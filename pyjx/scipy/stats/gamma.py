@@ -25,10 +25,10 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """
     x, a, loc, scale = reals("gamma.logpdf", x, a, loc, scale)
     y = (x - loc) / scale
-    inside = y >= 0
-    y = jnp.where(inside, y, 1)
+    outside = y < 0
+    y = jnp.where(outside, 1, y)
     log = xlogy_of(a - 1, y) - y - lax.lgamma(a) - jnp.log(scale)
-    return jnp.where(inside, log, -math.inf)
+    return jnp.where(outside, -math.inf, log)
 
 
 @numpy_function

@@ -25,7 +25,8 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
     k, p, loc = reals("geom.logpmf", k, p, loc)
     k = k - loc
     log = xlog1py_of(jnp.maximum(k, 1) - 1, -p) + jnp.log(p)
-    return jnp.where(k >= 1, log, -math.inf)
+    log = jnp.where(k < 1, -math.inf, log)
+    return jnp.where((p >= 0) & (p <= 1), log, math.nan)
 
 
 @numpy_function

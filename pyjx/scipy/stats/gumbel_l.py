@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from pyjx import numpy as jnp
@@ -23,7 +24,8 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """
     x, loc, scale = reals("gumbel_l.logpdf", x, loc, scale)
     y = (x - loc) / scale
-    return y - jnp.exp(y) - jnp.log(scale)
+    # both terms are infinite at the end, where the density is 0
+    return jnp.where(y == math.inf, -math.inf, y - jnp.exp(y) - jnp.log(scale))
 
 
 @numpy_function

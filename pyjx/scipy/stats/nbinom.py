@@ -25,10 +25,11 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
     """
     k, n, p, loc = reals("nbinom.logpmf", k, n, p, loc)
     k = k - loc
-    inside = k >= 0
-    k = jnp.where(inside, k, 0)
+    outside = k < 0
+    k = jnp.where(outside, 0, k)
     ways = -betaln_of(n, k + 1) - jnp.log(n + k)
-    return jnp.where(inside, ways + xlogy_of(n, p) + xlog1py_of(k, -p), -math.inf)
+    log = ways + xlogy_of(n, p) + xlog1py_of(k, -p)
+    return jnp.where(outside, -math.inf, log)
 
 
 @numpy_function

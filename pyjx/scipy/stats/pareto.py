@@ -29,9 +29,9 @@ def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """
     x, b, loc, scale = reals("pareto.logpdf", x, b, loc, scale)
     y = (x - loc) / scale
-    inside = y >= 1
-    log = jnp.log(b / scale) - (b + 1) * jnp.log(jnp.where(inside, y, 1))
-    return jnp.where(inside, log, -math.inf)
+    outside = y < 1
+    log = jnp.log(b / scale) - (b + 1) * jnp.log(jnp.where(outside, 1, y))
+    return jnp.where(outside, -math.inf, log)
 
 
 @numpy_function
@@ -101,4 +101,6 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     1.155
     """
     q, b, loc, scale = reals("pareto.ppf", q, b, loc, scale)
-    return loc + scale * jnp.exp(-jnp.log1p(-q) / b)
+    valid = (q >= 0) & (q <= 1)
+    value = loc + scale * jnp.exp(-jnp.log1p(-jnp.where(valid, q, 0)) / b)
+    return jnp.where(valid, value, math.nan)

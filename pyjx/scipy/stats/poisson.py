@@ -25,9 +25,9 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Array:
     """
     k, mu, loc = reals("poisson.logpmf", k, mu, loc)
     k = k - loc
-    inside = (k >= 0) & (k == jnp.floor(k))
-    k = jnp.where(inside, k, 0)
-    return jnp.where(inside, xlogy_of(k, mu) - lax.lgamma(k + 1) - mu, -math.inf)
+    outside = (k < 0) | (k > jnp.floor(k))
+    k = jnp.where(outside, 0, k)
+    return jnp.where(outside, -math.inf, xlogy_of(k, mu) - lax.lgamma(k + 1) - mu)
 
 
 @numpy_function

@@ -28,8 +28,8 @@ def _log_mass(a: Array, b: Array) -> Array:
     return jnp.where(across, middle, tail)
 
 
-def _checked(a: Array, b: Array, out: Array) -> Array:
-    return jnp.where(a < b, out, math.nan)
+def _checked(x: Array, a: Array, b: Array, out: Array) -> Array:
+    return jnp.where((a < b) & ~jnp.isnan(x), out, math.nan)
 
 
 @numpy_function
@@ -43,7 +43,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     x, a, b, loc, scale = reals("truncnorm.logpdf", x, a, b, loc, scale)
     y = (x - loc) / scale
     log = -(y * y) / 2 - math.log(2 * math.pi) / 2 - jnp.log(scale) - _log_mass(a, b)
-    return _checked(a, b, jnp.where((y >= a) & (y <= b), log, -math.inf))
+    return _checked(y, a, b, jnp.where((y < a) | (y > b), -math.inf, log))
 
 
 @numpy_function
@@ -80,7 +80,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     y = (x - loc) / scale
     y = jnp.clip(y, a, b)
     log = jnp.where(y == a, -math.inf, _log_mass(a, jnp.where(y == a, b, y)) - _log_mass(a, b))
-    return _checked(a, b, jnp.minimum(log, 0))
+    return _checked(x, a, b, jnp.minimum(log, 0))
 
 
 @numpy_function
@@ -106,4 +106,4 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     y = (x - loc) / scale
     y = jnp.clip(y, a, b)
     log = jnp.where(y == b, -math.inf, _log_mass(jnp.where(y == b, a, y), b) - _log_mass(a, b))
-    return _checked(a, b, jnp.minimum(log, 0))
+    return _checked(x, a, b, jnp.minimum(log, 0))

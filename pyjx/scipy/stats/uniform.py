@@ -22,8 +22,9 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.0
     """
     x, loc, scale = reals("uniform.logpdf", x, loc, scale)
-    inside = (x >= loc) & (x <= loc + scale)
-    return jnp.where(inside, jnp.log(1 / scale), -math.inf)
+    outside = (x < loc) | (x > loc + scale)
+    log = jnp.where(outside, -math.inf, jnp.log(1 / scale))
+    return jnp.where(jnp.isnan(x), math.nan, log)
 
 
 @numpy_function

@@ -23,7 +23,8 @@ def logpdf(x: Any, c: Any) -> Array:
     """
     x, c = reals("wrapcauchy.logpdf", x, c)
     log = jnp.log((1 - c * c) / (2 * math.pi)) - jnp.log1p(c * c - 2 * c * jnp.cos(x))
-    return jnp.where((x >= 0) & (x <= 2 * math.pi), log, -math.inf)
+    log = jnp.where((x < 0) | (x > 2 * math.pi), -math.inf, log)
+    return jnp.where((c > 0) & (c < 1), log, math.nan)
 
 
 @numpy_function
