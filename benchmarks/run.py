@@ -30,6 +30,7 @@ UNITS = {
     "numpy60": (1, "us"),
     "iteration": (1, "us"),
     "jit": (1, "us"),
+    "linalg": (1, "us"),
     "linear": (1, "us/eqn"),
     "equations": (1, ""),
     "text_bytes": (2.0**10, "KiB"),
@@ -66,6 +67,7 @@ GROUPS: dict[str, list[Process]] = {
     "iteration": [Process("iteration", "iteration")],
     "transforms": [Process("transforms", "transforms")],
     "jit": [Process("jit", "jit")],
+    "linalg": [Process("linalg", "linalg")],
     "linear": [Process("linear", "linear", at_most=2)],
     "transformer": model_group("transformer", layers=12),
     "resnet50": model_group("resnet50"),
@@ -107,6 +109,12 @@ BARS: dict[Key, float] = {
     ("transforms", "vmap(f)(x)"): 0.20,
     ("jit", "one array"): 1.05,
     ("jit", "100 leaves"): 1.05,
+    **{
+        ("linalg", f"{how}{name} {size}"): 1.0 + NOISE
+        for how in ("", "jit ")
+        for name in ("cholesky", "solve", "eigh", "svd", "qr")
+        for size in ("8", "512", "64 x 8")
+    },
     ("transformer 12", "make_jaxpr"): 0.20,
     ("transformer 12", "trace + lower"): 0.20,
     ("transformer 12", "compile"): 0.25,

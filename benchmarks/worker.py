@@ -47,6 +47,14 @@ def microseconds_per_call(call, batches=21, batch_seconds=0.01):
     return 1e6 * median(means)
 
 
+def microseconds_of_long_call(call, times=5):
+    """The median over a few calls, each of which is waited for."""
+    from models import jax
+
+    jax.block_until_ready(call())
+    return 1e6 * median([seconds(lambda: jax.block_until_ready(call()))[1] for _ in range(times)])
+
+
 def median(values):
     values = sorted(values)
     middle = len(values) // 2
@@ -214,6 +222,35 @@ def measure_jit():
         "static argument": microseconds_per_call(lambda: static(x, 3)),
         "numpy arguments": microseconds_per_call(lambda: two(host, host)),
     }
+
+
+def measure_linalg():
+    """Decompositions and systems, one by one and under jit: small, large, and a batch of small."""
+    import numpy as np
+    from models import jax, jnp
+
+    rng = np.random.default_rng(0)
+    functions = {
+        "cholesky": jnp.linalg.cholesky,
+        "solve": jnp.linalg.solve,
+        "eigh": jnp.linalg.eigh,
+        "svd": jnp.linalg.svd,
+        "qr": jnp.linalg.qr,
+    }
+    times = {}
+    for size, shape in {"8": (8, 8), "512": (512, 512), "64 x 8": (64, 8, 8)}.items():
+        x = rng.standard_normal(shape)
+        a = jnp.asarray(x @ np.swapaxes(x, -1, -2) + shape[-1] * np.eye(shape[-1]), jnp.float32)
+        b = jnp.asarray(rng.standard_normal(shape), jnp.float32)
+        for name, function in functions.items():
+            args = (a, b) if name == "solve" else (a,)
+            for how, call in (("", function), ("jit ", jax.jit(renamed(function)))):
+                times[f"{how}{name} {size}"] = (
+                    microseconds_of_long_call(lambda call=call, args=args: call(*args))
+                    if size == "512"
+                    else microseconds_per_call(lambda call=call, args=args: call(*args), batches=9)
+                )
+    return times
 
 
 def count_equations(jaxpr):
