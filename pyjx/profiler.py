@@ -246,6 +246,10 @@ def _write_perfetto_trace(log_dir: str) -> str:
 _PERFETTO_PORT = 9001  # the one that Perfetto may read from
 
 
+class _Server(socketserver.TCPServer):
+    allow_reuse_address = True
+
+
 def _serve_once(path: str) -> None:
     """Print a link that opens the file in Perfetto, and serve it until it has been read."""
     done = threading.Event()
@@ -263,9 +267,7 @@ def _serve_once(path: str) -> None:
             pass
 
     folder, name = os.path.split(os.path.abspath(path))
-    socketserver.TCPServer.allow_reuse_address = True
-    with socketserver.TCPServer(("127.0.0.1", _PERFETTO_PORT),
-                                partial(Handler, directory=folder)) as server:
+    with _Server(("127.0.0.1", _PERFETTO_PORT), partial(Handler, directory=folder)) as server:
         print("Open URL in browser: https://ui.perfetto.dev/#!/?url="
               f"http://127.0.0.1:{_PERFETTO_PORT}/{name}")
         while not done.is_set():

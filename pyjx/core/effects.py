@@ -32,7 +32,6 @@ class NamedAxisEffect(Effect):
     __slots__ = ("name",)
 
     droppable = True
-    repeatable = True
 
     def __init__(self, name: object) -> None:
         self.name = name
@@ -63,6 +62,11 @@ def join_effects(eqns: Iterable[JaxprEqn]) -> Effects:
 def keeps_alive(effects: Effects) -> bool:
     """Whether an equation with these effects must stay where nobody reads its results."""
     return any([not effect.droppable for effect in effects])
+
+
+def unrepeatable(effects: Effects) -> list[Effect]:
+    """Those that are neither dropped nor had again at will."""
+    return [e for e in effects if not (e.droppable or e.repeatable)]
 
 
 def is_ordered(effects: Effects) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.effects import Effects
@@ -224,6 +224,13 @@ def call_params(closed: ClosedJaxpr, name: str, n_args: int) -> Params:
     """The parameters of a plain call."""
     return {"jaxpr": closed, "name": name, "donated_invars": (False,) * n_args,
             "keep_unused": False, "inline": False, "compiler_options_kvs": ()}
+
+
+def call_eqn(eqn: JaxprEqn, closed: ClosedJaxpr, name: str, invars: Sequence[Atom],
+             outvars: Sequence[Var]) -> JaxprEqn:
+    """A plain call in the place of an equation."""
+    return JaxprEqn(jit_p, invars, outvars, call_params(closed, name, len(invars)), closed.effects,
+                    eqn.source_info)
 
 
 def call(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:

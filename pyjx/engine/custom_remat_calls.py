@@ -21,7 +21,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eval_jaxpr, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.calls import call, jit_p
+from pyjx.engine.calls import call, call_eqn
 from pyjx.engine.functions import name_of
 from pyjx.engine.residuals import CutEqn, Policy, is_saved
 from pyjx.engine.subjaxprs import (
@@ -35,15 +35,6 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.types import Dims, Flags, Params, Value, Values
 
 FlatRule = Callable[..., tuple[list[Any], list[Any]]]  # of arguments: residuals, results
-
-
-def _call_eqn(eqn: JaxprEqn, closed: ClosedJaxpr, invars: list[Any], outvars: list[Var]
-              ) -> JaxprEqn:
-    """A call of a program in the place of an equation."""
-    params = {"jaxpr": closed, "name": closed.debug_info.func_name, "inline": False,
-              "donated_invars": (False,) * len(invars), "keep_unused": False,
-              "compiler_options_kvs": ()}
-    return JaxprEqn(jit_p, invars, outvars, params, closed.effects, eqn.source_info)
 
 
 def _batched(trace: BatchTrace, jaxpr: ClosedJaxpr, dims: Dims) -> tuple[ClosedJaxpr, Values]:
@@ -118,7 +109,8 @@ def _opt_dce(eqn: JaxprEqn, used: Flags) -> JaxprEqn:
         return eqn
     outputs = (False,) * _num_fwd(jaxpr, n_res) + used[n_res:]
     part = part_of(jaxpr, outputs, (True,) * len(eqn.invars))
-    return _call_eqn(eqn, part, list(eqn.invars), selected(eqn.outvars, used))
+    return call_eqn(eqn, part, part.debug_info.func_name, eqn.invars,
+                    selected(eqn.outvars, used))
 
 
 def _opt_batch(trace: BatchTrace, operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,
@@ -203,8 +195,9 @@ def _remat_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
     saved = [Var(a) for a in program.out_avals[n:]]
     again = _second_rule(eqn.params["jaxpr"], needed)
     inputs = [*eqn.invars[:n_consts], *saved, *eqn.invars[n_consts:]]
-    return CutEqn(_call_eqn(eqn, program, list(eqn.invars), [*eqn.outvars, *saved]), saved,
-                  _call_eqn(eqn, again, inputs, selected(eqn.outvars, needed)))
+    name = program.debug_info.func_name
+    return CutEqn(call_eqn(eqn, program, name, eqn.invars, [*eqn.outvars, *saved]), saved,
+                  call_eqn(eqn, again, name, inputs, selected(eqn.outvars, needed)))
 
 
 def _remat_batch(trace: BatchTrace, operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,

@@ -14,11 +14,12 @@ from lowering.rules import rules_for
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived
+from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import holders, holders_in, map_jaxprs
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.engine.calls import jit_p
+from pyjx.engine.calls import call_eqn
 
 # A program of up to so many equations stands where it is used.
 IN_PLACE_EQNS = 6
@@ -56,7 +57,8 @@ def _rewritten(jaxpr: Jaxpr, platform: str, holding: Collection[int]) -> Jaxpr:
             eqns.append(_call(eqn, program, name))
         else:
             _put_in_place(eqn, program.jaxpr, eqns, values)
-    return jaxpr.replace(eqns=eqns, outvars=_read(jaxpr.outvars, values))
+    return jaxpr.replace(eqns=eqns, outvars=_read(jaxpr.outvars, values),
+                         effects=join_effects(eqns))
 
 
 def _read(atoms: Sequence[Atom], values: dict[Any, Any]) -> list[Atom]:
@@ -96,9 +98,7 @@ def _program_of(eqn: JaxprEqn, platform: str) -> ClosedJaxpr | None:
 
 
 def _call(eqn: JaxprEqn, program: ClosedJaxpr, name: str) -> JaxprEqn:
-    params = {"jaxpr": program, "name": name, "donated_invars": (False,) * len(eqn.invars),
-              "keep_unused": False, "inline": False, "compiler_options_kvs": ()}
-    return JaxprEqn(jit_p, eqn.invars, eqn.outvars, params, program.effects, eqn.source_info)
+    return call_eqn(eqn, program, name, eqn.invars, eqn.outvars)
 
 
 def _put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: dict[Var, Any]

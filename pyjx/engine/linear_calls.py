@@ -52,4 +52,5 @@ def _transpose(cts: Tangents, *operands: Operand, callee: Jaxpr, transpose: Jaxp
 linear_call_p = register(Primitive(
     "linear_call", shape_rule=_shape, jvp=_jvp, transpose=_transpose, decomposition=_apply,
     multiple_results=True, cached=False, linear=True,
+    effects=lambda params: params["callee"].effects,
 ))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pyjx.configuration import LocalState
 from pyjx.core.derived import derived
-from pyjx.core.effects import join_effects, keeps_alive
+from pyjx.core.effects import join_effects, keeps_alive, unrepeatable
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
@@ -136,7 +136,7 @@ def _repeated(eqn: JaxprEqn) -> bool:
     """Whether an equation has effects, which a backward pass then has again."""
     if not (eqn.effects and keeps_alive(eqn.effects)):
         return False
-    refused = [effect for effect in eqn.effects if not effect.repeatable]
+    refused = unrepeatable(eqn.effects)
     if refused:
         raise NotImplementedError("Effects not supported in partial-eval of `checkpoint`/`remat`: "
                                   f"{refused}")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from pyjx.core import source_info
 from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.derived import derived, derived_structure
+from pyjx.core.effects import keeps_alive
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.named_axes import Axis
 from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables, without_effects
@@ -178,12 +179,13 @@ def live_inputs(closed: ClosedJaxpr, used: Flags) -> Flags:
 
 
 @derived_structure
-def dependent_outputs(closed: ClosedJaxpr, marked: Flags) -> Flags:
-    """Which outputs depend on the marked inputs."""
+def dependent_outputs(closed: ClosedJaxpr, marked: Flags, or_effects: bool = False) -> Flags:
+    """Which outputs depend on the marked inputs, or on what has effects."""
     jaxpr = closed.jaxpr
     dependent = set(selected(jaxpr.invars, marked))
     for eqn in jaxpr.eqns:
-        if any([v in dependent for v in eqn.invars]):
+        if any([v in dependent for v in eqn.invars]) or (
+                or_effects and eqn.effects and keeps_alive(eqn.effects)):
             dependent.update(eqn.outvars)
     return tuple([v in dependent for v in jaxpr.outvars])
 

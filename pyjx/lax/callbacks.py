@@ -114,7 +114,7 @@ class FlatCallback:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        return f"_FlatCallback(callback_func={self.callback_func}, in_tree={self.in_tree})"
+        return f"FlatCallback(callback_func={self.callback_func}, in_tree={self.in_tree})"
 
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
@@ -222,11 +222,13 @@ def result_aval(op: str, like: Any) -> ShapedArray:
     if shape is None or dtype is None:
         raise TypeError(f"{op}: result_shape_dtypes must hold values with a shape and a dtype, "
                         f"such as jax.ShapeDtypeStruct, got {like!r}.")
-    if not dtypes.is_extended(dtype):
-        dtype = np.dtype(dtype)
-        if not configuration.enable_x64.value and dtypes.canonicalize_dtype(dtype) != dtype:
-            raise ValueError("result_shape_dtypes cannot specify 64-bit types when "
-                             "`jax_enable_x64` is disabled")
+    if dtypes.is_extended(dtype):
+        raise TypeError(f"{op}: results of dtype {dtypes.name(dtype)} cannot be given; give their "
+                        "data, and make them of it by jax.random.wrap_key_data.")
+    dtype = np.dtype(dtype)
+    if not configuration.enable_x64.value and dtypes.canonicalize_dtype(dtype) != dtype:
+        raise ValueError("result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is "
+                         "disabled")
     return ShapedArray(tuple(shape), dtype)
 
 
@@ -316,11 +318,10 @@ def _io_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) ->
 
 
 def _debug_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
-    if any([d is not None for d in dims]):
-        for i in range(trace.axis.size):
-            debug_callback_p.bind(
-                *[x if d is None else index_in_dim(x, i, d, False)
-                  for x, d in zip(operands, dims, strict=True)], **params)
+    for i in range(trace.axis.size):
+        debug_callback_p.bind(
+            *[x if d is None else index_in_dim(x, i, d, False)
+              for x, d in zip(operands, dims, strict=True)], **params)
     return [], []
 
 

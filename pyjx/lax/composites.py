@@ -13,11 +13,12 @@ from pyjx import errors
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
-from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.calls import call
+from pyjx.engine.calls import call, call_eqn
 from pyjx.engine.functions import name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.lax.bodies import trace_body
@@ -127,7 +128,15 @@ def _transpose(cts: Any, *operands: Any, **_: Any) -> NoReturn:
                      "by jax.custom_jvp or jax.custom_vjp.")
 
 
+def _thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
+    """With ordered effects it is a call of its decomposition."""
+    closed = threaded(eqn.params["call_jaxpr"])
+    return [call_eqn(eqn, closed, closed.debug_info.func_name, [token, *eqn.invars],
+                     [after, *eqn.outvars])]
+
+
 composite_p = register(Primitive(
     "composite", shape_rule=_shape, multiple_results=True, cached=False, impl=_run, jvp=_jvp,
     transpose=_transpose, effects=lambda params: params["call_jaxpr"].effects,
+    thread=_thread,
 ))

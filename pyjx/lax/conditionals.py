@@ -11,7 +11,7 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
-from pyjx.core.effects import join_effects
+from pyjx.core.effects import join_effects, unrepeatable
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
@@ -378,6 +378,10 @@ def _select_batch(trace: BatchTrace, operands: Values, dims: Dims,
     A branch that an example does not take has no derivative there, even where its own derivative
     is infinite: it gets its operands through a selection that cuts them off.
     """
+    refused = unrepeatable(_effects({"branches": branches}))
+    if refused:
+        raise NotImplementedError(f"{refused[0]} effect not supported in vmap-of-cond: all "
+                                  "branches run for all examples.")
     axis = trace.axis
     index = at_front(operands[0], dims[0], axis.size)
     places = (0,) * (len(operands) - 1)

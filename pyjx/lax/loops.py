@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray, abstract_token, get_aval
 from pyjx.core.derived import derived, derived_structure
-from pyjx.core.effects import is_ordered
+from pyjx.core.effects import is_ordered, unrepeatable
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.passes.dce import without_effects
@@ -25,7 +25,7 @@ from pyjx.core.trace import is_concrete, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.calls import call, call_params, jit_p
+from pyjx.engine.calls import call, call_eqn, call_params, jit_p
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
@@ -257,6 +257,7 @@ def _while_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **
     outs = while_p.bind(*primals, **params)
     if not any(nonzero):
         return outs, [Zero.of_primal(x) for x in outs]
+    _check_repeatable(params, "the derivative of a while_loop")
     const_moving = selected(given.body_consts, consts)
     moving = [instantiate(t) for t in selected(given.carry, nonzero)]
     avals = list(map(get_aval, moving))
@@ -317,7 +318,9 @@ def _while_split(trace: LinearTrace, operands: Values, params: Params) -> list[A
         cond, values.cond_consts, part_of(body, negated(linear), negated(consts + linear)),
         selected(values.body_consts, negated(consts)), selected(values.carry, negated(linear)),
         params["max_steps"]))
-    tangents = trace.record(while_p, operands, params)
+    tangents = trace.record(while_p, operands, {
+        **params, "cond_jaxpr": without_effects(params["cond_jaxpr"]),
+        "body_jaxpr": without_effects(body)})
     return [t if lin else next(known) for t, lin in zip(tangents, linear, strict=True)]
 
 
@@ -445,6 +448,7 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
     carry = [at_front(x, d, size) if flag else x
              for x, d, flag in zip(values.carry, given.carry, flags, strict=True)]
     if cond_out[0] is not None:
+        _check_repeatable(params, "a while_loop with a batched predicate")
         body_consts = [*cond_consts, *body_consts]
         new_body = _keeping_what_is_done(new_cond, new_body, len(cond_consts), len(carry),
                                          params["max_steps"] is not None)
@@ -517,8 +521,8 @@ def _while_thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
         holds = Var(cond.out_avals[0])
         start = Var(abstract_token)
         tested = threaded(cond)
-        before.append(_call_eqn(eqn, tested, [token, *given.cond_consts, *given.carry],
-                                [start, holds]))
+        before.append(call_eqn(eqn, tested, "while_cond",
+                               [token, *given.cond_consts, *given.carry], [start, holds]))
         body = _body_then_cond(body, tested, a, b)
         carry, outvars = [start, holds, *given.carry], [after, Var(holds.aval), *eqn.outvars]
         cond = _holds(cond, n)
@@ -534,12 +538,6 @@ def _while_thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
         invars=[*cond_consts, *body_consts, *carry], outvars=outvars,
         params={**params, "cond_jaxpr": cond, "cond_nconsts": len(cond_consts),
                 "body_jaxpr": body, "body_nconsts": len(body_consts)})]
-
-
-def _call_eqn(eqn: JaxprEqn, closed: ClosedJaxpr, invars: Sequence[Atom], outvars: Sequence[Var]
-              ) -> JaxprEqn:
-    return eqn.replace(primitive=jit_p, invars=invars, outvars=outvars, effects=closed.effects,
-                       params=call_params(closed, "while_cond", len(invars)))
 
 
 @derived_structure
@@ -571,6 +569,13 @@ def _holds(cond: ClosedJaxpr, n_carry: int) -> ClosedJaxpr:
     holds = Var(cond.out_avals[0])
     avals = cond.in_avals[len(cond.in_avals) - n_carry:]
     return ClosedJaxpr(Jaxpr([], [Var(abstract_token), holds, *map(Var, avals)], [holds], []), [])
+
+
+def _check_repeatable(params: Params, where: str) -> None:
+    refused = unrepeatable(params["cond_jaxpr"].effects | params["body_jaxpr"].effects)
+    if refused:
+        raise NotImplementedError(f"{refused[0]} effect not supported in {where}: iterations run "
+                                  "more often than the program says.")
 
 
 def _while_check(eqn: JaxprEqn) -> None:

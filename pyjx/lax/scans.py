@@ -295,7 +295,7 @@ def _run_known(known: ClosedJaxpr, args: _Parts, n_out: int, forwarded: Sequence
     n_consts, n_carry = len(args.consts), len(args.carry)
     outvars = known.jaxpr.outvars
     varying = dependent_outputs(
-        known, (False,) * n_consts + (True,) * (n_carry + len(args.xs)))
+        known, (False,) * n_consts + (True,) * (n_carry + len(args.xs)), True)
     fixed = tuple([i >= n_out and not v for i, v in enumerate(varying)])
     once = iter(jaxpr_as_fun(part_of(known, fixed, (True,) * n_consts + (False,) * (
         n_carry + len(args.xs)), False))(*args.consts) if any(fixed) else ())

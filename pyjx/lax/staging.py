@@ -109,6 +109,8 @@ class SinkEffect(Effect):
 
     __slots__ = ()
 
+    repeatable = True
+
     def __repr__(self) -> str:
         return "SinkEffect"
 

@@ -11,7 +11,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import tokens
 from pyjx.runtime.executable import Executable
-from pyjx.runtime.host_calls import cause_of, for_xla
+from pyjx.runtime.host_calls import for_xla, with_cause
 
 if TYPE_CHECKING:
     from lowering.program import LoweredProgram
@@ -25,23 +25,35 @@ def host_functions(program: LoweredProgram) -> list[Callable[..., Any]]:
 class CallingExecutable(Executable):
     """A compiled program with host calls; their exceptions are the causes of its errors."""
 
-    __slots__ = ("has_effects", "ordered")
+    __slots__ = ("_token_handler", "has_effects", "ordered")
 
     def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram, device: Any
                  ) -> None:
         super().__init__(loaded, closed, program, device)
         self.has_effects = keeps_alive(closed.effects)
         self.ordered = program.ordered
+        self._token_handler = jaxlib_api.result_handler(tokens.TOKEN, self.sharding, True)
 
     def run(self, operands: Sequence[Any], handlers: list[Any]) -> list[Any]:
         try:
-            if self.has_effects:
-                return tokens.run(self.loaded, self.device, self.sharding, self.const_args,
-                                  operands, self.ordered, handlers)
-            return super().run(operands, handlers)
+            return self._with_tokens(operands, handlers) if self.has_effects else super().run(
+                operands, handlers)
         except jaxlib_api.JaxRuntimeError as error:
-            raise error from cause_of(error)
+            failure = with_cause(error)
+            raise failure from failure.__cause__
+
+    def _with_tokens(self, operands: Sequence[Any], handlers: list[Any]) -> list[Any]:
+        given = [*self.const_args, *operands]
+        if self.ordered:
+            given.insert(len(self.const_args), tokens.take_order(self.device, self.sharding))
+            handlers = [self._token_handler, *handlers]
+        results = self.loaded.execute_sharded(given, with_tokens=True)
+        tokens.add_pending(results.consume_token())
+        outs: list[Any] = results.consume_with_handlers(handlers)
+        if self.ordered:
+            tokens.give_order(self.device, outs.pop(0))
+        return outs
 
     def fast_path(self, out_tree: TreeDef, committed: bool) -> Any:
-        """None where there are effects: each call leaves a token."""
-        return None if self.has_effects else super().fast_path(out_tree, committed)
+        """None: effects leave a token with each call, and errors are given their causes."""
+        return None

@@ -7,17 +7,18 @@ exception itself waits here to be its cause.
 
 from __future__ import annotations
 
+import itertools
+import re
 import traceback
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pyjx import jaxlib_api
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import ensure_compile_time_eval
-from pyjx.runtime import backends, tokens
+from pyjx.runtime import backends
 from pyjx.runtime.device_put import array_from_numpy, device_put
 from pyjx.runtime.sharding import single_device_sharding
 
@@ -28,7 +29,10 @@ JaxRuntimeError = jaxlib_api.JaxRuntimeError
 
 # -- calls -----------------------------------------------------------------------------------------
 
-_failures: deque[BaseException] = deque(maxlen=16)  # of callbacks, the last ones
+_failures: dict[str, BaseException] = {}  # of callbacks, by the mark in the text of the error
+_numbers = itertools.count()
+_MARK = re.compile(r" \[host call failure (\d+)\]")
+_MOST_FAILURES = 16  # that wait for the error of their program
 
 
 def call_on_host(callback: FlatFunction, result_avals: Sequence[ShapedArray], args: Sequence[Any]
@@ -56,10 +60,12 @@ def for_xla(callback: FlatFunction, result_avals: Sequence[ShapedArray], ordered
             with ensure_compile_time_eval():
                 outs = _checked(callback, result_avals, callback(*map(_copied, given)))
         except BaseException as error:  # C++ ends the process for those that are no Exception
-            _failures.append(error)
-            tokens.after_failure()
-            raise RuntimeError(f"{type(error).__name__}: {error}").with_traceback(
-                error.__traceback__) from None
+            number = str(next(_numbers))
+            _failures[number] = error
+            if len(_failures) > _MOST_FAILURES:
+                _failures.pop(next(iter(_failures)), None)
+            raise RuntimeError(f"{type(error).__name__}: {error} [host call failure {number}]"
+                               ).with_traceback(error.__traceback__) from None
         return (args[0], *outs) if ordered else tuple(outs)
 
     return call
@@ -91,9 +97,9 @@ def _cpu() -> Any:
 
 def _copied(x: Any) -> Any:
     """An array of NumPy's array that XLA will take back."""
-    device = _cpu()
+    device, host = _cpu(), np.asarray(x)
     return jaxlib_api.batched_device_put(
-        get_aval(x), single_device_sharding(device), [np.asarray(x)], [device], True)
+        ShapedArray(host.shape, host.dtype), single_device_sharding(device), [host], [device], True)
 
 
 def _on_cpu(x: Any) -> Any:
@@ -114,8 +120,14 @@ def _message(error: BaseException) -> str:
     return f"INTERNAL: CpuCallback error calling callback: {''.join(lines)}"
 
 
-def cause_of(error: Exception) -> BaseException | None:
-    """The exception of the callback that made a program fail, if one did."""
+def with_cause(error: Exception) -> Exception:
+    """The error of a program, with the exception of the callback that made it as its cause, if one
+    did."""
     text = str(error)
-    return next((cause for cause in reversed(_failures)
-                 if f"{type(cause).__name__}: {cause}" in text), None)
+    cause = next((found for found in [_failures.pop(number, None) for number in _MARK.findall(text)]
+                  if found is not None), None)
+    if cause is None:
+        return error
+    marked = JaxRuntimeError(_MARK.sub("", text)).with_traceback(error.__traceback__)
+    marked.__cause__ = cause
+    return marked

@@ -68,18 +68,16 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
         compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
                                          device.platform)
     options = {**_barrier_options(source.text, device.platform), **dict(compiler_options)}
-    compiled = timed("/jax/core/compile/backend_compile_duration", name)
-    if not source.host_calls:
-        with compiled:
-            loaded = compiler.compile(source, devices=(device,), compiler_options=options or None)
-        return Executable(loaded, closed, source, device)
+    executable: Any = Executable
+    functions: Sequence[Any] = ()
+    if source.host_calls:
+        from pyjx.runtime import calling  # callbacks, which few programs have
 
-    from pyjx.runtime import calling  # callbacks, which few programs have
-
-    with compiled:
+        executable, functions = calling.CallingExecutable, calling.host_functions(source)
+    with timed("/jax/core/compile/backend_compile_duration", name):
         loaded = compiler.compile(source, devices=(device,), compiler_options=options or None,
-                                  host_callbacks=calling.host_functions(source))
-    return calling.CallingExecutable(loaded, closed, source, device)
+                                  host_callbacks=functions)
+    return executable(loaded, closed, source, device)  # type: ignore[no-any-return]
 
 
 def _barrier_options(text: str, platform: str) -> dict[str, str]:

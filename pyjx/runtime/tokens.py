@@ -1,14 +1,14 @@
 """The order of effects from program to program, and waiting for their end.
 
 Programs run while Python goes on. One with effects leaves a token that is ready when it is done;
-one with ordered effects takes the token that the last such program on its device gave.
+one with ordered effects takes the token that the last such program of its thread and device gave.
 """
 
 from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Sequence
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,10 @@ import numpy as np
 from pyjx import jaxlib_api
 from pyjx.core.avals import ShapedArray
 from pyjx.core.tracebacks import api_boundary
-from pyjx.runtime.sharding import single_device_sharding
 
 TOKEN = ShapedArray((0,), np.dtype(np.bool_))  # what a token is as a buffer
+
+_MOST_PENDING = 256  # programs whose end is waited for later; then the oldest is waited for
 
 
 class _Order(threading.local):
@@ -26,44 +27,45 @@ class _Order(threading.local):
 
     def __init__(self) -> None:
         self.tokens: dict[Any, Any] = {}
-        self.failures = 0
 
 
 _order = _Order()
-_pending: dict[Any, Any] = {}  # (thread, device) -> a token for the last program with effects
-_failures = 0
+_pending: deque[Any] = deque()  # a token for each program with effects, the oldest first
 
 
-def after_failure() -> None:
-    """A program has failed: what comes later does not wait for it."""
-    global _failures
-    _failures += 1
-
-
-def token_for(device: Any) -> Any:
-    """What the next program with ordered effects takes."""
-    if _order.failures != _failures:
-        _order.tokens.clear()
-        _order.failures = _failures
-    token = _order.tokens.get(device)
+def take_order(device: Any, sharding: Any) -> Any:
+    """What the next program with ordered effects takes. A program that fails gives none back."""
+    token = _order.tokens.pop(device, None)
     if token is None:
-        token = jaxlib_api.batched_device_put(
-            TOKEN, single_device_sharding(device), [np.zeros(0, np.bool_)], [device], True)
+        token = jaxlib_api.batched_device_put(TOKEN, sharding, [np.zeros(0, np.bool_)], [device],
+                                              True)
     return token
 
 
-def run(loaded: Any, device: Any, sharding: Any, before: Sequence[Any], operands: Sequence[Any],
-        ordered: bool, handlers: Sequence[Any]) -> list[Any]:
-    """The results of a program with effects."""
-    if ordered:
-        handlers = [jaxlib_api.result_handler(TOKEN, sharding, True), *handlers]
-    given = [*before, token_for(device), *operands] if ordered else [*before, *operands]
-    results = loaded.execute_sharded(given, with_tokens=True)
-    _pending[threading.get_ident(), device] = results.consume_token()
-    outs: list[Any] = results.consume_with_handlers(handlers)
-    if ordered:
-        _order.tokens[device] = outs.pop(0)
-    return outs
+def give_order(device: Any, token: Any) -> None:
+    """Keep the token that a program with ordered effects gives."""
+    _order.tokens[device] = token
+
+
+def add_pending(token: Any) -> None:
+    """Keep the token of a program with effects until these are done."""
+    _pending.append(token)
+    if len(_pending) > _MOST_PENDING:
+        _wait_for_oldest()
+
+
+def _wait_for_oldest() -> bool:
+    """Whether there was one."""
+    try:
+        token = _pending.popleft()
+    except IndexError:  # another thread waits for it
+        return False
+    try:
+        token.block_until_ready()
+    except jaxlib_api.JaxRuntimeError:
+        _order.tokens.clear()  # they may hang on the program that failed
+        raise
+    return True
 
 
 @api_boundary
@@ -78,15 +80,20 @@ def effects_barrier() -> None:
     done
     (None, None)
     """
-    for key, token in list(_pending.items()):
-        _pending.pop(key, None)
-        token.block_until_ready()
+    error = None
+    while True:
+        try:
+            if not _wait_for_oldest():
+                break
+        except jaxlib_api.JaxRuntimeError as failure:  # the others still are to end
+            error = error or failure
+    if error is not None:
+        raise error
 
 
 @atexit.register
 def _at_exit() -> None:
-    while _pending:
-        try:
-            effects_barrier()
-        except Exception as error:  # the others still are to come
-            print(f"pyjx: a program failed: {error}")
+    try:
+        effects_barrier()
+    except Exception as error:
+        print(f"pyjx: a program failed: {error}")

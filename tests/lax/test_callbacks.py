@@ -140,6 +140,9 @@ def test_exceptions_are_the_cause(error):
     with pytest.raises(jax.errors.JaxRuntimeError, match="in the callback") as raised:
         f(X)
     assert isinstance(raised.value.__cause__, error)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="in the callback") as raised:
+        f(X)  # as often as it is called
+    assert isinstance(raised.value.__cause__, error) and "[host call" not in str(raised.value)
     np.testing.assert_array_equal(jax.jit(pure)(X), X * 2)
 
 
@@ -339,3 +342,60 @@ def test_keys_are_handed_over_as_data():
     said = called(lambda say: jax.jit(lambda k: jax.debug.callback(
         lambda k: say(np.asarray(k)), k))(key))
     assert said == [(jax.random.key_data(key).tolist(),)]
+
+
+# -- what would be had more often, or not at all ---------------------------------------------------
+
+
+def next_number():
+    counter = iter(range(100))
+    return lambda: io_callback(lambda: np.float32(next(counter)),
+                               jax.ShapeDtypeStruct((), np.float32))
+
+
+def test_residuals_of_io_are_those_of_their_iteration():
+    number = next_number()
+    gradient = jax.grad(lambda w: lax.scan(
+        lambda c, _: (c + w * number(), None), 0.0, None, length=4)[0])
+    assert gradient(1.0) == 0 + 1 + 2 + 3
+
+
+def test_io_is_refused_where_it_would_be_repeated():
+    number = next_number()
+    with pytest.raises(NotImplementedError, match="IO effect not supported in vmap-of-cond"):
+        jax.vmap(lambda p: lax.cond(p, number, lambda: 0.0))(np.array([True, False]))
+    with pytest.raises(NotImplementedError, match="with a batched predicate"):
+        jax.vmap(lambda n: lax.while_loop(lambda c: c < n, lambda c: c + number(), 0.0))(X)
+    with pytest.raises(NotImplementedError, match="derivative of a while_loop"):
+        jax.grad(lambda w: lax.while_loop(lambda c: c < 3, lambda c: c * w + number(), 1.0,
+                                          max_steps=4))(2.0)
+
+
+def test_named_axes_are_read_beside_effects():
+    def f(x):
+        inner = jax.jit(lambda x: (jax.debug.callback(lambda x: None, x), lax.psum(1, "i") * x)[1])
+        return jax.linear_transpose(inner, x)(x)[0]
+
+    np.testing.assert_array_equal(jax.vmap(f, axis_name="i")(X), 3 * X)
+
+
+def test_ordered_effects_in_what_is_decomposed():
+    def run(say):
+        f = lax.composite(lambda x: (jax.debug.callback(say, x, ordered=True), x)[1], "my.say")
+        jax.jit(lambda x: (f(x), f(x + 1), jax.debug.callback(say, x + 2, ordered=True))[0])(1)
+
+    assert called(run) == [(1,), (2,), (3,)]
+
+
+def test_keys_are_no_results():
+    with pytest.raises(TypeError, match="wrap_key_data"):
+        jax.pure_callback(lambda: 0, jax.eval_shape(jax.random.key, 0))
+
+
+def test_types_of_64_bits():
+    with jax.enable_x64(True):
+        seen = []
+        out = jax.jit(lambda x: jax.pure_callback(
+            lambda x: seen.append(x.dtype) or np.asarray(x) * 2, jax.ShapeDtypeStruct((), float),
+            x))(1.5)
+    assert float(out) == 3 and out.dtype == seen[0] == np.float64

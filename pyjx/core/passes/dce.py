@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyjx.core.derived import derived_structure
-from pyjx.core.effects import join_effects, keeps_alive, no_effects
+from pyjx.core.effects import join_effects, keeps_alive
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.nested import map_jaxprs
 
@@ -63,8 +63,9 @@ def without_effects(closed: ClosedJaxpr, missing: tuple[bool, ...] | None = None
         if depends:
             absent.update(eqn.outvars)
             if eqn.effects and keeps_alive(eqn.effects):
-                eqn = eqn.replace(effects=no_effects,
-                                  params=map_jaxprs(eqn.params, without_effects, lambda j: j))
+                eqn = eqn.replace(
+                    effects=frozenset([e for e in eqn.effects if e.droppable]),
+                    params=map_jaxprs(eqn.params, without_effects, lambda j: j))
         eqns.append(eqn)
     return dce(ClosedJaxpr(jaxpr.replace(eqns=eqns, effects=join_effects(eqns)), closed.consts))
 

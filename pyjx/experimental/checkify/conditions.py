@@ -88,8 +88,9 @@ def check_error(error: Error) -> None:
     if get_aval(error._pred).shape:
         raise ValueError("check_error takes one error; this one has one for each example of a "
                          "mapped function.")
-    leaves = [x for payload in error._payload for x in payload]
-    check_p.bind(error._pred, error._code, *leaves, text=ErrorText(error._metadata), debug=False)
+    leaves = [x for first, payload in zip(error._code, error._payload, strict=True)
+              for x in (first, *payload)]
+    check_p.bind(error._pred, *leaves, text=ErrorText(error._metadata), debug=False)
 
 
 class Text:
@@ -116,7 +117,7 @@ class Text:
 
 
 class ErrorText:
-    """The message of an error that is checked again: that of the site that its code says."""
+    """The message of an error that is checked again: that of the site that failed first."""
 
     __slots__ = ("sites",)
 
@@ -132,13 +133,11 @@ class ErrorText:
     def __repr__(self) -> str:
         return f"one of {len(self.sites)} errors"
 
-    def __call__(self, code: Any, *payload: Any) -> str:
+    def __call__(self, *payload: Any) -> str:
         left = iter(payload)
-        for site in self.sites:
-            own = [next(left) for _ in site.payload_avals]
-            if site.code == int(code):
-                return site.message(*own)
-        return "an unknown error"
+        texts = [(next(left), site.message(*[next(left) for _ in site.payload_avals]))
+                 for site in self.sites]
+        return next(text for first, text in texts if first)
 
 
 class CheckEffect(Effect):

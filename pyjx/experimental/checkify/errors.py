@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -48,9 +47,6 @@ float_checks = nan_checks | div_checks
 automatic_checks = float_checks | index_checks
 all_checks = automatic_checks | user_checks
 
-_codes = itertools.count()
-
-
 class Site:
     """A place in a program where something is checked.
 
@@ -61,12 +57,11 @@ class Site:
       source: where it stands in the user's program.
     """
 
-    __slots__ = ("category", "code", "message", "payload_avals", "source")
+    __slots__ = ("category", "message", "payload_avals", "source")
 
     def __init__(self, category: ErrorCategory, message: Callable[..., str],
                  payload_avals: Sequence[ShapedArray], source: Any) -> None:
         self.category = category
-        self.code = next(_codes)
         self.message = message
         self.payload_avals = tuple(payload_avals)
         self.source = source
@@ -79,14 +74,14 @@ class Error:
 
     Args:
       _pred: boolean array, whether one failed.
-      _code: int32 array, which.
-      _metadata: the sites that may have failed.
+      _code: for each site a boolean array, whether it is the one that failed first.
+      _metadata: the sites.
       _payload: for each site what its message shows.
     """
 
     __slots__ = ("_code", "_metadata", "_payload", "_pred")
 
-    def __init__(self, _pred: Any, _code: Any, _metadata: tuple[Site, ...],
+    def __init__(self, _pred: Any, _code: Sequence[Any], _metadata: tuple[Site, ...],
                  _payload: Sequence[Sequence[Any]]) -> None:
         self._pred = _pred
         self._code = _code
@@ -94,7 +89,7 @@ class Error:
         self._payload = _payload
 
     def tree_flatten(self) -> tuple[Any, Any]:
-        return ((self._pred, self._code, [list(p) for p in self._payload]), self._metadata)
+        return ((self._pred, list(self._code), [list(p) for p in self._payload]), self._metadata)
 
     @classmethod
     def tree_unflatten(cls, metadata: Any, data: Any) -> Error:
@@ -131,9 +126,9 @@ class Error:
         return type(each[0][1])("\n".join(lines))
 
     def _exception(self, index: tuple[Any, ...]) -> JaxException:
-        code = int(np.asarray(self._code)[index])
-        site, payload = next((s, p) for s, p in zip(self._metadata, self._payload, strict=True)
-                             if s.code == code)
+        site, payload = next(
+            (s, p) for s, c, p in zip(self._metadata, self._code, self._payload, strict=True)
+            if np.asarray(c)[index])
         error = site.category(site.message(*[np.asarray(x)[index] for x in payload]))
         place = source_info.summarize(site.source)
         if place:
@@ -159,4 +154,4 @@ class Error:
     __repr__ = __str__
 
 
-init_error = Error(np.bool_(False), np.int32(-1), (), ())
+init_error = Error(np.bool_(False), (), (), ())

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Literal
 from pyjx.core.nested import holds_jaxprs, map_jaxprs
@@ -21,9 +19,10 @@ from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call
 from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.experimental.checkify.conditions import CheckEffect
 from pyjx.experimental.checkify.errors import Error, ErrorCategory, Site, user_checks
 from pyjx.experimental.checkify.operations import checks_of
-from pyjx.lax.bitwise import bitwise_or
+from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.compare import select
 from pyjx.lax.conditionals import switch
 from pyjx.lax.convert import full
@@ -84,57 +83,59 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
 # -- what was found --------------------------------------------------------------------------------
 
 
+Entry = Sequence[Any]  # of a site: whether it failed first, and its payload
+
+
 class _Found:
-    """What the checks up to some place of a program have found."""
+    """What the checks up to some place of a program have found: whether one failed, and an entry
+    for each site."""
 
-    def __init__(self, failed: Any = None, code: Any = None,
-                 payloads: dict[Site, Sequence[Any]] | None = None) -> None:
+    def __init__(self, failed: Any = None, entries: dict[Site, Entry] | None = None) -> None:
         self.failed = failed
-        self.code = code
-        self.payloads: dict[Site, Sequence[Any]] = {} if payloads is None else payloads
+        self.entries: dict[Site, Entry] = {} if entries is None else entries
 
-    def join(self, failed: Any, code: Any, payloads: dict[Site, Sequence[Any]]) -> None:
-        """Add what later checks have found."""
+    def join(self, later: _Found) -> None:
+        """Add what later checks have found, where no earlier one failed."""
         before = self.failed
-        if before is None:
-            self.failed, self.code, self.payloads = failed, code, dict(payloads)
+        if later.failed is None:
             return
-        self.failed = bitwise_or(before, failed)
-        self.code = select(before, self.code, code)
-        for site, payload in payloads.items():
-            old = self.payloads.get(site)
-            self.payloads[site] = payload if old is None else [
-                _chosen(before, a, b) for a, b in zip(old, payload, strict=True)]
+        if before is None:
+            self.failed, self.entries = later.failed, dict(later.entries)
+            return
+        passed = bitwise_not(before)
+        self.failed = bitwise_or(before, later.failed)
+        for site, (first, *payload) in later.entries.items():
+            first = bitwise_and(passed, first)
+            old = self.entries.get(site)
+            self.entries[site] = [first, *payload] if old is None else [
+                bitwise_or(old[0], first),
+                *[select(first, a, b) for a, b in zip(payload, old[1:], strict=True)]]
 
     def values(self, sites: Sequence[Site]) -> list[Any]:
         """As arrays: all of them, for the sites given."""
-        values = [full((), False) if self.failed is None else self.failed,
-                  full((), -1, np.int32) if self.failed is None else self.code]
+        values = [full((), False) if self.failed is None else self.failed]
         for site in sites:
-            payload = self.payloads.get(site)
-            values += ([full(a.shape, 0, a.dtype) for a in site.payload_avals]
-                       if payload is None else payload)
+            entry = self.entries.get(site)
+            values += ([full((), False), *[full(a.shape, 0, a.dtype) for a in site.payload_avals]]
+                       if entry is None else entry)
         return values
 
     def error(self) -> Error:
-        sites = tuple(self.payloads)
-        failed, code, *_ = self.values(())
-        return Error(failed, code, sites, [self.payloads[s] for s in sites])
-
-
-def _chosen(before: Any, old: Any, new: Any) -> Any:
-    return select(before, old, new)
+        entries = list(self.entries.values())
+        (failed,) = self.values(())
+        return Error(failed, [e[0] for e in entries], tuple(self.entries),
+                     [e[1:] for e in entries])
 
 
 def _found(values: Sequence[Any], sites: Sequence[Site]) -> _Found:
     """The inverse of `_Found.values`."""
-    failed, code, *rest = values
-    left = iter(rest)
-    return _Found(failed, code, {s: [next(left) for _ in s.payload_avals] for s in sites})
+    left = iter(values)
+    failed = next(left)
+    return _Found(failed, {s: [next(left), *[next(left) for _ in s.payload_avals]] for s in sites})
 
 
 def _n_values(sites: Sequence[Site]) -> int:
-    return 2 + sum([len(s.payload_avals) for s in sites])
+    return 1 + sum([1 + len(s.payload_avals) for s in sites])
 
 
 class _Checked(NamedTuple):
@@ -170,7 +171,7 @@ def _checked(closed: ClosedJaxpr, categories: Categories) -> _Checked:
         for eqn in jaxpr.eqns:
             outs = _apply(eqn, [read(v) for v in eqn.invars], found, categories)
             env.update(zip(eqn.outvars, outs, strict=True))
-        sites.update(dict.fromkeys(found.payloads))
+        sites.update(dict.fromkeys(found.entries))
         return [*(found.values(tuple(sites)) if sites else ()), *map(read, jaxpr.outvars)]
 
     program = trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
@@ -186,7 +187,7 @@ def _apply(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Catego
     for check in checks_of(eqn, categories):
         site = Site(check.category, check.message, check.payload_avals, eqn.source_info)
         failed, payload = check.run(operands, outs)
-        found.join(failed, np.int32(site.code), {site: payload})
+        found.join(_Found(failed, {site: [failed, *payload]}))
     return outs
 
 
@@ -195,33 +196,40 @@ def _bound(eqn: JaxprEqn, operands: Sequence[Any], params: dict[str, Any]) -> li
     return list(out) if eqn.primitive.multiple_results else [out]
 
 
-def _join(found: _Found, more: _Found) -> None:
-    if more.failed is not None:
-        found.join(more.failed, more.code, more.payloads)
-
-
 def _holding(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories
              ) -> list[Any]:
     """What holds programs and has derivatives or other rules of its own: its results come from
-    itself, the checks from the program that it stands for."""
+    itself, the checks from the program that it stands for; from that, too, come the results where
+    it has effects, which are to be had once."""
+    program = _program_of(eqn)
+    checked = None if program is None else _checked(program, categories)
+    asked = any([type(e) is CheckEffect for e in eqn.effects])
+    if checked is None or not (checked.sites or asked):
+        return _bound(eqn, operands, eqn.params)
+    more, results = checked.run(call(checked.program, eqn.primitive.name, *operands))
+    found.join(more)
+    if any([type(e) is not CheckEffect and not e.droppable for e in eqn.effects]):
+        return results
+    return _bound(eqn, operands, map_jaxprs(eqn.params, without_effects, lambda jaxpr: jaxpr))
+
+
+def _program_of(eqn: JaxprEqn) -> ClosedJaxpr | None:
+    """The program that an equation stands for; None where that is not known, and no user's check
+    is in it."""
     if eqn.primitive.lowered_as is not None:
-        checked = _checked(eqn.primitive.lowered_as(eqn.params), categories)
-        if checked.sites:
-            _join(found, checked.run(call(checked.program, eqn.primitive.name, *operands))[0])
-    params = map_jaxprs(eqn.params, without_effects, lambda jaxpr: jaxpr)
-    return _bound(eqn, operands, params)
+        return eqn.primitive.lowered_as(eqn.params)
+    if eqn.primitive.name == "composite":
+        return eqn.params["call_jaxpr"]  # type: ignore[no-any-return]
+    if any([type(e) is CheckEffect for e in eqn.effects]):
+        raise NotImplementedError(f"checkify: there is a check in the function of "
+                                  f"'{eqn.primitive}', which cannot be looked into.")
+    return None
 
 
 def _call(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories) -> list[Any]:
     checked = _checked(eqn.params["jaxpr"], categories)
-    if not checked.sites:
-        outs = _bound(eqn, operands, {**eqn.params, "jaxpr": checked.program})
-    elif eqn.primitive.name == "jit":
-        outs = call(checked.program, eqn.params["name"], *operands)
-    else:
-        outs = _bound(eqn, operands, {**eqn.params, "jaxpr": checked.program})
-    more, results = checked.run(outs)
-    _join(found, more)
+    more, results = checked.run(_bound(eqn, operands, {**eqn.params, "jaxpr": checked.program}))
+    found.join(more)
     return results
 
 
@@ -242,7 +250,7 @@ def _cond(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categor
 
     outs = switch(index, [branch(b) for b in branches], *rest)
     more, results = _Checked(branches[0].program, sites).run(outs)
-    _join(found, more)
+    found.join(more)
     return results
 
 
@@ -258,13 +266,13 @@ def _scan(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categor
         values, carry = state
         now = _found(values, checked.sites)
         more, outs = checked.run(jaxpr_as_fun(checked.program)(*consts, *carry, *x))
-        _join(now, more)
+        now.join(more)
         return (now.values(checked.sites), outs[:n]), outs[n:]
 
     (values, carry), ys = scan(step, (_Found().values(checked.sites), carry), xs,
                                length=params["length"], reverse=params["reverse"],
                                unroll=params["unroll"])
-    _join(found, _found(values, checked.sites))
+    found.join(_found(values, checked.sites))
     return [*carry, *ys]
 
 
@@ -288,15 +296,15 @@ def _while(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Catego
         values, _, carry = state
         now = _found(values, sites)
         more, carry = body.run(jaxpr_as_fun(body.program)(*body_consts, *carry))
-        _join(now, more)
+        now.join(more)
         more, holds = test(carry)
-        _join(now, more)
+        now.join(more)
         return now.values(sites), holds, carry
 
     start, holds = test(carry)
     values, _, carry = while_loop(lambda state: state[1], step, (start.values(sites), holds, carry),
                                   max_steps=params["max_steps"])
-    _join(found, _found(values, sites))
+    found.join(_found(values, sites))
     return carry  # type: ignore[no-any-return]
 
 
