@@ -17,7 +17,7 @@ NAMES: dict[str, str] = {
         "EArray array_serialization buffer_callback colocated_python compilation_cache "
         "compute_on custom_partitioning fused hijax jax2tf key_reuse layout "
         "mesh_utils mosaic multihost_utils overlap pallas pjit primal_tangent_dtype profiler "
-        "random rnn roofline scheduling_groups serialize_executable shard_map source_mapper sparse "
+        "random roofline scheduling_groups serialize_executable shard_map source_mapper sparse "
         "thunky topologies transfer xla_metadata",
     "pyjx.lax":
         "psum_scatter_start sharding_constraint_p with_sharding_constraint",

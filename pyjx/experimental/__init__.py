@@ -8,6 +8,6 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.callbacks": "io_callback",
 }
 
-SUBMODULES = "checkify jet ode"
+SUBMODULES = "checkify jet ode rnn"
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

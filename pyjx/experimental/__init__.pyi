@@ -3,11 +3,13 @@
 from pyjx.experimental import checkify as checkify
 from pyjx.experimental import jet as jet
 from pyjx.experimental import ode as ode
+from pyjx.experimental import rnn as rnn
 from pyjx.lax.callbacks import io_callback as io_callback
 
 __all__ = [
     "checkify",
     "jet",
     "ode",
+    "rnn",
     "io_callback",
 ]
