@@ -20,8 +20,8 @@ from pyjx.core.array_type import Array
 from pyjx.core.frames import is_internal
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
+from pyjx.debug.parts import Parted
 from pyjx.lax.callbacks import call_for_debugging
-from pyjx.tree_util import tree_flatten, tree_unflatten
 
 _AROUND = 5  # lines of source shown before and after the current one
 
@@ -99,33 +99,18 @@ class _Held:
 
     def __init__(self, frame: Frame, arrays: list[Any]) -> None:
         self._frame = frame
-        self._trees: dict[str, tuple[Any, list[Any]]] = {}  # leaves: (position,) or the leaf
-        known = {id(x): i for i, x in enumerate(arrays)}
-        for name, value in frame.locals.items():
+        self._parted: dict[str, Parted] = {}
+        for name, value in list(frame.locals.items()):
             try:
-                leaves, tree = tree_flatten(value)
+                parted = Parted(value, _is_array, arrays)
             except Exception:  # what is no tree, such as a dictionary with keys of several types
                 continue
-            if not any(map(_is_array, leaves)):
-                continue
-            places = []
-            for x in leaves:
-                if _is_array(x):
-                    if id(x) not in known:
-                        known[id(x)] = len(arrays)
-                        arrays.append(x)
-                    places.append((known[id(x)],))
-                else:
-                    places.append(x)
-            self._trees[name] = (tree, places)
-        for name in self._trees:
-            del frame.locals[name]
+            if any([at is not None for at in parted.places]):
+                self._parted[name] = parted
+                del frame.locals[name]
 
     def with_values(self, arrays: Sequence[Any]) -> Frame:
-        values = {
-            name: tree_unflatten(tree, [
-                arrays[p[0]] if type(p) is tuple else p for p in places])
-            for name, (tree, places) in self._trees.items()}
+        values = {name: parted.joined(arrays) for name, parted in self._parted.items()}
         return self._frame._replace(locals={**self._frame.locals, **values})
 
 
@@ -133,7 +118,7 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, (Tracer, Array))
 
 
-_one_at_a_time = threading.Lock()
+_one_at_a_time = threading.RLock()  # an expression may come to a breakpoint itself
 
 
 class _Session:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ import numpy as np
 from pyjx.core.array_type import Array
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
+from pyjx.debug.parts import Parted
 from pyjx.lax.callbacks import call_for_debugging
-from pyjx.tree_util import tree_flatten, tree_unflatten
 
 
 @api_boundary
@@ -48,38 +48,32 @@ def _callback(callback: Callable[..., Any], *args: Any, ordered: bool, partition
               **kwargs: Any) -> None:
     if not callable(callback):
         raise TypeError(f"first argument to jax.debug.callback must be callable, got {callback!r}.")
-    leaves, tree = tree_flatten((args, kwargs))
-    held = _Held(callback, leaves, tree)
-    call_for_debugging(held, held.arrays, {}, ordered, partitioned)
+    arrays: list[Any] = []
+    parted = Parted((args, kwargs), _is_value, arrays)
+    call_for_debugging(_Held(callback, parted), arrays, {}, ordered, partitioned)
 
 
 class _Held:
-    """A function that holds those of its arguments that are no arrays."""
+    """A function with those of its arguments that are no arrays."""
 
-    __slots__ = ("_static", "arrays", "callback", "tree")
+    __slots__ = ("callback", "parted")
 
-    def __init__(self, callback: Callable[..., Any], leaves: Sequence[Any], tree: Any) -> None:
+    def __init__(self, callback: Callable[..., Any], parted: Parted) -> None:
         self.callback = callback
-        self.tree = tree
-        self.arrays = [x for x in leaves if _is_value(x)]
-        self._static = [None if _is_value(x) else (x,) for x in leaves]
-
-    def _key(self) -> Any:
-        return self.callback, self.tree, self._static
+        self.parted = parted
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Held and self._key() == other._key()
+        return type(other) is _Held and (self.callback, self.parted) == (
+            other.callback, other.parted)
 
     def __hash__(self) -> int:
-        return hash((self.callback, self.tree))
+        return hash((self.callback, self.parted))
 
     def __repr__(self) -> str:
         return repr(self.callback)
 
     def __call__(self, *arrays: Any) -> None:
-        given = iter(arrays)
-        leaves = [next(given) if held is None else held[0] for held in self._static]
-        args, kwargs = tree_unflatten(self.tree, leaves)
+        args, kwargs = self.parted.joined(arrays)
         self.callback(*args, **kwargs)
 
 

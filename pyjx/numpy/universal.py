@@ -91,6 +91,7 @@ class ufunc:
         self.identity = identity
         self._func = func
         self._reduce, self._accumulate, self._at, self._reduceat = reduce, accumulate, at, reduceat
+        self._call = call
         self.__wrapped__ = call or self._mapped(func)
         self.__call__ = op_jit(self.__wrapped__)
 
@@ -111,7 +112,8 @@ class ufunc:
         return f"<jnp.ufunc {self.__name__!r}>"
 
     def _key(self) -> tuple[Any, ...]:
-        return self._func, self.__name__, self.nin, self.nout, self.nargs, self._reduce, self._at
+        return (self._func, self.__name__, self.nin, self.nout, self.nargs, self._call,
+                self._reduce, self._at)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, ufunc) and self._key() == other._key()
