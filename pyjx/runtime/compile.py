@@ -231,14 +231,27 @@ def _register_lapack() -> None:
 
 
 def _register_cuda() -> None:
-    """The extension modules beside the CUDA plugin import no jax."""
+    """Give XLA's plugin the functions of the extension modules beside it, which import no jax."""
+    api = backends.load_plugin("cuda")
     for package in ("jax_cuda13_plugin", "jax_cuda12_plugin"):
+        try:
+            plugin = importlib.import_module(f"{package}.cuda_plugin_extension")
+        except ImportError:
+            continue
+        for name, kind in plugin.ffi_types().items():
+            plugin.register_custom_type(api, name, kind)
+        for name, handler in plugin.ffi_handlers().items():
+            plugin.register_custom_call_target(api, name, handler, "CUDA", 1, 0)
         for family in _CUDA_FAMILIES:
             try:
                 module = importlib.import_module(f"{package}.{family}")
             except ImportError:
                 continue
+            if hasattr(module, "initialize"):  # loads SciPy, for LAPACK on the host
+                module.initialize()
             for name, handler in getattr(module, "registrations", dict)().items():
-                version = 1 if name.endswith("_ffi") or isinstance(handler, dict) else 0
-                jaxlib_api.register_custom_call(name, handler, "CUDA", version)
+                typed = (name.endswith("_ffi") or isinstance(handler, dict)
+                         or family in ("_hybrid", "_linalg"))
+                plugin.register_custom_call_target(api, name, handler, "CUDA", int(typed), 0)
+        break
     _registered.update(("cuda", "gpu"))
