@@ -203,6 +203,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
                              "distance of evenly spaced samples is dx.")
         x = moved(x, axis, -1) if get_aval(x).ndim > 1 else x
         dx = _gaps(x, get_aval(x).ndim - 1)
+        missing = get_aval(y).ndim - get_aval(dx).ndim
+        dx = lax.expand_dims(dx, range(missing)) if missing > 0 else dx
     last, size = get_aval(y).ndim - 1, get_aval(y).shape[-1]
     pairs = ufuncs.add(_span(y, 1, size, last), _span(y, 0, size - 1, last))
     return ufuncs.multiply(0.5, _sum(ufuncs.multiply(dx, pairs), -1))

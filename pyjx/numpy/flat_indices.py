@@ -161,7 +161,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     count = -(-n // 8)
     full = jnp.pad(bits, [*[(0, 0)] * len(rest), (0, 8 * count - n)])
     full = jnp.reshape(full, (*rest, count, 8))
-    return jnp.moveaxis(jnp.sum(full << shifts, -1, dtype=np.uint8), -1, axis)
+    weighted = full << jnp.broadcast_to(shifts, get_aval(full).shape)
+    return jnp.moveaxis(jnp.sum(weighted, -1, dtype=np.uint8), -1, axis)
 
 
 @numpy_function(static_argnames=("axis", "count", "bitorder"))
@@ -190,7 +191,9 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     shifts = _weights(bitorder)
     data, axis = _along_last(a, axis)
     *rest, n = get_aval(data).shape
-    bits = jnp.reshape((data[..., None] >> shifts) & np.uint8(1), (*rest, 8 * n))
+    apart = jnp.repeat(data[..., None], 8, -1)
+    bits = (apart >> jnp.broadcast_to(shifts, get_aval(apart).shape)) & np.uint8(1)
+    bits = jnp.reshape(bits, (*rest, 8 * n))
     if count is not None:
         size = count if count >= 0 else max(8 * n + count, 0)
         bits = jnp.pad(bits[..., :size], [*[(0, 0)] * len(rest), (0, max(size - 8 * n, 0))])

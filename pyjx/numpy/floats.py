@@ -554,10 +554,11 @@ def array_equiv(a1: Any, a2: Any) -> Array:
     if pair is None:
         return jnp.asarray(False)
     try:
-        ops.broadcast_shapes(pair[0].shape, pair[1].shape)
+        shape = ops.broadcast_shapes(pair[0].shape, pair[1].shape)
     except ValueError:
         return jnp.asarray(False)
-    return _array_equal(*pair, equal_nan=False)
+    x, y = (jnp.broadcast_to(a, shape) for a in pair)
+    return _array_equal(x, y, equal_nan=False)
 
 
 # -- divisors --------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def _log_sum(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: 
     if where is not None:
         x = jnp.where(where, x, -np.inf)
     top = jnp.max(jnp.real(x), axis, keepdims=True, initial=-np.inf)
-    top = lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0))
+    top = convert(lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0)), dtype_of(x))
     total = jnp.sum(exp(x - top), axis, keepdims=True)
     out = log(total) + top
     if not keepdims:

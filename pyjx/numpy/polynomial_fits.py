@@ -87,17 +87,17 @@ def _fit(deg: int, cov: bool, scaled: bool, rcond: Any, x: Any, y: Any, w: Any =
         matrix = matrix * w[:, None]
         values = values * (w if get_aval(y).ndim == 1 else w[:, None])
     scale = jnp.sqrt(jnp.sum(jnp.abs(matrix) ** 2, 0))
-    matrix = matrix / scale
+    matrix = matrix / scale[None]
     solution, residuals, rank, singular = jnp.linalg.lstsq(matrix, values, rcond)
-    solution = (solution.T / scale).T
+    several = get_aval(y).ndim == 2
+    solution = solution / (scale[:, None] if several else scale)
     covariance = None
     if cov:
         covariance = jnp.linalg.inv(jnp.dot(matrix.T, matrix)) / jnp.outer(scale, scale)
-        several = get_aval(y).ndim == 2
         covariance = covariance[:, :, None] if several else covariance
         if scaled:
             factor = residuals / (get_aval(x).shape[0] - deg - 1)
-            covariance = covariance * (factor if several else factor[0])
+            covariance = covariance * (factor[None, None] if several else factor[0])
     return solution, residuals, rank, singular, covariance
 
 

@@ -44,7 +44,6 @@ from pyjx.numpy.operands import (
 from pyjx.numpy.promotion import (
     as_operand,
     check_arraylike,
-    check_ranks,
     common_shape,
     convert,
     operands,
@@ -556,7 +555,6 @@ def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
     shapes = [get_aval(v).shape for v in (condition, x, y)]
     shape = shapes[0]
     if shapes[1] != shape or shapes[2] != shape:
-        check_ranks("where", shapes)
         try:
             shape = broadcast_shapes(*shapes)
         except ValueError:

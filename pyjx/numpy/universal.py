@@ -409,7 +409,7 @@ def _reduced_at(function: ufunc, a: Any, indices: Any, axis: int, dtype: Any) ->
     def step(totals: Any, element: Any) -> tuple[Any, None]:
         i, x = element
         inside = jnp.reshape((i > indices) & (i < ends), apart)
-        return jnp.where(inside, convert(body(totals, x), dtype), totals), None
+        return jnp.where(inside, convert(body(totals, x[None]), dtype), totals), None
 
     out, _ = lax.scan(step, jnp.take(x, indices, 0), (jnp.arange(size), x))
     return jnp.moveaxis(out, 0, axis)
@@ -417,5 +417,6 @@ def _reduced_at(function: ufunc, a: Any, indices: Any, axis: int, dtype: Any) ->
 
 @op_jit(static_argnames=("function",))
 def _outer(function: ufunc, x: Any, y: Any) -> Any:
-    return function.__wrapped__(
-        jnp.reshape(x, get_aval(x).shape + (1,) * get_aval(y).ndim), y)
+    a, b = get_aval(x).shape, get_aval(y).shape
+    return function.__wrapped__(jnp.reshape(x, a + (1,) * len(b)),
+                                jnp.reshape(y, (1,) * len(a) + b))

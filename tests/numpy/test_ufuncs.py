@@ -383,6 +383,23 @@ def test_whole_numbers_and_angles_of_integers_have_the_default_float_dtype():
     assert not jnp.heaviside(jnp.arange(2), 1.0).weak_type
 
 
+def test_functions_that_broadcast_by_themselves_promote_no_ranks():
+    a, b, i = jnp.ones((2, 2)), jnp.ones(2), jnp.arange(2)
+    with jax.numpy_rank_promotion("raise"):
+        jnp.where(b > 0, a, b)
+        jnp.array_equiv(a, b)
+        jnp.trapezoid(a, b)
+        jnp.polyfit(b, b, 0)
+        jnp.polyfit(b, a, 0, w=b)
+        jnp.unpackbits(jnp.packbits(a > 0, 0), 0)
+        jnp.add.outer(b, b)
+        jnp.add.reduceat(a, i)
+        jnp.fft.fft2(a, norm="ortho")
+        jax.scipy.fft.dctn(a, norm="ortho")
+        jnp.vander(b)
+        jnp.insert(a, 0, b, axis=0)
+
+
 @pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
 @pytest.mark.parametrize(("x", "y", "want"), [
     (1000.0, 1000.0, (0.5, 0.5)), (np.inf, 5.0, (1, 0)), (-np.inf, 3.0, (0, 1)),
