@@ -5,7 +5,17 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from tests.lax.test_linalg import DTYPES, SHAPES, SQUARE, adjoint, both, close, positive, random
+from tests.lax.test_linalg import (
+    DTYPES,
+    SHAPES,
+    SQUARE,
+    adjoint,
+    both,
+    close,
+    positive,
+    random,
+    reseed,
+)
 
 linalg = jnp.linalg
 ORDERS = [None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf]
@@ -13,6 +23,7 @@ ORDERS = [None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf]
 
 @pytest.fixture(autouse=True)
 def wide():
+    reseed()
     with jax.enable_x64(True):
         yield
 
