@@ -14,6 +14,11 @@ __all__ = [
     "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _PLATFORMS = {"gpu": "CUDA", "cuda": "CUDA", "rocm": "ROCM", "cpu": "cpu", "tpu": "tpu"}
 
 

@@ -31,6 +31,7 @@ try:
 except ImportError:  # jaxlib < 0.8 has these classes in _jax
     _hlo = _jax
 
+JAXLIB_RELEASE: str = jaxlib.__version__  # with a fourth number, if it has one
 JAXLIB_VERSION: tuple[int, ...] = tuple(int(p) for p in jaxlib.__version__.split(".")[:3])
 
 # C++ classes and modules, by the name that every supported version has.

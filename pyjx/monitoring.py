@@ -11,6 +11,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+__all__ = [
+    "clear_event_listeners", "record_event", "record_event_duration_secs",
+    "record_event_time_span", "record_scalar", "register_event_duration_secs_listener",
+    "register_event_listener", "register_event_time_span_listener", "register_scalar_listener",
+    "unregister_event_duration_listener", "unregister_event_listener",
+    "unregister_event_time_span_listener", "unregister_scalar_listener",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Listener = Callable[..., None]
 
 _events: list[Listener] = []

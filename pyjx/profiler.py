@@ -31,6 +31,11 @@ __all__ = [
     "trace",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _profiler = jaxlib_api.profiler()
 _data = jaxlib_api.profile_data()
 

@@ -121,7 +121,7 @@ def _host_cpu() -> bytes:
 
 @lru_cache(maxsize=64)
 def _platform(client: Any, kinds: tuple[str, ...], count: int) -> bytes:
-    version = ".".join(map(str, jaxlib_api.JAXLIB_VERSION))
+    version = jaxlib_api.JAXLIB_RELEASE
     facts = (version, client.platform, client.platform_version, str(client.process_index()),
              str(count), *kinds)
     return "\n".join(facts).encode() + _host_cpu()

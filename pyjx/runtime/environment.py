@@ -25,7 +25,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     kinds = ", ".join(sorted({d.device_kind for d in devices}))
     lines = [
         f"pyjx:   {sys.modules['pyjx'].__version__}",
-        f"jaxlib: {'.'.join(map(str, jaxlib_api.JAXLIB_VERSION))}",
+        f"jaxlib: {jaxlib_api.JAXLIB_RELEASE}",
         f"numpy:  {np.__version__}",
         f"python: {sys.version}",
         f"device info: {kinds}-{len(devices)}, {backends.local_device_count()} local devices",

@@ -75,20 +75,29 @@ def _checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequenc
              ) -> list[Any]:
     """The results as NumPy arrays, which XLA takes as they are."""
     if len(outs) != len(avals):
-        raise TypeError(f"The callback {callback} gave {len(outs)} results, expected {len(avals)}.")
+        raise TypeError(f"The callback {_name(callback)} gave {len(outs)} results, expected "
+                        f"{len(avals)}.")
     arrays = []
     for i, (x, aval) in enumerate(zip(outs, avals, strict=True)):
         host = np.asarray(x)
         if host.shape != aval.shape:
-            raise ValueError(f"Result {i} of the callback {callback} has shape {host.shape}, "
-                             f"result_shape_dtypes says {aval.shape}.")
+            raise ValueError(f"Result {i} of the callback {_name(callback)} has shape "
+                             f"{host.shape}, result_shape_dtypes says {aval.shape}.")
         if host.dtype != aval.dtype:
             if not np.can_cast(host.dtype, aval.dtype, "same_kind"):
-                raise TypeError(f"Result {i} of the callback {callback} has dtype {host.dtype}, "
-                                f"result_shape_dtypes says {aval.dtype}.")
+                raise TypeError(f"Result {i} of the callback {_name(callback)} has dtype "
+                                f"{host.dtype}, result_shape_dtypes says {aval.dtype}.")
             host = host.astype(aval.dtype)
         arrays.append(host)
     return arrays
+
+
+def _name(callback: FlatFunction) -> str:
+    """The user's function, by its name and place."""
+    fun = getattr(callback, "callback_func", callback)
+    code = getattr(fun, "__code__", None)
+    place = f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+    return f"{getattr(fun, '__name__', fun)}{place}"
 
 
 def _cpu() -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from pyjx.core import source_info
 from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import Tracer
+from pyjx.core.tracebacks import api_boundary
 from pyjx.tree_util import register_pytree_node_class
 
 
@@ -135,6 +136,7 @@ class Error:
             error.add_note(f"The check stands at {place}.")
         return error
 
+    @api_boundary
     def throw(self) -> None:
         """Raise an exception if a check failed.
 
