@@ -17,7 +17,8 @@ def _ffi_call(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
         config = {name: _attribute(value) for name, value in params["attributes"]}
     return b.custom_call(
         params["target_name"], operands, in_avals(eqn), [v.aval for v in eqn.outvars],
-        config=config, has_side_effect=params["has_side_effect"],
+        family="lapack" if params["target_name"].startswith("lapack_") else "", config=config,
+        has_side_effect=params["has_side_effect"],
         aliases={result: operand for operand, result in params["input_output_aliases"]},
         api_version=params["custom_call_api_version"],
         layouts=(params["input_layouts"], params["output_layouts"]))

@@ -18,14 +18,14 @@ from pyjx.tree_util import keystr
 def settled(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]
             ) -> tuple[list[Value], bool]:
     """The carry with each weakly typed leaf that the body changes the type of in the dtype that the
-    two promote to; and whether there are any."""
+    two promote to; and whether the body is to be traced again, for another dtype."""
     changed = False
     new = []
     for x, out in zip(leaves, out_avals, strict=True):
         aval = get_aval(x)
         if aval.weak_type and aval is not out and aval.shape == out.shape:
             x = convert_element_type(x, dtypes.result_type(x, out))
-            changed = True
+            changed = changed or get_aval(x).dtype != aval.dtype
         new.append(x)
     return new, changed
 

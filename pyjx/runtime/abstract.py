@@ -77,14 +77,14 @@ class ShapeDtypeStruct:
         """The struct that describes the array `x`."""
         return ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))
 
-    def _fields(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[Any, ...]:
         return self.shape, self.dtype, self.sharding, self.weak_type, self.is_ref
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and self._fields() == other._fields()
+        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self._fields())
+        return hash(self._key())
 
     def __repr__(self) -> str:
         text = f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.name(self.dtype)}"

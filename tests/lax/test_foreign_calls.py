@@ -55,6 +55,13 @@ def test_vmap(method):
     assert info.shape == (4,)
 
 
+def test_jaxlibs_own_functions_are_registered():
+    with jax.enable_x64(True):
+        call = jax.ffi.ffi_call("lapack_dpotrf_ffi", (S((2, 2), float), S((), np.int32)))
+        out, info = call(jnp.eye(2), uplo=np.uint8(ord("L")))
+    assert info == 0 and out.shape == (2, 2)
+
+
 def test_text():
     f = jax.ffi.ffi_call("some_target", S((2,), F32), has_side_effect=True)
     text = jax.jit(lambda x: f(x, flag=True, number=3, real=0.5, name="a \"b\"", wide=np.int8(1),

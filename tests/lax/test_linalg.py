@@ -407,3 +407,15 @@ def test_degenerate_derivatives():
 def test_what_has_no_derivative(fun):
     with pytest.raises(NotImplementedError):
         jax.jvp(fun, (random("float64", 3, 3),), (np.ones((3, 3)),))
+
+
+def test_cholesky_depends_on_the_lower_triangle_alone():
+    a = jnp.array([[4.0, 1.0], [1.0, 3.0]])
+    factor = lambda x: linalg.cholesky(x, symmetrize_input=False)  # noqa: E731
+    above = jnp.array([[0.0, 1.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(jax.jvp(factor, (a,), (above,))[1], np.zeros((2, 2)))
+    gradient = jax.grad(lambda x: factor(x)[1, 1])(a)
+    assert gradient[0, 1] == 0
+    step = 1e-3
+    moved = [factor(a.at[1, 0].add(s))[1, 1] for s in (step, -step)]
+    np.testing.assert_allclose(gradient[1, 0], (moved[0] - moved[1]) / (2 * step), rtol=1e-3)

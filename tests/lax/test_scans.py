@@ -285,3 +285,10 @@ def test_what_the_body_does_not_change_is_a_constant():
     for got, want in zip(jax.grad(run, (0, 1, 2))(W, H, XS),
                          jax.grad(expected, (0, 1, 2))(W, H, XS), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def test_results_of_a_weak_carry_are_weak():
+    carry, ys = lax.scan(lambda c, x: (c + x, c), 0.0, jnp.arange(3.0))
+    assert ys.weak_type and not carry.weak_type
+    carry, ys = lax.scan(lambda c, x: (c + x, c), 0, jnp.arange(3.0))
+    assert ys.dtype == np.float32 and not ys.weak_type and not carry.weak_type

@@ -286,3 +286,10 @@ def test_softmax_is_over_all_axes_by_default():
     np.testing.assert_allclose(special.softmax(x), reference.softmax(x), rtol=1e-5)
     np.testing.assert_allclose(special.log_softmax(x, axis=0), reference.log_softmax(x, axis=0),
                                rtol=1e-5)
+
+
+def test_slopes_at_the_edges():
+    assert jax.grad(jax.scipy.special.entr)(0.0) == np.inf
+    assert jax.grad(jax.scipy.special.entr)(1.0) == -1
+    slope = jax.grad(lambda x: jax.scipy.special.expn(0, x))(0.5)
+    np.testing.assert_allclose(slope, -np.exp(-0.5) * (1 / 0.5 + 1 / 0.25), rtol=1e-5)

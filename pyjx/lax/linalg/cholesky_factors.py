@@ -12,6 +12,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.types import Tangent, Tangents, Value, Values
 from pyjx.lax.linalg.matrices import (
+    adjoint,
     batch_leading,
     check_operands,
     half_lower_triangle,
@@ -33,8 +34,11 @@ def _cholesky_shape(x: ShapedArray) -> ShapedArray:
 
 def _cholesky_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     # dL = L P(L^-1 dA L^-H), where P keeps the lower triangle and half of the diagonal
-    # (Murray, Differentiation of the Cholesky decomposition, 2016, eq. 8).
+    # (Murray, Differentiation of the Cholesky decomposition, 2016, eq. 8). Only the lower triangle
+    # of A is read.
     (x,), (dx,) = primals, tangents
+    half = half_lower_triangle(dx)
+    dx = lax.add(half, adjoint(half))
     factor = cholesky_p.bind(x)
     inner = triangular_solve(factor, dx, left_side=False, lower=True, transpose_a=True,
                              conjugate_a=True)

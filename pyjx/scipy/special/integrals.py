@@ -133,8 +133,13 @@ def _expn(n: Array, x: Array) -> Array:
     return _expn_values(n, x)
 
 
-# dE_n/dx = -E_(n-1), DLMF 8.19.13
-partials(_expn, None, lambda out, n, x: -_expn(n - 1, x))
+def _expn_slope(out: Array, n: Array, x: Array) -> Array:
+    # dE_n/dx = -E_(n-1), DLMF 8.19.13; E_0 = e^-x / x
+    first = -jnp.exp(-x) * (1 + 1 / x) / x
+    return jnp.where(n == 0, first, -_expn(jnp.maximum(n - 1, 0), x))
+
+
+partials(_expn, None, _expn_slope)
 
 
 @numpy_function

@@ -63,7 +63,15 @@ def entr(x: Any) -> Array:
     -0.0
     """
     (x,) = reals("entr", x)
+    return _entr(x)
+
+
+@custom_jvp
+def _entr(x: Array) -> Array:
     return jnp.where(x < 0, -math.inf, -xlogy_of(x, x))
+
+
+partials(_entr, lambda out, x: jnp.where(x < 0, 0, -1 - jnp.log(jnp.where(x < 0, 1, x))))
 
 
 def _by_cases(p: Array, q: Array, inside: Callable[[Array, Array], Array], edge: Array) -> Array:
