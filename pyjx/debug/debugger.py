@@ -75,8 +75,8 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
     frames = _frames(sys._getframe(1), filter_frames)[:num_frames]
     arrays: list[Any] = []
     held = [_Held(frame, arrays) for frame in frames]
-    call_for_debugging(_Session(held, kwargs.get("stdin"), kwargs.get("stdout")), arrays, {},
-                       ordered, False)
+    call_for_debugging(_Session(held, kwargs.get("stdin"), kwargs.get("stdout")), arrays, ordered,
+                       False)
     return token
 
 

@@ -50,7 +50,7 @@ def _callback(callback: Callable[..., Any], *args: Any, ordered: bool, partition
         raise TypeError(f"first argument to jax.debug.callback must be callable, got {callback!r}.")
     arrays: list[Any] = []
     parted = Parted((args, kwargs), _is_value, arrays)
-    call_for_debugging(_Held(callback, parted), arrays, {}, ordered, partitioned)
+    call_for_debugging(_Held(callback, parted), arrays, ordered, partitioned)
 
 
 class _Held:

@@ -118,7 +118,7 @@ class FlatCallback:
 
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
-            "legacy_vectorized")
+                "legacy_vectorized")
 
 
 @api_boundary
@@ -197,10 +197,10 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
     return tree_unflatten(call.out_tree, outs)
 
 
-def call_for_debugging(callback: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
-                       ordered: bool, partitioned: bool) -> None:
-    """Call a Python function whose results are not wanted."""
-    leaves, in_tree = tree_flatten((tuple(args), kwargs))
+def call_for_debugging(callback: Callable[..., Any], arrays: Sequence[Any], ordered: bool,
+                       partitioned: bool) -> None:
+    """Call a Python function of arrays whose results are not wanted."""
+    leaves, in_tree = tree_flatten((tuple(arrays), {}))
     leaves = [operand("debug callback (args)", x, i) for i, x in enumerate(leaves)]
     debug_callback_p.bind(*leaves, callback=FlatCallback(callback, in_tree),
                           effect=ordered_debug_effect if ordered else debug_effect,
