@@ -54,7 +54,7 @@ def _rewritten(jaxpr: Jaxpr, platform: str, holding: Collection[int]) -> Jaxpr:
                                 and eqn.primitive.lowered_as is None):
             name = (eqn.primitive.name if eqn.primitive.lowered_as is None
                     else program.jaxpr.debug_info.func_name)
-            eqns.append(_call(eqn, program, name))
+            eqns.append(call_eqn(eqn, program, name, eqn.invars, eqn.outvars))
         else:
             _put_in_place(eqn, program.jaxpr, eqns, values)
     return jaxpr.replace(eqns=eqns, outvars=_read(jaxpr.outvars, values),
@@ -95,10 +95,6 @@ def _program_of(eqn: JaxprEqn, platform: str) -> ClosedJaxpr | None:
         if key is not None:
             _traced[key] = program
     return decompose(program, platform)
-
-
-def _call(eqn: JaxprEqn, program: ClosedJaxpr, name: str) -> JaxprEqn:
-    return call_eqn(eqn, program, name, eqn.invars, eqn.outvars)
 
 
 def _put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: dict[Var, Any]
