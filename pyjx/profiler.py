@@ -9,9 +9,9 @@ from __future__ import annotations
 import glob
 import gzip
 import http.server
-import json
 import os
 import platform
+import shutil
 import socketserver
 import threading
 import time
@@ -232,19 +232,14 @@ def _export(data: bytes, log_dir: str, link: bool, perfetto: bool, session_id: s
 
 
 def _write_perfetto_trace(log_dir: str) -> str:
-    """Write the newest profile's trace so that Perfetto reads it; the path of the file."""
+    """Put the newest profile's trace under the name that Perfetto users look for; its path."""
     folders = sorted(glob.glob(os.path.join(log_dir, "plugins", "profile", "*", "")),
                      key=os.path.getmtime)
     traces = glob.glob(os.path.join(folders[-1], "*.trace.json.gz")) if folders else []
     if not traces:
         raise ValueError(f"There is no trace to convert for Perfetto in {log_dir}.")
-    with gzip.open(traces[0], "rb") as file:
-        events = json.load(file)
-    events["traceEvents"] = [e for e in events.get("traceEvents", []) if e.get("ph") != "M"
-                             or "args" in e]
     path = os.path.join(folders[-1], "perfetto_trace.json.gz")
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        json.dump(events, file)
+    shutil.copyfile(traces[0], path)
     return path
 
 
