@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 __all__ = [
     "clear_event_listeners", "record_event", "record_event_duration_secs",
@@ -26,10 +27,21 @@ def __dir__() -> list[str]:
 
 Listener = Callable[..., None]
 
-_events: list[Listener] = []
-_durations: list[Listener] = []
-_spans: list[Listener] = []
-_scalars: list[Listener] = []
+
+class _Listeners(list[Listener]):
+    """The listeners of one kind of event."""
+
+    def tell(self, *args: Any, **kwargs: Any) -> None:
+        for listener in list(self):
+            listener(*args, **kwargs)
+
+    def unregister(self, callback: Listener) -> None:
+        if callback not in self:
+            raise ValueError(f"{callback} is not registered as a listener of this kind.")
+        self.remove(callback)
+
+
+_events, _durations, _spans, _scalars = [_Listeners() for _ in range(4)]
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
@@ -41,8 +53,7 @@ def record_event(event: str, **kwargs: str | int) -> None:
     /mine/started
     >>> monitoring.unregister_event_listener(print)
     """
-    for listener in list(_events):
-        listener(event, **kwargs)
+    _events.tell(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
@@ -54,8 +65,7 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
     /mine/step 0.5
     >>> monitoring.unregister_event_duration_listener(print)
     """
-    for listener in list(_durations):
-        listener(event, duration, **kwargs)
+    _durations.tell(event, duration, **kwargs)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float,
@@ -68,8 +78,7 @@ def record_event_time_span(event: str, start_time: float, end_time: float,
     /mine/step 1.0 2.5
     >>> monitoring.unregister_event_time_span_listener(print)
     """
-    for listener in list(_spans):
-        listener(event, start_time, end_time, **kwargs)
+    _spans.tell(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
@@ -81,8 +90,7 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
     /mine/loss 0.25
     >>> monitoring.unregister_scalar_listener(print)
     """
-    for listener in list(_scalars):
-        listener(event, value, **kwargs)
+    _scalars.tell(event, value, **kwargs)
 
 
 def register_event_listener(callback: Listener) -> None:
@@ -125,12 +133,6 @@ def register_scalar_listener(callback: Listener) -> None:
     _scalars.append(callback)
 
 
-def _unregister(listeners: list[Listener], callback: Listener) -> None:
-    if callback not in listeners:
-        raise ValueError(f"{callback} is not registered as a listener of this kind.")
-    listeners.remove(callback)
-
-
 def unregister_event_listener(callback: Listener) -> None:
     """The inverse of `register_event_listener`.
 
@@ -141,7 +143,7 @@ def unregister_event_listener(callback: Listener) -> None:
     >>> monitoring.register_event_listener(print)
     >>> monitoring.unregister_event_listener(print)
     """
-    _unregister(_events, callback)
+    _events.unregister(callback)
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
@@ -154,7 +156,7 @@ def unregister_event_duration_listener(callback: Listener) -> None:
     >>> monitoring.register_event_duration_secs_listener(print)
     >>> monitoring.unregister_event_duration_listener(print)
     """
-    _unregister(_durations, callback)
+    _durations.unregister(callback)
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
@@ -167,7 +169,7 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
     >>> monitoring.register_event_time_span_listener(print)
     >>> monitoring.unregister_event_time_span_listener(print)
     """
-    _unregister(_spans, callback)
+    _spans.unregister(callback)
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
@@ -180,7 +182,7 @@ def unregister_scalar_listener(callback: Listener) -> None:
     >>> monitoring.register_scalar_listener(print)
     >>> monitoring.unregister_scalar_listener(print)
     """
-    _unregister(_scalars, callback)
+    _scalars.unregister(callback)
 
 
 def clear_event_listeners() -> None:
