@@ -31,19 +31,20 @@ def session(commands, **options):
 
 def test_values_of_the_frames():
     said = session(["p a", "tree", "pp tree['name']", "u", "p doubled + 1", "d", "p b"])
-    assert said.startswith("Entering jdb:\nArray(4., dtype=float32")
-    assert "{'name': 'tree', 'sum': Array(6., dtype=float32" in said.replace(
-        "{'sum': Array(6., dtype=float32), 'name': 'tree'}",
-        "{'name': 'tree', 'sum': Array(6., dtype=float32)}")
-    assert "Array(5., dtype=float32" in said
-    assert said.rstrip().endswith("Array(2., dtype=float32)") or "weak_type" in said
+    first, *rest = said.replace(", weak_type=True", "").splitlines()
+    assert first == "Entering jdb:"
+    assert rest[:3] == ["Array(4., dtype=float32)",
+                        "{'name': 'tree', 'sum': Array(6., dtype=float32)}", "'tree'"]
+    outer = rest.index("Array(5., dtype=float32)")
+    assert any(line.startswith("->") and "inner(doubled, x)" in line for line in rest[3:outer])
+    assert rest[-1] == "Array(2., dtype=float32)"
 
 
 def test_source_and_stack():
     said = session(["l", "w"])
-    assert "->          jax.debug.breakpoint(" in said.replace("->  ", "->  ", 1)
-    assert said.index("in outer") < said.index("in inner")
-    assert "in session" in said
+    (marked,) = [line for line in said.splitlines() if line.startswith("->")]
+    assert "jax.debug.breakpoint(" in marked
+    assert said.index("in session") < said.index("in outer") < said.index("in inner")
 
 
 def test_ends_of_the_stack():
