@@ -7,7 +7,7 @@ import pytest
 import pyjx as jax
 import pyjx.lax.random_bits  # defines threefry2x32, which samples name
 from pyjx import jaxlib_api
-from pyjx.runtime.pipeline import lower_closed
+from pyjx.runtime.lower import lower_closed
 from tests.op_table import Sample, all_samples
 
 SAMPLES = all_samples()

@@ -347,9 +347,7 @@ class ClosedJaxpr:
         return ClosedJaxpr(f(self.jaxpr), self.consts)
 
     def pretty_print(self, **options: Any) -> str:
-        from pyjx.core.printer import jaxpr_to_string  # loaded when something is printed
-
-        return jaxpr_to_string(self.jaxpr, **options)
+        return self.jaxpr.pretty_print(**options)
 
     def __str__(self) -> str:
         return self.pretty_print()

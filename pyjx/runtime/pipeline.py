@@ -1,50 +1,18 @@
-"""From a closed jaxpr to its executable: made physical, prepared, lowered and compiled."""
+"""From a lowered program to its executable."""
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from lowering.program import LoweredProgram, lower
+from lowering.program import LoweredProgram
 from pyjx import configuration, jaxlib_api
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.passes.prepare import prepare
-from pyjx.core.trace import collector_paused
-from pyjx.engine.decompose import decompose
-from pyjx.engine.physical import physicalize
 from pyjx.monitoring import timed
 from pyjx.runtime import compile as compiler
-from pyjx.runtime.captured import warn_of_captured
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.quick import quick_options
-
-
-def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
-                 keep_unused: bool = False, platform: str = "cpu") -> LoweredProgram:
-    """The program of a jaxpr for a platform."""
-    if closed.consts:
-        warn_of_captured(closed)
-    mode = configuration.outline.value
-    outline = mode == "on" or (mode == "auto" and platform == "cpu")
-    with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name), collector_paused():
-        prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
-        program = lower(prepared, name, platform=platform, donated=donated,
-                        keep_unused=keep_unused)
-    if program.unused_donations:
-        _warn_of_unused(program.unused_donations)
-    return program
-
-
-def _warn_of_unused(avals: Sequence[Any]) -> None:
-    shapes = ", ".join([a.str_short() for a in avals])
-    warnings.warn(
-        f"Some donated buffers were not usable: {shapes}.\nThe memory of a donated argument is "
-        "for a result of the same shape and dtype, or at least of the same number of elements.",
-        stacklevel=2,
-    )
-
 
 _ADDRESSABLE = 1 << 47  # bytes
 

@@ -59,9 +59,9 @@ def compile_closed(
             executable = program.executable  # another thread may have been faster
             if executable is None:
                 # Passes, lowering and compiler, which need not load before the first program.
-                from pyjx.runtime import pipeline
+                from pyjx.runtime import lower, pipeline
 
-                source = lowered or pipeline.lower_closed(
+                source = lowered or lower.lower_closed(
                     closed, name, donated=donated, keep_unused=keep_unused,
                     platform=device.platform)
                 executable = program.executable = pipeline.compile_lowered(

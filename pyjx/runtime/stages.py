@@ -173,7 +173,7 @@ class Lowered(_Stage):
             )
         self._platform = platform or (spec.device or backends.default_device()).platform
         # Passes and lowering, which need not load before the first program.
-        from pyjx.runtime.pipeline import lower_closed
+        from pyjx.runtime.lower import lower_closed
 
         self._program = lower_closed(
             traced.closed, spec.name, donated=traced.donated, keep_unused=spec.keep_unused,

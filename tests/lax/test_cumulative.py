@@ -55,7 +55,7 @@ def test_derivatives_at_ties_and_zeros():
 def test_doubling_equals_the_loop(f, reverse):
     """The lowering for other platforms, run here."""
     from pyjx.runtime import compile as compiler
-    from pyjx.runtime.pipeline import lower_closed
+    from pyjx.runtime.lower import lower_closed
 
     def loss(x):
         return jax.jvp(lambda x: f(x, 1, reverse=reverse), (x,), (x,))

@@ -80,7 +80,7 @@ def test_64_bit_keys(dtype):
 def test_the_general_comparator_equals_the_packed_keys():
     """The lowering for other platforms, run here."""
     from pyjx.runtime import compile as compiler
-    from pyjx.runtime.pipeline import lower_closed
+    from pyjx.runtime.lower import lower_closed
 
     x = np.array([[0.0, -0.0, np.nan, 3, -np.inf, 3, -1, np.inf]], np.float32)
     places = np.arange(8, dtype=np.int32)[None]

@@ -16,7 +16,7 @@ import pyjx as jax
 from pyjx import jaxlib_api
 from pyjx.runtime import backends
 from pyjx.runtime.compile import register_targets
-from pyjx.runtime.pipeline import lower_closed
+from pyjx.runtime.lower import lower_closed
 from tests.op_table import Sample
 from tests.ops.linalg import SAMPLES
 from tests.test_mlir_verify import NOT_ON

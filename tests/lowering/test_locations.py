@@ -8,7 +8,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration, jaxlib_api
-from pyjx.runtime.pipeline import lower_closed
+from pyjx.runtime.lower import lower_closed
 
 v = np.arange(4, dtype=np.float32)
 

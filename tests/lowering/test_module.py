@@ -14,7 +14,7 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.decompose import decompose
-from pyjx.runtime.pipeline import lower_closed
+from pyjx.runtime.lower import lower_closed
 
 v = np.arange(4, dtype=np.float32)
 

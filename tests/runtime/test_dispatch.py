@@ -9,7 +9,7 @@ from pyjx import configuration
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import eager_trace, trace_to_jaxpr
-from pyjx.runtime import pipeline, programs
+from pyjx.runtime import lower, programs
 
 pytestmark = pytest.mark.smoke
 
@@ -74,7 +74,7 @@ def test_unused_constants_and_arguments_are_left_out():
     big = np.ones(100, np.float32)
     closed = trace_to_jaxpr(lambda a, b: [(a * big, b * 2)[1]],
                             [ShapedArray((100,), np.float32), ShapedArray((), np.float32)])
-    program = pipeline.lower_closed(closed, "f")
+    program = lower.lower_closed(closed, "f")
     assert program.kept == [False, True]
     assert program.const_args == []
 

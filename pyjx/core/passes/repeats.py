@@ -12,7 +12,6 @@ best repeat of a distance is looked for again only when its old one would be the
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -67,21 +66,21 @@ class Repeats:
         self.numbers = numbers.copy()
         self._fresh = -1
         self._seen: set[int] = set()
-        self._queue: list[tuple[int, int, Repeat | None]] = []  # (-saving, distance, repeat)
+        self._queue: dict[int, int] = {}  # distance -> what its best repeat once saved
         self._search()
 
     def best(self) -> Repeat | None:
         """The repeat that saves most."""
         queue = self._queue
         while queue or self._search():
-            bound, distance, _ = queue[0]
+            distance, bound = max(queue.items(), key=lambda item: (item[1], -item[0]))
             saving, repeat = _best_at(self.numbers, distance)
             if repeat is None:
-                heapq.heappop(queue)
-            elif -saving == bound:
+                del queue[distance]
+            elif saving == bound:
                 return repeat
             else:
-                heapq.heapreplace(queue, (-saving, distance, repeat))
+                queue[distance] = saving
         return None
 
     def take(self, start: int, end: int) -> None:
@@ -97,7 +96,7 @@ class Repeats:
         for distance in new:
             saving, repeat = _best_at(self.numbers, distance)
             if repeat is not None:
-                heapq.heappush(self._queue, (-saving, distance, repeat))
+                self._queue[distance] = saving
         return bool(self._queue)
 
 

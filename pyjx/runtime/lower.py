@@ -1,0 +1,43 @@
+"""From a closed jaxpr to its program: made physical, prepared and lowered."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from lowering.program import LoweredProgram, lower
+from pyjx import configuration
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.passes.prepare import prepare
+from pyjx.core.trace import collector_paused
+from pyjx.engine.decompose import decompose
+from pyjx.engine.physical import physicalize
+from pyjx.monitoring import timed
+
+
+def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
+                 keep_unused: bool = False, platform: str = "cpu") -> LoweredProgram:
+    """The program of a jaxpr for a platform."""
+    if closed.consts:
+        from pyjx.runtime.captured import warn_of_captured  # most programs capture nothing
+
+        warn_of_captured(closed)
+    mode = configuration.outline.value
+    outline = mode == "on" or (mode == "auto" and platform == "cpu")
+    with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name), collector_paused():
+        prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
+        program = lower(prepared, name, platform=platform, donated=donated,
+                        keep_unused=keep_unused)
+    if program.unused_donations:
+        _warn_of_unused(program.unused_donations)
+    return program
+
+
+def _warn_of_unused(avals: Sequence[Any]) -> None:
+    shapes = ", ".join([a.str_short() for a in avals])
+    warnings.warn(
+        f"Some donated buffers were not usable: {shapes}.\nThe memory of a donated argument is "
+        "for a result of the same shape and dtype, or at least of the same number of elements.",
+        stacklevel=2,
+    )
