@@ -29,7 +29,8 @@ def measure_import():
 
 
 def microseconds_per_call(call, batches=21, batch_seconds=0.01):
-    """The median over batches of the mean time of a call; the last of each batch is waited for."""
+    """The least over batches of the mean time of a call: what others run only adds to it. The last
+    call of each batch is waited for."""
     from models import jax
 
     for _ in range(20):
@@ -44,15 +45,15 @@ def microseconds_per_call(call, batches=21, batch_seconds=0.01):
             result = call()
         jax.block_until_ready(result)
         means.append((time.perf_counter() - start) / count)
-    return 1e6 * median(means)
+    return 1e6 * min(means)
 
 
 def microseconds_of_long_call(call, times=5):
-    """The median over a few calls, each of which is waited for."""
+    """The least over a few calls, each of which is waited for."""
     from models import jax
 
     jax.block_until_ready(call())
-    return 1e6 * median([seconds(lambda: jax.block_until_ready(call()))[1] for _ in range(times)])
+    return 1e6 * min([seconds(lambda: jax.block_until_ready(call()))[1] for _ in range(times)])
 
 
 def median(values):

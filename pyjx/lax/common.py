@@ -148,6 +148,9 @@ def as_dtype(x: Any, dtype: Any) -> Any:
     return scalar_constant(x, dtype) if type(x) in (int, float, complex, bool) else x
 
 
+_MOST_SINGLE = float(np.finfo(np.float32).max)
+
+
 def scalar_of_dtype(value: Any, dtype: Any) -> Any:
     """A number as a NumPy scalar of `dtype`: integers wrap around, and Python floats beyond the
     range of integers give its end, nan 0, as in a conversion on the device.
@@ -155,6 +158,8 @@ def scalar_of_dtype(value: Any, dtype: Any) -> Any:
     Raises:
       TypeError: the number is a Python complex one, and the dtype real.
     """
+    if type(value) is float and dtype.char == "f" and -_MOST_SINGLE <= value <= _MOST_SINGLE:
+        return dtype.type(value)  # the most frequent case, without the costly `errstate`
     if type(value) is complex and dtype not in dtypes.complex_dtypes and dtype != np.bool_:
         raise TypeError(f"The complex number {value} cannot become {dtypes.name(dtype)}: take its "
                         "real part first.")

@@ -34,7 +34,7 @@ _single = np.dtype(np.float32)
 def _unpacked(x: Value, scales: Value) -> Value:
     """x times its scales, in float32."""
     block = get_aval(x).shape[-1] // get_aval(scales).shape[-1]
-    return lax.mul(convert(x, _single), repeated(convert(scales, _single), block, 2))
+    return lax.mul(convert(x, _single), repeated(convert(scales, _single), count=block, axis=2))
 
 
 def _product(lhs: Value, rhs: Value) -> Value:

@@ -250,7 +250,7 @@ def _cast_on_host(host: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any
     return host.astype(dtype)
 
 
-def _of_host(host: np.ndarray[Any, Any], dtype: Any) -> Any:
+def of_host(host: np.ndarray[Any, Any], dtype: Any) -> Any:
     """The array of a NumPy array that nobody else has."""
     host = _cast_on_host(host, dtype)
     return _made(host, ShapedArray(host.shape, dtype))
@@ -262,7 +262,7 @@ def _of_arrays(x: Any, leaves: Sequence[Any], dtype: Any) -> Any:
         if dtype is None:
             dtype = dtypes.result_type(*leaves)
         try:
-            return _of_host(_host_of_numpy(_read(x), [_read(v) for v in leaves], dtype), dtype)
+            return of_host(_host_of_numpy(_read(x), [_read(v) for v in leaves], dtype), dtype)
         except ValueError:
             pass  # what does not fit together
     if dtype is None:
@@ -319,7 +319,7 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
         _raise_not_numeric(x, host.dtype)
     if isinstance(x, range) and dtype is None:
         dtype = dtypes.default_int_dtype()
-    return _of_host(host, dtypes.canonicalize_dtype(host.dtype) if dtype is None else dtype)
+    return of_host(host, dtypes.canonicalize_dtype(host.dtype) if dtype is None else dtype)
 
 
 def copy(a: Any, order: str | None = None) -> Array:
@@ -433,6 +433,9 @@ def _shape_of(shape: Any, name: str) -> tuple[int, ...]:
     return shape  # type: ignore[no-any-return]
 
 
+_OF_NUMPY = {0: np.zeros, 1: np.ones}
+
+
 def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = False,
            device: Any = None) -> Any:
     """An array of one number: made on the host where its memory is the device's."""
@@ -445,9 +448,12 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
     if state.dynamic is eager_trace and (aval.size <= _MOST_FROM_HOST or (
             aval.size <= _MOST_FROM_SAME_MEMORY
             and default_placement()[1][0].platform == "cpu")):
-        zero = type(value) is int and value == 0
-        host = np.zeros(shape, dtype) if zero else np.full(
-            shape, scalar_of_dtype(value, dtype), dtype)
+        of_numpy = _OF_NUMPY.get(value) if type(value) is int else None
+        if of_numpy is None:
+            host = np.empty(shape, dtype)
+            host.fill(scalar_of_dtype(value, dtype))
+        else:
+            host = of_numpy(shape, dtype)
         out = array_from_numpy(host, aval, alias=True)
         return out if device is None else device_put(out, device)
     scalar = filler(value, dtype, weak_type)
@@ -617,6 +623,10 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     >>> jax.numpy.arange(2, 8, 3)
     Array([2, 5], dtype=int32)
     """
+    if type(start) is int and stop is step is dtype is None and (
+            state.dynamic is eager_trace and start <= _MOST_FROM_HOST):
+        return _placed(of_host(np.arange(start), dtypes.default_int_dtype()),
+                       _either(device, out_sharding))
     if dtype is not None:
         dtype = _user_dtype(dtype, "arange")
     named = (("stop" if stop is None else "start", start), ("stop", stop), ("step", step))
@@ -644,7 +654,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     if any(isinstance(x, np.generic) and x.dtype.kind == "V" for x in (low, high, by)):
         low, high, by = map(float, (low, high, by))  # NumPy has no ranges of ml_dtypes' types
     host = np.arange(low, high, by, dtype=dtype if native else None)
-    return _placed(_of_host(host, dtype), target)
+    return _placed(of_host(host, dtype), target)
 
 
 def _concrete(function: str, argument: str, value: Any) -> Any:

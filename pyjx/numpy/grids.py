@@ -17,7 +17,7 @@ from pyjx.core.trace import concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval
 from pyjx.numpy.axes import canonical_axis
-from pyjx.numpy.creation import arange, array, asarray
+from pyjx.numpy.creation import arange, array, asarray, of_host
 from pyjx.numpy.indexing import getitem
 from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_dtypes
 from pyjx.runtime.device_put import device_put
@@ -58,7 +58,11 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     m = n if M is None else _static_int("eye", "M", M)
     if n < 0 or m < 0:
         raise ValueError(f"negative dimensions are not allowed, got {n} and {m}")
-    out = _matrix(_mask((n, m), _static_int("eye", "k", k), "equal"), dtype)
+    k = _static_int("eye", "k", k)
+    if state.dynamic is eager_trace and dtype.kind in "biufc":
+        out = of_host(np.eye(n, m, k, dtype), dtype)
+    else:
+        out = _matrix(_mask((n, m), k, "equal"), dtype)
     return out if device is None else device_put(out, device)
 
 

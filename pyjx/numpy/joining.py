@@ -29,6 +29,7 @@ from pyjx.numpy.manipulation import (
     with_new_axes,
 )
 from pyjx.numpy.promotion import convert, operands, promote_dtypes
+from pyjx.runtime.operations import op_jit
 
 __all__ = [
     "append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack",
@@ -414,8 +415,11 @@ def resize(a: Any, new_shape: Any) -> Array:
     return lax.reshape(lax.slice_in_dim(flat, 0, size), shape)
 
 
-def repeated(a: Any, count: int, axis: int) -> Any:
-    """Each slice of `a` along `axis` repeated `count` times."""
+@op_jit(static_argnames=("count", "axis"))
+def repeated(a: Any, count: int, axis: int | None) -> Any:
+    """Each slice of `a` along `axis`, or by default each element, repeated `count` times."""
+    if axis is None:
+        a, axis = lax.reshape(a, (get_aval(a).size,)), 0
     shape = get_aval(a).shape
     kept = [i if i <= axis else i + 1 for i in range(len(shape))]
     wide = lax.broadcast_in_dim(a, (*shape[:axis + 1], count, *shape[axis + 1:]), kept)
@@ -443,6 +447,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
     [5, 6, 6]
     """
     a, repeats = operands("repeat", a, repeats)
+    if axis is None and type(repeats) is int and repeats >= 0 and total_repeat_length is None:
+        return repeated(a, count=repeats, axis=None)
     if axis is None:
         a, axis = lax.reshape(a, (get_aval(a).size,)), 0
     elif not get_aval(a).ndim:
@@ -470,7 +476,7 @@ def _repeat_static(a: Any, repeats: Any, axis: int) -> Any:
         count = operator.index(repeats[0])
         if count < 0:
             raise TypeError(f"repeat: repeats must be nonnegative, got {count}.")
-        return repeated(a, count, axis)
+        return repeated(a, count=count, axis=axis)
     _check_repeats(repeats.size, size)
 
     index = np.repeat(np.arange(size, dtype=np.int32), repeats)

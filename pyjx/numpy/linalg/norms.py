@@ -18,6 +18,7 @@ from pyjx.numpy.powers import power
 from pyjx.numpy.promotion import literal, operands, promote_dtypes_inexact
 from pyjx.numpy.reductions import restore_axes
 from pyjx.numpy.statistics import squared
+from pyjx.runtime.operations import op_jit
 
 __all__ = ["matrix_norm", "norm", "norm_of_matrices", "vector_norm"]
 
@@ -75,7 +76,7 @@ def _of_matrices(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
     return restore_axes(out, tuple(sorted(axes)), get_aval(x).ndim) if keepdims else out
 
 
-@numpy_function(static_argnames=("ord", "axis", "keepdims"))
+@op_jit(static_argnames=("ord", "axis", "keepdims"))
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """The norm of vectors or of matrices.
 
