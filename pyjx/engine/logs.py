@@ -7,13 +7,15 @@ writes them to the log that is open there.
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyjx.core.avals import is_valid_value
 from pyjx.engine.functions import flatten
 from pyjx.engine.types import TreeDef
+from pyjx.tree_util import register_pytree_node
 
 Log = dict[Any, Any]
 
@@ -58,9 +60,39 @@ def write(entries: Mapping[Any, Any]) -> None:
 
 
 class Lost:
-    """In a log: an entry that was made inside a loop or branch, whose logs do not leave it."""
+    """In a log: an entry that was made inside a program whose logs do not leave it."""
 
     __slots__ = ()
+
+
+class CondSum:
+    """In a log: what the branches of a conditional have logged under one name.
+
+    Attributes:
+      index: which branch ran.
+      branches: for each what it logs under the name: zeros where another one ran, None where it
+        logs nothing.
+    """
+
+    __slots__ = ("branches", "index")
+
+    def __init__(self, index: Any, branches: Sequence[Any]) -> None:
+        self.index = index
+        self.branches = list(branches)
+
+    def __repr__(self) -> str:
+        return f"CondSum(index={self.index!r}, branches={self.branches})"
+
+
+register_pytree_node(CondSum, lambda c: ((c.index, c.branches), ()), lambda _, c: CondSum(*c))
+
+
+def write_of_branches(index: Any, trees: Sequence[LogTree | None], arrays: Iterator[Any]) -> None:
+    """Write what the branches of a conditional log, each of its own arrays."""
+    entries = [{} if tree is None else tree.filled([next(arrays) for _ in range(tree.num_arrays)])
+               for tree in trees]
+    write({key: CondSum(index, [log.get(key) for log in entries])
+           for key in dict.fromkeys(itertools.chain(*entries))})
 
 
 class LogTree:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, is_concrete, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine import logs
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.linearize import LinearTrace
@@ -36,12 +38,12 @@ from pyjx.engine.subjaxprs import (
     part_of,
     selected,
     split_jaxpr,
-    transpose_jaxpr,
+    transpose_with_log,
     with_cotangents,
     with_inputs,
     with_zeros,
 )
-from pyjx.engine.tangents import UndefinedPrimal, Zero, instantiate
+from pyjx.engine.tangents import UndefinedPrimal, Zero, full_aval, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 from pyjx.lax.branches import trace_branches
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
@@ -333,14 +335,16 @@ def _cond_split(trace: LinearTrace, operands: Values, params: Params) -> list[An
 
 
 @derived
-def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: tuple[Any, ...]
-                    ) -> ClosedJaxpr:
-    """The program of the `nonzero` results, with zeros for the others that are `wanted`."""
+def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: tuple[Any, ...],
+                    before: tuple[Any, ...], after: tuple[Any, ...]) -> ClosedJaxpr:
+    """The program of the `nonzero` cotangents and a log, with zeros for the other cotangents that
+    are `wanted`, and around the log for what other branches log."""
 
     def fun(*args: Any) -> list[Any]:
         outs = iter(jaxpr_as_fun(closed)(*args))
-        found = [next(outs) if flag else Zero(a) for flag, a in zip(nonzero, avals, strict=True)]
-        return [instantiate(x) for x in selected(found, wanted)]
+        cts = [next(outs) if flag else Zero(a) for flag, a in zip(nonzero, avals, strict=True)]
+        return [*map(instantiate, selected(cts, wanted)), *[full_aval(a, 0) for a in before],
+                *outs, *[full_aval(a, 0) for a in after]]
 
     return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
 
@@ -348,14 +352,20 @@ def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: t
 def _cond_transpose(cts: Tangents, index: Any, *operands: Operand,
                     branches: tuple[ClosedJaxpr, ...], **platforms: Any) -> list[Any]:
     linear = linear_flags(operands)
-    pulled = [transpose_jaxpr(b, linear, nonzero_flags(cts)) for b in branches]
+    pulled = [transpose_with_log(b, linear, nonzero_flags(cts)) for b in branches]
     either = _either([p.nonzero for p in pulled])
     avals = tuple([x.aval for x in operands if type(x) is UndefinedPrimal])
-    backward = [p.jaxpr if p.nonzero == either else
-                _with_zero_outs(p.jaxpr, p.nonzero, either, avals) for p in pulled]
+    logged = [p.jaxpr.out_avals[sum(p.nonzero):] for p in pulled]
+    backward = [p.jaxpr if p.nonzero == either and not any(logged) else
+                _with_zero_outs(p.jaxpr, p.nonzero, either, avals, tuple(chain(*logged[:i])),
+                                tuple(chain(*logged[i + 1:])))
+                for i, p in enumerate(pulled)]
     values = [*selected(operands, negated(linear)), *[ct for ct in cts if type(ct) is not Zero]]
-    outs = bind_cond(index, backward, values, platforms)
-    return [None, *with_cotangents(operands, either, iter(outs))]
+    outs = iter(bind_cond(index, backward, values, platforms))
+    results = [None, *with_cotangents(operands, either, outs)]
+    if any([p.log is not None for p in pulled]):
+        logs.write_of_branches(index, [p.log for p in pulled], outs)
+    return results
 
 
 def _cond_batch(trace: BatchTrace, operands: Values, dims: Dims, *,

@@ -14,6 +14,7 @@ from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import concrete_or_error, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine import logs
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.linearize import LinearTrace
@@ -36,7 +37,7 @@ from pyjx.engine.subjaxprs import (
     part_of,
     selected,
     split_jaxpr,
-    transpose_jaxpr,
+    transpose_with_log,
     unchanged_carry,
     with_cotangents,
     with_inputs,
@@ -380,12 +381,13 @@ class _Backward(NamedTuple):
 
     It maps (residuals that are the same for all iterations; sums of cotangents of linear constants,
     cotangents of the carry; stacked residuals, nonzero cotangents of the stacked results) to (sums,
-    cotangents of the carry; cotangents of linear xs).
+    cotangents of the carry; cotangents of linear xs, arrays of the log).
     """
 
     jaxpr: ClosedJaxpr
     consts_nonzero: Flags
     xs_nonzero: Flags
+    log: logs.LogTree | None
 
 
 @derived
@@ -394,8 +396,8 @@ def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonz
     avals = body.in_avals
     n_consts, n_xs = len(linear_consts), len(linear_xs)
     n_carry = len(avals) - n_consts - n_xs
-    pulled = transpose_jaxpr(body, linear_consts + (True,) * n_carry + linear_xs,
-                             (True,) * n_carry + ys_nonzero)
+    pulled = transpose_with_log(body, linear_consts + (True,) * n_carry + linear_xs,
+                                (True,) * n_carry + ys_nonzero)
     n_lin = sum(linear_consts)
     consts, carry, xs = (pulled.nonzero[:n_lin], pulled.nonzero[n_lin:n_lin + n_carry],
                          pulled.nonzero[n_lin + n_carry:])
@@ -417,7 +419,7 @@ def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonz
 
     traced = trace_to_jaxpr(fun, [*residual_avals, *const_avals, *carry_avals, *stacked_avals,
                                   *ys_avals], body.debug_info)
-    return _Backward(traced, consts, xs)
+    return _Backward(traced, consts, xs, pulled.log)
 
 
 def _scan_transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
@@ -438,6 +440,8 @@ def _scan_transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[An
         [*selected(given.xs, negated(linear[2])), *[ct for ct in ys if type(ct) is not Zero]],
         {**params, "reverse": not params["reverse"]})
     m = len(sums)
+    if backward.log is not None:
+        logs.write(backward.log.filled(results[m + n + sum(backward.xs_nonzero):]))
     return [*with_cotangents(given.consts, backward.consts_nonzero, iter(results[:m])),
             *[ct if lin else None for ct, lin in zip(results[m:m + n], linear[1], strict=True)],
             *with_cotangents(given.xs, backward.xs_nonzero, iter(results[m + n:]))]

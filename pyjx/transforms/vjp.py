@@ -139,15 +139,14 @@ class VJP:
 
         Raises:
           ValueError: two rules log under one name.
-          NotImplementedError: a rule inside a loop or branch logs.
+          NotImplementedError: a rule inside a bounded while loop or a custom_vmap function logs.
         """
         cotangents, log = self._pulled(out_ct, extra)
         lost = [key for key, value in log.items() if type(value) is Lost]
         if lost:
             raise NotImplementedError(
-                f"with_logs: {', '.join(map(repr, lost))} is logged inside a loop, a branch or a "
-                "custom_vmap function, whose logs do not leave it yet. Log outside of it, or unroll"
-                " the loop.")
+                f"with_logs: {', '.join(map(repr, lost))} is logged inside a while loop or a "
+                "custom_vmap function, whose logs do not leave it. Log outside of it, or use scan.")
         return cotangents, log
 
     def _pulled(self, out_ct: Any, extra: tuple[Any, ...]) -> tuple[Any, dict[Any, Any]]:

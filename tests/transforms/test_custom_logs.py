@@ -64,15 +64,46 @@ def test_without_logs():
         assert logged(f, 1.0)[1] == (entries or {})
 
 
-def test_logs_do_not_leave_loops():
+def test_logs_of_loops():
     f = logging()
 
-    def repeated(x):
-        return jax.lax.scan(lambda c, _: (f(c, 2.0), None), x, None, length=2)[0]
+    def repeated(x, n=3):
+        return jax.lax.scan(lambda c, _: (f(c, 2.0), None), x, None, length=n)[0]
 
-    assert float(jax.grad(repeated)(1.0)) == pytest.approx(-0.24186234, rel=1e-4)
-    with pytest.raises(NotImplementedError, match="'log' is logged inside a loop"):
-        logged(repeated, 1.0)
+    def plain(x):
+        return 2 * jnp.sin(2 * jnp.sin(2 * jnp.sin(x)))
+
+    assert float(jax.grad(repeated)(1.0)) == pytest.approx(float(jax.grad(plain)(1.0)))
+    carries = [1.0, 2 * SIN, 2 * np.sin(2 * SIN)]
+    for wrap in (lambda f: f, jax.jit, jax.checkpoint):
+        log = logged(wrap(repeated), 1.0)[1]["log"]
+        np.testing.assert_allclose(log["x2"], np.multiply(2, carries), rtol=1e-6)
+    nested = logged(lambda x: jax.lax.scan(lambda c, _: (repeated(c, 2), None), x, length=4)[0],
+                    1.0)[1]["log"]
+    assert nested["x2"].shape == (4, 2)
+
+    def bounded(x):
+        return jax.lax.while_loop(lambda c: c < 3, lambda c: f(c, 1.0) + c, x, max_steps=4)
+
+    with pytest.raises(NotImplementedError, match="'log' is logged inside a while loop"):
+        logged(bounded, 1.0)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_logs_of_branches(wrap):
+    f, g = logging(), logging("other")
+
+    def either(x):
+        return jax.lax.switch(jnp.int32(x), [lambda x: f(x, 1.0), lambda x: g(x, 3.0), jnp.sin], x)
+
+    (ct,), log = logged(wrap(either), 1.0)
+    assert float(ct) == pytest.approx(3 * COS)
+    assert int(log["log"].index) == int(log["other"].index) == 1
+    assert float(log["log"].branches[0]["x2"]) == 0 and log["log"].branches[1:] == [None, None]
+    assert float(log["other"].branches[1]["x2"]) == 2 and log["other"].branches[::2] == [None] * 2
+    assert repr(log["other"]).startswith("CondSum(index=Array(1, dtype=int32), branches=[None, {")
+    stacked = logged(lambda x: jax.lax.scan(lambda c, _: (either(c), None), x, length=2)[0], 1.0)
+    assert stacked[1]["other"].index.shape == (2,)
 
 
 @pytest.mark.parametrize(("result", "message"), [
