@@ -13,6 +13,7 @@ from pyjx.engine.batching import BatchTrace
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
+    LinearizedJaxpr,
     batch_jaxpr,
     dependent_outputs,
     jvp_jaxpr,
@@ -31,20 +32,25 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 
-# (parameters of a call, which of its operands each operand of the derived call is or None) ->
-# parameters of the derived call; its jaxpr is put in their place.
-Derive = Callable[[Params, Dims], Params]
+# (parameters of a call, which of its operands each operand of the derived call is or None, whether
+# that one is linear) -> parameters of the derived call; its jaxpr is put in their place.
+Derive = Callable[[Params, Dims, bool], Params]
+# (jaxpr, which inputs have tangents, parameters) -> its known and its linear part.
+Linearized = Callable[[ClosedJaxpr, Flags, Params], LinearizedJaxpr]
 
 
-def define_call(primitive: Primitive, derive: Derive = lambda params, origins: params,
-                jaxpr_name: str = "jaxpr") -> Primitive:
+def define_call(primitive: Primitive, derive: Derive = lambda params, origins, linear: params,
+                jaxpr_name: str = "jaxpr",
+                linearized: Linearized = lambda closed, nonzero, _: linearize_jaxpr(closed, nonzero)
+                ) -> Primitive:
     """Give a call all its rules, but for those that it has.
 
     Args:
       primitive: has several results, those of the jaxpr that is its parameter `jaxpr_name`.
       derive: the parameters of a call of a jaxpr derived from it.
+      linearized: how its jaxpr is linearized.
     """
-    call = _Call(primitive, derive, jaxpr_name)
+    call = _Call(primitive, derive, jaxpr_name, linearized)
     for kind in ("shape_rule", "effects", "jvp", "linearize", "split", "transpose", "batch_axis",
                  "dce", "cut", "thread", "check"):
         if getattr(primitive, kind) is None:
@@ -55,27 +61,27 @@ def define_call(primitive: Primitive, derive: Derive = lambda params, origins: p
 class _Call:
     """The rules of one primitive."""
 
-    __slots__ = ("derive", "jaxpr_name", "primitive")
+    __slots__ = ("derive", "jaxpr_name", "linearized", "primitive")
 
-    def __init__(self, primitive: Primitive, derive: Derive, jaxpr_name: str) -> None:
+    def __init__(self, primitive: Primitive, derive: Derive, jaxpr_name: str,
+                 linearized: Linearized) -> None:
         self.primitive = primitive
         self.derive = derive
         self.jaxpr_name = jaxpr_name
+        self.linearized = linearized
 
-    def derived_params(self, closed: ClosedJaxpr, params: Params, origins: Dims
-                       ) -> Params:
-        return {**self.derive(params, origins), self.jaxpr_name: closed}
+    def derived_params(self, closed: ClosedJaxpr, params: Params, origins: Dims,
+                       linear: bool = False) -> Params:
+        return {**self.derive(params, origins, linear), self.jaxpr_name: closed}
 
-    def bind(self, closed: ClosedJaxpr, args: Values, params: Params, origins: Dims | None = None
-             ) -> list[Any]:
+    def bind(self, closed: ClosedJaxpr, args: Values, params: Params, origins: Dims,
+             linear: bool = False) -> list[Any]:
         """A call of a jaxpr derived from that of a call with parameters `params`."""
-        if origins is None:
-            origins = [None] * len(args)
         if closed.consts:
             closed, consts = without_tracers(closed)
             args = [*consts, *args]
             origins = [*[None] * len(consts), *origins]
-        params = self.derived_params(closed, params, origins)
+        params = self.derived_params(closed, params, origins, linear)
         return self.primitive.bind(*args, **params)  # type: ignore[no-any-return]
 
     def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
@@ -103,24 +109,27 @@ class _Call:
             outs = self.primitive.bind(*primals, **params)
             return outs, [Zero.of_primal(o) for o in outs]
         closed: ClosedJaxpr = params[self.jaxpr_name]
-        parts = linearize_jaxpr(closed, nonzero)
+        parts = self.linearized(closed, nonzero, params)
         results = self.bind(parts.known, primals, params, [
             None if i in parts.forwarded else i for i in range(len(primals))])
         n = len(closed.outvars)
         linear, consts = without_tracers(parts.linear)
-        operands = [*consts, *results[n:], *[primals[i] for i in parts.forwarded],
-                    *selected(tangents, nonzero)]
+        before = [*consts, *results[n:]]
+        after = selected(tangents, nonzero)
+        operands = [*before, *[primals[i] for i in parts.forwarded], *after]
+        origins = [*[None] * len(before), *parts.forwarded, *[None] * len(after)]
         out_tangents = trace.record(
-            self.primitive, operands, self.derived_params(linear, params, [None] * len(operands)))
+            self.primitive, operands, self.derived_params(linear, params, origins, True))
         return results[:n], with_zeros(out_tangents, parts.nonzero, closed.out_avals)
 
     def split(self, trace: LinearTrace, operands: Any, params: Params) -> list[Any]:
         closed: ClosedJaxpr = params[self.jaxpr_name]
         linear = trace.linear_flags(operands)
         dependent = dependent_outputs(closed, linear)
+        given = negated(linear)
         known = iter(() if all(dependent) else self.bind(
-            part_of(closed, negated(dependent), negated(linear)),
-            selected(operands, negated(linear)), params))
+            part_of(closed, negated(dependent), given), selected(operands, given), params,
+            [None] * sum(given)))
         tangents = iter(() if not any(dependent) else trace.record(
             self.primitive, operands, self.derived_params(
                 part_of(closed, dependent, (True,) * len(operands), False), params,
@@ -131,9 +140,10 @@ class _Call:
         closed: ClosedJaxpr = params[self.jaxpr_name]
         linear = linear_flags(operands)
         pulled = transpose_with_log(closed, linear, nonzero_flags(cts))
-        args = selected(operands, negated(linear))
-        args += [ct for ct in cts if type(ct) is not Zero]
-        outs = self.bind(pulled.jaxpr, args, params)
+        known = [i for i, lin in enumerate(linear) if not lin]
+        given = [ct for ct in cts if type(ct) is not Zero]
+        outs = self.bind(pulled.jaxpr, [*[operands[i] for i in known], *given], params,
+                         [*known, *[None] * len(given)], True)
         pulled.write_log(outs)
         return with_cotangents(operands, pulled.nonzero, iter(outs))
 
@@ -206,9 +216,11 @@ jit_p = register(Primitive(
 ))
 
 
-def _derive_jit(params: Params, origins: Dims) -> Params:
+def _derive_jit(params: Params, origins: Dims, linear: bool) -> Params:
     donated = params["donated_invars"]
     keep_unused = params["keep_unused"]
+    if linear:  # its operands are residuals
+        origins = [None] * len(origins)
     return {
         **params,
         "donated_invars": tuple([i is not None and donated[i] for i in origins])

@@ -13,22 +13,13 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.source_info import no_source_info
 from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.calls import call, define_call
-from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.origins import origin
 from pyjx.engine.residuals import Recompute, linearize_saving
 from pyjx.engine.subjaxprs import (
     LinearizedJaxpr,
-    linear_flags,
-    negated,
-    nonzero_flags,
     selected,
-    transpose_with_log,
-    with_cotangents,
-    with_zeros,
-    without_tracers,
 )
-from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.engine.types import Dims, Flags, Params, Tangents, Values
 
 
 def nothing_saveable(*_: Any, **__: Any) -> Any:
@@ -67,36 +58,20 @@ def _run(*args: Any, **params: Any) -> list[Any]:
 # -- derivatives -----------------------------------------------------------------------------------
 
 
-def _derived(params: Params, origins: Dims) -> Params:
+def _derived(params: Params, origins: Dims, linear: bool) -> Params:
     flags = params["prevent_cse"]
-    if isinstance(flags, bool):
-        return params
-    return {**params, "prevent_cse": tuple([i is None or flags[i] for i in origins])}
+    if not isinstance(flags, bool):
+        flags = tuple([i is None or flags[i] for i in origins])
+    return {**params, "prevent_cse": flags,
+            "differentiated": linear or params["differentiated"]}
 
 
-def _linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any) -> Any:
-    """The function now, with what the policy saves; the rest of it in the linear part."""
-    closed: ClosedJaxpr = params["jaxpr"]
-    nonzero = nonzero_flags(tangents)
-    if not any(nonzero):
-        outs = remat_p.bind(*primals, **params)
-        return outs, [Zero.of_primal(o) for o in outs]
+def _linearized(closed: ClosedJaxpr, nonzero: Flags, params: Params) -> LinearizedJaxpr:
+    """The function with what the policy saves; the rest of it in the linear part."""
     parts = linearize_saving(closed, nonzero, params["policy"] or nothing_saveable)
     if configuration.log_checkpoint_residuals.value:
         _log_residuals(parts, len(closed.outvars))
-    known, consts = without_tracers(parts.known)
-    places = [*[None] * len(consts), *range(len(primals))]
-    results = remat_p.bind(*consts, *primals, **{**_derived(params, places), "jaxpr": known})
-    n = len(closed.outvars)
-    linear, consts = without_tracers(parts.linear)
-    operands = [*consts, *results[n:], *[primals[i] for i in parts.forwarded],
-                *[t for t in tangents if type(t) is not Zero]]
-    before = [None] * (len(consts) + len(results) - n)
-    after = [None] * (len(operands) - len(before) - len(parts.forwarded))
-    out_tangents = trace.record(remat_p, operands, {
-        **_derived(params, [*before, *parts.forwarded, *after]), "jaxpr": linear,
-        "differentiated": True})
-    return results[:n], with_zeros(out_tangents, parts.nonzero, closed.out_avals)
+    return parts
 
 
 def _log_residuals(parts: LinearizedJaxpr, n_out: int) -> None:
@@ -112,19 +87,6 @@ def _log_residuals(parts: LinearizedJaxpr, n_out: int) -> None:
     logging.getLogger(__name__).warning("\n".join(lines))
 
 
-def _transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
-    linear = linear_flags(operands)
-    pulled = transpose_with_log(params["jaxpr"], linear, nonzero_flags(cts))
-    closed, consts = without_tracers(pulled.jaxpr)
-    known = [i for i, lin in enumerate(linear) if not lin]
-    given = [ct for ct in cts if type(ct) is not Zero]
-    origins = [*[None] * len(consts), *known, *[None] * len(given)]
-    outs = remat_p.bind(*consts, *selected(operands, negated(linear)), *given,
-                        **{**_derived(params, origins), "jaxpr": closed})
-    pulled.write_log(outs)
-    return with_cotangents(operands, pulled.nonzero, iter(outs))
-
-
 def _printed(params: Params) -> list[tuple[str, Any]]:
     policy = re.sub(r"\b0x[0-9a-f]+", "0xXXXXXXXXXXXX", str(params["policy"]))
     return [(key, policy if key == "policy" else params[key]) for key in sorted(params)]
@@ -132,8 +94,8 @@ def _printed(params: Params) -> list[tuple[str, Any]]:
 
 remat_p = define_call(register(Primitive(
     "remat2", multiple_results=True, cached=False, impl=_run, lowered_as=_lowered_as,
-    linearize=_linearize, transpose=_transpose, printed=_printed,
-)), _derived)
+    printed=_printed,
+)), _derived, linearized=_linearized)
 
 
 # -- names -----------------------------------------------------------------------------------------
