@@ -151,17 +151,24 @@ def _gamma_density(a: Value, x: Value) -> Value:
     #   = -a (m - log(1+m)) - log(2 pi a)/2 - 1/(12 a) + 1/(360 a^3) - ..., m = (x - a)/a
 
     small = exp(sub(sub(mul(a, log(x)), x), lax.lgamma(add(a, like(a, 1)))))
+    exponent = neg(add(mul(a, _excess_of(div(sub(x, a), a), div(x, a))), _stirling_rest(a)))
+    large = div(exp(exponent), sqrt(mul(like(a, 2 * math.pi), a)))
+    return select(gt(a, like(a, 10)), large, small)
+
+
+def _stirling_rest(a: Value) -> Value:
+    # 1/(12 a) - 1/(360 a^3) + ..., DLMF 5.11.1
     r = integer_pow(a, -1)
     r2 = mul(r, r)
     tail = like(a, 0)
     for c in (1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12):
         tail = add(mul(tail, r2), like(a, c))
-    m = div(sub(x, a), a)
-    # far below a, 1 + m = x/a is not rounded as m is
-    excess = select(lt(m, like(m, -0.5)), sub(m, log(div(x, a))), _excess(m))
-    exponent = neg(add(mul(a, excess), mul(tail, r)))
-    large = div(exp(exponent), sqrt(mul(like(a, 2 * math.pi), a)))
-    return select(gt(a, like(a, 10)), large, small)
+    return mul(tail, r)
+
+
+def _excess_of(m: Value, ratio: Value) -> Value:
+    # m - log(1 + m); far below 0, ratio = 1 + m is not rounded as m is
+    return select(lt(m, like(m, -0.5)), sub(m, log(ratio)), _excess(m))
 
 
 def _excess(m: Value) -> Value:
@@ -309,35 +316,97 @@ def gamma_sample_slope(a: Value, x: Value) -> Value:
 # -- beta ------------------------------------------------------------------------------------------
 
 
-def _beta_fraction(a: Value, b: Value, x: Value) -> Value:
-    # DLMF 8.17.22: I_x(a, b) = x^a (1-x)^b / (a B(a, b)) / (1 + d_1/(1 + d_2/(1 + ...))),
-    # d_2m = m (b-m) x / ((a+2m-1)(a+2m)), d_2m+1 = -(a+m)(a+b+m) x / ((a+2m)(a+2m+1)).
+def _beta_fraction(a: Value, b: Value, x: Value, y: Value, above: Value) -> Value:
+    """I_x(a, b) / (x^a y^b / B(a, b)), for y = 1 - x and above = a y - b x >= 0.
+
+    The even part of the fraction DLMF 8.17.22, in the form of DiDonato and Morris (1992),
+    equation 9, whose terms are products of what is not rounded near 0.
+    """
     tiny = _tiny(x)
 
-    def nonzero(y: Value) -> Value:
-        return where(lt(abs(y), like(y, tiny)), y, tiny)
+    def nonzero(v: Value) -> Value:
+        return where(lt(abs(v), like(v, tiny)), v, tiny)
 
-    def lentz(numerator: Value, c: Value, d: Value) -> tuple[Value, Value]:
-        one = like(c, 1)
-        return nonzero(add(one, div(numerator, c))), \
-            integer_pow(nonzero(add(one, mul(numerator, d))), -1)
-
-    def step(m: Value, a: Value, b: Value, x: Value, c: Value, d: Value, h: Value) -> Values:
-        one, m2 = like(m, 1), mul(like(m, 2), m)
-        even = div(mul(mul(m, sub(b, m)), x), mul(sub(add(a, m2), one), add(a, m2)))
-        c, d = lentz(even, c, d)
-        h = mul(h, mul(c, d))
-        odd = neg(div(mul(mul(add(a, m), add(add(a, b), m)), x),
-                      mul(add(a, m2), add(add(a, m2), one))))
-        c, d = lentz(odd, c, d)
+    def step(n: Value, a: Value, b: Value, x: Value, y: Value, above: Value, c: Value, d: Value,
+             h: Value) -> Values:
+        one, two = like(n, 1), like(n, 2)
+        before = div(add(a, sub(n, one)), sub(add(a, mul(two, n)), one))
+        after = div(add(a, n), add(add(a, mul(two, n)), one))
+        both = div(add(add(a, b), sub(n, one)), sub(add(a, mul(two, n)), one))
+        rest = mul(mul(n, sub(b, n)), x)
+        alpha = mul(mul(mul(before, both), x), rest)
+        beta = add(add(n, div(rest, sub(add(a, mul(two, n)), one))),
+                   mul(after, add(add(one, above), mul(n, add(one, y)))))
+        d = integer_pow(nonzero(add(beta, mul(alpha, d))), -1)
+        c = nonzero(add(beta, div(alpha, c)))
         factor = mul(c, d)
         active = gt(abs(sub(factor, one)), _epsilon(x))
-        return active, a, b, x, c, d, mul(h, factor)
+        return active, a, b, x, y, above, c, d, mul(h, factor)
 
-    one = constant(x, 1)
-    _, d = lentz(neg(div(mul(add(a, b), x), add(a, like(a, 1)))), one, one)
-    *_, h = _until_converged(step, a, b, x, one, d, d)
-    return h
+    one = like(x, 1)
+    first = mul(div(a, add(a, one)), add(one, above))
+    *_, h = _until_converged(step, a, b, x, y, above, first, constant(x, 0), first)
+    return integer_pow(h, -1)
+
+
+def _beta_deviance(a: Value, b: Value, x: Value) -> tuple[Value, Value]:
+    # With n = a+b: -a log(x n/a) - b log((1-x) n/b) = a e(d/a) + b e(-d/b), d = x b - (1-x) a,
+    # where e(m) = m - log(1+m): the large parts cancel (Loader 2000). And d.
+    n, y = add(a, b), sub(like(x, 1), x)
+    d = sub(mul(x, b), mul(y, a))
+    low = mul(a, _excess_of(div(d, a), div(mul(x, n), a)))
+    high = mul(b, _excess_of(neg(div(d, b)), div(mul(y, n), b)))
+    return add(low, high), d
+
+
+def _gamma_rest(a: Value) -> Value:
+    # log Gamma(a) - ((a - 1/2) log a - a + log(2 pi)/2)
+    small = where(gt(a, like(a, 10)), a, 1.0)
+    leading = sub(mul(sub(small, like(a, 0.5)), log(small)), small)
+    near = sub(lax.lgamma(small), add(leading, like(a, math.log(2 * math.pi) / 2)))
+    return select(gt(a, like(a, 10)), _stirling_rest(a), near)
+
+
+def _beta_density(a: Value, b: Value, deviance: Value) -> Value:
+    # x^a (1-x)^b / B(a, b), by Stirling's formula for the three gamma functions
+    n = add(a, b)
+    rest = sub(_gamma_rest(n), add(_gamma_rest(a), _gamma_rest(b)))
+    scale = sqrt(mul(mul(a, div(b, n)), like(a, 1 / (2 * math.pi))))
+    return mul(scale, exp(sub(rest, deviance)))
+
+
+def _beta_for_large(a: Value, b: Value, deviance: Value, d: Value) -> Value:
+    # DLMF 8.18.9 with its first term: eta^2 (a+b)/2 is the deviance, and
+    # c_0 = 1/eta - sqrt(x0 (1-x0)) / (x-x0), x0 = a/(a+b), or (1 - 2 x0)/(3 sqrt(x0 (1-x0))) at x0.
+    root, n = sqrt(deviance), add(a, b)
+    spread = mul(sqrt(a), sqrt(div(b, n)))
+    level = lt(root, like(root, 1e-2))
+    at_mean = div(sub(div(b, n), div(a, n)), mul(like(a, 3), spread))
+    away = sub(div(sign(d), mul(where(level, root, 1.0), like(root, math.sqrt(2)))),
+               div(spread, where(eq(d, like(d, 0)), d, 1.0)))
+    c0 = mul(select(level, at_mean, away), like(a, 1 / math.sqrt(2 * math.pi)))
+    return add(mul(like(a, 0.5), lax.erfc(neg(mul(sign(d), root)))), mul(exp(neg(deviance)), c0))
+
+
+def _beta_inside(a: Value, b: Value, x: Value) -> Value:
+    """I_x(a, b) for 0 < x < 1 and parameters that are positive and finite."""
+    one = like(x, 1)
+    single = get_aval(x).dtype == np.float32
+    deviance, d = _beta_deviance(a, b, x)
+    limit = like(x, 1e5 if single else 1e8)
+    large = bitwise_and(gt(a, limit), gt(b, limit))
+    # The fraction is for x up to the mean; beyond it I_x(a, b) = 1 - I_{1-x}(b, a).
+    # (The sign of d, a difference of products, may differ between two compilations of it.)
+    swap = gt(x, div(a, add(a, b)))
+    above = select(swap, d, neg(d))
+    above = where(bitwise_or(large, lt(above, like(d, 0))), above, 0.0)
+    rest = sub(one, x)
+    s, t = where(large, select(swap, b, a), 1.0), where(large, select(swap, a, b), 1.0)
+    y, z = where(large, select(swap, rest, x), 0.5), where(large, select(swap, x, rest), 0.5)
+    fraction = _beta_fraction(s, t, y, z, above)
+    value = mul(_beta_density(s, t, deviance), fraction)
+    value = select(swap, sub(one, value), value)
+    return clamp(like(x, 0), select(large, _beta_for_large(a, b, deviance, d), value), one)
 
 
 @in_single
@@ -349,16 +418,8 @@ def incomplete_beta(a: Value, b: Value, x: Value) -> Value:
     regular = bitwise_and(bitwise_and(gt(x, zero), lt(x, one)),
                           bitwise_and(bitwise_and(gt(a, zero), lt(a, infinity)),
                                       bitwise_and(gt(b, zero), lt(b, infinity))))
-    p = select(regular, a, constant(a, 1))
-    q = select(regular, b, constant(b, 1))
-    y = select(regular, x, constant(x, 0.5))
-    # The fraction converges fast for x < (a+1)/(a+b+2); otherwise I_x(a, b) = 1 - I_{1-x}(b, a).
-    swap = gt(y, div(add(p, one), add(add(p, q), like(x, 2))))
-    s, t, z = select(swap, q, p), select(swap, p, q), select(swap, sub(one, y), y)
-    log_beta = sub(add(lax.lgamma(p), lax.lgamma(q)), lax.lgamma(add(p, q)))
-    exponent = sub(add(mul(p, log(y)), mul(q, log1p(neg(y)))), log_beta)
-    value = mul(div(exp(exponent), s), _beta_fraction(s, t, z))
-    value = select(swap, sub(one, value), value)
+    value = _beta_inside(select(regular, a, constant(a, 1)), select(regular, b, constant(b, 1)),
+                         select(regular, x, constant(x, 0.5)))
     value = where(bitwise_or(eq(a, zero), eq(b, infinity)), value, 1.0)
     value = where(bitwise_or(eq(b, zero), eq(a, infinity)), value, 0.0)
     value = where(eq(x, one), where(eq(x, zero), value, 0.0), 1.0)

@@ -293,3 +293,23 @@ def test_slopes_at_the_edges():
     assert jax.grad(jax.scipy.special.entr)(1.0) == -1
     slope = jax.grad(lambda x: jax.scipy.special.expn(0, x))(0.5)
     np.testing.assert_allclose(slope, -np.exp(-0.5) * (1 / 0.5 + 1 / 0.25), rtol=1e-5)
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["single", "double"])
+def test_betainc_of_parameters_of_every_size(single):
+    """Around the mean of the distribution, and far from it."""
+    dtype = np.float32 if single else np.float64
+    sizes = np.array([1e-3, 0.5, 1, 3.3, 10, 1e3, 1e5, 1e7, 1e10, 1e20])
+    a, b = np.meshgrid(sizes, sizes)
+    mean = a / (a + b)
+    width = np.sqrt(mean * (1 - mean) / (a + b + 1))
+    x = np.clip([mean + k * width for k in (-30, -5, -1, -0.3, 0, 0.3, 1, 5, 30)], 0, 1)
+    a, b, x = (np.broadcast_to(v, x.shape).astype(dtype) for v in (a, b, x))
+    with jax.enable_x64(not single):
+        got = np.asarray(jax.lax.betainc(*map(jnp.asarray, (a, b, x))), np.float64)
+    a, b, x = map(np.float64, (a, b, x))
+    want, eps = reference.betainc(a, b, x), np.finfo(dtype).eps
+    near = np.max([abs(reference.betainc(a * (1 + eps), b, x) - want),
+                   *[abs(reference.betainc(a, b, np.clip(x * (1 + k * eps), 0, 1)) - want)
+                     for k in (-1, 1)]], axis=0)
+    assert (abs(got - want) <= 1e-3 * want + (1e-6 if single else 1e-10) + 2 * near).all()
