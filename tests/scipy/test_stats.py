@@ -286,3 +286,41 @@ def test_ends_of_the_support():
     assert float(stats.expon.pdf(0.0)) == float(stats.gamma.pdf(0.0, 1.0)) == 1
     assert float(stats.gamma.pdf(-1.0, 1.0)) == float(stats.beta.pdf(2.0, 1.0, 1.0)) == 0
     assert np.isnan(stats.wrapcauchy.pdf(1.0, 1.0)) and np.isnan(stats.pareto.ppf(-0.1, 1.0))
+
+
+def test_discrete_distributions_between_whole_numbers():
+    """The formulas hold there, as in JAX; SciPy gives 0."""
+    k = jnp.array([-0.5, 0.25, 0.5, 1.5])
+    p = 0.3
+    between = p ** np.asarray(k) * (1 - p) ** (1 - np.asarray(k))
+    np.testing.assert_allclose(stats.bernoulli.pmf(k, p), np.where(
+        (k < 0) | (k > 1), 0, between), rtol=1e-5)
+    np.testing.assert_allclose(stats.geom.pmf(k, p), np.where(
+        k <= 0, 0, p * (1 - p) ** (np.asarray(k) - 1)), rtol=1e-5)
+    assert float(stats.binom.pmf(4.5, 4.0, p)) == pytest.approx(0.0013718, rel=1e-3)
+    assert stats.binom.pmf(5.0, 4.0, p) == 0
+    assert jax.grad(stats.geom.logpmf)(1.0, p) == pytest.approx(np.log(0.7), rel=1e-6)
+
+
+@pytest.mark.parametrize(("function", "edge", "args", "slope"), [
+    ("expon.cdf", 0.0, (), 1.0), ("expon.sf", 0.0, (), -1.0), ("expon.logsf", 0.0, (), -1.0),
+    ("pareto.cdf", 1.0, (1.5,), 1.5), ("pareto.logsf", 1.0, (1.5,), -1.5),
+])
+def test_slopes_at_the_edge_are_those_inside(function, edge, args, slope):
+    name, _, function = function.partition(".")
+    call = getattr(getattr(stats, name), function)
+    assert jax.grad(call)(edge, *args) == pytest.approx(slope)
+    assert jax.grad(call)(edge - 0.5, *args) == 0
+
+
+@pytest.mark.parametrize(("name", "args"), [
+    ("expon", ()), ("pareto", (1.5,)), ("gamma", (1.5,)), ("chi2", (2.0,)), ("beta", (1.5, 2.0))])
+@pytest.mark.parametrize("function", ["cdf", "logcdf", "sf", "logsf"])
+def test_no_slope_outside(name, args, function):
+    call = getattr(getattr(stats, name), function)
+    places = (-0.5, 1.5) if name == "beta" else (-0.5,)
+    for place in range(len(args) + 1):
+        for x in places:
+            if name == "beta" and place:
+                continue  # the derivatives in the parameters are not there
+            assert jax.grad(call, argnums=place)(x, *args) == 0

@@ -32,6 +32,12 @@ partials(xlogy_of, lambda out, x, y: jnp.log(y), lambda out, x, y: x / y)
 partials(xlog1py_of, lambda out, x, y: jnp.log1p(y), lambda out, x, y: x / (1 + y))
 
 
+def log_probability(p: Array) -> Array:
+    """log(p), with no slope where p is 0, which is outside a distribution's support."""
+    outside = p == 0
+    return jnp.where(outside, -math.inf, jnp.log(jnp.where(outside, 1, p)))
+
+
 @numpy_function
 def xlogy(x: Any, y: Any) -> Array:
     """x log(y), which is 0 for x = 0 whatever y is, unless that is nan.

@@ -8,6 +8,7 @@ from typing import Any
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
 from pyjx.scipy.special.operands import reals
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
@@ -15,7 +16,7 @@ __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
 @numpy_function
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
-    """The logarithm of the probability of k.
+    """The logarithm of the probability of k, interpolated between 0 and 1.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.stats.bernoulli.logpmf(1, 0.3)), 3)
@@ -23,8 +24,10 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
     """
     k, p, loc = reals("bernoulli.logpmf", k, p, loc)
     k = k - loc
-    log = jnp.where(k == 0, jnp.log1p(-p), jnp.where(k == 1, jnp.log(p), -math.inf))
-    return jnp.where((p >= 0) & (p <= 1) & ~jnp.isnan(k), log, math.nan)
+    outside = (k < 0) | (k > 1)
+    k = jnp.where(outside, 0, k)
+    log = jnp.where(outside, -math.inf, xlogy_of(k, p) + xlog1py_of(1 - k, -p))
+    return jnp.where((p >= 0) & (p <= 1), log, math.nan)
 
 
 @numpy_function

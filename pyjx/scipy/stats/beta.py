@@ -10,7 +10,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
-from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
+from pyjx.scipy.special.logarithms import log_probability, xlog1py_of, xlogy_of
 from pyjx.scipy.special.operands import reals
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
@@ -63,7 +63,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.beta.logcdf(0.3, 2.0, 3.0)), 3)
     -1.055
     """
-    return jnp.log(cdf(x, a, b, loc, scale))
+    return log_probability(cdf(x, a, b, loc, scale))
 
 
 @numpy_function
@@ -86,4 +86,4 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.beta.logsf(0.3, 2.0, 3.0)), 3)
     -0.428
     """
-    return jnp.log(sf(x, a, b, loc, scale))
+    return log_probability(sf(x, a, b, loc, scale))

@@ -17,7 +17,7 @@ __all__ = ["logpmf", "pmf"]
 
 @numpy_function
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
-    """The logarithm of the probability of k.
+    """The logarithm of the probability of k, interpolated between whole numbers.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.stats.binom.logpmf(2, 5, 0.3)), 3)
@@ -25,7 +25,7 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
     """
     k, n, p, loc = reals("binom.logpmf", k, n, p, loc)
     k = k - loc
-    outside = (k < 0) | (k > n)
+    outside = (k < 0) | (k >= n + 1)
     k = jnp.where(outside, 0, k)
     ways = -jnp.log(n + 1) - betaln_of(n - k + 1, k + 1)
     log = ways + xlogy_of(k, p) + xlog1py_of(n - k, -p)

@@ -14,6 +14,12 @@ from pyjx.scipy.special.operands import reals
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
+def _inside(x: Array, loc: Array, scale: Array) -> Array:
+    """y, or 0 below the support, at whose edge the slope is that from the right."""
+    y = (x - loc) / scale
+    return jnp.where(y < 0, 0, y)
+
+
 @numpy_function
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of the density.
@@ -47,7 +53,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.393
     """
     x, loc, scale = reals("expon.cdf", x, loc, scale)
-    return -jnp.expm1(-jnp.maximum((x - loc) / scale, 0))
+    return -jnp.expm1(-_inside(x, loc, scale))
 
 
 @numpy_function
@@ -59,7 +65,9 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.933
     """
     x, loc, scale = reals("expon.logcdf", x, loc, scale)
-    return log1mexp(jnp.maximum((x - loc) / scale, 0))
+    y = (x - loc) / scale
+    outside = y < 0
+    return jnp.where(outside, -math.inf, log1mexp(jnp.where(outside, 1, y)))
 
 
 @numpy_function
@@ -82,7 +90,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.5
     """
     x, loc, scale = reals("expon.logsf", x, loc, scale)
-    return -jnp.maximum((x - loc) / scale, 0)
+    return -_inside(x, loc, scale)
 
 
 @numpy_function

@@ -9,10 +9,17 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.logarithms import xlogy_of
+from pyjx.scipy.special.logarithms import log_probability, xlogy_of
 from pyjx.scipy.special.operands import reals
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+
+def _inside(x: Array, a: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
+    """What is not above 0, where no slope is, and y elsewhere."""
+    y = (x - loc) / scale
+    outside = (y <= 0) & (a > 0)
+    return outside, jnp.where(outside, 1, jnp.maximum(y, 0))
 
 
 @numpy_function
@@ -51,7 +58,8 @@ def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.191
     """
     x, a, loc, scale = reals("gamma.cdf", x, a, loc, scale)
-    return lax.igamma(a, jnp.maximum((x - loc) / scale, 0))
+    outside, y = _inside(x, a, loc, scale)
+    return jnp.where(outside, 0, lax.igamma(a, y))
 
 
 @numpy_function
@@ -62,7 +70,7 @@ def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.gamma.logcdf(1.5, 3.0)), 3)
     -1.655
     """
-    return jnp.log(cdf(x, a, loc, scale))
+    return log_probability(cdf(x, a, loc, scale))
 
 
 @numpy_function
@@ -74,7 +82,8 @@ def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.809
     """
     x, a, loc, scale = reals("gamma.sf", x, a, loc, scale)
-    return lax.igammac(a, jnp.maximum((x - loc) / scale, 0))
+    outside, y = _inside(x, a, loc, scale)
+    return jnp.where(outside, 1, lax.igammac(a, y))
 
 
 @numpy_function
@@ -85,4 +94,4 @@ def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.gamma.logsf(1.5, 3.0)), 3)
     -0.212
     """
-    return jnp.log(sf(x, a, loc, scale))
+    return log_probability(sf(x, a, loc, scale))

@@ -16,7 +16,7 @@ __all__ = ["logpmf", "pmf"]
 
 @numpy_function
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
-    """The logarithm of the probability of k.
+    """The logarithm of the probability of k, interpolated between whole numbers.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.stats.geom.logpmf(2, 0.3)), 3)
@@ -24,8 +24,9 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
     """
     k, p, loc = reals("geom.logpmf", k, p, loc)
     k = k - loc
-    log = xlog1py_of(jnp.maximum(k, 1) - 1, -p) + jnp.log(p)
-    log = jnp.where(k < 1, -math.inf, log)
+    outside = k <= 0
+    log = xlog1py_of(jnp.where(outside, 1, k) - 1, -p) + jnp.log(p)
+    log = jnp.where(outside, -math.inf, log)
     return jnp.where((p >= 0) & (p <= 1), log, math.nan)
 
 

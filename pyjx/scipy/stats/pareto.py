@@ -15,8 +15,9 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 def _exponent(x: Array, b: Array, loc: Array, scale: Array) -> Array:
-    """-log of the probability of values above x."""
-    return b * jnp.log(jnp.maximum((x - loc) / scale, 1))
+    """-log of the probability of values above x; at the edge with the slope from the right."""
+    y = (x - loc) / scale
+    return b * jnp.log(jnp.where(y < 1, 1, y))
 
 
 @numpy_function
@@ -66,7 +67,9 @@ def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.588
     """
     x, b, loc, scale = reals("pareto.logcdf", x, b, loc, scale)
-    return log1mexp(_exponent(x, b, loc, scale))
+    outside = (x - loc) / scale < 1
+    exponent = _exponent(jnp.where(outside, loc + 2 * scale, x), b, loc, scale)
+    return jnp.where(outside, -math.inf, log1mexp(exponent))
 
 
 @numpy_function
