@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import AbstractToken, Token, abstract_token, get_aval
 from pyjx.core.effects import Effect
@@ -59,8 +58,8 @@ stage_p = register(Primitive(
 # -- shapes ----------------------------------------------------------------------------------------
 
 
-def shape_as_value(shape: Any) -> Array:
-    """The sizes as an array of integers.
+def shape_as_value(shape: Any) -> np.ndarray:
+    """The sizes as a NumPy array of integers.
 
     Raises:
       TypeError: a size is no integer.
@@ -70,7 +69,7 @@ def shape_as_value(shape: Any) -> Array:
     [2, 3]
     """
     sizes = as_shape("shape_as_value", "shape", shape)
-    return stage(np.array(sizes, dtypes.default_int_dtype()))
+    return np.array(sizes, np.int32)
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:

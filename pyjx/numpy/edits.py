@@ -295,6 +295,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     known = concrete_or_error(np.asarray, filt,
                               "Error arose in the `filt` argument of trim_zeros()")
     axes = canonical_axes(axis, known.ndim)
+    if not axes:
+        return jnp.asarray(filt)
     places = np.nonzero(known)
     cut = [slice(None)] * known.ndim
     for i in axes:

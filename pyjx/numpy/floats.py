@@ -26,6 +26,7 @@ from pyjx.numpy.operands import (
 )
 from pyjx.numpy.promotion import (
     convert,
+    narrowed,
     operands,
     promote_args,
     promote_args_inexact,
@@ -304,7 +305,7 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
     >>> [x.item() for x in jax.numpy.frexp(6.0)]
     [0.75, 3]
     """
-    x = promote_inexact("frexp", x)
+    x = narrowed(promote_inexact("frexp", x))
     if is_complex(x):
         raise TypeError("frexp does not support complex-valued inputs")
     dtype = dtype_of(x)
@@ -399,6 +400,7 @@ def sinc(x: Any, /) -> Array:
     """
     x = promote_inexact("sinc", x)
     if not is_complex(x):
+        x = narrowed(x)
         return convert(_real_sinc(x), dtype_of(x), get_aval(beside_constants(x)).weak_type)
     x = beside_constants(x)
     x = ops.mul(x, constant_like(x, np.pi))
@@ -440,7 +442,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
     >>> jax.numpy.nan_to_num(jax.numpy.array([1.0, jax.numpy.nan])).tolist()
     [1.0, 0.0]
     """
-    (x,) = operands("nan_to_num", x)
+    x = narrowed(*operands("nan_to_num", x))
     if not is_inexact(x):
         return as_array(x)
     if is_complex(x):

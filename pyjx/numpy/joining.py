@@ -129,7 +129,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")
-    if not hasattr(arrays, "ndim") and not len(arrays):
+    if not (arrays.shape[0] if getattr(arrays, "ndim", 0) else len(arrays)):
         raise ValueError("Need at least one array to stack.")
     if hasattr(arrays, "ndim") and arrays.ndim:
         (x,) = operands("stack", arrays)
@@ -449,10 +449,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
     a, repeats = operands("repeat", a, repeats)
     if axis is None and type(repeats) is int and repeats >= 0 and total_repeat_length is None:
         return repeated(a, count=repeats, axis=None)
-    if axis is None:
+    if axis is None or not get_aval(a).ndim:
         a, axis = lax.reshape(a, (get_aval(a).size,)), 0
-    elif not get_aval(a).ndim:
-        a = with_new_axes(a, (0,))
     axis = canonical_axis(axis, get_aval(a).ndim)
     if total_repeat_length is None:
         if not is_concrete(repeats):

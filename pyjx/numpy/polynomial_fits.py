@@ -121,6 +121,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     [(3+0j)]
     """
     (p,) = promote_dtypes_inexact(*operands("roots", p))
+    p = jnp.atleast_1d(p)
     if get_aval(p).ndim != 1:
         raise ValueError("Input must be a rank-1 array.")
     if get_aval(p).shape[0] < 2:
@@ -134,16 +135,14 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     places = np.flatnonzero(known)
     if not len(places):
         return jnp.zeros(0, dtypes.to_complex_dtype(dtype_of(p)))
-    # Zeros at the end are roots at zero.
-    first, last = int(places[0]), int(places[-1]) + 1
-    return _roots(p[first:last], len(known) - last)
+    if places[0] == len(known) - 1:
+        return jnp.zeros(0, dtypes.to_complex_dtype(dtype_of(p)))
+    return _roots(p[int(places[0]):])
 
 
-@op_jit(static_argnames=("zeros",))
-def _roots(p: Any, zeros: int) -> Any:
-    none = jnp.zeros(zeros, dtypes.to_complex_dtype(dtype_of(p)))
-    n = get_aval(p).shape[0]
-    return jnp.concatenate([_companion_eigenvalues(p), none]) if n > 1 else none
+@op_jit
+def _roots(p: Any) -> Any:
+    return _companion_eigenvalues(p)
 
 
 def _companion_eigenvalues(p: Any) -> Any:

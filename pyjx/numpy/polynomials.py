@@ -262,11 +262,14 @@ def _from_zeros(zeros: Any) -> Any:
     """p(x) (x - z) = x p(x) - z p(x), one zero after the other."""
     n, dtype = get_aval(zeros).shape[0], dtype_of(zeros)
     start = jnp.zeros(n + 1, dtype).at[0].set(1)
+    place = lax.iota(np.int32, n)
 
-    def step(p: Any, z: Any) -> tuple[Any, None]:
-        return p - z * jnp.concatenate([jnp.zeros(1, dtype), p[:-1]]), None
+    def step(p: Any, each: Any) -> tuple[Any, None]:
+        z, degree = each
+        # Coefficients that are not there yet do not become nan by an infinite zero.
+        return p.at[1:].add(jnp.where(place <= degree, -z * p[:-1], 0)), None
 
-    return lax.scan(step, start, zeros)[0]
+    return lax.scan(step, start, (zeros, place))[0]
 
 
 @op_jit(static_argnames=("N", "increasing"))

@@ -45,7 +45,9 @@ def _scalar_power(x: Any, y: Any) -> Any:
 def _power(x1: Any, x2: Any) -> Any:
     x, y = operands("power", x1, x2)
     if is_inexact(x) and is_integer(y):  # the derivative at x = 0 needs to know that y is whole
-        dtype, weak = dtypes.lattice_result_type(x, y)
+        dtype = dtype_of(x)
+        # A float that outlives the flag of 64-bit types stays as wide as it is.
+        weak = dtypes.canonicalize_dtype(dtype) == dtype and dtypes.lattice_result_type(x, y)[1]
         return ops.pow(*promote_shapes("power", convert(x, dtype, weak), y))
     x, y = promote_args_numeric("power", x, y)
     return ops.pow(x, y) if is_inexact(x) else _int_power(x, y)

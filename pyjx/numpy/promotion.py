@@ -113,6 +113,13 @@ def _warn_of_lost_part() -> None:
                   np.exceptions.ComplexWarning, stacklevel=4)
 
 
+def narrowed(x: Any) -> Any:
+    """`x` with the dtype that the flag `jax_enable_x64` allows: an array may outlive the flag."""
+    aval = get_aval(x)
+    dtype = dtypes.canonicalize_dtype(aval.dtype, allow_extended_dtype=True)
+    return x if dtype == aval.dtype else convert(x, dtype, aval.weak_type)
+
+
 def promote_dtypes(*args: Any) -> list[Any]:
     """The values with their common dtype."""
     dtype, weak = dtypes.lattice_result_type(*args)
@@ -293,8 +300,8 @@ def promote_inexact(name: str, x: Any) -> Any:
 
 __all__ = [
     "as_operand", "check_arraylike", "check_ranks", "common_shape", "convert", "is_arraylike",
-    "literal", "operands", "promote_args", "promote_args_complex", "promote_args_inexact",
-    "promote_args_numeric", "promote_dtypes", "promote_dtypes_complex", "promote_dtypes_inexact",
-    "promote_dtypes_numeric", "promote_inexact", "promote_shapes", "promote_two",
-    "promote_two_inexact", "stretch",
+    "literal", "narrowed", "operands", "promote_args", "promote_args_complex",
+    "promote_args_inexact", "promote_args_numeric", "promote_dtypes", "promote_dtypes_complex",
+    "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_inexact", "promote_shapes",
+    "promote_two", "promote_two_inexact", "stretch",
 ]

@@ -16,7 +16,14 @@ from pyjx.numpy.axes import canonical_axes
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved
 from pyjx.numpy.nan_reductions import present
-from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes_inexact, stretch
+from pyjx.numpy.promotion import (
+    convert,
+    literal,
+    narrowed,
+    operands,
+    promote_dtypes_inexact,
+    stretch,
+)
 from pyjx.numpy.reductions import masked, restore_axes
 
 __all__ = [
@@ -32,7 +39,7 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
     if out is not None or overwrite_input:
         raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
     a, q = operands(name, a, q)
-    (a,) = promote_dtypes_inexact(a)
+    a = narrowed(*promote_dtypes_inexact(a))
     if get_aval(a).dtype in dtypes.complex_dtypes:
         raise ValueError("quantile does not support complex input, as the operation is poorly "
                          "defined.")

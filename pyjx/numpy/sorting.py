@@ -15,7 +15,14 @@ from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes, promote_dtypes_complex
+from pyjx.numpy.promotion import (
+    convert,
+    literal,
+    narrowed,
+    operands,
+    promote_dtypes,
+    promote_dtypes_complex,
+)
 
 __all__ = [
     "argpartition", "argsort", "digitize", "lexsort", "partition", "searchsorted", "sort",
@@ -120,7 +127,7 @@ def sort_complex(a: Any) -> Array:
     >>> jax.numpy.sort_complex(jax.numpy.array([2.0, 1.0])).tolist()
     [(1+0j), (2+0j)]
     """
-    (a,) = promote_dtypes_complex(*operands("sort_complex", a))
+    a = narrowed(*promote_dtypes_complex(*operands("sort_complex", a)))
     a = convert(a, get_aval(a).dtype)
     return lax.sort(a, dimension=get_aval(a).ndim - 1)
 

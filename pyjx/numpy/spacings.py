@@ -22,7 +22,7 @@ from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.creation import asarray, filled
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import constant_like
-from pyjx.numpy.promotion import convert, operands, promote_args, stretch
+from pyjx.numpy.promotion import convert, narrowed, operands, promote_args, stretch
 from pyjx.runtime.device_put import device_put
 
 
@@ -116,7 +116,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     >>> jax.numpy.logspace(0.0, 2.0, 3).round(2).tolist()
     [1.0, 10.0, 100.0]
     """
-    start, stop = operands("logspace", start, stop)
+    start, stop = map(narrowed, operands("logspace", start, stop))
     if dtype is not None:
         dtype = _user_dtype(dtype, "logspace")
         start, stop = (convert(x, dtypes.to_inexact_dtype(dtype)) for x in (start, stop))
@@ -134,7 +134,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     >>> jax.numpy.geomspace(1.0, 4.0, 3).round(4).tolist()
     [1.0, 2.0, 4.0]
     """
-    start, stop = promote_args("geomspace", start, stop)
+    start, stop = map(narrowed, promote_args("geomspace", start, stop))
     inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     target = inexact if dtype is None else _user_dtype(dtype, "geomspace")
     inexact = dtypes.to_inexact_dtype(target)

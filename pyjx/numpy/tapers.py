@@ -25,8 +25,8 @@ def _size(name: str, M: Any) -> int:
 @op_jit(static_argnames=("name", "size"))
 def _window(name: str, size: int) -> Any:
     dtype = dtypes.default_float_dtype()
-    if size == 1:
-        return jnp.ones(1, dtype)
+    if size <= 1:
+        return jnp.ones(size, dtype)
     n = lax.iota(dtype, size)
     if name == "bartlett":
         return 1 - jnp.abs(2 * n / max(size - 1, 1) - 1)
@@ -89,8 +89,8 @@ def hanning(M: int) -> Array:
 @op_jit(static_argnames=("size",))
 def _kaiser(size: int, beta: Any) -> Any:
     dtype = dtypes.default_float_dtype()
-    if size == 1:
-        return jnp.ones(1, dtype)
+    if size <= 1:
+        return jnp.ones(size, dtype)
     (beta,) = promote_dtypes_inexact(*operands("kaiser", beta))
     half = 0.5 * (size - 1)
     x = (lax.iota(dtype, size) - half) / half

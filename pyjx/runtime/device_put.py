@@ -358,7 +358,8 @@ device_put_p = register(Primitive(
 
 
 def device_get(x: Any) -> Any:
-    """The pytree with NumPy arrays in place of its arrays; other leaves stay as they are.
+    """The pytree with NumPy arrays in place of its arrays; other leaves stay as they are,
+    among them keys and tracers.
 
     >>> device_get({"a": device_put(1.5)})
     {'a': array(1.5, dtype=float32)}
@@ -373,7 +374,7 @@ def _get_leaf(x: Any) -> Any:
     if isinstance(x, ArrayImpl):
         return value(x)
     to_host = getattr(x, "__array__", None)
-    if to_host is None or dtypes.is_extended(getattr(x, "dtype", None)):  # keys stay as they are
+    if to_host is None or isinstance(x, Tracer) or dtypes.is_extended(getattr(x, "dtype", None)):
         return x
     return to_host()
 

@@ -448,3 +448,19 @@ def test_characteristic_polynomial():
 def test_errors_of_fits(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_edges_of_polynomials():
+    """Roots in LAPACK's order, those at zero among them; scalars are constants."""
+    assert jnp.roots(jnp.array([1.0, 3.0, 2.0, 0.0])).tolist() == [0, -1, -2]
+    assert jnp.roots(jnp.array(2.0)).shape == (0,)
+    np.testing.assert_array_equal(jnp.poly(jnp.array([np.nan])), [1, np.nan])
+    np.testing.assert_array_equal(jnp.poly(jnp.array([np.inf, 1.0])), [1, -np.inf, np.inf])
+
+
+def test_edges_of_edits():
+    assert jnp.trim_zeros(jnp.array(1.0)).shape == ()
+    assert jnp.repeat(jnp.array(True), 2, axis=3).tolist() == [True, True]
+    assert jnp.kaiser(0, jnp.ones(2)).shape == (0,)
+    with pytest.raises(ValueError, match="Need at least one array to stack"):
+        jnp.stack(jnp.zeros((0, 2)))

@@ -515,3 +515,32 @@ def test_arrays_of_64_bits_outlive_the_flag():
         assert jnp.zeros_like(np.ones(2)).dtype == "float32"
         for function in (jax.nn.selu, jax.nn.sparse_sigmoid):
             check(function(x), function(x.astype("float32")), rtol=1e-5)
+
+
+def test_what_is_computed_beside_constants_is_narrowed_without_the_flag():
+    with jax.enable_x64(True):
+        x, square = jnp.array([1.5, -3.0]), jnp.array([[2.0, 1.0], [1.0, 3.0]])
+    for function in (jnp.nan_to_num, jnp.sinc, jnp.median, jnp.nanmedian, jnp.std,
+                     lambda v: jnp.percentile(v, 50), lambda v: jnp.frexp(v)[0],
+                     lambda v: jnp.logspace(v[0], v[1], 3)):
+        assert function(x).dtype == jax.jit(function)(x).dtype == "float32"
+    assert jnp.sort_complex(x).dtype == "complex64"
+    for function in (jnp.linalg.inv, jnp.linalg.det, jnp.linalg.cholesky, jnp.linalg.pinv,
+                     jnp.linalg.eigvalsh, jnp.linalg.cond, jax.scipy.linalg.expm,
+                     lambda v: jnp.linalg.lstsq(v, v[0])[0], lambda v: jnp.linalg.qr(v)[1]):
+        assert function(square).dtype == "float32"
+    assert jnp.linalg.solve(square, x).dtype == jnp.linalg.svdvals(square).dtype == "float64"
+
+
+def test_powers_of_floats_by_integers_keep_the_floats():
+    n = jnp.array([1, 2])
+    with jax.enable_x64(True):
+        x, weak = jnp.array([1.5, -3.0]), jnp.asarray(2.0)
+        wide = jnp.array([1, 2])
+    check(x ** n, [1.5, 9.0])
+    assert (x ** n).dtype == jnp.power(x, np.array([1, 2])).dtype == "float64"
+    narrow = jnp.asarray(2.0)
+    with jax.enable_x64(True):
+        assert jnp.power(narrow, wide).dtype == jax.jit(jnp.power)(narrow, n).dtype == "float32"
+        assert jnp.power(weak, wide).dtype == "float64"
+        assert not jnp.power(narrow, wide).weak_type

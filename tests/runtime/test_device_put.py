@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from pyjx import configuration as config
+from pyjx import jit
 from pyjx.core.avals import ShapedArray
 from pyjx.runtime import backends
 from pyjx.runtime.device_put import (
@@ -175,3 +176,7 @@ def test_derivatives():
     assert type(tangents[0]) is Zero and tangents[0].aval is aval and float(tangents[1]) == 3
     back = device_put_p.transpose([4.0, Zero(aval)], None, None, **params)
     assert float(back[0]) == 4 and back[1].aval is aval
+
+
+def test_tracers_are_not_fetched():
+    assert jit(device_get)(1.5) == 1.5

@@ -15,7 +15,7 @@ from pyjx.lax.linalg.matrices import adjoint, spread_columns, take_rows, transpo
 from pyjx.lax.linalg.reflectors import geqrf_p
 from pyjx.lax.linalg.symmetric_eigen import subset_bounds
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import operands, promote_dtypes_inexact
+from pyjx.numpy.promotion import narrowed, operands, promote_dtypes_inexact
 
 
 class EigResult(NamedTuple):
@@ -49,7 +49,8 @@ class SVDResult(NamedTuple):
 
 def matrices(name: str, a: Any) -> Any:
     """The operand of the function `name` with an inexact dtype."""
-    return promote_dtypes_inexact(*operands(f"jnp.linalg.{name}", a))[0]
+    x = promote_dtypes_inexact(*operands(f"jnp.linalg.{name}", a))[0]
+    return x if name in ("eig", "eigvals", "svd", "svdvals") else narrowed(x)
 
 
 def check_square(name: str, a: Any) -> None:

@@ -17,7 +17,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.linalg.norms import norm_of_matrices
 from pyjx.numpy.linalg.systems import default_rtol, inv
-from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact, stretch
+from pyjx.numpy.promotion import convert, stretch
 
 
 class SlogdetResult(NamedTuple):
@@ -101,7 +101,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     if rtol is not None and tol is not None:
         raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
     rtol = tol if rtol is None else rtol
-    m = promote_dtypes_inexact(*operands("jnp.linalg.matrix_rank", M))[0]
+    m = matrices("matrix_rank", M)
     aval = get_aval(m)
     integer = dtypes.default_int_dtype()
     if aval.ndim < 2:

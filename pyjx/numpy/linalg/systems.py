@@ -27,7 +27,7 @@ from pyjx.numpy import ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact, stretch
+from pyjx.numpy.promotion import convert, narrowed, operands, promote_dtypes_inexact, stretch
 from pyjx.numpy.statistics import squared
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -227,7 +227,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = Fal
     >>> jax.numpy.round(x, 3).tolist(), int(rank)
     ([2.0], 1)
     """
-    a, b = promote_dtypes_inexact(*operands("jnp.linalg.lstsq", a, b))
+    a, b = map(narrowed, promote_dtypes_inexact(*operands("jnp.linalg.lstsq", a, b)))
     x, y = get_aval(a), get_aval(b)
     if x.ndim != 2:
         raise TypeError(f"{x.ndim}-dimensional array given. Array must be two-dimensional")

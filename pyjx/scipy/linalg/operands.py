@@ -8,13 +8,16 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.avals import get_aval
 from pyjx.lax.nary import complex_dtype
-from pyjx.numpy.promotion import operands, promote_dtypes_inexact
+from pyjx.numpy.promotion import narrowed, operands, promote_dtypes_inexact
 
 
 def arrays(name: str, *args: Any) -> list[Any]:
     """The arguments as arrays of their common dtype, which is inexact."""
     listed = [jnp.array(x) if isinstance(x, (list, tuple)) else x for x in args]
-    return promote_dtypes_inexact(*operands(f"scipy.linalg.{name}", *listed))
+    xs = promote_dtypes_inexact(*operands(f"scipy.linalg.{name}", *listed))
+    if name in ("cholesky", "lu_factor", "schur", "solve_triangular", "svd"):
+        return xs
+    return [narrowed(x) for x in xs]
 
 
 def array(name: str, x: Any) -> Any:
