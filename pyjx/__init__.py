@@ -57,6 +57,7 @@ FAMILIES = {
     "pyjx.transforms.custom_jvp": "custom_jvp",
     "pyjx.transforms.custom_vjp": "custom_vjp",
     "pyjx.runtime.jit": "jit clear_caches",
+    "pyjx.runtime.explain": "RetraceWarning explain",
     "pyjx.runtime.abstract": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
     "pyjx.runtime.array": "Array",
     "pyjx.transforms.fwd_and_bwd": "fwd_and_bwd",

@@ -88,6 +88,8 @@ from pyjx.transforms.custom_jvp import custom_jvp as custom_jvp
 from pyjx.transforms.custom_vjp import custom_vjp as custom_vjp
 from pyjx.runtime.jit import jit as jit
 from pyjx.runtime.jit import clear_caches as clear_caches
+from pyjx.runtime.explain import RetraceWarning as RetraceWarning
+from pyjx.runtime.explain import explain as explain
 from pyjx.runtime.abstract import ShapeDtypeStruct as ShapeDtypeStruct
 from pyjx.runtime.abstract import eval_shape as eval_shape
 from pyjx.runtime.abstract import make_jaxpr as make_jaxpr
@@ -208,6 +210,8 @@ __all__ = [
     "custom_vjp",
     "jit",
     "clear_caches",
+    "RetraceWarning",
+    "explain",
     "ShapeDtypeStruct",
     "eval_shape",
     "make_jaxpr",

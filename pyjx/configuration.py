@@ -92,12 +92,13 @@ class LocalState(jaxlib_api.Config):
     """A value, global and per thread, held by jaxlib: `.value` reads it, calling it makes a
     context that sets it in this thread."""
 
-    __slots__ = ("_on_change", "flag", "group")
+    __slots__ = ("_on_change", "default", "flag", "group")
 
     def __init__(self, flag: str, default: Any, *, in_jit_key: bool = False,
                  in_trace_context: bool = False, group: tuple[LocalState, ...] = (),
                  on_change: Callable[[Any, bool], None] | None = None) -> None:
         self.flag = flag
+        self.default = default
         self.group = (self, *group)  # what a context of this state sets
         self._on_change = on_change
         jaxlib_api.init_config_state(self, flag, default, in_jit_key, in_trace_context)
@@ -133,7 +134,7 @@ class State(LocalState):
     dtype('float64')
     """
 
-    __slots__ = ("_check", "default", "environ", "help", "kind", "optional")
+    __slots__ = ("_check", "environ", "help", "kind", "optional")
 
     def __init__(self, flag: str, kind: Kind, default: Any, *, traced: bool = False,
                  environ: str | None = None, help: str = "", group: tuple[LocalState, ...] = (),
@@ -142,7 +143,6 @@ class State(LocalState):
         super().__init__(flag, default, in_jit_key=traced, in_trace_context=traced, group=group,
                          on_change=on_change)
         self.kind = kind
-        self.default = default
         self.optional = default is None
         self.environ = environ or flag.upper()
         self.help = help
@@ -248,23 +248,40 @@ def _set_thread_guard(value: Any, local: bool) -> None:
     jaxlib_api.set_thread_guard(bool(value))
 
 
-def _set_logging_level(value: Any, local: bool) -> None:
-    if value is not None:
-        import logging  # slow to load, and seldom wanted
+_log_handlers: dict[str, Any] = {}  # of loggers that flags have shown, by name
 
-        logging.getLogger("pyjx").setLevel(value)
+
+def _show_log(name: str, level: str | None) -> None:
+    """Messages of a logger, from this level on, go to stderr; None: not by us any more."""
+    import logging  # slow to load, and seldom wanted
+
+    logger = logging.getLogger(name)
+    handler = _log_handlers.pop(name, None)
+    if handler is not None:
+        logger.removeHandler(handler)
+    logger.setLevel(level or logging.NOTSET)
+    if level is not None:
+        handler = _log_handlers[name] = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter(
+            "{levelname}:{asctime}:{name}:{lineno}: {message}", style="{"))
+        logger.addHandler(handler)
+
+
+def _set_logging_level(value: Any, local: bool) -> None:
+    if value in (None, "NOTSET"):
+        if "pyjx" in _log_handlers:
+            _show_log("pyjx", None)
+    else:
+        _show_log("pyjx", value)
 
 
 def _log_modules(value: Any, local: bool) -> None:
     """Debug messages of the named modules go to stderr."""
-    import logging  # slow to load, and seldom wanted
-
-    for name in (value or "").split(","):
-        if name.strip():
-            logger = logging.getLogger(name.strip())
-            logger.setLevel(logging.DEBUG)
-            if not logger.handlers:
-                logger.addHandler(logging.StreamHandler())
+    wanted = {name.strip() for name in (value or "").split(",")} - {""}
+    for name in {*_log_handlers} - wanted - {"pyjx"}:
+        _show_log(name, None)
+    for name in wanted:
+        _show_log(name, "DEBUG")
 
 
 # --- the flags -----------------------------------------------------------------------------------
@@ -527,6 +544,15 @@ programs_max_bytes = _int("jax_pyjx_programs_max_bytes", default=4 << 30,
                           help="Memory of compiled programs beyond which the oldest ones go; -1 "
                                "for no bound.")
 
+retraces_warn_count = _int("jax_pyjx_retraces_warn_count", default=32,
+                           environ="PYJX_RETRACES_WARN_COUNT",
+                           help="Retraces of a function after which a warning says why, if they "
+                                "took long; -1 for none.")
+retraces_warn_seconds = _float("jax_pyjx_retraces_warn_seconds", default=20.0,
+                               environ="PYJX_RETRACES_WARN_SECONDS",
+                               help="The seconds of tracing and compiling one function that are "
+                                    "long.")
+
 # Not flags: which trace is current (in the key, so that a call under a trace never takes the
 # compiled path of a call outside of one), and a function called after each fast call.
 trace_state = LocalState("trace_state", None, in_jit_key=True)
@@ -552,6 +578,21 @@ def _trace_context() -> tuple[Any, ...]:
 
 # The values of all traced states in this thread: a key for caches of traces.
 trace_context: Callable[[], tuple[Any, ...]] = jaxlib_api.trace_context or _trace_context
+
+
+_defaults: tuple[Any, ...] = ()
+
+
+def changed_traced() -> list[tuple[str, Any]]:
+    """Name and value of each traced state that has not its default value in this thread."""
+    global _defaults
+    if len(_defaults) != len(_traced):  # a user's context is new
+        _defaults = tuple([state.default for state in _traced])
+    context = trace_context()
+    if context == _defaults:
+        return []
+    return [(state.flag, value) for state, value in zip(_traced, context, strict=True)
+            if value != state.default]
 
 
 class Config:

@@ -8,8 +8,7 @@ Events have names like paths, with keywords that say more: the times of compilat
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 __all__ = [
@@ -195,14 +194,26 @@ def clear_event_listeners() -> None:
         listeners.clear()
 
 
-@contextmanager
-def timed(event: str, fun_name: str) -> Iterator[None]:
-    """Record how long the body takes, as a duration and as a time span."""
-    start = time.time()
-    try:
-        yield
-    finally:
+class timed:
+    """A context that records how long its body takes, as a duration and as a time span.
+
+    Afterwards `seconds` says it.
+    """
+
+    __slots__ = ("_event", "_fun_name", "_start", "seconds")
+
+    def __init__(self, event: str, fun_name: str) -> None:
+        self._event = event
+        self._fun_name = fun_name
+        self.seconds = 0.0
+
+    def __enter__(self) -> timed:
+        self._start = time.time()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        end = time.time()
+        self.seconds = end - self._start
         if _durations or _spans:
-            end = time.time()
-            record_event_duration_secs(event, end - start, fun_name=fun_name)
-            record_event_time_span(event, start, end, fun_name=fun_name)
+            record_event_duration_secs(self._event, self.seconds, fun_name=self._fun_name)
+            record_event_time_span(self._event, self._start, end, fun_name=self._fun_name)

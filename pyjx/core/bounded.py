@@ -35,6 +35,12 @@ class BoundedDict(dict[Any, Any]):
         super().__setitem__(key, value)
 
 
+def sizes() -> tuple[int, int]:
+    """How many entries all dicts of this class have, and how many they may have."""
+    caches = list(_all.values())
+    return sum([len(c) for c in caches]), sum([c.capacity for c in caches])
+
+
 def clear_all() -> None:
     """Empty all dicts of this class."""
     for cache in list(_all.values()):

@@ -293,7 +293,7 @@ def _minimum_seconds() -> float:
 _sizes: dict[str, int] = {}  # of folders, as far as this process knows
 
 
-def _maximum_bytes() -> int:
+def maximum_bytes() -> int:
     """The bound on the folder's size; a negative one means none."""
     size = config.compilation_cache_max_size.value
     return int(size if size >= 0 else config.cache_max_bytes.value)
@@ -301,11 +301,11 @@ def _maximum_bytes() -> int:
 
 def _note_growth(where: str, size: int) -> None:
     """Look through the folder on the first write, and when it may have become too large."""
-    bound = _maximum_bytes()
+    bound = maximum_bytes()
     if bound < 0:
         return
     known = _sizes.get(where)
-    total = _folder_size(where) if known is None else known + size
+    total = contents(where)[1] if known is None else known + size
     _sizes[where] = evict(where, bound) if total > bound else total
 
 
@@ -326,8 +326,10 @@ def _entries(where: str) -> list[tuple[float, int, str]]:
     return found
 
 
-def _folder_size(where: str) -> int:
-    return sum(size for _, size, _ in _entries(where))
+def contents(where: str) -> tuple[int, int]:
+    """How many entries a folder has, and their bytes."""
+    sizes = [size for _, size, _ in _entries(where)]
+    return len(sizes), sum(sizes)
 
 
 def evict(where: str, bound: int) -> int:

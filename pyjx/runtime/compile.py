@@ -50,6 +50,25 @@ def compile(
       JaxRuntimeError: XLA rejects the program or an option.
       TypeError: a compiler option is not a string, bool, int or float.
     """
+    return compile_or_load(
+        program, devices=devices, num_replicas=num_replicas, num_partitions=num_partitions,
+        compiler_options=compiler_options, host_callbacks=host_callbacks,
+        propagate_to_parameters=propagate_to_parameters,
+        propagate_to_outputs=propagate_to_outputs)[0]
+
+
+def compile_or_load(
+    program: LoweredProgram | str | bytes,
+    *,
+    devices: Sequence[Any] | None = None,
+    num_replicas: int = 1,
+    num_partitions: int | None = None,
+    compiler_options: CompilerOptions | None = None,
+    host_callbacks: Sequence[Callable[..., Any]] = (),
+    propagate_to_parameters: Sequence[bool] = (),
+    propagate_to_outputs: Sequence[bool] = (),
+) -> tuple[Any, bool | None]:
+    """As `compile`, and whether the disk cache had it; None where it could not have it."""
     device_tuple = (backends.default_device(),) if devices is None else tuple(devices)
     if num_partitions is None:
         num_partitions = len(device_tuple) // num_replicas
@@ -66,18 +85,18 @@ def compile(
     try:
         if host_callbacks:  # they are of this process, so the executable is not kept
             return jaxlib_api.compile_and_load(client, cache.source(program), device_list, options,
-                                               host_callbacks)
+                                               host_callbacks), None
         entry = cache.entry_for(client, program, device_tuple, options)
         if entry is not None:
             executable = entry.load(client, device_list, options)
             if executable is not None:
-                return executable
+                return executable, True
         start = time.perf_counter()
         executable = jaxlib_api.compile_and_load(client, cache.source(program), device_list,
                                                  options)
         if entry is not None:
             entry.store(client, executable, time.perf_counter() - start)
-        return executable
+        return executable, None if entry is None else False
     except (jaxlib_api.JaxRuntimeError, ValueError) as error:
         raise _cleaned(error) from None
 

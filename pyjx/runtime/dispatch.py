@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx import jaxlib_api
+from pyjx import configuration, jaxlib_api
 from pyjx.core import wide
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.engine.types import TreeDef
@@ -65,6 +65,10 @@ def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_t
 def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequence[Any],
         out_tree: TreeDef, committed: bool, on_probation: Program | None = None) -> Miss:
     """Run an executable, the compiled `closed`, on flat arguments."""
+    if configuration.no_execution.value:
+        program = label if label.startswith("jit(") else f"jit({label})"
+        raise RuntimeError(f"JAX tried to execute function {program}, but the no_execution config "
+                           "option is set")
     outs = executable.call(leaves, committed)
     out = out_tree.unflatten(outs)
     checked = checks_results()

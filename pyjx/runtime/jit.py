@@ -25,8 +25,7 @@ from typing import (
 from pyjx import configuration
 from pyjx.core import bounded, tracebacks
 from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.bounded import BoundedDict
-from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import named_axes
 from pyjx.core.options import Inline
 from pyjx.core.trace import Tracer, eager_trace, eval_jaxpr, state, trace_to_jaxpr
@@ -35,13 +34,15 @@ from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.monitoring import timed
-from pyjx.runtime import backends, dispatch, signature
+from pyjx.runtime import backends, dispatch, ledger, signature
 from pyjx.runtime import eager as _eager  # noqa: F401  (runs what is not traced)
 from pyjx.runtime.dispatch import Miss, registry
+from pyjx.runtime.ledger import TracedInfo, Traces
 from pyjx.runtime.turns import turn
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
 if TYPE_CHECKING:
+    from pyjx.runtime.explain import Explanation
     from pyjx.runtime.stages import Lowered, Traced
 
 P = ParamSpec("P")
@@ -79,6 +80,9 @@ class Wrapped(CompiledFunction[P, R], Protocol):
 
     def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Shapes and dtypes of the results for arguments like these."""
+
+    def explain(self) -> Explanation:
+        """What the function was traced for, why again, and what that cost."""
 
     def clear_cache(self) -> None:
         """Forget the traces and programs of this function."""
@@ -132,6 +136,11 @@ class TracedCall:
         return self._surroundings == here and all(t._trace.alive for t in self._tracers)
 
 
+# What `JitSpec.key` holds.
+OPTIONS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused",
+           "inline", "compiler_options", "device")
+
+
 class JitSpec:
     """A function with the options it is jitted with.
 
@@ -160,14 +169,14 @@ class JitSpec:
         self.compiler_options = compiler_options
         self.device = device
         self.on_probation = on_probation
-        self.traces = BoundedDict(TRACES) if on_probation else _traces_of(fun, self.key)
+        self.traces: Traces = Traces(TRACES) if on_probation else _traces_of(fun, self.key)
 
     def __deepcopy__(self, memo: Any) -> JitSpec:
         return self  # a copy of a jitted function shares traces, as functions share their code
 
     @property
     def key(self) -> Any:
-        """What two wrappers of one function share compiled programs by."""
+        """What two wrappers of one function share compiled programs by: its `OPTIONS`."""
         return (self.static_argnums, self.static_argnames, self.donate_argnums,
                 self.donate_argnames, self.keep_unused, self.inline, self.compiler_options,
                 self.device)
@@ -226,8 +235,12 @@ class JitSpec:
                 f"re-tracing function {self.name} for `{self.traced_for}`, but 'no_tracing' is set")
         flat = _JittedFun(self, in_tree, static)
         debug = _debug_info(self.traced_for, self.fun, in_tree, static)
-        with timed("/jax/core/compile/jaxpr_trace_duration", self.name):
+        with timed("/jax/core/compile/jaxpr_trace_duration", self.name) as time:
             closed = trace_to_jaxpr(flat, avals, debug)
+        if self.on_probation:
+            ledger.note_operation_traced(self.name, time.seconds)
+        else:
+            ledger.note_traced(self, debug, closed, in_tree, avals, static, time.seconds)
         out_tree = flat.out_tree
         debug.result_paths = partial(_result_paths, out_tree)
         donated = self.donated_leaves(in_tree, static)
@@ -328,7 +341,7 @@ def _any_tracer(*groups: Iterable[Any]) -> bool:
     return False
 
 
-def _traces_of(fun: Callable[..., Any], key: Any) -> dict[Any, TracedCall]:
+def _traces_of(fun: Callable[..., Any], key: Any) -> Traces:
     own = None if type(fun) is FunctionType else getattr(fun, "jit_traces", None)
     if type(own) is dict:  # its traces hold it, so it must be what holds them
         _holders.add(fun)
@@ -337,7 +350,12 @@ def _traces_of(fun: Callable[..., Any], key: Any) -> dict[Any, TracedCall]:
             own = _traces.setdefault(fun, {})
         except TypeError:  # not hashable, or no weak references
             own = {}
-    return own.setdefault(key, BoundedDict(TRACES))  # type: ignore[no-any-return]
+    known = own.get(key)
+    if known is None:  # the function has one number, whatever its options
+        numbers = [t.function for t in own.values() if type(t) is Traces]
+        number = numbers[0] if numbers else ledger.new_function()
+        known = own.setdefault(key, Traces(TRACES, number, key))
+    return known  # type: ignore[no-any-return]
 
 
 def _weak_reference(x: Any) -> Any:
@@ -347,7 +365,7 @@ def _weak_reference(x: Any) -> Any:
         return None
 
 
-def _debug_info(traced_for: str, fun: Any, in_tree: TreeDef, static: Any) -> DebugInfo:
+def _debug_info(traced_for: str, fun: Any, in_tree: TreeDef, static: Any) -> TracedInfo:
     """The names of arguments are found when they are asked for."""
     # Not the function itself: traces are kept with it, and are to go with it.
     code = signature.plain_code(fun)
@@ -359,7 +377,9 @@ def _debug_info(traced_for: str, fun: Any, in_tree: TreeDef, static: Any) -> Deb
             signature.parameters_of(target) if target is not None else None
         return signature.leaf_names(parameters, in_tree, static)
 
-    return DebugInfo(traced_for, source_of(fun), arg_names)
+    info = TracedInfo(traced_for, source_of(fun), arg_names)
+    info.entry = info.history = None
+    return info
 
 
 def _result_paths(tree: Any) -> tuple[str, ...]:

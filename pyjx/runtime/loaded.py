@@ -57,6 +57,11 @@ def total() -> int:
     return _total
 
 
+def count() -> int:
+    """How many programs are loaded."""
+    return len(_sizes)
+
+
 def _popped(limit: int, newest: Program) -> list[Program]:
     """The oldest programs, as many as there are beyond `limit` bytes."""
     oldest = []

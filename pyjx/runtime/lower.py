@@ -14,6 +14,7 @@ from pyjx.core.trace import collector_paused
 from pyjx.engine.decompose import decompose
 from pyjx.engine.physical import physicalize
 from pyjx.monitoring import timed
+from pyjx.runtime import ledger
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
@@ -25,10 +26,13 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         warn_of_captured(closed)
     mode = configuration.outline.value
     outline = mode == "on" or (mode == "auto" and platform == "cpu")
-    with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name), collector_paused():
+    ledger.note_lowering(closed, name)
+    with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
+            collector_paused():
         prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused)
+    ledger.note_lowered(closed, name, time.seconds)
     if program.unused_donations:
         _warn_of_unused(program.unused_donations)
     return program

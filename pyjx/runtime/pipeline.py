@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram
-from pyjx import configuration, jaxlib_api
+from pyjx import jaxlib_api
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.monitoring import timed
 from pyjx.runtime import compile as compiler
+from pyjx.runtime import ledger
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.quick import quick_options
 
@@ -30,8 +31,6 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     """The executable of `closed`, whose program is `source`; `quick` says that it is a single
     operation, which is to be compiled in little time."""
     _check_results_fit(closed)
-    if configuration.log_compiles.value:
-        _log(f"Compiling jit({name}) with global shapes and types {closed.in_avals}.")
     if quick:
         compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
                                          device.platform)
@@ -42,9 +41,10 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
         from pyjx.runtime import calling  # callbacks, which few programs have
 
         executable, functions = calling.CallingExecutable, calling.host_functions(source)
-    with timed("/jax/core/compile/backend_compile_duration", name):
-        loaded = compiler.compile(source, devices=(device,), compiler_options=options or None,
-                                  host_callbacks=functions)
+    with timed("/jax/core/compile/backend_compile_duration", name) as time:
+        loaded, from_disk = compiler.compile_or_load(
+            source, devices=(device,), compiler_options=options or None, host_callbacks=functions)
+    ledger.note_compiled(closed, name, device, options, from_disk, time.seconds)
     return executable(loaded, closed, source, device)  # type: ignore[no-any-return]
 
 
@@ -62,8 +62,3 @@ def _barrier_options(text: str, platform: str) -> dict[str, str]:
         return {}
     return {disabling: jaxlib_api.CPU_BARRIER_PASS}
 
-
-def _log(message: str) -> None:
-    import logging  # slow to load, and seldom wanted
-
-    logging.getLogger(__name__).warning(message)

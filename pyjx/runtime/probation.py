@@ -41,6 +41,11 @@ def passes(program: Program, fast: bool) -> bool:
     return passed
 
 
+def count() -> int:
+    """How many programs are held."""
+    return len(_on_probation) + len(_passed)
+
+
 def clear() -> None:
     """Let all programs go."""
     with _lock:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import Tracer, eval_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.physical import physicalize
-from pyjx.runtime import abstract, backends, dispatch
+from pyjx.runtime import abstract, backends, dispatch, ledger
 from pyjx.runtime.dispatch import Miss
 from pyjx.runtime.executable import device_of
 from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, spec_of
 from pyjx.runtime.programs import compile_closed
 from pyjx.tree_util import tree_flatten, tree_unflatten
+
+if TYPE_CHECKING:
+    from pyjx.runtime.explain import Explanation
 
 
 class ArgInfo:
@@ -406,6 +409,17 @@ def _clear_cache(self: Any) -> None:
     self._clear_cache()
 
 
+def _explain(self: Any) -> Explanation:
+    """What the function was traced for, why again, and what that cost.
+
+    >>> import pyjx as jax
+    >>> jax.jit(lambda x: x).explain().n_traces
+    0
+    """
+    return ledger.reports().explain_function(spec_of(self))  # type: ignore[no-any-return]
+
+
+jaxlib_api.PjitFunction.explain = api_boundary(_explain)
 jaxlib_api.PjitFunction.trace = _method(trace)
 jaxlib_api.PjitFunction.lower = _method(lower)
 jaxlib_api.PjitFunction.eval_shape = _method(eval_shape)

@@ -1,0 +1,305 @@
+"""`explain`: what was traced and compiled in this process, why, and what it cost."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from pyjx import configuration
+from pyjx.core.frames import user_frame
+from pyjx.runtime import cache_report, causes, ledger
+from pyjx.runtime.causes import Change
+from pyjx.runtime.ledger import Entry, History
+
+
+class RetraceWarning(UserWarning):
+    """A function was traced again so often that compiling may take longer than computing.
+
+    The flags `jax_pyjx_retraces_warn_count` (-1 for never) and `jax_pyjx_retraces_warn_seconds`
+    say after how many retraces, and after how long a time.
+
+    >>> issubclass(RetraceWarning, UserWarning)
+    True
+    """
+
+
+class Program(NamedTuple):
+    """A program that was compiled for a trace.
+
+    Attributes:
+      device: what it runs on, such as `cpu:0`.
+      derived: whether it is that of a derivative or a batch of what was traced.
+      options: the compiler's options.
+      from_disk: whether the disk cache had it; None where it could not have it.
+      seconds: what compiling or loading it took.
+    """
+
+    device: str
+    derived: bool
+    options: str
+    from_disk: bool | None
+    seconds: float
+
+
+class Trace(NamedTuple):
+    """One trace of a function.
+
+    Attributes:
+      number: among the traces of the function, from 1.
+      arguments: what it was traced for, such as `('x: f32[3]', 'n = 2')`.
+      changes: what differs from the nearest earlier trace; none for the first.
+      caller: `file.py:12`, the user's line that asked for it.
+      within: the name of the function that was being traced around it; empty if none.
+      trace_seconds, lower_seconds, compile_seconds: what it cost, its derivatives' programs
+        included; the time of a trace includes the functions traced within.
+      programs: what was compiled for it.
+    """
+
+    number: int
+    arguments: tuple[str, ...]
+    changes: tuple[Change, ...]
+    caller: str
+    within: str
+    trace_seconds: float
+    lower_seconds: float
+    compile_seconds: float
+    programs: tuple[Program, ...]
+
+    @property
+    def cause(self) -> str:
+        """Why it was traced."""
+        if not self.changes:
+            return "first trace" if self.number == 1 else "the traces before are not known any more"
+        return "; ".join(map(str, self.changes))
+
+    @property
+    def cache(self) -> str:
+        """Where its programs came from: `disk`, `compiled`, both, or empty if there is none."""
+        return " and ".join([word for word, found in [
+            ("disk", any([p.from_disk for p in self.programs])),
+            ("compiled", any([not p.from_disk for p in self.programs]))] if found])
+
+
+class Explanation:
+    """What became of one function.
+
+    Attributes:
+      function: its name.
+      place: `file.py:12`, where it is defined; empty if it is not written in Python.
+      traces: the latest traces, each a `Trace`; `n_traces` says how many there were.
+      trace_seconds, lower_seconds, compile_seconds: the sums over all of them.
+      n_programs, n_from_disk: programs compiled, and how many of them the disk cache had.
+    """
+
+    __slots__ = ("compile_seconds", "function", "lower_seconds", "n_from_disk", "n_programs",
+                 "n_traces", "place", "trace_seconds", "traces")
+
+    def __init__(self, function: str, history: History | None) -> None:
+        self.function = function
+        costs = ledger.Costs() if history is None else history.costs
+        self.place = "" if history is None else history.place
+        entries = [] if history is None else list(history.entries)
+        self.traces = tuple([_trace(e, entries[:i]) for i, e in enumerate(entries)])
+        self.n_traces = costs.traces
+        self.n_programs = costs.programs
+        self.n_from_disk = costs.from_disk
+        self.trace_seconds = costs.trace
+        self.lower_seconds = costs.lower
+        self.compile_seconds = costs.compile
+
+    @property
+    def seconds(self) -> float:
+        """All that tracing, lowering and compiling took."""
+        return self.trace_seconds + self.lower_seconds + self.compile_seconds
+
+    def __str__(self) -> str:
+        where = f", defined at {self.place}" if self.place else ""
+        if not self.n_traces:
+            return f"{self.function}{where}: not traced yet"
+        lines = [f"{self.function}{where}: {_times(self.n_traces, 'trace')}, "
+                 f"{_times(self.n_programs, 'program')} ({self.n_from_disk} from disk)",
+                 f"traced {_time(self.trace_seconds)}, lowered {_time(self.lower_seconds)}, "
+                 f"compiled {_time(self.compile_seconds)}"]
+        if len(self.traces) < self.n_traces:
+            lines.append(f"the latest {len(self.traces)} traces:")
+        for t in self.traces:
+            first = t.number == 1 or not t.changes
+            cause = f"{t.cause} ({', '.join(t.arguments)})" if first else t.cause
+            within = f", within {t.within}" if t.within else ""
+            lines.append(f"{t.number:3} {t.caller}{within}: {cause}")
+            lines += [f"    {line}" for line in _program_lines(t)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class ProcessExplanation:
+    """What became of all functions of the process.
+
+    Attributes:
+      functions: an `Explanation` of each, the one that cost most first.
+      operations: what the library's own functions cost when they were called outside of `jit`:
+        (name, traces, programs, programs from disk, seconds) of each, the costliest first.
+    """
+
+    __slots__ = ("functions", "operations")
+
+    def __init__(self) -> None:
+        found = [Explanation(h.name, h) for h in ledger.histories()]
+        self.functions = tuple(sorted(found, key=lambda e: -e.seconds))
+        self.operations = tuple(sorted([
+            (name, c.traces, c.programs, c.from_disk, c.seconds)
+            for name, c in ledger.operations().items()], key=lambda row: -row[-1]))
+
+    @property
+    def caches(self) -> tuple[cache_report.Cache, ...]:
+        """What the caches hold now; the folder of the one on disk is looked through."""
+        return cache_report.caches()
+
+    def __str__(self) -> str:
+        lines = [f"{_times(len(self.functions), 'function')} traced"]
+        lines += _table(
+            ("function", "traces", "programs", "disk", "trace", "lower", "compile", "defined at"),
+            [(e.function, e.n_traces, e.n_programs, e.n_from_disk, _time(e.trace_seconds),
+              _time(e.lower_seconds), _time(e.compile_seconds), e.place)
+             for e in self.functions[:20]])
+        if len(self.functions) > 20:
+            lines.append(f"... and {len(self.functions) - 20} more")
+        n_programs = sum([row[2] for row in self.operations])
+        n_disk = sum([row[3] for row in self.operations])
+        seconds = sum([row[4] for row in self.operations])
+        lines.append(f"operations outside of jit: {_times(n_programs, 'program')} ({n_disk} from "
+                     f"disk), {_time(seconds)}")
+        costliest = [f"{row[0]} {_time(row[4])}" for row in self.operations[:5]]
+        if costliest:
+            lines.append(f"  costliest: {', '.join(costliest)}")
+        return "\n".join([*lines, *map(str, self.caches)])
+
+    __repr__ = __str__
+
+
+def explain() -> ProcessExplanation:
+    """What was traced and compiled in this process, and what it cost.
+
+    Printed, it is a report; `f.explain()` of a jitted function says why that was traced each time.
+
+    >>> import pyjx as jax
+    >>> @jax.jit
+    ... def double(x):
+    ...     return 2 * x
+    >>> _ = double(1.0), double(jax.numpy.ones(3))
+    >>> [str(t.cause) for t in double.explain().traces]
+    ['first trace', 'x: weak f32[] -> f32[3]']
+    >>> [e.n_traces for e in jax.explain().functions if e.function == "double"]
+    [2]
+    """
+    return ProcessExplanation()
+
+
+def explain_function(spec: Any) -> Explanation:
+    """What became of a jitted function."""
+    return Explanation(spec.name, spec.traces.history)
+
+
+def _trace(entry: Entry, earlier: Sequence[Entry]) -> Trace:
+    costs = entry.costs
+    return Trace(entry.number, tuple(causes.arguments(entry)), causes.changes_of(entry, earlier),
+                 _place(entry), entry.within, costs.trace, costs.lower, costs.compile,
+                 tuple([Program(*p) for p in entry.compiled]))
+
+
+def _place(entry: Entry) -> str:
+    frame = user_frame(entry.traceback)
+    return "?" if frame is None else f"{frame.file_name}:{frame.start_line}"
+
+
+def _program_lines(trace: Trace) -> list[str]:
+    """A line for each program, that says what is not plain of it."""
+    cache = f" ({trace.cache})" if trace.cache else ""
+    lines = [f"trace {_time(trace.trace_seconds)}, lower {_time(trace.lower_seconds)}, "
+             f"compile {_time(trace.compile_seconds)}{cache}"]
+    own = [p for p in trace.programs if not p.derived]
+    for before, now in pairwise(own):
+        if before.device != now.device:
+            lines.append(f"compiled again, not traced: device {before.device} -> {now.device}")
+        elif before.options != now.options:
+            lines.append(f"compiled again, not traced: compiler options {before.options} -> "
+                         f"{now.options}")
+        else:
+            lines.append("compiled again, not traced: its program had been dropped")
+    derived = len(trace.programs) - len(own)
+    if derived:
+        lines.append(f"{_times(derived, 'program')} of derivatives or batches of it")
+    return lines
+
+
+def _times(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 0.1:
+        return f"{seconds * 1e3:.1f} ms"
+    return f"{seconds:.2f} s"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    if not rows:
+        return []
+    texts = [list(map(str, row)) for row in (head, *rows)]
+    widths = [max([len(row[i]) for row in texts]) for i in range(len(head))]
+    last = len(head) - 1
+    return ["  " + "  ".join([
+        cell.ljust(width) if i in (0, last) else cell.rjust(width)
+        for i, (cell, width) in enumerate(zip(row, widths, strict=True))]).rstrip()
+        for row in texts]
+
+
+# -- messages at a miss ----------------------------------------------------------------------------
+
+
+def report_miss(history: History, entry: Entry, warns: bool) -> None:
+    """Log why a function was traced, where the flag wants it; `warns`: it was too often."""
+    entries = list(history.entries)
+    earlier = entries[:entries.index(entry)]
+    if configuration.explain_cache_misses.value:
+        _log_miss(history, entry, causes.changes_of(entry, earlier))
+    if warns:
+        _warn(history, entry, causes.changes_of(entry, earlier))
+
+
+def _log_miss(history: History, entry: Entry, changes: Sequence[Change]) -> None:
+    frame = user_frame(entry.traceback)
+    where = f"{_place(entry)} ({'?' if frame is None else frame.function_name})"
+    of = f"{history.name} defined at {history.place}" if history.place else history.name
+    lines = [f"TRACING CACHE MISS at {where}:"]
+    if not changes:
+        lines += [f"  never seen function: {of}", f"  for {', '.join(causes.arguments(entry))}"]
+    else:
+        lines.append(f"  for {of}, traced {history.costs.traces} times; now:")
+        lines += [f"  * {change}" for change in changes]
+    logging.getLogger(__name__).warning("%s", "\n".join(lines))
+
+
+def _warn(history: History, entry: Entry, changes: Sequence[Change]) -> None:
+    entries = list(history.entries)
+    kinds: Counter[str] = Counter()
+    for i, e in enumerate(entries[1:], 1):
+        kinds.update({c.kind for c in causes.changes_of(e, entries[max(0, i - 8):i])[:1]})
+    usual = kinds.most_common(1)[0][0] if kinds else ""
+    change = next((c for c in changes if c.kind == usual), changes[0] if changes else None)
+    why = f"Mostly the cause was: {change.kind}. Now {change}. Cure: {causes.cure_for(change)}. " \
+        if change is not None else ""
+    frame = user_frame(entry.traceback)
+    warnings.warn_explicit(
+        f"{history.name}{f' ({history.place})' if history.place else ''} was traced "
+        f"{history.costs.traces} times, which took {_time(history.seconds())} with compiling. "
+        f"{why}Its explain() lists the traces; the flag jax_pyjx_retraces_warn_count says after "
+        "how many to warn (-1: never).",
+        RetraceWarning, *(("<unknown>", 1) if frame is None else (
+            frame.file_name, frame.start_line)))
+

@@ -1,0 +1,408 @@
+"""The ledger: what functions were traced for, from where, and what that cost.
+
+It is written where a function is traced or a program compiled, never by a call whose program is
+known. An entry holds types and texts: no arrays, no functions, nothing of the user's that could be
+large. Entries are compared when somebody asks (`pyjx.runtime.explain`), or when a flag wants it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+import time
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyjx import configuration
+from pyjx.core.bounded import BoundedDict
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.named_axes import named_axes
+from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.engine.types import TreeDef
+from pyjx.jaxlib_api import Traceback
+from pyjx.runtime import signature
+from pyjx.runtime.descriptions import Source, brief, place_of, source_of
+
+if TYPE_CHECKING:
+    from pyjx.runtime.jit import JitSpec
+
+ENTRIES = 64  # of a function, the latest
+FUNCTIONS = 1024  # the latest
+OPERATIONS = 1024  # of the library, by name
+
+_lock = threading.RLock()  # a finalizer may trace in a thread that has it
+_histories: OrderedDict[Any, History] = OrderedDict()
+_operations: dict[str, Costs] = {}
+_numbers = itertools.count(1)
+
+
+class Costs:
+    """What traces or programs have cost, in seconds."""
+
+    __slots__ = ("compile", "from_disk", "lower", "programs", "trace", "traces")
+
+    def __init__(self) -> None:
+        self.traces = self.programs = self.from_disk = 0
+        self.trace = self.lower = self.compile = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return self.trace + self.lower + self.compile
+
+
+class Traces(BoundedDict):
+    """What a function jitted with some options was traced to, by signature.
+
+    Attributes:
+      function: a number for the function, which no other one of the process has.
+      options: what `JitSpec.key` says.
+      source: what the function is made of; None before the first trace.
+      history: of the function; None before the first trace.
+      clears: how often the traces were forgotten.
+    """
+
+    __slots__ = ("clears", "function", "history", "options", "source")
+
+    def __init__(self, capacity: int, function: int = 0, options: Any = ()) -> None:
+        super().__init__(capacity)
+        self.function = function
+        self.options = options
+        self.source: Source | None = None
+        self.history: History | None = None
+        self.clears = 0
+
+    def clear(self) -> None:
+        self.clears += 1
+        super().clear()
+
+
+def new_function() -> int:
+    """The number of one more function."""
+    return next(_numbers)
+
+
+# Of a static argument: its name, class, a short text, its hash. The fields of `causes.Static`.
+Static = tuple[str, str, str, int]
+# The structure of arguments: a name for each leaf, path and text of each node, the arguments given
+# by keyword. The fields of `causes.Layout`.
+Layout = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]
+# A program that was compiled. The fields of `explain.Program`.
+Compiled = tuple[str, bool, str, bool | None, float]
+
+
+class Entry:
+    """One trace of a function."""
+
+    __slots__ = ("avals", "axes", "captures_tracers", "clears", "compiled", "costs", "flags",
+                 "function", "layout", "number", "options", "program", "source", "static",
+                 "traceback", "tree", "tree_hash", "within")
+
+    avals: tuple[Any, ...]
+    axes: str
+    captures_tracers: bool
+    clears: int
+    compiled: list[Compiled]
+    costs: Costs
+    flags: tuple[tuple[str, str], ...]  # those that differ from their default
+    function: int
+    layout: Layout | None
+    number: int  # among those of the function, from 1
+    options: Any
+    program: Callable[[], ClosedJaxpr | None]
+    source: Source
+    static: tuple[Static, ...]
+    traceback: Traceback | None  # of the call
+    tree: TreeDef  # None where the layout is known
+    tree_hash: int
+    within: str  # the function that was being traced
+
+
+class History:
+    """The traces of a function: of all that are made at one place in a program."""
+
+    __slots__ = ("_start", "costs", "entries", "name", "place", "retraces", "warned")
+
+    def __init__(self, name: str, place: str) -> None:
+        self.name = name
+        self.place = place
+        self.entries: deque[Entry] = deque(maxlen=ENTRIES)
+        self.costs = Costs()
+        self.retraces = 0  # outside of other traces
+        self.warned = False
+        self._start = time.monotonic()
+
+    def seconds(self) -> float:
+        """What the function has cost, by the clock: several threads may compile at once."""
+        return min(self.costs.seconds, time.monotonic() - self._start)
+
+
+class TracedInfo(DebugInfo):
+    """Where a jaxpr came from, with its entry; what is derived from the jaxpr has the same."""
+
+    __slots__ = ("entry", "history")
+
+    entry: Entry | None
+    history: History | None
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def note_operation_traced(name: str, seconds: float) -> None:
+    """A function of the library was traced."""
+    with _lock:
+        costs = _operation(name)
+        costs.traces += 1
+        costs.trace += seconds
+    if _logs():
+        _log(f"Finished tracing {name} for jit in {seconds:.9f} sec")
+
+
+def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: TreeDef,
+                avals: tuple[Any, ...], static: Any, seconds: float) -> None:
+    """A function was traced, to the jaxpr `closed`."""
+    fun, name, traces = spec.fun, spec.name, spec.traces
+    source = traces.source
+    if source is None:
+        source = traces.source = source_of(fun)
+    entry = Entry()
+    entry.function = traces.function
+    entry.source = source
+    entry.avals = avals
+    try:
+        entry.tree_hash = hash(in_tree)
+    except TypeError:  # by what a class holds besides its arrays
+        entry.tree_hash = 0
+    parameters = source.parameters() if static else None
+    entry.static = _statics(parameters, static) if static else ()
+    if _is_plain(in_tree):
+        entry.tree, entry.layout = in_tree, None
+    else:  # it holds objects of the user's
+        entry.tree, entry.layout = None, layout_of(source, in_tree, entry.static)
+    entry.flags = _flags()
+    entry.axes = ", ".join([f"{a.name!r}: {a.size}" for a in named_axes()]) \
+        if state.axis_frames else ""
+    entry.options = traces.options
+    dynamic = state.dynamic
+    info_around = None if dynamic is eager_trace else getattr(dynamic, "debug_info", None)
+    entry.within = "" if info_around is None else info_around.func_name
+    entry.traceback = Traceback.get_traceback()
+    entry.captures_tracers = any([isinstance(c, Tracer) for c in closed.consts])
+    entry.clears = traces.clears
+    entry.costs = costs = Costs()
+    costs.traces, costs.trace = 1, seconds
+    entry.compiled = []
+    entry.program = weakref.ref(closed)
+    info.entry = entry
+    with _lock:
+        info.history = history = _history_of(traces, source, fun, name, info.traced_for)
+        history.costs.traces += 1
+        history.costs.trace += seconds
+        entry.number = history.costs.traces
+        history.entries.append(entry)
+        if not entry.within and entry.number > 1:
+            history.retraces += 1
+        warns = (0 <= configuration.retraces_warn_count.value < history.retraces
+                 and not history.warned
+                 and history.seconds() >= configuration.retraces_warn_seconds.value)
+        history.warned |= warns
+    if _logs():
+        _log(f"Finished tracing {name} for {info.traced_for} in {seconds:.9f} sec")
+    if warns or configuration.explain_cache_misses.value:
+        reports().report_miss(history, entry, warns)
+
+
+def note_lowered(closed: ClosedJaxpr, name: str, seconds: float) -> None:
+    """A jaxpr was lowered to text."""
+    for costs in _costs_of(closed, name):
+        costs.lower += seconds
+    if _logs():
+        _log(f"Finished jaxpr to MLIR module conversion jit({name}) in {seconds:.9f} sec")
+
+
+def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
+                  from_disk: bool | None, seconds: float) -> None:
+    """A program was compiled, or loaded from disk."""
+    for costs in _costs_of(closed, name):
+        costs.programs += 1
+        costs.compile += seconds
+        costs.from_disk += bool(from_disk)
+    entry = getattr(closed.debug_info, "entry", None)
+    if entry is not None and len(entry.compiled) < ENTRIES:
+        where = f"{device.platform}:{device.id}"
+        entry.compiled.append((where, entry.program() is not closed, brief(options), from_disk,
+                               seconds))
+    if _logs():
+        _log(f"Finished XLA compilation of jit({name}) in {seconds:.9f} sec")
+
+
+def note_lowering(closed: ClosedJaxpr, name: str) -> None:
+    """A jaxpr is about to be lowered."""
+    if _logs():
+        unspecified = "UnspecifiedValue, " * len(closed.in_avals)
+        avals = ", ".join(map(repr, closed.in_avals)) + "," * (len(closed.in_avals) == 1)
+        mapping = unspecified[:-1] if len(closed.in_avals) == 1 else unspecified[:-2]
+        _log(f"Compiling jit({name}) with global shapes and types ({avals}). "
+             f"Argument mapping: ({mapping}).")
+
+
+def _costs_of(closed: ClosedJaxpr, name: str) -> tuple[Costs, ...]:
+    """Where the costs of a program are added up."""
+    info = closed.debug_info
+    if isinstance(info, TracedInfo) and info.entry is not None and info.history is not None:
+        return info.entry.costs, info.history.costs
+    with _lock:
+        return (_operation(name),)
+
+
+def _operation(name: str) -> Costs:
+    costs = _operations.get(name)
+    if costs is None:
+        if len(_operations) >= OPERATIONS:
+            del _operations[next(iter(_operations))]
+        costs = _operations[name] = Costs()
+    return costs
+
+
+def _history_of(traces: Traces, source: Source, fun: Any, name: str, traced_for: str) -> History:
+    """The history of a function, which is that of all others made at the same place."""
+    history = traces.history
+    if history is None:
+        code, outer = source.code, getattr(fun, "__code__", None)
+        place = None if code is None else (code.co_filename, code.co_firstlineno)
+        around = None if outer is code or outer is None else (
+            outer.co_filename, outer.co_firstlineno)
+        key = (name, place, source.made, around, traced_for)
+        history = _histories.get(key)
+        if history is None:
+            history = _histories[key] = History(name, "" if code is None else place_of(code))
+            if len(_histories) > FUNCTIONS:
+                _histories.popitem(last=False)
+        traces.history = history
+    return history
+
+
+def _flags() -> tuple[tuple[str, str], ...]:
+    return tuple([(name, brief(value)) for name, value in configuration.changed_traced()])
+
+
+def _statics(parameters: signature.Parameters | None, static: Any) -> tuple[Static, ...]:
+    names = () if parameters is None else parameters.positional
+    statics = []
+    for where, value, kind in (*static[0], *static[1]):
+        name = where if isinstance(where, str) else (
+            names[where] if where < len(names) else f"argument {where}")
+        try:
+            hashed = hash(value)
+        except TypeError:
+            hashed = 0
+        statics.append((name, kind.__qualname__, brief(value), hashed))
+    return tuple(statics)
+
+
+_CONTAINERS = (tuple, list, dict, type(None))
+
+
+def _is_plain(tree: TreeDef) -> bool:
+    """Whether all nodes of the structure of arguments are Python's own containers."""
+    return bool(tree.num_nodes - tree.num_leaves == 3 or all(map(_is_container, tree.children())))
+
+
+def _is_container(tree: TreeDef) -> bool:
+    node = tree.node_data()
+    return node is None or (node[0] in _CONTAINERS and all(map(_is_container, tree.children())))
+
+
+# -- structures ------------------------------------------------------------------------------------
+
+
+def layout_of(source: Source, tree: TreeDef, static: tuple[Static, ...]) -> Layout:
+    """The structure of arguments as texts."""
+    parameters = source.parameters() or signature.Parameters((), (), "args", None)
+    given = {name for name, *_ in static}
+    free = [p for p in parameters.positional if p not in given]
+    args, kwargs = tree.children()
+    keywords: tuple[str, ...] = tuple(kwargs.node_data()[1])
+    leaves: list[str] = []
+    nodes: list[tuple[str, str]] = []
+    for i, child in enumerate(args.children()):
+        name = free[i] if i < len(free) else f"{parameters.variadic}[{i - len(free)}]"
+        _walk(child, name, leaves, nodes)
+    for key, child in zip(keywords, kwargs.children(), strict=True):
+        known = parameters.keywords is None or key in parameters.every
+        _walk(child, key if known else f"{parameters.keywords}[{key!r}]", leaves, nodes)
+    return tuple(leaves), tuple(nodes), keywords
+
+
+def _walk(tree: TreeDef, path: str, leaves: list[str], nodes: list[tuple[str, str]]) -> None:
+    node = tree.node_data()
+    if node is None:
+        leaves.append(path)
+        return
+    kind, data = node
+    children = tree.children()
+    steps: list[str]
+    if kind is dict:
+        nodes.append((path, f"dict with {len(data)} keys"))
+        steps = [f"[{brief(k)}]" for k in data]
+    elif kind in (tuple, list):
+        nodes.append((path, f"{kind.__name__} of {len(children)}"))
+        steps = [f"[{i}]" for i in range(len(children))]
+    elif kind is type(None):
+        nodes.append((path, "None"))
+        return
+    else:
+        fields: Any = getattr(kind, "_fields", None) or getattr(kind, "__dataclass_fields__", ())
+        known = len(fields) == len(children)
+        nodes.append((path, f"{kind.__qualname__}{'' if data is None else f' ({brief(data)})'}"))
+        steps = [f".{f}" for f in fields] if known else [
+            f"[<flat index {i}>]" for i in range(len(children))]
+    for step, child in zip(steps, children, strict=True):
+        _walk(child, path + step, leaves, nodes)
+
+
+def reports() -> Any:
+    """The module that compares entries and writes reports."""
+    from pyjx.runtime import explain  # few programs ask for them
+
+    return explain
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def clear() -> None:
+    """Forget everything."""
+    with _lock:
+        _histories.clear()
+        _operations.clear()
+
+
+def histories() -> list[History]:
+    """All functions, the one that was traced last at the end."""
+    with _lock:
+        return list(_histories.values())
+
+
+def operations() -> dict[str, Costs]:
+    """What the library's own functions and operations have cost, by name."""
+    with _lock:
+        return dict(_operations)
+
+
+# -- logs ------------------------------------------------------------------------------------------
+
+
+def _logs() -> bool:
+    """Whether anybody could see a message."""
+    return configuration.log_compiles.value or "logging" in sys.modules
+
+
+def _log(message: str) -> None:
+    import logging  # slow to load, and seldom wanted
+
+    level = logging.WARNING if configuration.log_compiles.value else logging.DEBUG
+    logging.getLogger(__name__).log(level, "%s", message)
