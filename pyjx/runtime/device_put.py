@@ -129,8 +129,9 @@ def _put_array(x: Any, sharding: Any, alias: bool) -> Any:
     x._check_if_deleted()
     _check_fits(sharding, aval)
     if _same_parts(old, sharding, aval):
-        return jaxlib_api.copy_arrays([x], [sharding._internal_device_list], [sharding],
+        copy = jaxlib_api.copy_arrays([x], [sharding._internal_device_list], [sharding],
                                       [_CopySemantics.REUSE_INPUT])[0]
+        return copy if copy._committed else jaxlib_api.commit(copy, sharding)
     return _put_host(value(x), aval, sharding, False)
 
 

@@ -180,3 +180,17 @@ def test_derivatives():
 
 def test_tracers_are_not_fetched():
     assert jit(device_get)(1.5) == 1.5
+
+
+def test_an_array_moved_to_another_device_is_committed_there(run_python):
+    run_python("""
+import pyjx as jax, pyjx.numpy as jnp
+jax.config.update("jax_num_cpu_devices", 2)
+a, b = jax.devices()
+x = jnp.ones(3)
+moved = jax.device_put(x, b)
+assert moved.committed and moved.devices() == {b}
+f = jax.jit(lambda x: x * 2)
+for y, device in ((x, a), (moved, b), (x, a), (moved, b)):
+    assert f(y).devices() == {device}
+""")
