@@ -137,3 +137,25 @@ def test_transformations():
     close(jax.vmap(lambda x: signal.convolve(x, y))(jnp.stack([x, 2 * x]))[1],
           2 * reference.convolve(x, y))
     close(jax.jit(lambda x: signal.welch(x, nperseg=8)[1])(x), reference.welch(x, nperseg=8)[1])
+
+
+@pytest.mark.parametrize(("call", "parts"), [
+    (lambda x: signal.csd(x, x), ()), (lambda x: signal.welch(x, average="median"), ()),
+    (signal.stft, ()), (signal.istft, (9, 40)), (signal.detrend, ()),
+], ids=["csd", "welch", "stft", "istft", "detrend"])
+def test_eager_spectra_are_one_compiled_call(call, parts):
+    x = jnp.ones(parts or 300, jnp.complex64 if parts else jnp.float32)
+    call(x)
+    jax.clear_caches()
+    names = []
+
+    def listen(name, _, **more):
+        if "backend_compile" in name:
+            names.append(more)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        call(x)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert len(names) == 1

@@ -17,6 +17,7 @@ from pyjx.core.array_type import Array
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
 from pyjx.numpy.ufuncs import as_array
+from pyjx.runtime.operations import op_jit
 from pyjx.scipy.signal.trends import detrend as remove_trend
 
 _BOUNDARIES: dict[str | None, dict[str, Any]] = {
@@ -72,11 +73,11 @@ def _transforms(x: Array, window: Any, nperseg: int, noverlap: int, nfft: int, t
 
 def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | None,
               noverlap: int | None, nfft: int | None, detrend: Any, onesided: bool, scaling: str,
-              axis: int, power: bool, boundary: str | None, padded: bool
-              ) -> tuple[Array, Array, Array]:
-    """Frequencies, times, and the spectra of x (`power`: its products with those of y).
+              axis: int, boundary: str | None, padded: bool, average: str | None = None,
+              real: bool = False) -> tuple[Array, Array, Array]:
+    """Frequencies, times, and the spectra of x, or the `average` of their products with those of y.
 
-    Their last axis is the segments'; frequencies stand where the data did.
+    The last axis of spectra is the segments'; frequencies stand where the data did.
     """
     if boundary not in _BOUNDARIES:
         raise ValueError(f"Unknown boundary option '{boundary}', must be one of: "
@@ -84,12 +85,26 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
     if scaling not in ("density", "spectrum"):
         raise ValueError(f"Unknown scaling: {scaling}")
     axis = canonical_axis(axis, x.ndim)
-    arrays = [jnp.moveaxis(a, axis, -1) for a in ((x,) if y is None else (x, y))]
-    length = max(a.shape[-1] for a in arrays)
-    arrays = [_padded(a, 0, length - a.shape[-1]) for a in arrays]
+    length = max(x.shape[axis], 0 if y is None else y.shape[axis])
     window, nperseg = _window(window, nperseg, length)
     noverlap, nfft = _lengths(nperseg, noverlap, nfft)
-    dtype = jnp.zeros((), x.dtype).real.dtype
+    if average not in ("mean", "median", None):
+        raise ValueError(f"average must be \"median\" or \"mean\", got {average}")
+    call = _spectra.__wrapped__ if callable(detrend) else _spectra  # a function may be a new one
+    second = () if y is None else (y,)
+    return call(nperseg, noverlap, nfft, detrend, onesided, scaling, axis, boundary, padded,
+                average, real, fs, window, x, *second)
+
+
+@op_jit(static_argnames=("nperseg", "noverlap", "nfft", "detrend", "onesided", "scaling", "axis",
+                         "boundary", "padded", "average", "real"))
+def _spectra(nperseg: int, noverlap: int, nfft: int, detrend: Any, onesided: bool, scaling: str,
+             axis: int, boundary: str | None, padded: bool, average: str | None, real: bool,
+             fs: Any, window: Any, *signals: Any) -> tuple[Any, Any, Any]:
+    arrays = [jnp.moveaxis(a, axis, -1) for a in signals]
+    length = max(a.shape[-1] for a in arrays)
+    arrays = [_padded(a, 0, length - a.shape[-1]) for a in arrays]
+    dtype = jnp.zeros((), arrays[0].dtype).real.dtype
     window = jnp.asarray(window, dtype)
     if boundary is not None:
         half = nperseg // 2
@@ -103,21 +118,40 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
                   for a in arrays]
     scale = (1 / (fs * (window * window).sum()) if scaling == "density"
              else 1 / window.sum() ** 2)
-    if power:
-        out = jnp.conj(transforms[0]) * transforms[-1] * scale
-        if onesided:  # each frequency but the first, and the last of an even number, stands twice
-            last = out.shape[-1] - (1 if nfft % 2 == 0 else 0)
-            out = out * np.where((np.arange(out.shape[-1]) > 0)
-                                 & (np.arange(out.shape[-1]) < last), 2, 1).astype(dtype)
-    else:
-        out = transforms[0] * jnp.sqrt(scale)
+    out = (transforms[0] * jnp.sqrt(scale) if average is None
+           else _powers(transforms[0], transforms[-1] * scale, nfft, onesided))
     frequencies = np.fft.rfftfreq(nfft) if onesided else np.fft.fftfreq(nfft)
     total = arrays[0].shape[-1]
     times = np.arange(nperseg / 2, total - nperseg / 2 + 1, nperseg - noverlap)
     if boundary is not None:
         times = times - nperseg / 2
+    out = _averaged(jnp.moveaxis(out, -1, axis), average)
     return (jnp.asarray(frequencies, dtype) * fs, jnp.asarray(times, dtype) / fs,
-            jnp.moveaxis(out, -1, axis))
+            out.real if real else out)
+
+
+def _powers(first: Array, second: Array, nfft: int, onesided: bool) -> Array:
+    out = jnp.conj(first) * second
+    if not onesided:
+        return out
+    # Each frequency but the first, and the last of an even number, stands twice.
+    place = np.arange(out.shape[-1])
+    last = out.shape[-1] - (1 if nfft % 2 == 0 else 0)
+    return out * np.where((place > 0) & (place < last), 2, 1).astype(out.real.dtype)
+
+
+def _averaged(out: Array, average: str | None) -> Array:
+    if average is None:
+        return out
+    if average == "mean":
+        return out.mean(-1)
+    # the median of a chi-squared variable is below its mean
+    places = 2 * np.arange(1, (out.shape[-1] - 1) // 2 + 1)
+    bias = 1 + np.sum(1 / (places + 1) - 1 / places)
+    middle = jnp.median(out.real, -1)
+    if jnp.iscomplexobj(out):
+        middle = middle + 1j * jnp.median(out.imag, -1)
+    return middle / bias
 
 
 def _padded(x: Array, before: int, after: int, **options: Any) -> Array:
@@ -162,7 +196,7 @@ def stft(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
     (x,) = (as_array(a) for a in promote_dtypes_inexact(x))
     size = None if not isinstance(window, (str, tuple)) and nperseg == 256 else nperseg
     return _spectral(x, None, fs, window, size, noverlap, nfft, detrend, return_onesided,
-                     "spectrum", axis, False, boundary, padded)
+                     "spectrum", axis, boundary, padded)
 
 
 def csd(x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
@@ -187,6 +221,13 @@ def csd(x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None
     >>> P.real.round(3).tolist()
     [0.0, 0.0, 4.0]
     """
+    return _density(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling,
+                    axis, average, False)
+
+
+def _density(x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap: int | None,
+             nfft: int | None, detrend: Any, return_onesided: bool, scaling: str, axis: int,
+             average: str, real: bool) -> tuple[Array, Array]:
     if y is None:
         check_arraylike("csd", x)
         (x,) = (as_array(a) for a in promote_dtypes_inexact(x))
@@ -197,18 +238,8 @@ def csd(x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None
             raise ValueError("x and y must have the same number of dimensions, got shapes "
                              f"{x.shape} and {y.shape}")
     freqs, _, out = _spectral(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided,
-                              scaling, axis, True, None, False)
-    if average not in ("mean", "median"):
-        raise ValueError(f"average must be \"median\" or \"mean\", got {average}")
-    if average == "mean":
-        return freqs, out.mean(-1)
-    # the median of a chi-squared variable is below its mean
-    places = 2 * np.arange(1, (out.shape[-1] - 1) // 2 + 1)
-    bias = 1 + np.sum(1 / (places + 1) - 1 / places)
-    middle = jnp.median(out.real, -1)
-    if jnp.iscomplexobj(out):
-        middle = middle + 1j * jnp.median(out.imag, -1)
-    return freqs, middle / bias
+                              scaling, axis, None, False, average, real)
+    return freqs, out
 
 
 def welch(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
@@ -223,9 +254,8 @@ def welch(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = Non
     >>> P.round(3).tolist()
     [0.0, 0.0, 4.0]
     """
-    freqs, out = csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided,
-                     scaling, axis, average)
-    return freqs, out.real
+    return _density(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling,
+                    axis, average, True)
 
 
 def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
@@ -253,13 +283,12 @@ def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = N
     [0.0, 1.0, 2.0, 3.0]
     """
     check_arraylike("istft", Zxx)
-    Z = jnp.asarray(Zxx)
+    Z = as_array(Zxx)
     if Z.ndim < 2:
         raise ValueError("Input stft must be at least 2d!")
     freq_axis, time_axis = canonical_axis(freq_axis, Z.ndim), canonical_axis(time_axis, Z.ndim)
     if freq_axis == time_axis:
         raise ValueError("Must specify differing time and frequency axes!")
-    Z = Z.astype(jnp.result_type(Z, jnp.complex64))
     default = 2 * (Z.shape[freq_axis] - 1) if input_onesided else Z.shape[freq_axis]
     size = default if nperseg is None else operator.index(nperseg)
     if size < 1:
@@ -270,13 +299,23 @@ def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = N
     window, length = _window(window, size, None)
     if length != size:
         raise ValueError(f"window must have length of {size}")
+    return _overlapped(Z, fs, window, size, noverlap, nfft, input_onesided, boundary, time_axis,
+                       freq_axis)
+
+
+@op_jit(static_argnames=("size", "noverlap", "nfft", "onesided", "boundary", "time_axis",
+                         "freq_axis"))
+def _overlapped(Z: Any, fs: Any, window: Any, size: int, noverlap: int, nfft: int, onesided: bool,
+                boundary: bool, time_axis: int, freq_axis: int) -> tuple[Any, Any]:
+    """The segments of which `Z` are the spectra, overlapped and added."""
+    Z = Z.astype(jnp.result_type(Z, jnp.complex64))
     Z = jnp.moveaxis(Z, (time_axis, freq_axis), (-2, -1))
-    parts = (jnp.fft.irfft if input_onesided else jnp.fft.ifft)(Z, nfft)[..., :size]
+    parts = (jnp.fft.irfft if onesided else jnp.fft.ifft)(Z, nfft)[..., :size]
     window = jnp.asarray(window, parts.real.dtype)
     step, count = size - noverlap, parts.shape[-2]
     places = np.arange(count)[:, None] * step + np.arange(size)
     total = size + (count - 1) * step
-    # overlap and add; the windows' squares are what each element counts
+    # The windows' squares are what each element counts
     x = jnp.zeros((*parts.shape[:-2], total), parts.dtype).at[..., places].add(
         parts * window * window.sum())
     weight = jnp.zeros(total, window.dtype).at[places].add(window * window)
