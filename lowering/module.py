@@ -22,7 +22,7 @@ KEEP_CALL = ' {mhlo.frontend_attributes = {inlineable = "false"}}'
 
 def clean_name(wanted: str) -> str:
     """`wanted` as one of MLIR's symbols."""
-    return re.sub(r"[^A-Za-z0-9_.]", "_", wanted) or "f"
+    return re.sub(r"[^A-Za-z0-9_.]", "_", wanted).rstrip("_") or "f"
 
 
 class Function:

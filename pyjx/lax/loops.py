@@ -65,7 +65,13 @@ from pyjx.lax.elementwise import add
 from pyjx.lax.nary import operand
 from pyjx.lax.reductions import reduce_or
 from pyjx.lax.replays import Replay
-from pyjx.tree_util import tree_flatten, tree_unflatten, treedef_is_leaf
+from pyjx.runtime.device_put import array_from_host
+from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_is_leaf
+
+
+def _not_python(x: Any) -> Any:
+    """A Python number as the array that it would be in a program."""
+    return array_from_host(x) if type(x) in (bool, int, float, complex) else x
 
 
 @api_boundary
@@ -98,10 +104,11 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     bound = _bound(max_steps)
     if configuration.disable_jit.value:
+        init_val = tree_map(_not_python, init_val)
         while bound != 0 and is_concrete(holds := cond_fun(init_val)):
             if not holds:
                 return init_val
-            init_val = body_fun(init_val)
+            init_val = tree_map(_not_python, body_fun(init_val))
             bound = None if bound is None else bound - 1
         if bound == 0:
             return init_val

@@ -110,6 +110,14 @@ def test_a_condition_without_a_value(result):
         jax.lax.while_loop(lambda c: result, lambda c: c, 1)
 
 
+def test_under_disable_jit_numbers_are_arrays():
+    seen = []
+    with jax.disable_jit():
+        out = jax.lax.while_loop(lambda c: c < 3, lambda c: seen.append(type(c)) or c + 1.5, 0)
+        assert all(issubclass(t, jax.Array) for t in [*seen, type(out)]) and float(out) == 3.0
+        assert isinstance(jax.lax.while_loop(lambda c: False, lambda c: c, 2), jax.Array)
+
+
 def test_under_disable_jit_examples_are_looped_over_together():
     """Python cannot ask each example of a batch whether to go on."""
     def count(x, **kwargs):

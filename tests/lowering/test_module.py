@@ -72,6 +72,7 @@ def test_nested_functions_are_written_once():
     assert len(functions(text)) == 2
     assert text.count("stablehlo.sine") == 1
     assert len(re.findall(r"call @", text)) == 3
+    assert jax.jit(lambda x: x).lower(1.0).as_text().startswith("module @jit__lambda ")
 
 
 def test_functions_of_one_name():
