@@ -140,6 +140,11 @@ def _has_hardware(plugin: Plugin) -> bool:
     return False
 
 
+def has_hardware(platform: str) -> bool:
+    """Whether there seems to be a device of a platform, its plugin installed or not."""
+    return any([_has_hardware(p) for p in _PLUGINS if p.platform == platform])
+
+
 def _google_pci_device() -> bool:
     for path in glob.glob("/sys/bus/pci/devices/*/vendor"):
         try:

@@ -43,7 +43,7 @@ def _debug(message: str, *args: Any) -> None:
 # ---- where --------------------------------------------------------------------------------
 
 
-def _wanted_folder() -> str:
+def wanted_folder() -> str:
     explicit = config.compilation_cache_dir.value or config.cache_dir.value
     if explicit:
         return os.path.expanduser(explicit)
@@ -97,7 +97,7 @@ def folder() -> str | None:
     """The folder in use, or None where the cache is off or cannot be used."""
     if not (config.cache.value and config.enable_compilation_cache.value):
         return None
-    path = _wanted_folder()
+    path = wanted_folder()
     return path if _usable(path) else None
 
 

@@ -1,0 +1,88 @@
+"""`python -m pyjx doctor`: what it finds, and its exit status."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pyjx as jax
+from pyjx.__main__ import main
+from pyjx.cli import doctor
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments, **environment):
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run([sys.executable, "-m", "pyjx", *arguments], env=env, text=True,
+                          capture_output=True, timeout=120, check=False)
+
+
+@pytest.mark.smoke
+def test_a_working_installation(tmp_path):
+    found = run("doctor", PYJX_CACHE_DIR=str(tmp_path / "cache"), JAX_PLATFORMS="cpu",
+                JAX_NO_SUCH_FLAG="1", JAX_DEBUG_NANS="1")
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()
+    assert [line for line in lines if line[0] != " "] == [
+        "versions", "backends", "cache", "flags", "self-test", "everything works"]
+    text = found.stdout
+    assert f"  pyjx        {jax.__version__}\n" in text
+    assert "  cpu   in use: 1 x cpu\n" in text or "  cpu  in use: 1 x cpu\n" in text
+    assert f"  folder    {tmp_path / 'cache'}\n" in text
+    assert "jax_debug_nans      True\n" in text
+    assert "JAX_NO_SUCH_FLAG    1 (no flag reads this variable)\n" in text
+    for step in ("trace", "grad", "compile", "run"):
+        assert any(line.strip().startswith(step) and "ok, " in line for line in lines)
+
+
+def test_what_is_broken_makes_the_status_1(tmp_path):
+    (tmp_path / "file").write_text("")
+    found = run("doctor", "--json", PYJX_CACHE_DIR=str(tmp_path / "file" / "cache"),
+                JAX_PLATFORMS="cpu")
+    report = json.loads(found.stdout)
+    assert found.returncode == 1
+    assert report["cache"] == {"state": "cannot be used",
+                               "folder": str(tmp_path / "file" / "cache")}
+    (problem,) = report["problems"]
+    assert problem.startswith("the disk cache cannot be used: ")
+    assert all(step["ok"] and step["seconds"] > 0 for step in report["self-test"].values())
+
+
+def test_a_backend_that_cannot_start():
+    found = run("doctor", JAX_PLATFORMS="no_such_platform")
+    assert found.returncode == 1
+    assert "problem: Unable to initialize backend 'no_such_platform'" in found.stdout
+    assert "everything works" not in found.stdout
+
+
+def test_a_failing_step(monkeypatch):
+    def broken(*args, **kwargs):
+        raise FloatingPointError("broken")
+
+    monkeypatch.setattr(doctor.jax, "value_and_grad", lambda f: broken)
+    problems = []
+    found = doctor.self_test(problems)
+    assert found["trace"]["ok"] and not found["grad"]["ok"] and "compile" not in found
+    assert problems == ["self-test, grad: FloatingPointError: broken"]
+
+
+def test_the_cache_may_be_off():
+    with_cache = jax.config.jax_pyjx_cache
+    jax.config.update("jax_pyjx_cache", False)
+    try:
+        problems = []
+        assert doctor.disk_cache(problems) == {"state": "switched off"} and not problems
+    finally:
+        jax.config.update("jax_pyjx_cache", with_cache)
+
+
+def test_commands(capsys):
+    assert main(["--help"]) == 0
+    assert "  doctor    say what is installed" in capsys.readouterr().out
+    assert main(["no-such"]) == 2
+    assert "there is no command 'no-such'" in capsys.readouterr().err
+    assert main([]) == 2
