@@ -134,6 +134,10 @@ class Block:
         aval = ShapedArray(array.shape, array.dtype)
         return self.line(f"stablehlo.constant dense<{dense_text(array)}> : {tensor_type(aval)}")
 
+    def numbers(self, values: Sequence[int], dtype: Any) -> str:
+        """A vector of integers."""
+        return self.dense(np.array(values, dtype))
+
     # -- what many rules need ----------------------------------------------------------------------
 
     def widened(self, atom: Any, env: dict[Var, str], shape: tuple[int, ...]) -> str:

@@ -9,6 +9,7 @@ FAMILIES: dict[str, str] = {
     "lowering.contractions": "dot_general",
     "lowering.convolution": "conv_general_dilated",
     "lowering.cumulative": "cumlogsumexp cummax cummin cumprod cumsum linear_recurrence",
+    "lowering.dynamic": "dim_as_value",
     "lowering.elementwise": (
         "abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i1e cbrt ceil "
         "clamp clz complex conj convert_element_type copy cos cosh digamma div eq eq_to erf "
@@ -19,6 +20,7 @@ FAMILIES: dict[str, str] = {
         "zeta"
     ),
     "lowering.foreign_calls": "ffi_call",
+    "lowering.foreign_programs": "call_exported",
     "lowering.fourier": "fft",
     "lowering.linalg.expanders": "cholesky triangular_solve",
     "lowering.indexing": (

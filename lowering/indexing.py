@@ -30,7 +30,7 @@ def _vector(b: Block, values: list[int], aval: ShapedArray) -> str:
     values = [min(v, limit) for v in values]
     if len(set(values)) == 1:
         return b.constant(values[0], aval)
-    vector = b.dense(np.array(values, aval.dtype))
+    vector = b.numbers(values, aval.dtype)
     return b.broadcast(vector, ShapedArray((len(values),), aval.dtype), aval, [aval.ndim - 1])
 
 

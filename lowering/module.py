@@ -79,7 +79,7 @@ class HostCall(NamedTuple):
 class Module:
     """The functions of a module as they are written, and what they need at run time."""
 
-    __slots__ = ("_by_key", "_names", "custom_calls", "functions", "host_calls", "name",
+    __slots__ = ("_by_key", "_names", "custom_calls", "foreign", "functions", "host_calls", "name",
                  "platform", "rules")
 
     def __init__(self, name: str, platform: str) -> None:
@@ -89,6 +89,7 @@ class Module:
         self.functions: list[Function] = []
         self.custom_calls: set[str] = set()
         self.host_calls: list[HostCall] = []
+        self.foreign: dict[Any, str] = {}  # the names of programs that came as text
         self._names: set[str] = {"main"}
         self._by_key: dict[Any, str] = {}
 
@@ -127,9 +128,13 @@ class Module:
     def add(self, name: str, params: Sequence[Any], results: Sequence[Any], scope: Scope
             ) -> Function:
         """A new function, whose body is still empty. Callees come after their caller."""
-        function = Function(Block(self, scope), name, params, results)
+        function = Function(self.block(scope), name, params, results)
         self.functions.append(function)
         return function
+
+    def block(self, scope: Scope) -> Block:
+        """An empty body."""
+        return Block(self, scope)
 
     def text(self, places: Locations | None = None) -> str:
         """MLIR's text; with `places` operations have locations."""

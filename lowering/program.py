@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from operator import add
 from typing import Any
 
@@ -30,16 +31,18 @@ class LoweredProgram:
       unused_donations: types of the arguments donated in vain.
       custom_calls: the families of foreign functions that must be registered, such as `lapack`.
       host_calls: what the program calls on the host, by index.
+      is_dynamic: whether dimensions are known only where it is called.
       ordered: whether `main` takes a token after the constants, and gives one first.
     """
 
-    __slots__ = ("_module", "const_args", "custom_calls", "host_calls", "kept", "ordered", "text",
-                 "unused_donations")
+    __slots__ = ("_module", "const_args", "custom_calls", "host_calls", "is_dynamic", "kept",
+                 "ordered", "text", "unused_donations")
 
     def __init__(self, module: Module, const_args: list[Any], kept: list[bool],
                  unused_donations: list[ShapedArray], ordered: bool) -> None:
         self._module = module
         self.text = module.text()
+        self.is_dynamic = type(module) is not Module
         self.const_args = const_args
         self.kept = kept
         self.unused_donations = unused_donations
@@ -53,8 +56,20 @@ class LoweredProgram:
         return self._module.text(Locations(frames))
 
 
+def has_symbols(aval: Any) -> bool:
+    """Whether dimensions of a type are expressions."""
+    return any([type(d) is not int for d in aval.shape])
+
+
+def dynamic_module(name: str, platform: str, avals: Sequence[Any]) -> Module:
+    """An empty module for arguments with symbolic dimensions, which few programs have."""
+    module: Module = import_module("lowering.dynamic").DynamicModule(name, platform, avals)
+    return module
+
+
 def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
-          donated: Sequence[bool] = (), keep_unused: bool = True) -> LoweredProgram:
+          donated: Sequence[bool] = (), keep_unused: bool = True,
+          inline_constants: bool = False) -> LoweredProgram:
     """Lower a jaxpr. The same jaxpr gives the same text.
 
     Args:
@@ -64,6 +79,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
       platform: `cpu`, `cuda`, `rocm` or `tpu`, for the rules that differ.
       donated: for each argument, whether its memory may be reused for a result.
       keep_unused: whether the program takes arguments that it does not use.
+      inline_constants: whether constants are written into the text, however large.
 
     Raises:
       NotImplementedError: a primitive has no rule for the platform.
@@ -73,14 +89,15 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
     if ordered:
         donated = [False, *(donated or [False] * (len(jaxpr.invars) - 1))]
     used = set(jaxpr.invars) if keep_unused else used_variables(jaxpr)
-    kept = [v in used for v in jaxpr.invars]
+    kept = [v in used or has_symbols(v.aval) for v in jaxpr.invars]
     donated = [d and k for d, k in zip(donated or [False] * len(kept), kept, strict=True)]
-    small = [isinstance(c, np.ndarray) and c.nbytes <= INLINE_CONSTANT_BYTES
+    small = [inline_constants or (isinstance(c, np.ndarray) and c.nbytes <= INLINE_CONSTANT_BYTES)
              for c in closed.consts]
     hoisted = [v for v, s in zip(jaxpr.constvars, small, strict=True) if not s]
     params = [*hoisted, *[v for v, k in zip(jaxpr.invars, kept, strict=True) if k]]
 
-    module = Module(name, platform)
+    module = dynamic_module(name, platform, jaxpr.in_avals) \
+        if any(map(has_symbols, jaxpr.in_avals)) else Module(name, platform)
     main = module.add("main", [v.aval for v in params], jaxpr.out_avals, Scope(f"jit({name})"))
     main.visibility = "public"
     attributes, unused = donation(jaxpr.in_avals, jaxpr.out_avals, donated)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, abstract_token
+from pyjx.core.avals import ShapedArray, SymbolicDim, abstract_token
 
 _SIGNED = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 _element_types: dict[Any, str] = {np.dtype(bool): "i1", dtypes.float0: "i1"}
@@ -48,12 +48,19 @@ def tensor_type(aval: Any) -> str:
     if text is None:
         if aval is abstract_token:
             return "!stablehlo.token"
-        if not 0 < aval.size < _MANY:
+        if type(aval.size) is int and not 0 < aval.size < _MANY:
             _check_size(aval)
-        dims = "".join([f"{d}x" for d in aval.shape])
+        dims = "".join([f"{d if type(d) is int else expression_text(d)}x" for d in aval.shape])
         text = aval.lowered_type = f"tensor<{dims}{element_type(aval.dtype)}>"
     return text
 
+
+def expression_text(dim: SymbolicDim) -> str:
+    """A dimension expression as it stands in a line until that is complete (dynamic.py)."""
+    return f"{OPEN}{dim}{CLOSE}"
+
+
+OPEN, CLOSE = "\u27e6", "\u27e7"  # brackets that MLIR's text does not have
 
 _MOST_BYTES = 1 << 56  # more than can be addressed; 128 of them are more than XLA can count
 _MANY = _MOST_BYTES >> 4  # elements, whatever their dtype
@@ -98,6 +105,8 @@ def scalar_text(value: Any, dtype: Any) -> str:
 
 
 def _scalar_text(value: Any, dtype: np.dtype) -> str:
+    if isinstance(value, SymbolicDim):
+        return expression_text(value)
     if dtype == dtypes.float0:  # has no values; lowered as booleans
         return "false"
     if dtype == np.bool_:

@@ -74,8 +74,8 @@ FAMILIES = {
 
 SUBMODULES = (
     "ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors "
-    "example_libraries experimental ffi flatten_util image lax monitoring nn numpy ops profiler "
-    "random scipy stages test_util tree tree_util typing"
+    "example_libraries experimental export ffi flatten_util image lax monitoring nn numpy ops "
+    "profiler random scipy stages test_util tree tree_util typing"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -11,6 +11,7 @@ from pyjx import dtypes as dtypes
 from pyjx import errors as errors
 from pyjx import example_libraries as example_libraries
 from pyjx import experimental as experimental
+from pyjx import export as export
 from pyjx import ffi as ffi
 from pyjx import flatten_util as flatten_util
 from pyjx import image as image
@@ -133,6 +134,7 @@ __all__ = [
     "errors",
     "example_libraries",
     "experimental",
+    "export",
     "ffi",
     "flatten_util",
     "image",

@@ -11,6 +11,7 @@ objects, once, and blocks the one that is looked up for every array.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import types
@@ -352,6 +353,37 @@ def parse_module(program: str | bytes) -> Any:
         return ir.Module.parse(program)
 
 
+def portable_artifact(text: str, version: str) -> bytes:
+    """A StableHLO program as bytes that every reader from this version of StableHLO on takes; what
+    that version does not know asks for a later one."""
+    try:
+        return _jax.mlir.serialize_portable_artifact(text, version, False)
+    except (RuntimeError, ValueError):
+        stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")  # it is large
+        return _jax.mlir.serialize_portable_artifact(text, stablehlo.get_current_version(), False)
+
+
+def artifact_text(artifact: bytes) -> str:
+    """The text of a portable artifact. What reads it is C++ that does not stand any bytes: they
+    must be known to come from `portable_artifact`."""
+    if JAXLIB_VERSION >= (0, 8):
+        return str(_jax.mlir.deserialize_portable_artifact(artifact, mlir_context()))
+    return str(parse_module(_jax.mlir.deserialize_portable_artifact(artifact)))
+
+
+def refined(text: str) -> str:
+    """A program whose `main` has static shapes, with all the others computed from them."""
+    return str(parse_module(_jax.mlir.refine_polymorphic_shapes(
+        text.encode(), enable_shape_assertions=True, validate_static_shapes=True,
+        enable_shardy=False)))
+
+
+def functions_of(text: str) -> dict[str, str]:
+    """The functions of a module: their texts by their names."""
+    module = parse_module(text)
+    return {str(op.attributes["sym_name"])[1:-1]: str(op) for op in module.body.operations}
+
+
 def profiler() -> Any:
     """The module of XLA's profiler."""
     from jaxlib import _profiler  # wanted only where something is profiled
@@ -558,6 +590,29 @@ def from_dlpack(capsule: Any, device: Any, stream: int | None = None) -> Any:
 
 pytree_all_leaves = pytree.all_leaves
 pytree_treedef_tuple = getattr(pytree, "treedef_tuple", None) or pytree.tuple
+
+
+def pytree_of(registry: Any, node_data: tuple[type, Any], children: Sequence[Any]) -> Any:
+    """The structure of a node with these children; the inverse of `node_data()`, `children()`."""
+    treedef: Any = _jax.pytree.PyTreeDef
+    if hasattr(treedef, "from_node_data_and_children"):
+        return treedef.from_node_data_and_children(registry, node_data, children)
+    # Before 0.8 by the form in which structures are pickled: one entry a node, children first.
+    kind, data = node_data
+    custom = None
+    number = _NODE_KINDS.get(kind)
+    if number is None:
+        is_tuple = issubclass(kind, tuple) and hasattr(kind, "_fields")
+        number, data, custom = (3, kind, None) if is_tuple else (6, data, kind)
+    entries = [e for c in children for e in c.__getstate__()[1]]
+    n_leaves = sum([c.num_leaves for c in children])
+    made = treedef.__new__(treedef)
+    made.__setstate__((registry, [*entries, (number, len(children), data, custom, n_leaves,
+                                             len(entries) + 1)]))
+    return made
+
+
+_NODE_KINDS: dict[type, int] = {type(None): 1, tuple: 2, list: 4, dict: 5}
 
 
 def pytree_is_node(registry: Any, typ: type, registered: set[type]) -> bool:

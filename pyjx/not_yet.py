@@ -8,7 +8,7 @@ from types import ModuleType
 NAMES: dict[str, str] = {
     "pyjx":
         "Ref Shard collect_profile distributed empty_ref "
-        "export extend free_ref freeze get_abstract_mesh get_mesh "
+        "extend free_ref freeze get_abstract_mesh get_mesh "
         "interpreters lib make_array_from_callback make_array_from_process_local_data "
         "make_array_from_single_device_arrays make_mesh memory new_ref "
         "pmap ref reshard set_mesh shard_map sharding smap tools "

@@ -30,13 +30,25 @@ class SymbolicDim:
 
     __slots__ = ()
 
+    def as_scalar(self, dtype: Any = None) -> Any:
+        """The size as a value of the program that is traced, by default a weak integer."""
+        raise NotImplementedError
+
+    def maximum(self, other: Any) -> Any:
+        """The larger one of the two dimensions, whichever it is."""
+        raise NotImplementedError
+
+    def minimum(self, other: Any) -> Any:
+        """The smaller one of the two dimensions."""
+        raise NotImplementedError
+
 
 def canonical_shape(shape: Any) -> Shape:
     """The tuple of dimensions that `shape` (an int or a sequence of ints) stands for.
 
     This is the one place where dimensions are made canonical: Python ints, or symbolic ones.
     """
-    if isinstance(shape, (int, np.integer)):
+    if isinstance(shape, (int, np.integer, SymbolicDim)):
         shape = (shape,)
     try:
         if not isinstance(shape, (tuple, list)):

@@ -7,11 +7,25 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pyjx.core.avals import Shape, canonical_shape
+from pyjx.core.avals import Shape, SymbolicDim, canonical_shape
+
+
+def index(value: Any) -> Any:
+    """`operator.index`, which leaves a symbolic dimension as it is.
+
+    >>> index(np.int32(3))
+    3
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        if isinstance(value, SymbolicDim):
+            return value
+        raise
 
 
 def as_int(function: str, argument: str, value: Any) -> int:
-    """`value` as a Python int.
+    """`value` as a Python int; a symbolic dimension stays one.
 
     Raises:
       TypeError: it is no integer, or a traced one.
@@ -25,7 +39,7 @@ an integer
     if type(value) is int:
         return value
     try:
-        return operator.index(value)
+        return index(value)  # type: ignore[no-any-return]
     except TypeError as error:
         _refuse(f"{function}: {argument} must be an integer, got {value!r}", error)
 
@@ -40,7 +54,7 @@ def as_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:
     (0, 1)
     """
     try:
-        return tuple([v if type(v) is int else operator.index(v) for v in values])
+        return tuple([v if type(v) is int else index(v) for v in values])
     except TypeError as error:
         _refuse(f"{function}: {argument} must be a sequence of integers, got {values!r}", error)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import ShapedArray, SymbolicDim
 from pyjx.core.trace import literal_types
 from pyjx.core.wide import unnarrowed, weakly_typed
 
@@ -17,7 +17,9 @@ def is_scalar_constant(x: Any) -> bool:
 
 
 def scalar_constant(value: Any, dtype: Any) -> Any:
-    """A NumPy scalar, which jaxprs show inline."""
+    """A NumPy scalar, which jaxprs show inline; of a symbolic dimension the traced value."""
+    if isinstance(value, SymbolicDim):
+        return value.as_scalar(dtype)
     return unnarrowed(np.asarray(value, dtype)[()])
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from pyjx import configuration, errors
 from pyjx.core import dtypes, source_info, wide
-from pyjx.core.avals import ShapedArray, aval_makers, get_aval
+from pyjx.core.avals import ShapedArray, SymbolicDim, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import join_effects, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
@@ -352,6 +352,8 @@ class JaxprTrace(Trace):
             return Literal(x, aval)
         elif type(x) is np.ndarray and not x.shape and x.dtype == dtypes.float0:
             return Literal(x)
+        elif isinstance(x, SymbolicDim):
+            return self.atom(x.as_scalar())
         key = id(x)
         var = self.const_vars.get(key)
         if var is None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import SymbolicDim, get_aval
+from pyjx.core.dimensions import max_dim
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
@@ -47,6 +48,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    if _are_dimensions(lower, upper):
+        return scan(_scan_bodies.of(body_fun), (lower, init_val), None,
+                    length=max_dim(upper - lower, 0), unroll=1)[0][1]
     lower, upper = operand("fori_loop (lower)", lower), operand("fori_loop (upper)", upper, 1)
     dtype = _index_dtype(lower, upper)
     if (is_concrete(lower) and is_concrete(upper) and not get_aval(lower).shape
@@ -62,6 +66,12 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     bounds = [x if get_aval(x).dtype == dtype else convert_element_type(x, dtype)
               for x in (lower, upper)]
     return while_loop(_holds, _while_bodies.of(body_fun), (*bounds, init_val))[2]
+
+
+def _are_dimensions(lower: Any, upper: Any) -> bool:
+    """Whether the bounds are known but for the values of dimension variables."""
+    return (isinstance(lower, SymbolicDim) or isinstance(upper, SymbolicDim)) and all(
+        [isinstance(x, (int, SymbolicDim)) for x in (lower, upper)])
 
 
 def _index_dtype(lower: Any, upper: Any) -> Any:

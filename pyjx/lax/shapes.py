@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
-from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
+from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes, index
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis, reduce_sum, transpose
@@ -435,7 +434,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     [0, 1, 0, 2, 0, 3]
     """
     try:
-        config = tuple([(operator.index(low), operator.index(high), operator.index(inside))
+        config = tuple([(index(low), index(high), index(inside))
                         for low, high, inside in padding_config])
     except (TypeError, ValueError) as error:
         if type(error) not in (TypeError, ValueError):  # a traced value

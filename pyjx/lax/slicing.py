@@ -219,11 +219,16 @@ def _starts(shape: tuple[int, ...], starts: Any, allow_negative: bool | tuple[bo
     out = []
     for s, n, wrap in zip(starts, shape, allow_negative, strict=True):
         dtype = get_aval(s).dtype
-        if dtypes.issubdtype(dtype, np.integer) and max(shape) > dtypes.iinfo(dtype).max:
+        if dtypes.issubdtype(dtype, np.integer) and _any_above(
+                shape, dtypes.iinfo(dtype).max):
             # The sizes do not fit the narrow dtype, so neither would their sum with a start.
             s = lax.convert_element_type(s, np.int32)
         out.append(_start(s, n, wrap))
     return out
+
+
+def _any_above(shape: tuple[int, ...], limit: int) -> bool:
+    return any([n > limit for n in shape])
 
 
 def _flags(name: str, allow_negative: bool | Sequence[bool], ndim: int

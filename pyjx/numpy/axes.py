@@ -7,6 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pyjx.core.integers import index
+
 _all_axes: list[tuple[int, ...]] = [tuple(range(n)) for n in range(16)]
 
 
@@ -99,6 +101,6 @@ def axes_and_names(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ..
 def as_tuple(x: Any) -> tuple[int, ...]:
     """The ints that an int or a sequence of ints stands for."""
     try:
-        return (operator.index(x),)
+        return (index(x),)
     except TypeError:
-        return tuple([operator.index(i) for i in x])
+        return tuple([index(i) for i in x])

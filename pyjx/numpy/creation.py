@@ -16,7 +16,8 @@ from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import ShapedArray, aval_makers, canonical_shape, get_aval
+from pyjx.core.avals import ShapedArray, SymbolicDim, aval_makers, canonical_shape, get_aval
+from pyjx.core.dimensions import range_size
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import JaxprTrace, Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
@@ -633,6 +634,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     bounds = [_concrete("arange", key, value) for key, value in named if value is not None]
     if not bounds or start is None:
         raise TypeError("arange requires a start or stop value, got None")
+    if any(isinstance(v, SymbolicDim) for v in bounds):
+        return _placed(_symbolic_range(*_bounds(start, stop, step, bounds), dtype),
+                       _either(device, out_sharding))
     if any(isinstance(v, complex) or getattr(v, "dtype", np.dtype(int)).kind == "c"
            for v in bounds):
         raise ValueError("Passing complex start/stop/step to jnp.arange is not supported.")
@@ -673,6 +677,21 @@ def _bounds(start: Any, stop: Any, step: Any, bounds: list[Any]) -> tuple[Any, A
     if stop is None:
         return 0, bounds[0], 1 if step is None else bounds[-1]
     return bounds[0], bounds[1], 1 if step is None else bounds[2]
+
+
+def _symbolic_range(low: Any, high: Any, by: Any, dtype: Any) -> Any:
+    """A range between symbolic dimensions."""
+    if type(by) is not int or by == 0:
+        raise ValueError("jnp.arange: the step of a range between symbolic dimensions must be an "
+                         f"int that is not 0, got {by!r}.")
+    dtype = dtypes.python_scalar_dtype(int) if dtype is None else dtype
+    out = ops.iota(dtype, range_size(low, high, by))
+    if by != 1:
+        out = ops.mul(out, scalar_constant(by, dtype))
+    if type(low) is int and low == 0:
+        return out
+    first = ops.convert_element_type(low, dtype)
+    return ops.add(out, ops.broadcast(first, out.shape))
 
 
 def _traced_range(low: int, high: int, by: int, dtype: Any) -> Any:

@@ -12,6 +12,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, transpose
@@ -245,8 +246,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         raise ValueError("axis1 and axis2 cannot be the same")
     x = transpose(x, [i for i in range(rank) if i not in (one, two)] + [one, two])
     n, m = get_aval(x).shape[-2:]
-    size = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
-    i = np.arange(size, dtype=np.int32)
+    size = max_dim(min_dim(n, m - offset) if offset >= 0 else min_dim(n + offset, m), 0)
+    i = np.arange(size, dtype=np.int32) if type(size) is int else ops.iota(np.int32, size)
     rows, columns = (i, i + np.int32(offset)) if offset >= 0 else (i - np.int32(offset), i)
     return getitem(asarray(x), (Ellipsis, rows, columns))
 

@@ -20,6 +20,8 @@ from pyjx.core import dtypes, tracebacks
 from pyjx.core.array_type import Array
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.dimensions import max_dim
+from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes
@@ -116,7 +118,14 @@ def _check_not_empty(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: 
 
 def _extent(entry: Slice) -> int:
     """How many elements a slice spans."""
+    if type(entry.size) is not int:
+        return max_dim((entry.size - 1) * abs(entry.step) + 1, 0)
     return (entry.size - 1) * abs(entry.step) + 1 if entry.size else 0
+
+
+def _stride(entry: Slice) -> int:
+    """The step of a slice in memory; of one of a single element 1."""
+    return abs(entry.step) if entry.size not in (0, 1) else 1
 
 
 def _first(entry: Slice, start: Any) -> Any:
@@ -134,7 +143,7 @@ def _static_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bou
             start, limit, stride = value, value + 1, 1
         else:
             start = _first(entry, value)
-            limit, stride = start + _extent(entry), abs(entry.step) if entry.size > 1 else 1
+            limit, stride = start + _extent(entry), _stride(entry)
         starts.append(start)
         limits.append(limit)
         strides.append(stride)
@@ -145,7 +154,8 @@ def _static_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bou
 
 def _finish_read(x: Any, pattern: tuple[Entry, ...]) -> Any:
     """Turn the axes of slices with negative step, and drop those of integers."""
-    turned = [i for i, e in enumerate(pattern) if type(e) is Slice and e.step < 0 and e.size > 1]
+    turned = [i for i, e in enumerate(pattern) if type(e) is Slice and e.step < 0
+              and e.size not in (0, 1)]
     if turned:
         x = ops.rev(x, turned)
     dropped = [i for i, e in enumerate(pattern) if e in (INTEGER, ARRAY)]
@@ -164,8 +174,8 @@ def _dynamic_read(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bo
             size = _extent(entry)
             start = wrapped(value, n, dtype, True) if entry.wraps else value
             if entry.step < 0 and size:
-                start = offset(value, np.asarray((entry.size - 1) * entry.step, dtype), dtype)
-            stride = abs(entry.step) if entry.size > 1 else 1
+                start = offset(value, scalar_constant((entry.size - 1) * entry.step, dtype), dtype)
+            stride = _stride(entry)
         else:
             start, size = value, 1
             if entry == ARRAY:
@@ -571,7 +581,8 @@ def _aligned_index(x: Any, i: Any, axis: int) -> tuple[Any, ...]:
             if m not in (1, n):
                 raise ValueError("Incompatible shapes for broadcasting: "
                                  f"shapes={[shape, own]}")
-            index.append(np.arange(n, dtype=np.int32).reshape(size))
+            index.append(ops.reshape(ops.iota(np.int32, n), size) if type(n) is not int else
+                         np.arange(n, dtype=np.int32).reshape(size))
     return tuple(index)
 
 

@@ -14,7 +14,9 @@ import numpy as np
 from pyjx import errors
 from pyjx import lax as ops
 from pyjx.core import dtypes
-from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
+from pyjx.core.dimensions import range_size, slice_indices
+from pyjx.core.integers import index
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
@@ -122,9 +124,12 @@ def _parse_slice(item: slice, n: int, position: int, pattern: list[Entry], value
                  ) -> None:
     try:
         start, stop, step = item.indices(n)
+        size = len(range(start, stop, step))
     except TypeError:
-        start, stop, step = _concrete_slice(item, position).indices(n)
-    size = len(range(start, stop, step))
+        item = _concrete_slice(item, position)
+        start, stop, step = slice_indices(item, n) if type(n) is not int or _is_symbolic(item) \
+            else item.indices(n)
+        size = range_size(start, stop, step)
     if step == 1 and size == n:
         pattern.append(FULL)
     else:
@@ -144,10 +149,14 @@ def _concrete_slice(item: slice, position: int) -> slice:
                 "lax.dynamic_update_slice; if the bounds are the same in every call, or take few "
                 "different values, mark the argument they come from as static (static_argnums or "
                 f"static_argnames of jit).{x._origin_msg()}")
-        if x is not None and not hasattr(x, "__index__"):
+        if x is not None and not hasattr(x, "__index__") and not isinstance(x, SymbolicDim):
             raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
-        parts.append(None if x is None else x.__index__())
+        parts.append(None if x is None else index(x))
     return slice(*parts)
+
+
+def _is_symbolic(item: slice) -> bool:
+    return isinstance(item.start, SymbolicDim) or isinstance(item.stop, SymbolicDim)
 
 
 def _is_mask(x: Any) -> bool:
@@ -225,14 +234,14 @@ def _parse_integer(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, ax
         )
     if isinstance(item, str):
         raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
-    if not hasattr(item, "__index__"):
+    if not hasattr(item, "__index__") and not isinstance(item, SymbolicDim):
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
             f"boolean arrays are valid indices. Got {item}"
         )
     if axis >= len(shape):
         _raise_too_many(shape, items)
-    value = item.__index__()
+    value = index(item)
     pattern.append(INTEGER)
     values.append(value + shape[axis] if value < 0 and wrap else value)
     return axis + 1
@@ -421,9 +430,10 @@ def make_plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[An
 
 def offset(start: Any, steps: np.ndarray[Any, Any], dtype: Any) -> Any:
     """start + steps."""
-    if isinstance(start, (int, np.integer)):
+    if isinstance(start, (int, np.integer)) and isinstance(steps, (np.ndarray, np.generic)):
         return np.asarray(start, dtype) + steps
-    return ops.add(convert(start, dtype), steps if steps.ndim else steps[()])
+    steps = steps[()] if isinstance(steps, np.ndarray) and not steps.ndim else steps
+    return ops.add(convert(start, dtype), steps)
 
 
 def _along(x: Any, shape: list[int], dims: list[int]) -> Any:

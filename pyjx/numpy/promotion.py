@@ -13,7 +13,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.avals import aval_makers, get_aval
+from pyjx.core.avals import SymbolicDim, aval_makers, get_aval
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.core.wide import unnarrowed, weakly_typed
@@ -72,8 +72,15 @@ def literal(x: Any, dtype: Any, weak: bool = False) -> Any:
     kind = type(x)
     if kind in _python_scalars and dtypes.python_scalar_dtype(kind) == dtype:
         return x if weak or kind is bool else unnarrowed(dtype.type(x))
+    if isinstance(x, SymbolicDim):
+        return x.as_scalar(dtype)
     scalar = np.asarray(x, dtypes.dtype(x)).astype(dtype)[()]
     return weakly_typed(scalar) if weak else unnarrowed(scalar)
+
+
+def size_literal(n: Any, dtype: Any) -> Any:
+    """A size as a scalar of a dtype; of a symbolic one the value."""
+    return literal(float(n) if type(n) is int else n, dtype)
 
 
 def convert(x: Any, dtype: Any, weak: bool = False) -> Any:

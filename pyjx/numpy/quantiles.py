@@ -22,6 +22,7 @@ from pyjx.numpy.promotion import (
     narrowed,
     operands,
     promote_dtypes_inexact,
+    size_literal,
     stretch,
 )
 from pyjx.numpy.reductions import masked, restore_axes
@@ -108,7 +109,7 @@ def _interpolated(x: Any, q: Any, method: str, skip_nan: bool) -> Any:
     last, dtype = aval.ndim - 1, aval.dtype
     many = get_aval(q).ndim
     lead = aval.shape[:last]
-    size = literal(float(aval.shape[-1]), dtype)
+    size = size_literal(aval.shape[-1], dtype)
     if skip_nan:
         size = reductions.sum.__wrapped__(present(x), last, dtype=dtype, keepdims=bool(many))
         q = stretch(q, (*lead, get_aval(q).shape[0])) if many else q

@@ -20,7 +20,7 @@ from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.axes import axes_and_names, canonical_axes, canonical_axis, names_in
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import convert, literal, operands, stretch
+from pyjx.numpy.promotion import convert, literal, operands, size_literal, stretch
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
@@ -470,7 +470,8 @@ def mean_of(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any, name: str
                       where, True)
     computed = get_aval(total).dtype
     if where is None:
-        count: Any = literal(count_of(aval, *axes_and_names(axis, aval.ndim)), computed)
+        n = count_of(aval, *axes_and_names(axis, aval.ndim))
+        count: Any = literal(n, computed)
     else:
         count = _sum_like("sum", _reduce_sum, 0, lax.add, stretch(where, aval.shape), axis,
                           computed, None, keepdims, None, None, True)
@@ -501,7 +502,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
         if aval.dtype in dtypes.floating_dtypes:
             axes = canonical_axes(axis, aval.ndim)
             total = reduce_sum_p.bind(a, axes=axes, out_sharding=None)
-            return lax.div_p.bind(total, literal(float(count_of(aval, axes)), aval.dtype))
+            return lax.div_p.bind(total, size_literal(count_of(aval, axes), aval.dtype))
     return mean_of(a, axis, dtype, keepdims, where)
 
 

@@ -238,7 +238,7 @@ def _bisected(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     size, shape = get_aval(a).shape[0], get_aval(v).shape
     low, high = lax.full(shape, 0, dtype), lax.full(shape, size, dtype)
     one = literal(1, dtype)
-    for _ in range(size.bit_length()):
+    for _ in range(size.bit_length() if type(size) is int else 31):  # of less than 2^31
         middle = lax.add(low, lax.shift_right_logical(lax.sub(high, low), one))
         there = jnp.indexing.take(a, lax.min(middle, literal(size - 1, dtype)), axis=0, mode="clip")
         above = lax.bitwise_not(_less(v, there)) if right else _less(there, v)

@@ -21,6 +21,7 @@ from pyjx.numpy.promotion import (
     literal,
     operands,
     promote_dtypes_inexact,
+    size_literal,
     stretch,
 )
 from pyjx.numpy.reductions import check_where, count_of, no_out
@@ -82,11 +83,11 @@ def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: A
     parts = squared(ufuncs.subtract(x, mean))
     real = get_aval(parts).dtype
     total = _sum(parts, axis, keepdims=keepdims, where=where)
-    if where is None and not isinstance(ddof, Tracer):
+    if where is None and not isinstance(ddof, Tracer) and type(count) is int:
         if count > ddof:
             return convert(lax.div(total, literal(float(count - ddof), real)), result)
         return lax.full_like(convert(total, result), np.nan)
-    number = (literal(float(count), real) if where is None else
+    number = (size_literal(count, real) if where is None else
               _sum(stretch(where, aval.shape), axis, dtype=real, keepdims=keepdims))
     free = ufuncs.subtract(number, convert(ddof, real))
     out = convert(ufuncs.divide(total, free), result)

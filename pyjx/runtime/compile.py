@@ -81,7 +81,7 @@ def compile_or_load(
     if isinstance(program, LoweredProgram):
         register_targets(program.custom_calls, client.platform)
     else:
-        register_targets(_families_in(program), client.platform)
+        register_targets(families_in(program), client.platform)
     try:
         if host_callbacks:  # they are of this process, so the executable is not kept
             return jaxlib_api.compile_and_load(client, cache.source(program), device_list, options,
@@ -219,7 +219,7 @@ _CUDA_FAMILIES = ("_blas", "_hybrid", "_linalg", "_prng", "_rnn", "_solver", "_s
                   "_triton")
 
 
-def _families_in(program: str | bytes) -> Collection[str]:
+def families_in(program: str | bytes) -> Collection[str]:
     """The families of foreign functions that a text calls."""
     if isinstance(program, str):
         if "custom_call" not in program:

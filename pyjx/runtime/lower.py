@@ -18,20 +18,22 @@ from pyjx.runtime import ledger
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
-                 keep_unused: bool = False, platform: str = "cpu") -> LoweredProgram:
-    """The program of a jaxpr for a platform."""
-    if closed.consts:
+                 keep_unused: bool = False, platform: str = "cpu",
+                 for_export: bool = False) -> LoweredProgram:
+    """The program of a jaxpr for a platform; `for_export` writes constants into it, and leaves it
+    in the functions that it has."""
+    if closed.consts and not for_export:
         from pyjx.runtime.captured import warn_of_captured  # most programs capture nothing
 
         warn_of_captured(closed)
     mode = configuration.outline.value
-    outline = mode == "on" or (mode == "auto" and platform == "cpu")
+    outline = not for_export and (mode == "on" or (mode == "auto" and platform == "cpu"))
     ledger.note_lowering(closed, name)
     with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
             collector_paused():
         prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
         program = lower(prepared, name, platform=platform, donated=donated,
-                        keep_unused=keep_unused)
+                        keep_unused=keep_unused, inline_constants=for_export)
     ledger.note_lowered(closed, name, time.seconds)
     if program.unused_donations:
         _warn_of_unused(program.unused_donations)

@@ -1,0 +1,1 @@
+"""Symbolic dimensions: expressions, what is known of their variables, and their text."""

@@ -1,0 +1,33 @@
+# Written by `python -m pyjx.cli.stubs` from the table of pyjx.export.
+
+from pyjx.core.symbolic.expressions import is_symbolic_dim as is_symbolic_dim
+from pyjx.core.symbolic.scopes import SymbolicScope as SymbolicScope
+from pyjx.export.reading import deserialize as deserialize
+from pyjx.export.exported import Exported as Exported
+from pyjx.export.exporting import default_export_platform as default_export_platform
+from pyjx.export.exporting import export as export
+from pyjx.export.safety import DisabledSafetyCheck as DisabledSafetyCheck
+from pyjx.export.safety import maximum_supported_calling_convention_version as maximum_supported_calling_convention_version
+from pyjx.export.safety import minimum_supported_calling_convention_version as minimum_supported_calling_convention_version
+from pyjx.export.shapes import symbolic_args_specs as symbolic_args_specs
+from pyjx.export.shapes import symbolic_dim_bounds as symbolic_dim_bounds
+from pyjx.export.shapes import symbolic_shape as symbolic_shape
+from pyjx.export.trees import register_namedtuple_serialization as register_namedtuple_serialization
+from pyjx.export.trees import register_pytree_node_serialization as register_pytree_node_serialization
+
+__all__ = [
+    "is_symbolic_dim",
+    "SymbolicScope",
+    "deserialize",
+    "Exported",
+    "default_export_platform",
+    "export",
+    "DisabledSafetyCheck",
+    "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
+    "symbolic_args_specs",
+    "symbolic_dim_bounds",
+    "symbolic_shape",
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+]

@@ -1,0 +1,189 @@
+"""`export`: from a jitted function to a module for one platform or several."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lowering.program import LoweredProgram
+from pyjx import jaxlib_api
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.symbolic.solving import scope_of, solve
+from pyjx.core.trace import Tracer, eval_jaxpr
+from pyjx.export.exported import Exported
+from pyjx.export.programs import PLATFORM_FUNCTION, lowered_type
+from pyjx.export.safety import (
+    DisabledSafetyCheck,
+    check_custom_calls,
+    maximum_supported_calling_convention_version,
+)
+from pyjx.export.trees import flat_tree
+from pyjx.runtime import backends
+from pyjx.runtime.jit import jit
+from pyjx.runtime.lower import lower_closed
+from pyjx.transforms.vjp import vjp
+
+# StableHLO of the oldest jaxlib that is supported: all of them read what is written for it.
+STABLEHLO_VERSION = "1.13.0"
+
+_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+
+def default_export_platform() -> str:
+    """The platform that `export` lowers for unless it is told others: the default device's.
+
+    >>> from pyjx import export
+    >>> export.default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
+    True
+    """
+    platform = backends.default_device().platform
+    return "cuda" if platform == "gpu" else str(platform)
+
+
+def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None,
+           disabled_checks: Sequence[DisabledSafetyCheck] = (),
+           _override_lowering_rules: Any = None) -> Callable[..., Exported]:
+    """A function that gives `fun_jit`, exported for arguments like those it is called with.
+
+    Args:
+      fun_jit: the result of `jit`.
+      platforms: for which to lower: some of cpu, cuda, rocm and tpu; by default the default
+        device's. No such device need be there.
+      disabled_checks: safety checks that are not made.
+
+    Returns:
+      a function of arrays, or of `ShapeDtypeStruct`, whose shapes may be symbolic
+      (`symbolic_shape`), to `Exported`.
+
+    Raises:
+      ValueError: `fun_jit` is no result of `jit`, a platform is unknown, a variable of a shape does
+        not follow from the arguments, or the program calls foreign functions that may change.
+      NotImplementedError: the program calls Python functions.
+
+    >>> import pyjx as jax
+    >>> from pyjx import export
+    >>> f = jax.jit(lambda x: 2 * x)
+    >>> exported = export.export(f)(jax.ShapeDtypeStruct(export.symbolic_shape("n"), "float32"))
+    >>> exported.in_avals
+    (ShapedArray(float32[n]),)
+    >>> exported.call(jax.numpy.ones(3, "float32"))
+    Array([2., 2., 2.], dtype=float32)
+    """
+    if not isinstance(fun_jit, jaxlib_api.PjitFunction):
+        raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}")
+    if isinstance(platforms, str):
+        raise ValueError("platforms must be a sequence of strings, not a string: write "
+                         f"({platforms!r},).")
+    names = _canonical(platforms) if platforms is not None else (default_export_platform(),)
+
+    def exporter(*args: Any, **kwargs: Any) -> Exported:
+        traced = fun_jit.trace(*args, **kwargs)
+        call = traced._traced
+        if any(isinstance(c, Tracer) for c in call.closed.consts):
+            raise TypeError(f"export: {call.name} closes over values of an outer transformation, "
+                            "which are not known yet. Pass them as arguments.")
+        return export_closed(call.closed, call.name, call.in_tree, call.out_tree, names,
+                             tuple(disabled_checks))
+
+    return exporter
+
+
+def _canonical(platforms: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(["cuda" if p in ("gpu", "CUDA") else p for p in platforms])
+    for p in names:
+        if p not in _PLATFORMS:
+            raise ValueError(f"export: unknown platform {p!r}; the platforms are "
+                             f"{', '.join(_PLATFORMS)}.")
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"export: platforms must be some different ones, got {names}.")
+    return names
+
+
+def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
+                  platforms: tuple[str, ...], disabled: tuple[DisabledSafetyCheck, ...]
+                  ) -> Exported:
+    """A traced function, exported."""
+    in_avals = tuple(closed.in_avals)
+    scope_of(in_avals)
+    solve(in_avals)
+    several = len(platforms) > 1
+    programs = [lower_closed(closed, name, platform=p, keep_unused=several, for_export=True)
+                for p in platforms]
+    for program in programs:
+        if program.host_calls:
+            raise NotImplementedError("serialization of host_callbacks is not yet implemented: "
+                                      f"'{name}' calls Python functions, which are of this "
+                                      "process. Export it without them.")
+        check_custom_calls(program.text, disabled)
+    kept = tuple([i for i, k in enumerate(programs[0].kept) if k])
+    text = programs[0].text
+    if several:
+        text = _for_several(name, programs, platforms, in_avals, closed.out_avals)
+    return Exported(
+        name, in_tree, in_avals, out_tree, tuple(closed.out_avals),
+        (None,) * len(in_avals), (None,) * len(closed.out_avals),
+        (None,) * len(in_avals), (None,) * len(closed.out_avals), 1, platforms, (), (), disabled,
+        jaxlib_api.portable_artifact(text, STABLEHLO_VERSION),
+        maximum_supported_calling_convention_version, kept,
+        several or any(p.is_dynamic for p in programs),
+        lambda primal: _exported_vjp(primal, closed))
+
+
+# -- several platforms -----------------------------------------------------------------------------
+
+
+def _for_several(name: str, programs: Sequence[LoweredProgram], platforms: Sequence[str],
+                 in_avals: Sequence[Any], out_avals: Sequence[Any]) -> str:
+    """One module of the programs for several platforms, whose `main` takes the index of one."""
+    bodies = [_with_suffix(p.text, platform)
+              for p, platform in zip(programs, platforms, strict=True)]
+    in_types, out_types = list(map(lowered_type, in_avals)), list(map(lowered_type, out_avals))
+    params = ", ".join([f"%x{i}: {t}" for i, t in enumerate(in_types)])
+    given = ", ".join([f"%x{i}" for i in range(len(in_types))])
+    n, results = len(out_types), ", ".join(out_types)
+    values = [f"%r#{i}" for i in range(n)] if n > 1 else ["%r"] * n
+    head = f"%r:{n} = " if n > 1 else "%r = " if n else ""
+    end = f" {', '.join(values)} : {results}" if n else ""
+    branches = "}, {".join([
+        f"\n      {head}func.call @{PLATFORM_FUNCTION.format(p)}({given}) : "
+        f"({', '.join(in_types)}) -> ({results})\n      stablehlo.return{end}\n    "
+        for p in platforms])
+    main = (f"  func.func public @main(%platform: tensor<i32>{', ' if params else ''}{params}) -> "
+            f'({results}) {{\n    {head}"stablehlo.case"(%platform) ({{{branches}}}) : '
+            f"(tensor<i32>) -> ({results})\n    return{end}\n  }}")
+    clean = re.sub(r"[^A-Za-z0-9_.]", "_", f"jit_{name}")
+    return (f"module @{clean} attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : "
+            "i32} {\n" + "\n".join([main, *bodies]) + "\n}\n")
+
+
+def _with_suffix(text: str, platform: str) -> str:
+    """The functions of a module, under names of its platform."""
+    _, _, inside = text.partition("{\n  func.func")
+    body = "  func.func" + inside.rstrip().removesuffix("}").rstrip()
+    names = {"main": PLATFORM_FUNCTION.format(platform)}
+    for found in re.findall(r"func\.func private @([\w.$-]+)", body):
+        names[found] = f"{found}_{platform}"
+    body = re.sub(r"@([A-Za-z_][\w.$-]*)", lambda m: f"@{names.get(m[1], m[1])}", body)
+    return body.replace("func.func public", "func.func private", 1)
+
+
+# -- derivatives -----------------------------------------------------------------------------------
+
+
+def _exported_vjp(primal: Exported, closed: ClosedJaxpr) -> Exported:
+    """The backward pass of a function, exported as the function was."""
+    n = len(primal.in_avals)
+
+    def backward(*flat: Any) -> tuple[Any, ...]:
+        def forward(*args: Any) -> tuple[Any, ...]:
+            return tuple(eval_jaxpr(closed.jaxpr, closed.consts, *args))
+
+        _, pullback = vjp(forward, *flat[:n])
+        return tuple(pullback(tuple(flat[n:])))
+
+    backward.__name__ = f"{primal.fun_name}_vjp"
+    avals = [*primal.in_avals, *[a.to_tangent_aval() for a in primal.out_avals]]
+    call = jit(backward).trace(*avals)._traced
+    return export_closed(call.closed, call.name, flat_tree(len(avals)), call.out_tree,
+                             primal.platforms, tuple(primal.disabled_safety_checks))

@@ -1,0 +1,208 @@
+"""Bytes of a container (see `container.py`) as an exported function."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray
+from pyjx.core.symbolic.scopes import SymbolicScope
+from pyjx.core.symbolic.solving import solve, variables_in
+from pyjx.export.container import MAGIC, MOST_ORDER, VERSION
+from pyjx.export.exported import Exported
+from pyjx.export.safety import (
+    DisabledSafetyCheck,
+    maximum_supported_calling_convention_version,
+    minimum_supported_calling_convention_version,
+)
+from pyjx.export.trees import tree_from_data
+from pyjx.random.base import key_dtype
+
+MOST_RANK = 256
+MOST_SIZE = 1 << 62
+
+
+def deserialize(blob: bytes | bytearray) -> Exported:
+    """The exported function that `Exported.serialize` wrote.
+
+    Raises:
+      ValueError: the bytes are no such container, or damaged, or of a later version; or a pytree
+        has nodes that are not registered here.
+      TypeError: `blob` is no bytes.
+
+    >>> import pyjx as jax
+    >>> from pyjx import export
+    >>> blob = export.export(jax.jit(lambda x: x + 1))(1.0).serialize()
+    >>> float(export.deserialize(blob).call(2.0))
+    3.0
+    """
+    if not isinstance(blob, (bytes, bytearray, memoryview)):
+        raise TypeError(f"deserialize: expected bytes, got {type(blob).__name__}.")
+    return _read(memoryview(bytes(blob)), 0)
+
+
+def _read(data: memoryview, depth: int) -> Exported:
+    if depth > MOST_ORDER:
+        raise ValueError(f"deserialize: more than {MOST_ORDER} derivatives.")
+    if len(data) < 44 or data[:8] != MAGIC:
+        raise ValueError("deserialize: these bytes are no exported function: they do not start "
+                         f"with {MAGIC!r}.")
+    version, = struct.unpack("<I", data[8:12])
+    if version != VERSION:
+        raise ValueError(f"deserialize: the bytes are of version {version} of the format; this "
+                         f"release reads version {VERSION}. Use the release that wrote them.")
+    body = data[44:]
+    if hashlib.sha256(body).digest() != data[12:44]:
+        raise ValueError("deserialize: the checksum is wrong; the bytes are damaged.")
+    header, body = _part(body, "header")
+    module, body = _part(body, "module")
+    derivative, body = _part(body, "backward pass")
+    if len(body):
+        raise ValueError(f"deserialize: {len(body)} bytes too many.")
+    vjp = _read(derivative, depth + 1) if len(derivative) else None
+    try:
+        fields = json.loads(bytes(header).decode())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"deserialize: the header is no JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise ValueError("deserialize: the header is no object.")
+    exported = _Header(fields).exported(bytes(module))
+    if vjp is None:
+        return exported
+    n = len(exported.in_avals)
+    if vjp.in_avals[:n] != exported.in_avals and len(vjp.in_avals) != n + len(exported.out_avals):
+        raise ValueError("deserialize: the backward pass is that of another function.")
+    return replace(exported, _get_vjp=lambda _: vjp)
+
+
+def _part(data: memoryview, what: str) -> tuple[memoryview, memoryview]:
+    """What the length in front says, and the rest."""
+    if len(data) < 8:
+        raise ValueError(f"deserialize: the bytes end before the {what}.")
+    size, = struct.unpack("<Q", data[:8])
+    if size > len(data) - 8:
+        raise ValueError(f"deserialize: the {what} is to have {size} bytes, {len(data) - 8} are "
+                         "left.")
+    return data[8:8 + size], data[8 + size:]
+
+
+class _Header:
+    """The fields of a header, each checked as it is read."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+
+    def read(self, name: str, kind: type) -> Any:
+        value = self.fields.get(name)
+        if type(value) is not kind:
+            raise ValueError(f"deserialize: the field {name!r} must be of type {kind.__name__}.")
+        return value
+
+    def listed(self, name: str, kind: type) -> list[Any]:
+        values = self.read(name, list)
+        if not all([type(v) is kind for v in values]):
+            raise ValueError(f"deserialize: the field {name!r} must hold values of type "
+                             f"{kind.__name__}.")
+        return values  # type: ignore[no-any-return]
+
+    def tree(self, name: str) -> Any:
+        if name not in self.fields:
+            raise ValueError(f"deserialize: the field {name!r} is missing.")
+        return tree_from_data(self.fields[name])
+
+    def exported(self, module: bytes) -> Exported:
+        scope = _Scope(self.listed("constraints", str))
+        in_avals = [_aval_from_data(a, scope) for a in self.listed("in_avals", list)]
+        out_avals = [_aval_from_data(a, scope) for a in self.listed("out_avals", list)]
+        solved = {s.name for s in solve(in_avals)}
+        for a in out_avals:
+            if set(variables_in([a])) - solved:
+                raise ValueError(f"deserialize: the result {a.str_short()} has dimensions that "
+                                 "the arguments do not tell.")
+        in_tree, out_tree = self.tree("in_tree"), self.tree("out_tree")
+        _check_trees(in_tree, len(in_avals), out_tree, len(out_avals))
+        kept = self.listed("kept", int)
+        if sorted(set(kept)) != kept or not all([0 <= i < len(in_avals) for i in kept]):
+            raise ValueError("deserialize: the field 'kept' must hold the positions of arguments.")
+        platforms = self.listed("platforms", str)
+        if not platforms or len(set(platforms)) < len(platforms):
+            raise ValueError("deserialize: the field 'platforms' must hold different names.")
+        version, devices = self.read("calling_convention_version", int), self.read("nr_devices",
+                                                                                   int)
+        if not (minimum_supported_calling_convention_version <= version
+                <= maximum_supported_calling_convention_version):
+            raise ValueError(
+                f"deserialize: the calling convention version {version} is outside the range of "
+                f"supported versions [{minimum_supported_calling_convention_version}, "
+                f"{maximum_supported_calling_convention_version}].")
+        if devices != 1:
+            raise ValueError(f"deserialize: a program for {devices} devices; one is supported.")
+        unplaced_in, unplaced_out = (None,) * len(in_avals), (None,) * len(out_avals)
+        return Exported(
+            self.read("fun_name", str), in_tree, tuple(in_avals), out_tree, tuple(out_avals),
+            unplaced_in, unplaced_out, unplaced_in, unplaced_out, devices, tuple(platforms),
+            (), (), tuple(map(DisabledSafetyCheck, self.listed("disabled_checks", str))), module,
+            version, tuple(kept), self.read("uses_global_constants", bool), None)
+
+
+def _check_trees(in_tree: Any, n_in: int, out_tree: Any, n_out: int) -> None:
+    shape = in_tree.node_data()
+    parts = in_tree.children() if shape is not None and shape[0] is tuple else []
+    kinds = [p.node_data() and p.node_data()[0] for p in parts]
+    if kinds != [tuple, dict]:
+        raise ValueError("deserialize: the field 'in_tree' must be that of (args, kwargs).")
+    if in_tree.num_leaves != n_in or out_tree.num_leaves != n_out:
+        raise ValueError("deserialize: trees and types differ in the number of their leaves.")
+
+
+class _Scope:
+    """A scope that is made with the first symbolic dimension."""
+
+    def __init__(self, constraints: Sequence[str]) -> None:
+        self.constraints = constraints
+        self._scope: SymbolicScope | None = None
+
+    def parse(self, text: str) -> Any:
+        if self._scope is None:
+            self._scope = SymbolicScope(self.constraints)
+        return self._scope.parse(text)
+
+
+def _aval_from_data(data: list[Any], scope: _Scope) -> ShapedArray:
+    if len(data) != 3 or type(data[1]) is not list or type(data[2]) is not bool:
+        raise ValueError("deserialize: the type of an argument or a result is malformed.")
+    name, dims, weak = data
+    if len(dims) > MOST_RANK:
+        raise ValueError(f"deserialize: a shape of {len(dims)} dimensions.")
+    return ShapedArray([_dimension(d, scope) for d in dims], _dtype(name), weak)
+
+
+def _dimension(d: Any, scope: _Scope) -> Any:
+    if type(d) is int and 0 <= d < MOST_SIZE:
+        return d
+    if type(d) is not str:
+        raise ValueError("deserialize: a dimension must be an integer >= 0 or a text.")
+    return scope.parse(d)
+
+
+def _dtype(name: Any) -> Any:
+    found = _DTYPES.get(name) if type(name) is str else None
+    if found is not None:
+        return found
+    if type(name) is str and name.startswith("key<") and name[4:-1] in _KEYS:
+        return _KEYS[name[4:-1]]()
+    raise ValueError(f"deserialize: there is no dtype {name!r}.")
+
+
+_DTYPES = {dtypes.name(d): d for d in [*map(np.dtype, dtypes.all_dtypes), dtypes.float0]}
+_KEYS: dict[str, Callable[[], Any]] = {
+    "fry": lambda: key_dtype("threefry2x32"), "rbg": lambda: key_dtype("rbg"),
+    "urbg": lambda: key_dtype("unsafe_rbg"),
+}
