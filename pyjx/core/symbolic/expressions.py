@@ -321,13 +321,13 @@ class DimExpr(SymbolicDim):
 
     def __eq__(self, other: object) -> bool:
         """Whether the two are always equal; what depends on the variables is False."""
-        if not isinstance(other, DimExpr):
-            if not isinstance(other, (int, np.integer)):
-                return NotImplemented
-        elif self.scope is not other.scope:
-            return False
-        elif self.terms == other.terms:
-            return True
+        if type(other) is type(self):  # asked at the end of the process too, when names are gone
+            if self.terms == other.terms and self.scope is other.scope:
+                return True
+            if self.scope is not other.scope:
+                return False
+        elif not isinstance(other, (int, np.integer)):
+            return NotImplemented
         low, high = self.scope.bounds(subtracted(self.scope, self, other))
         return low == high == 0
 
