@@ -6,9 +6,16 @@ from pyjx.engine.remat_calls import name_p as name_p
 from pyjx.engine.residuals import Offloadable as Offloadable
 from pyjx.engine.residuals import Recompute as Recompute
 from pyjx.engine.residuals import Saveable as Saveable
+from pyjx.lazy import directory
 from pyjx.transforms.checkpointing import checkpoint as checkpoint
 from pyjx.transforms.checkpointing import checkpoint_name as checkpoint_name
 from pyjx.transforms.checkpointing import checkpoint_name_fwd as checkpoint_name_fwd
 from pyjx.transforms.checkpointing import remat as remat
 from pyjx.transforms.policies import checkpoint_policies as checkpoint_policies
 from pyjx.transforms.saved_residuals import print_saved_residuals as print_saved_residuals
+
+__all__ = [
+    "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_name_fwd",
+    "checkpoint_policies", "name_p", "print_saved_residuals", "remat",
+]
+__dir__ = directory(__name__, __all__)

@@ -9,9 +9,16 @@ from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.jaxpr import DebugInfo, no_debug_info
 from pyjx.engine.functions import source_of
 from pyjx.engine.types import TreeDef
+from pyjx.lazy import directory
 from pyjx.runtime import signature
 from pyjx.transforms.vmap import prefix_leaves
 from pyjx.tree_util import tree_flatten, tree_structure
+
+__all__ = [
+    "argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun",
+    "flatten_fun_nokwargs", "rebase_donate_argnums", "safe_map", "shaped_abstractify",
+]
+__dir__ = directory(__name__, __all__)
 
 
 class WrappedFun:

@@ -7,7 +7,11 @@ from typing import Any
 
 from pyjx import tree_util
 from pyjx.lax.mapping import map as map_sequentially
+from pyjx.lazy import directory
 from pyjx.transforms.custom_vmap import custom_vmap as custom_vmap
+
+__all__ = ["custom_vmap", "sequential_vmap"]
+__dir__ = directory(__name__, __all__)
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:

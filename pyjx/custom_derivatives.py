@@ -7,6 +7,7 @@ from pyjx.engine.custom_derivative_calls import custom_jvp_call_p as custom_jvp_
 from pyjx.engine.custom_derivative_calls import custom_vjp_call_p as custom_vjp_call_p
 from pyjx.engine.custom_derivative_calls import zero_from_primal as zero_from_primal
 from pyjx.engine.custom_remat_calls import remat_opt_p as remat_opt_p
+from pyjx.lazy import directory
 from pyjx.transforms.closure_convert import closure_convert as closure_convert
 from pyjx.transforms.custom_gradient import custom_gradient as custom_gradient
 from pyjx.transforms.custom_jvp import custom_jvp as custom_jvp
@@ -16,3 +17,10 @@ from pyjx.transforms.custom_vjp import custom_vjp as custom_vjp
 from pyjx.transforms.custom_vjp import (
     custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
 )
+
+__all__ = [
+    "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",
+    "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_p", "custom_vjp_primal_tree_values",
+    "linear_call", "remat_opt_p", "zero_from_primal",
+]
+__dir__ = directory(__name__, __all__)

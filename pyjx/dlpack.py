@@ -8,8 +8,10 @@ import numpy as np
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
+__dir__ = directory(__name__, __all__)
 
 _SUPPORTED = frozenset((
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",

@@ -16,6 +16,7 @@ from pyjx.core.dtypes import (
     result_type,
     scalar_type_of,
 )
+from pyjx.lazy import directory
 
 __all__ = [
     "TypePromotionError",
@@ -31,3 +32,4 @@ __all__ = [
     "result_type",
     "scalar_type_of",
 ]
+__dir__ = directory(__name__, __all__)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyjx.jaxlib_api import JaxRuntimeError
+from pyjx.lazy import directory
 
 
 class JAXTypeError(TypeError):
@@ -204,3 +205,4 @@ __all__ = [
     "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
     "UnexpectedTracerError", "escaped_tracer_error",
 ]
+__dir__ = directory(__name__, __all__)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyjx import jaxlib_api
 from pyjx.core.avals import abstract_token
 from pyjx.lax.foreign_calls import ffi_call
+from pyjx.lazy import directory, refuse
 
 __all__ = [
     "abstract_token", "ffi_call", "include_dir", "pycapsule", "register_ffi_target",
     "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
 ]
+__dir__ = directory(__name__, __all__)
+if not TYPE_CHECKING:
+    __getattr__ = refuse(__name__)
 
-
-def __dir__() -> list[str]:
-    return __all__
 
 
 _PLATFORMS = {"gpu": "CUDA", "cuda": "CUDA", "rocm": "ROCM", "cpu": "cpu", "tpu": "tpu"}

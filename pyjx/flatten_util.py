@@ -14,7 +14,11 @@ from pyjx.lax.convert import convert_element_type, full, real
 from pyjx.lax.joining import concatenate, split
 from pyjx.lax.nary import operand
 from pyjx.lax.shapes import reshape
+from pyjx.lazy import directory
 from pyjx.tree_util import tree_flatten, tree_unflatten
+
+__all__ = ["ravel_pytree"]
+__dir__ = directory(__name__, __all__)
 
 
 @api_boundary

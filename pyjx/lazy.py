@@ -8,12 +8,32 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pyjx.not_yet import ImportHint, hint
 
 sys.meta_path.append(ImportHint())
+
+
+def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
+    """`__dir__` for a module that is no package: its public names, and not what it imports.
+
+    >>> directory("pyjx.lazy", ["attach"])()[-1]
+    'attach'
+    """
+    def listed() -> list[str]:
+        return sorted({*names, *[n for n in vars(sys.modules[module]) if n.startswith("__")]})
+
+    return listed
+
+
+def refuse(module: str) -> Callable[[str], Any]:
+    """`__getattr__` for a module that is no package, and lacks names that JAX's has."""
+    def missing(name: str) -> Any:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{hint(module, name)}")
+
+    return missing
 
 
 def attach(package: str, families: Mapping[str, str], submodules: str = ""

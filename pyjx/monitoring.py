@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from pyjx.lazy import directory
+
 __all__ = [
     "clear_event_listeners", "record_event", "record_event_duration_secs",
     "record_event_time_span", "record_scalar", "register_event_duration_secs_listener",
@@ -18,10 +20,8 @@ __all__ = [
     "unregister_event_duration_listener", "unregister_event_listener",
     "unregister_event_time_span_listener", "unregister_scalar_listener",
 ]
+__dir__ = directory(__name__, __all__)
 
-
-def __dir__() -> list[str]:
-    return __all__
 
 
 Listener = Callable[..., None]

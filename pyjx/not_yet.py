@@ -19,14 +19,63 @@ NAMES: dict[str, str] = {
         "mesh_utils mosaic multihost_utils overlap pallas pjit primal_tangent_dtype profiler "
         "random roofline scheduling_groups serialize_executable shard_map source_mapper sparse "
         "thunky topologies transfer xla_metadata",
+    "pyjx.debug":
+        "inspect_array_sharding visualize_array_sharding visualize_sharding",
+    "pyjx.experimental.jet":
+        "ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear defzero deriv_prop "
+        "fact jet2 jet_fun jet_subtrace linear_prop traceable zero_prop zero_series "
+        "zero_term",
+    "pyjx.experimental.rnn":
+        "lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
+    "pyjx.ffi":
+        "build_ffi_lowering_function ffi_lowering",
     "pyjx.lax":
         "psum_scatter_start sharding_constraint_p with_sharding_constraint",
 }
 
-# What serves meanwhile, where something does.
-INSTEAD: dict[str, str] = {
-    "pyjx.pmap": "jax.vmap, on one device",
+# What serves meanwhile, and the names that it serves for.
+SERVES: dict[str, str] = {
+    "jax.vmap with axis_name, on one device":
+        "pyjx.shard_map pyjx.smap pyjx.experimental.shard_map",
+    "jax.vmap, on one device":
+        "pyjx.pmap",
+    "jax.jit, on one device":
+        "pyjx.experimental.pjit",
+    "jax.device_put(x, device), which places an array on one device":
+        "pyjx.Shard pyjx.get_abstract_mesh pyjx.get_mesh pyjx.make_array_from_callback "
+        "pyjx.make_array_from_process_local_data pyjx.make_array_from_single_device_arrays "
+        "pyjx.make_mesh pyjx.memory pyjx.reshard pyjx.set_mesh pyjx.sharding "
+        "pyjx.use_abstract_mesh pyjx.experimental.layout pyjx.lax.sharding_constraint_p "
+        "pyjx.lax.with_sharding_constraint",
+    "jax.devices()":
+        "pyjx.experimental.mesh_utils pyjx.experimental.topologies",
+    "x.sharding and x.devices()":
+        "pyjx.debug.inspect_array_sharding pyjx.debug.visualize_array_sharding "
+        "pyjx.debug.visualize_sharding",
+    "values that jax.lax.scan or fori_loop carry":
+        "pyjx.Ref pyjx.empty_ref pyjx.free_ref pyjx.freeze pyjx.new_ref pyjx.ref",
+    "jax.jit(f).lower(*args).as_text(), which is StableHLO":
+        "pyjx.export pyjx.experimental.jax2tf",
+    "the cache in the folder jax_compilation_cache_dir":
+        "pyjx.experimental.compilation_cache pyjx.experimental.serialize_executable",
+    "jax.core":
+        "pyjx.extend pyjx.interpreters",
+    "jax.lax.psum_scatter":
+        "pyjx.lax.psum_scatter_start",
+    "jax.profiler":
+        "pyjx.collect_profile pyjx.experimental.profiler",
+    "jax.pure_callback, or jax.ffi for functions that are compiled":
+        "pyjx.experimental.buffer_callback",
+    "jax.ffi.ffi_call":
+        "pyjx.ffi.build_ffi_lowering_function pyjx.ffi.ffi_lowering",
+    "jax.custom_batching.custom_vmap for rules of vmap":
+        "pyjx.experimental.custom_partitioning",
+    "jax.vjp of lstm":
+        "pyjx.experimental.rnn.lstm_bwd pyjx.experimental.rnn.lstm_fwd",
+    "one process":
+        "pyjx.distributed pyjx.experimental.multihost_utils",
 }
+INSTEAD: dict[str, str] = {name: said for said, names in SERVES.items() for name in names.split()}
 
 
 def hint(package: str, name: str) -> str:

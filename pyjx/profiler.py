@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from pyjx import jaxlib_api
+from pyjx.lazy import directory
 from pyjx.runtime import backends
 
 __all__ = [
@@ -30,10 +31,8 @@ __all__ = [
     "save_device_memory_profile", "start_server", "start_trace", "stop_server", "stop_trace",
     "trace",
 ]
+__dir__ = directory(__name__, __all__)
 
-
-def __dir__() -> list[str]:
-    return __all__
 
 
 _profiler = jaxlib_api.profiler()

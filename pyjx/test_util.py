@@ -14,10 +14,14 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.lazy import directory
 from pyjx.transforms.jvp import jvp
 from pyjx.transforms.linearize import linearize
 from pyjx.transforms.vjp import vjp
 from pyjx.tree_util import tree_leaves, tree_map
+
+__all__ = ["check_grads", "check_jvp", "check_vjp"]
+__dir__ = directory(__name__, __all__)
 
 # A tolerance: a number, or one for each dtype.
 Tolerance = float | Mapping[Any, float] | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyjx.lazy import directory
 from pyjx.tree_util import tree_all as all
 from pyjx.tree_util import tree_broadcast as broadcast
 from pyjx.tree_util import tree_flatten as flatten
@@ -46,3 +47,4 @@ __all__ = [
     "map_with_path", "reduce", "reduce_associative", "static", "structure", "transpose",
     "unflatten",
 ]
+__dir__ = directory(__name__, __all__)

@@ -13,6 +13,7 @@ from operator import methodcaller
 from typing import Any, TypeVar
 
 from pyjx.jaxlib_api import pytree, pytree_all_leaves, pytree_is_node, pytree_treedef_tuple
+from pyjx.lazy import directory
 
 PyTreeDef = pytree.PyTreeDef
 PyTreeRegistry = pytree.PyTreeRegistry
@@ -746,12 +747,12 @@ register_pytree_node(
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial", "PyTreeDef",
-    "PyTreeRegistry", "SequenceKey", "all_leaves", "broadcast_prefix", "build_tree",
-    "default_registry", "flatten_one_level", "flatten_one_level_with_keys", "is_tree_node",
-    "keystr", "prefix_errors", "register_dataclass", "register_pytree_node",
-    "register_pytree_node_class", "register_pytree_with_keys", "register_pytree_with_keys_class",
-    "register_static", "tree_all", "tree_broadcast", "tree_flatten", "tree_flatten_with_path",
-    "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_reduce",
-    "tree_reduce_associative", "tree_structure", "tree_transpose", "tree_unflatten",
-    "treedef_children", "treedef_is_leaf", "treedef_tuple",
+    "SequenceKey", "all_leaves", "default_registry", "flatten_one_level",
+    "flatten_one_level_with_keys", "is_tree_node", "keystr", "register_dataclass",
+    "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
+    "register_pytree_with_keys_class", "register_static", "tree_all", "tree_broadcast",
+    "tree_flatten", "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path", "tree_map",
+    "tree_map_with_path", "tree_reduce", "tree_reduce_associative", "tree_structure",
+    "tree_transpose", "tree_unflatten", "treedef_children", "treedef_is_leaf", "treedef_tuple",
 ]
+__dir__ = directory(__name__, __all__)

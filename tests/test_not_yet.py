@@ -22,6 +22,36 @@ def test_missing_names_say_so(package, name):
         getattr(importlib.import_module(package), name)
 
 
+def names_of_jax():
+    """Modules of JAX, under this package's name, and their public names."""
+    found = {}
+    text = Path(__file__).with_name("public_names.txt").read_text(encoding="utf-8")
+    for paragraph in text.split("\n\n")[1:]:
+        module, *names = paragraph.split()
+        found[module.replace("jax", "pyjx", 1)] = names
+    return found
+
+
+@pytest.mark.parametrize("module", names_of_jax())
+def test_every_name_of_jax_is_there_or_says_so(module):
+    try:
+        loaded = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        assert re.match(r"cannot import '\w+' from '[\w.]+': it is not there yet", str(error))
+        return
+    for name in names_of_jax()[module]:
+        if name in not_yet.NAMES.get(module, "").split():
+            with pytest.raises(AttributeError, match=f"'{name}': it is not there yet"):
+                getattr(loaded, name)
+        elif not hasattr(loaded, name):
+            importlib.import_module(f"{module}.{name}")
+
+
+def test_names_that_are_there_are_not_listed():
+    for module, names in not_yet.NAMES.items():
+        assert set(names.split()) <= {*names_of_jax()[module], "fused"}
+
+
 @pytest.mark.parametrize("statement", [
     "from pyjx import sharding",
     "import pyjx.sharding",

@@ -1,8 +1,10 @@
 """Public names: each loads, the stubs agree with the tables, and importing brings in little."""
 
 import importlib
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from pyjx.cli import stubs
 pytestmark = pytest.mark.smoke
 
 TABLES = stubs.PACKAGES
+ROOT = Path(__file__).parents[1]
 
 
 def names_of(package):
@@ -42,6 +45,23 @@ def test_names_are_listed_once(package):
     public = {*names, *getattr(importlib.import_module(package), "SUBMODULES", "").split()}
     own = {n for n in listed if not n.startswith("__") or n.startswith("__array_")}
     assert own == public
+
+
+def plain_modules():
+    """The public modules that are no packages with a table of names."""
+    text = (Path(__file__).parent / "public_names.txt").read_text(encoding="utf-8")
+    for module in re.findall(r"^jax[.\w]*$", text, re.MULTILINE):
+        name = module.replace("jax", "pyjx", 1)
+        if name not in TABLES and (ROOT / name.replace(".", "/")).with_suffix(".py").is_file():
+            yield name
+
+
+@pytest.mark.parametrize("name", [*plain_modules()])
+def test_modules_show_their_public_names_alone(name):
+    module = importlib.import_module(name)
+    shown = {n for n in dir(module) if not n.startswith("__")}
+    assert shown == set(module.__all__) and {"__doc__", "__name__"} <= set(dir(module))
+    assert all(hasattr(module, n) for n in shown)
 
 
 @pytest.mark.parametrize("package", TABLES)

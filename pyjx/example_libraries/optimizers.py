@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory
 from pyjx.tree_util import (
     register_pytree_node,
     tree_flatten,
@@ -33,6 +34,7 @@ __all__ = [
     "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop",
     "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state",
 ]
+__dir__ = directory(__name__, __all__)
 
 Step = int
 Schedule = Callable[[Step], Any]

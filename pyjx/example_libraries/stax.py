@@ -21,6 +21,7 @@ from typing import Any
 from pyjx import lax, nn, random
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory
 from pyjx.nn.activations import elu, gelu, leaky_relu, relu, selu, sigmoid, softplus
 from pyjx.nn.initializers import glorot_normal, normal, ones, zeros
 from pyjx.nn.normalization import log_softmax, softmax
@@ -33,6 +34,7 @@ __all__ = [
     "glorot_normal", "leaky_relu", "log_softmax", "logsoftmax", "normal", "ones", "parallel",
     "randn", "relu", "selu", "serial", "shape_dependent", "sigmoid", "softmax", "softplus", "zeros",
 ]
+__dir__ = directory(__name__, __all__)
 
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 

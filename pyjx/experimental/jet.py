@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,13 @@ from pyjx.engine.custom_derivative_calls import (
 )
 from pyjx.engine.tangents import Zero, instantiate, zero_tangent
 from pyjx.lax.common import broadcast_to
+from pyjx.lazy import directory, refuse
 from pyjx.tree_util import tree_flatten, tree_unflatten
+
+__all__ = ["JetTrace", "JetTracer", "jet", "jet_rules"]
+__dir__ = directory(__name__, __all__)
+if not TYPE_CHECKING:
+    __getattr__ = refuse(__name__)
 
 Terms = tuple[Any, ...]  # Taylor coefficients of order 1, 2, ...
 

@@ -20,6 +20,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.flatten_util import ravel_pytree
+from pyjx.lazy import directory
 from pyjx.transforms.closure_convert import closure_convert
 from pyjx.transforms.custom_vjp import custom_vjp
 from pyjx.transforms.vjp import vjp
@@ -30,6 +31,7 @@ __all__ = [
     "abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri",
     "mean_error_ratio", "odeint", "optimal_step_size", "ravel_first_arg", "runge_kutta_step",
 ]
+__dir__ = directory(__name__, __all__)
 
 # The Butcher tableau, the difference of the two orders, and Shampine's weights at the middle.
 _TIMES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyjx import lax, random
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory, refuse
 from pyjx.nn.activations import sigmoid, tanh
 
 __all__ = [
     "get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_ref", "sigmoid",
     "swap_lstm_gates", "tanh", "unpack_lstm_weights",
 ]
+__dir__ = directory(__name__, __all__)
+if not TYPE_CHECKING:
+    __getattr__ = refuse(__name__)
 
 Weights = dict[int, Array]
 

@@ -17,6 +17,7 @@ from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.core import dtypes
 from pyjx.core.integers import as_axis, as_sizes
+from pyjx.lazy import directory
 
 __all__ = [
     "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal",
@@ -24,6 +25,7 @@ __all__ = [
     "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "xavier_normal",
     "xavier_uniform", "zeros",
 ]
+__dir__ = directory(__name__, __all__)
 
 Axes = int | Sequence[int]
 

@@ -15,9 +15,11 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.flatten_util import ravel_pytree
+from pyjx.lazy import directory
 from pyjx.tree_util import tree_leaves, tree_map, tree_structure
 
 __all__ = ["bicgstab", "cg", "gmres"]
+__dir__ = directory(__name__, __all__)
 
 Linear = Callable[[Any], Any]
 

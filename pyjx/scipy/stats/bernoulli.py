@@ -7,11 +7,13 @@ from typing import Any
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
 from pyjx.scipy.special.operands import reals
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
+__dir__ = directory(__name__, __all__)
 
 
 @numpy_function

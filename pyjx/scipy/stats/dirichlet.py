@@ -9,12 +9,14 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import promote_dtypes_inexact
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special.logarithms import xlogy_of
 
 __all__ = ["logpdf", "pdf"]
+__dir__ = directory(__name__, __all__)
 
 
 @numpy_function

@@ -7,11 +7,13 @@ from typing import Any
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory
 from pyjx.nn.activations import log1mexp
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import reals
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+__dir__ = directory(__name__, __all__)
 
 
 def _inside(x: Array, loc: Array, scale: Array) -> Array:

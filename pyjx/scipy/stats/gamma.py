@@ -8,11 +8,13 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import log_probability, xlogy_of
 from pyjx.scipy.special.operands import reals
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+__dir__ = directory(__name__, __all__)
 
 
 def _inside(x: Array, a: Array, loc: Array, scale: Array) -> tuple[Array, Array]:

@@ -6,10 +6,12 @@ from typing import Any
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import reals
 
 __all__ = ["cdf", "logpdf", "pdf"]
+__dir__ = directory(__name__, __all__)
 
 
 @numpy_function

@@ -8,12 +8,14 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special.logarithms import xlogy_of
 from pyjx.scipy.special.operands import reals
 
 __all__ = ["logpmf", "pmf"]
+__dir__ = directory(__name__, __all__)
 
 
 @numpy_function

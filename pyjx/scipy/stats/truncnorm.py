@@ -7,12 +7,14 @@ from typing import Any
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory
 from pyjx.nn.activations import log1mexp
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.normal import log_ndtr_of, ndtr_of
 from pyjx.scipy.special.operands import reals
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+__dir__ = directory(__name__, __all__)
 
 
 def _log_mass(a: Array, b: Array) -> Array:

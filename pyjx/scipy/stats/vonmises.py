@@ -8,10 +8,12 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import reals
 
 __all__ = ["logpdf", "pdf"]
+__dir__ = directory(__name__, __all__)
 
 
 @numpy_function
