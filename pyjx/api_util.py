@@ -71,8 +71,9 @@ def flatten_fun(fun: Any, in_tree: TreeDef) -> tuple[WrappedFun, Callable[[], Tr
       in_tree: the structure of the pair `(args, kwargs)`.
 
     >>> import pyjx as jax
+    >>> from pyjx import api_util
     >>> tree = jax.tree.structure((({"a": 1},), {"scale": 2}))
-    >>> flat, out_tree = flatten_fun(lambda x, scale: [x["a"] * scale], tree)
+    >>> flat, out_tree = api_util.flatten_fun(lambda x, scale: [x["a"] * scale], tree)
     >>> flat.call_wrapped(3, 4), out_tree()
     ([12], PyTreeDef([*]))
     """
@@ -141,7 +142,8 @@ def flatten_axes(name: str, treedef: TreeDef, axis_tree: Any, *, kws: bool = Fal
       ValueError: it is no prefix.
 
     >>> import pyjx as jax
-    >>> flatten_axes("in_axes", jax.tree.structure((1, {"a": 2, "b": 3})), (0, None))
+    >>> from pyjx import api_util
+    >>> api_util.flatten_axes("in_axes", jax.tree.structure((1, {"a": 2, "b": 3})), (0, None))
     [0, None, None]
     """
     hint = ""
@@ -164,7 +166,8 @@ def donation_vector(donate_argnums: Iterable[int], donate_argnames: Iterable[str
       in_tree: the structure of `(args, kwargs)`; without `kws`, of `args`.
 
     >>> import pyjx as jax
-    >>> donation_vector((1,), (), jax.tree.structure(((1, [2, 3]), {"k": 4})))
+    >>> from pyjx import api_util
+    >>> api_util.donation_vector((1,), (), jax.tree.structure(((1, [2, 3]), {"k": 4})))
     (False, True, True, False)
     """
     numbers, names = set(donate_argnums), set(donate_argnames)
@@ -186,7 +189,8 @@ def rebase_donate_argnums(donate_argnums: Iterable[int], static_argnums: Iterabl
     Raises:
       ValueError: an argument is both.
 
-    >>> rebase_donate_argnums((3, 4), (0, 1))
+    >>> from pyjx import api_util
+    >>> api_util.rebase_donate_argnums((3, 4), (0, 1))
     (1, 2)
     """
     static, donated = sorted(set(static_argnums)), sorted(set(donate_argnums))
@@ -202,7 +206,8 @@ def safe_map(f: Callable[..., Any], *args: Iterable[Any]) -> list[Any]:
     Raises:
       ValueError: the lengths differ.
 
-    >>> safe_map(lambda a, b: a + b, [1, 2], [3, 4])
+    >>> from pyjx import api_util
+    >>> api_util.safe_map(lambda a, b: a + b, [1, 2], [3, 4])
     [4, 6]
     """
     if not args:
@@ -221,7 +226,8 @@ def shaped_abstractify(x: Any) -> ShapedArray:
     Raises:
       TypeError: it is neither.
 
-    >>> shaped_abstractify(1.0)
+    >>> from pyjx import api_util
+    >>> api_util.shaped_abstractify(1.0)
     ShapedArray(float32[], weak_type=True)
     """
     if is_valid_value(x):
@@ -245,7 +251,8 @@ def debug_info(traced_for: str, fun: Any, args: Sequence[Any], kwargs: Mapping[s
       result_paths_thunk: gives the places of the results, when somebody asks.
       sourceinfo: the function's place, if it is to be another one.
 
-    >>> debug_info("jit", lambda x: x, ({"a": 1},), {}).arg_names
+    >>> from pyjx import api_util
+    >>> api_util.debug_info("jit", lambda x: x, ({"a": 1},), {}).arg_names
     ("x['a']",)
     """
     static = {i % len(args) for i in static_argnums if args}

@@ -222,7 +222,8 @@ def make_user_context(default_value: Any = None) -> LocalState:
     Args:
       default_value: hashable, the value outside of any context.
 
-    >>> context = make_user_context(0)
+    >>> import pyjx as jax
+    >>> context = jax.make_user_context(0)
     >>> with context(1):
     ...     context.value
     1
@@ -598,12 +599,13 @@ def changed_traced() -> list[tuple[str, Any]]:
 class Config:
     """`jax.config`: reads flags as attributes, sets them with `update`.
 
-    >>> config.jax_numpy_rank_promotion
+    >>> import pyjx as jax
+    >>> jax.config.jax_numpy_rank_promotion
     'allow'
-    >>> config.update("jax_numpy_rank_promotion", "raise")
-    >>> config.jax_numpy_rank_promotion
+    >>> jax.config.update("jax_numpy_rank_promotion", "raise")
+    >>> jax.config.jax_numpy_rank_promotion
     'raise'
-    >>> config.update("jax_numpy_rank_promotion", "allow")
+    >>> jax.config.update("jax_numpy_rank_promotion", "allow")
     """
 
     __slots__ = ("use_absl",)

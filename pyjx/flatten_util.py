@@ -37,8 +37,9 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     Raises:
       TypeError: a leaf is no array or scalar.
 
+    >>> import pyjx as jax
     >>> import pyjx.numpy as jnp
-    >>> vector, unravel = ravel_pytree({"a": jnp.arange(2.0), "b": 3.0})
+    >>> vector, unravel = jax.flatten_util.ravel_pytree({"a": jnp.arange(2.0), "b": 3.0})
     >>> vector.tolist(), float(unravel(2 * vector)["b"])
     ([0.0, 1.0, 3.0], 6.0)
     """

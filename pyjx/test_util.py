@@ -57,7 +57,7 @@ def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[A
     >>> from functools import partial
     >>> import numpy as np
     >>> import pyjx as jax
-    >>> check_jvp(jax.numpy.sin, partial(jax.jvp, jax.numpy.sin), (np.float32(1),))
+    >>> jax.test_util.check_jvp(jax.numpy.sin, partial(jax.jvp, jax.numpy.sin), (np.float32(1),))
     """
     args = tuple(args)
     tangents = _random_like(np.random.RandomState(0), args)
@@ -86,7 +86,7 @@ def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[A
     >>> from functools import partial
     >>> import numpy as np
     >>> import pyjx as jax
-    >>> check_vjp(jax.numpy.sin, partial(jax.vjp, jax.numpy.sin), (np.float32(1),))
+    >>> jax.test_util.check_vjp(jax.numpy.sin, partial(jax.vjp, jax.numpy.sin), (np.float32(1),))
     """
     args = tuple(args)
     rng = np.random.RandomState(0)
@@ -120,7 +120,7 @@ def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int,
 
     >>> import numpy as np
     >>> import pyjx as jax
-    >>> check_grads(jax.numpy.sin, (np.float32(1),), order=2)
+    >>> jax.test_util.check_grads(jax.numpy.sin, (np.float32(1),), order=2)
     """
     options: dict[str, Any] = {"atol": atol, "rtol": rtol, "eps": eps or _EPS}
 

@@ -56,7 +56,8 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
     Returns:
       The list of leaves, and the `PyTreeDef` from which `tree_unflatten` rebuilds the tree.
 
-    >>> tree_flatten({"b": 1, "a": (2, None)})
+    >>> from pyjx import tree_util
+    >>> tree_util.tree_flatten({"b": 1, "a": (2, None)})
     ([2, 1], PyTreeDef({'a': (*, None), 'b': *}))
     """
     return _flatten(tree, is_leaf)
@@ -74,7 +75,8 @@ def tree_unflatten(treedef: Any, leaves: Iterable[Any]) -> Any:
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a tree, in the order of `tree_flatten`.
 
-    >>> tree_leaves([1, (2, {"x": 3})])
+    >>> from pyjx import tree_util
+    >>> tree_util.tree_leaves([1, (2, {"x": 3})])
     [1, 2, 3]
     """
     return _flatten(tree, is_leaf)[0]
@@ -97,7 +99,8 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     Raises:
       ValueError: a tree of `rest` has another structure; the message names the place.
 
-    >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+    >>> from pyjx import tree_util
+    >>> tree_util.tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
     {'a': 11, 'b': [22]}
     """
     leaves, treedef = _flatten(tree, is_leaf)
@@ -123,7 +126,8 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any
                 is_leaf: IsLeaf = None) -> Any:
     """`functools.reduce` over the leaves of a tree.
 
-    >>> tree_reduce(lambda total, x: total + x, {"a": 1, "b": [2, 3]}, 10)
+    >>> from pyjx import tree_util
+    >>> tree_util.tree_reduce(lambda total, x: total + x, {"a": 1, "b": [2, 3]}, 10)
     16
     """
     leaves = tree_leaves(tree, is_leaf)
@@ -148,7 +152,8 @@ def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: Any, *,
     Raises:
       TypeError: there are no leaves and no identity.
 
-    >>> tree_reduce_associative(lambda a, b: f"({a}{b})", list("abcd"))
+    >>> from pyjx import tree_util
+    >>> tree_util.tree_reduce_associative(lambda a, b: f"({a}{b})", list("abcd"))
     '((ab)(cd))'
     """
     leaves = tree_leaves(tree, is_leaf)
@@ -170,7 +175,8 @@ def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: Any, *,
 def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     """Whether all leaves are true.
 
-    >>> tree_all({"a": True, "b": [1, 0]})
+    >>> from pyjx import tree_util
+    >>> tree_util.tree_all({"a": True, "b": [1, 0]})
     False
     """
     return all(tree_leaves(tree, is_leaf))
@@ -179,8 +185,9 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     """Whether every item is itself a leaf.
 
-    >>> all_leaves([1, "x"]), all_leaves([1, None]), all_leaves([1, [2]])
-    (True, False, False)
+    >>> from pyjx import tree_util
+    >>> [tree_util.all_leaves(leaves) for leaves in ([1, "x"], [1, None], [1, [2]])]
+    [True, False, False]
     """
     if is_leaf is None:
         return bool(pytree_all_leaves(default_registry, iterable))
@@ -202,7 +209,8 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
     Raises:
       ValueError: `prefix_tree` is no prefix of `full_tree`; the message names the place.
 
-    >>> tree_broadcast({"a": 1, "b": 2}, {"a": [10, 20], "b": 30})
+    >>> from pyjx import tree_util
+    >>> tree_util.tree_broadcast({"a": 1, "b": 2}, {"a": [10, 20], "b": 30})
     {'a': [1, 1], 'b': 2}
     """
     return tree_unflatten(tree_structure(full_tree),
@@ -241,8 +249,9 @@ def tree_transpose(outer_treedef: Any, inner_treedef: Any | None, pytree_to_tran
     Raises:
       TypeError: the number of leaves is not the product of those of the two structures.
 
-    >>> outer, inner = tree_structure([0, 0]), tree_structure({"a": 0})
-    >>> tree_transpose(outer, inner, [{"a": 1}, {"a": 2}])
+    >>> from pyjx import tree_util
+    >>> outer, inner = tree_util.tree_structure([0, 0]), tree_util.tree_structure({"a": 0})
+    >>> tree_util.tree_transpose(outer, inner, [{"a": 1}, {"a": 2}])
     {'a': [1, 2]}
     """
     flat, treedef = tree_flatten(pytree_to_transpose)
@@ -275,7 +284,8 @@ def treedef_tuple(treedefs: Iterable[Any]) -> Any:
 def treedef_children(treedef: Any) -> list[Any]:
     """The structures of the children of the root.
 
-    >>> treedef_children(tree_structure((1, [2])))
+    >>> from pyjx import tree_util
+    >>> tree_util.treedef_children(tree_util.tree_structure((1, [2])))
     [PyTreeDef(*), PyTreeDef([*])]
     """
     return treedef.children()
@@ -294,7 +304,8 @@ def treedef_is_strict_leaf(treedef: Any) -> bool:
 def is_tree_node(typ: type) -> bool:
     """Whether objects of exactly this type are nodes.
 
-    >>> is_tree_node(list), is_tree_node(int)
+    >>> from pyjx import tree_util
+    >>> tree_util.is_tree_node(list), tree_util.is_tree_node(int)
     (True, False)
     """
     return isinstance(typ, type) and bool(pytree_is_node(default_registry, typ, _registered))
@@ -306,7 +317,8 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     Raises:
       ValueError: `tree` is a leaf.
 
-    >>> flatten_one_level({"a": [1, 2], "b": 3})
+    >>> from pyjx import tree_util
+    >>> tree_util.flatten_one_level({"a": [1, 2], "b": 3})
     (([1, 2], 3), ('a', 'b'))
     """
     result = default_registry.flatten_one_level(tree)
@@ -318,7 +330,8 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
     """As `flatten_one_level`, with each child as a pair `(key, child)`.
 
-    >>> flatten_one_level_with_keys([4])[0]
+    >>> from pyjx import tree_util
+    >>> tree_util.flatten_one_level_with_keys([4])[0]
     [(SequenceKey(idx=0), 4)]
     """
     result = _one_level_with_keys(tree)
@@ -349,7 +362,8 @@ def tree_flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None
       is_leaf: `is_leaf(node)`, or `is_leaf(path, node)` with `is_leaf_takes_path`.
       is_leaf_takes_path: which of the two.
 
-    >>> tree_flatten_with_path({"a": [5]})[0]
+    >>> from pyjx import tree_util
+    >>> tree_util.tree_flatten_with_path({"a": [5]})[0]
     [((DictKey(key='a'), SequenceKey(idx=0)), 5)]
     """
     if is_leaf is not None and not is_leaf_takes_path:
@@ -365,7 +379,9 @@ def tree_leaves_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
                           is_leaf_takes_path: bool = False) -> list[tuple[tuple[Any, ...], Any]]:
     """The pairs `(key path, leaf)` of a tree; see `tree_flatten_with_path`.
 
-    >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"a": [5], "b": 6})]
+    >>> from pyjx import tree_util
+    >>> leaves = tree_util.tree_leaves_with_path({"a": [5], "b": 6})
+    >>> [(tree_util.keystr(path), leaf) for path, leaf in leaves]
     [("['a'][0]", 5), ("['b']", 6)]
     """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
@@ -376,7 +392,9 @@ def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any,
                        is_leaf_takes_path: bool = False) -> Any:
     """As `tree_map`, with the key path of the leaf as the first argument of `f`.
 
-    >>> tree_map_with_path(lambda path, x: keystr(path) + str(x), {"a": [5]})
+    >>> from pyjx import tree_util
+    >>> from pyjx.tree_util import keystr
+    >>> tree_util.tree_map_with_path(lambda path, x: keystr(path) + str(x), {"a": [5]})
     {'a': ["['a'][0]5"]}
     """
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
@@ -396,10 +414,12 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
       simple: names and numbers only, in place of Python's notation.
       separator: put between the keys.
 
+    >>> from pyjx import tree_util
+    >>> from pyjx.tree_util import DictKey, GetAttrKey, SequenceKey
     >>> path = (GetAttrKey("params"), DictKey("w"), SequenceKey(0))
-    >>> keystr(path)
+    >>> tree_util.keystr(path)
     ".params['w'][0]"
-    >>> keystr(path, simple=True, separator="/")
+    >>> tree_util.keystr(path, simple=True, separator="/")
     'params/w/0'
     """
     return separator.join(map(_simple_key if simple else str, keys))
@@ -520,11 +540,13 @@ def register_pytree_node(
     Raises:
       ValueError: the type is registered already.
 
+    >>> from pyjx import tree_util
     >>> class Pair:
     ...     def __init__(self, x, y):
     ...         self.x, self.y = x, y
-    >>> register_pytree_node(Pair, lambda p: ((p.x, p.y), None), lambda _, xy: Pair(*xy))
-    >>> tree_leaves([Pair(1, 2), 3])
+    >>> tree_util.register_pytree_node(
+    ...     Pair, lambda p: ((p.x, p.y), None), lambda _, xy: Pair(*xy))
+    >>> tree_util.tree_leaves([Pair(1, 2), 3])
     [1, 2, 3]
     """
     default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
@@ -559,7 +581,8 @@ def register_pytree_node_class(cls: _Class) -> _Class:
 
     They are `tree_flatten(self)` and the class method `tree_unflatten(cls, aux, children)`.
 
-    >>> @register_pytree_node_class
+    >>> from pyjx import tree_util
+    >>> @tree_util.register_pytree_node_class
     ... class Box:
     ...     def __init__(self, x):
     ...         self.x = x
@@ -568,7 +591,7 @@ def register_pytree_node_class(cls: _Class) -> _Class:
     ...     @classmethod
     ...     def tree_unflatten(cls, aux, children):
     ...         return cls(*children)
-    >>> tree_map(lambda x: x + 1, Box(1)).x
+    >>> tree_util.tree_map(lambda x: x + 1, Box(1)).x
     2
     """
     register_pytree_node(cls, methodcaller("tree_flatten"), cls.tree_unflatten)  # type: ignore[attr-defined]
@@ -604,13 +627,14 @@ def register_dataclass(nodetype: _Class, data_fields: Sequence[str] | None = Non
       TypeError: one list without the other, or none for a class that is no dataclass.
       ValueError: a field is in both lists, in none, or does not exist.
 
+    >>> from pyjx import tree_util
     >>> import dataclasses
-    >>> @register_dataclass
+    >>> @tree_util.register_dataclass
     ... @dataclasses.dataclass
     ... class Layer:
     ...     weight: float
     ...     name: str = dataclasses.field(metadata={"static": True})
-    >>> tree_map(lambda x: 2 * x, Layer(1.5, "in"))
+    >>> tree_util.tree_map(lambda x: 2 * x, Layer(1.5, "in"))
     Layer(weight=3.0, name='in')
     """
     is_dataclass = isinstance(nodetype, type) and hasattr(nodetype, "__dataclass_fields__")
@@ -661,10 +685,11 @@ def register_static(cls: _Class) -> _Class:
 
     They are part of the structure: static under jit, so they must be hashable and comparable.
 
-    >>> @register_static
+    >>> from pyjx import tree_util
+    >>> @tree_util.register_static
     ... class Mode(str):
     ...     pass
-    >>> tree_leaves([Mode("train"), 1])
+    >>> tree_util.tree_leaves([Mode("train"), 1])
     [1]
     """
     register_pytree_node(cls, lambda obj: ((), obj), lambda obj, _: obj, lambda obj: ((), obj))
@@ -727,8 +752,9 @@ class Partial(functools.partial):
     So it can be given to jit as an argument or returned from it. A `functools.partial` (or another
     Partial) given as the function is taken as a whole: the arguments it holds are static.
 
-    >>> add = Partial(lambda x, y: x + y, 1)
-    >>> tree_leaves(add), add(10)
+    >>> from pyjx import tree_util
+    >>> add = tree_util.Partial(lambda x, y: x + y, 1)
+    >>> tree_util.tree_leaves(add), add(10)
     ([1], 11)
     """
 

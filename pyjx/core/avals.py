@@ -164,10 +164,11 @@ class ShapedArray(AbstractValue):
     Raises:
       TypeError: the shape is not one, or a keyword is unknown.
 
+    >>> import pyjx as jax
     >>> import numpy as np
-    >>> ShapedArray((2, 3), np.float32) is ShapedArray((2, 3), "float32")
+    >>> jax.core.ShapedArray((2, 3), np.float32) is jax.core.ShapedArray((2, 3), "float32")
     True
-    >>> ShapedArray((2, 3), np.float32)
+    >>> jax.core.ShapedArray((2, 3), np.float32)
     ShapedArray(float32[2,3])
     """
 
@@ -307,7 +308,8 @@ def get_aval(x: Any) -> ShapedArray:
     Raises:
       TypeError: `x` is not a value that pyjx computes with.
 
-    >>> get_aval(1.0)
+    >>> import pyjx as jax
+    >>> jax.core.get_aval(1.0)
     ShapedArray(float32[], weak_type=True)
     """
     maker = aval_makers.get(type(x))

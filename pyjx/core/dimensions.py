@@ -10,7 +10,8 @@ from pyjx.core.avals import SymbolicDim
 def max_dim(d1: Any, d2: Any) -> Any:
     """The larger one of two dimensions.
 
-    >>> max_dim(2, 3)
+    >>> import pyjx as jax
+    >>> jax.core.max_dim(2, 3)
     3
     """
     if isinstance(d1, SymbolicDim) or isinstance(d2, SymbolicDim):
@@ -21,7 +22,8 @@ def max_dim(d1: Any, d2: Any) -> Any:
 def min_dim(d1: Any, d2: Any) -> Any:
     """The smaller one of two dimensions.
 
-    >>> min_dim(2, 3)
+    >>> import pyjx as jax
+    >>> jax.core.min_dim(2, 3)
     2
     """
     if isinstance(d1, SymbolicDim) or isinstance(d2, SymbolicDim):

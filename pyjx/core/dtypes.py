@@ -160,7 +160,9 @@ def issubdtype(a: Any, b: Any) -> bool:
 
     Like `numpy.issubdtype`, but small floats, small ints and extended dtypes have their places.
 
-    >>> issubdtype(bfloat16, np.floating)
+    >>> import numpy as np
+    >>> import pyjx as jax
+    >>> jax.dtypes.issubdtype(jax.dtypes.bfloat16, np.floating)
     True
     """
     try:
@@ -282,7 +284,8 @@ def _native(dtype: Any) -> np.dtype[Any]:
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     """`dtype` as arrays have it now: 64-bit types become 32-bit ones unless x64 is enabled.
 
-    >>> canonicalize_dtype("int64")
+    >>> import pyjx as jax
+    >>> jax.dtypes.canonicalize_dtype("int64")
     dtype('int32')
     """
     if isinstance(dtype, ExtendedDType):
@@ -580,7 +583,9 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
       TypeError: an argument has no dtype.
       TypePromotionError: there is no common dtype.
 
-    >>> result_type(np.int32(1), 1.0)
+    >>> import numpy as np
+    >>> import pyjx as jax
+    >>> jax.dtypes.result_type(np.int32(1), 1.0)
     dtype('float32')
     """
     if not args:

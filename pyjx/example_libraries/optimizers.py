@@ -4,6 +4,7 @@
 parameters. Step sizes are numbers, or functions of the iteration.
 
     >>> import pyjx as jax
+    >>> from pyjx.example_libraries.optimizers import sgd
     >>> opt_init, opt_update, get_params = sgd(0.5)
     >>> state = opt_init({"w": jax.numpy.ones(2)})
     >>> get_params(opt_update(0, {"w": jax.numpy.ones(2)}, state))["w"].tolist()

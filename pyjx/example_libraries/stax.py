@@ -4,6 +4,7 @@ A layer is `(init, apply)`: `init(key, input_shape)` gives `(output_shape, param
 `apply(params, inputs, **kwargs)` the outputs. Layers without parameters have `()`.
 
     >>> import pyjx as jax
+    >>> from pyjx.example_libraries.stax import Dense, Relu, serial
     >>> init, apply = serial(Dense(4), Relu, Dense(2))
     >>> shape, params = init(jax.random.key(0), (-1, 3))
     >>> shape, apply(params, jax.numpy.ones((5, 3))).shape

@@ -40,7 +40,8 @@ def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, b
                            ) -> int:
     """The number of weights.
 
-    >>> get_num_params_in_lstm(3, 2, 1, False)
+    >>> import pyjx as jax
+    >>> jax.experimental.rnn.get_num_params_in_lstm(3, 2, 1, False)
     56
     """
     shapes = _shapes(input_size, hidden_size, num_layers, bidirectional)
@@ -114,10 +115,10 @@ def lstm(x: Any, h_0: Any, c_0: Any, weights: Any, seq_lengths: Any, input_size:
       NotImplementedError: `dropout` is not 0.
 
     >>> import pyjx as jax
-    >>> w = init_lstm_weight(jax.random.key(0), 3, 2, 1, False)
+    >>> w = jax.experimental.rnn.init_lstm_weight(jax.random.key(0), 3, 2, 1, False)
     >>> state = jax.numpy.zeros((1, 5, 2))
     >>> x, lengths = jax.numpy.ones((5, 4, 3)), jax.numpy.full(5, 4)
-    >>> y, h, c = lstm(x, state, state, w, lengths, 3, 2, 1, 0.0, False)
+    >>> y, h, c = jax.experimental.rnn.lstm(x, state, state, w, lengths, 3, 2, 1, 0.0, False)
     >>> y.shape, h.shape
     ((5, 4, 2), (1, 5, 2))
     """

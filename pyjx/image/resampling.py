@@ -25,7 +25,8 @@ from pyjx.numpy.ufuncs import as_array
 class ResizeMethod(enum.Enum):
     """How `resize` and `scale_and_translate` find values between pixels.
 
-    >>> ResizeMethod.from_string("bilinear")
+    >>> import pyjx as jax
+    >>> jax.image.ResizeMethod.from_string("bilinear")
     <ResizeMethod.LINEAR: 1>
     """
 

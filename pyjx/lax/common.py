@@ -50,7 +50,8 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
       TypeError: one is no shape.
       ValueError: two of them differ along an axis where neither is 1.
 
-    >>> broadcast_shapes((2, 1), (3,))
+    >>> import pyjx as jax
+    >>> jax.lax.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
     return _broadcast(tuple([as_shape("broadcast_shapes", "shapes", s) for s in shapes]))

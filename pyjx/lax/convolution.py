@@ -579,7 +579,8 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
       TypeError: an argument is no sequence of integers of the rank that the axes' names say.
       ValueError: strides are not positive, or there is no such padding.
 
-    >>> conv_general_shape_tuple((1, 8, 3), (2, 3, 4), (1,), "VALID", ("NHC", "HIO", "NHC"))
+    >>> import pyjx as jax
+    >>> jax.lax.conv_general_shape_tuple((1, 8, 3), (2, 3, 4), (1,), "VALID", ("NHC", "HIO", "NHC"))
     (1, 7, 4)
     """
     name = "conv_general_shape_tuple"
@@ -610,7 +611,9 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
       TypeError: an argument is no sequence of integers of the rank that the axes' names say.
       ValueError: strides are not positive, or there is no such padding.
 
-    >>> conv_transpose_shape_tuple((1, 8, 3), (2, 3, 4), (2,), "SAME", ("NHC", "HIO", "NHC"))
+    >>> import pyjx as jax
+    >>> layouts = ("NHC", "HIO", "NHC")
+    >>> jax.lax.conv_transpose_shape_tuple((1, 8, 3), (2, 3, 4), (2,), "SAME", layouts)
     (1, 16, 4)
     """
     name = "conv_transpose_shape_tuple"

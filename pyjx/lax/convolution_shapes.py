@@ -68,7 +68,8 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
       TypeError: no string, or no sequences of integers.
       ValueError: strides that are not positive, or other numbers of axes.
 
-    >>> padtype_to_pads((8, 7), (3, 2), (1, 2), "SAME")
+    >>> import pyjx as jax
+    >>> jax.lax.padtype_to_pads((8, 7), (3, 2), (1, 2), "SAME")
     [(1, 1), (0, 1)]
     """
     return named_pads("padtype_to_pads", in_shape, window_shape, window_strides, padding)
@@ -120,7 +121,8 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
       TypeError: not one pair of pads an axis.
       ValueError: padding removes more elements than there are.
 
-    >>> conv_shape_tuple((2, 3, 8), (4, 3, 3), (1,), [(0, 0)])
+    >>> import pyjx as jax
+    >>> jax.lax.conv_shape_tuple((2, 3, 8), (4, 3, 3), (1,), [(0, 0)])
     (2, 4, 6)
     """
     return named_conv_shape("conv_shape_tuple", lhs_shape, rhs_shape, strides, pads,
@@ -169,7 +171,8 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
     Raises:
       TypeError: N and C, O and I, or a spatial letter is missing or repeated.
 
-    >>> conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+    >>> import pyjx as jax
+    >>> jax.lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     if isinstance(dimension_numbers, str) or not isinstance(dimension_numbers, Sequence) \
@@ -208,7 +211,8 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     Raises:
       TypeError: ranks differ, or it is none of the spellings.
 
-    >>> conv_dimension_numbers((1, 8, 3), (2, 3, 4), ("NHC", "HIO", "NHC"))
+    >>> import pyjx as jax
+    >>> jax.lax.conv_dimension_numbers((1, 8, 3), (2, 3, 4), ("NHC", "HIO", "NHC"))
     ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
     """
     n = len(as_ints("conv_dimension_numbers", "lhs_shape", lhs_shape))

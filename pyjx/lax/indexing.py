@@ -65,7 +65,8 @@ class GatherScatterMode(enum.Enum):
         Raises:
           ValueError: there is no such mode.
 
-        >>> GatherScatterMode.from_any("clip")
+        >>> import pyjx as jax
+        >>> jax.lax.GatherScatterMode.from_any("clip")
         <GatherScatterMode.CLIP: 1>
         """
         if isinstance(s, GatherScatterMode):

@@ -255,7 +255,7 @@ def ragged_dot_general(
 
     >>> import pyjx as jax
     >>> x, y = jax.numpy.ones((4, 3)), jax.numpy.ones((3, 5))
-    >>> dims = RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], [])
+    >>> dims = jax.lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], [])
     >>> jax.lax.ragged_dot_general(x, x, jax.numpy.array([3, 1]), dims).shape
     (2, 3, 3)
     """

@@ -55,7 +55,8 @@ def reduce_window_shape_tuple(
     Raises:
       TypeError: one of the arguments has another rank than `operand_shape`, or is not positive.
 
-    >>> reduce_window_shape_tuple((4, 6), (2, 2), (2, 1), ((0, 0), (1, 0)))
+    >>> import pyjx as jax
+    >>> jax.lax.reduce_window_shape_tuple((4, 6), (2, 2), (2, 1), ((0, 0), (1, 0)))
     (2, 6)
     """
     name = "reduce_window_shape_tuple"

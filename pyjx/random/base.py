@@ -69,7 +69,8 @@ def resolve(impl: Any) -> PRNGImpl:
 def key_dtype(impl_spec: Any = None) -> KeyTy:
     """The dtype of the keys of a generator.
 
-    >>> key_dtype()
+    >>> import pyjx as jax
+    >>> jax.random.key_dtype()
     key<fry>
     """
     return KeyTy(resolve(impl_spec))
@@ -218,7 +219,8 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
       TypeError: the seed is no integer, or an array of several.
       ValueError: there is no such generator.
 
-    >>> key(42)
+    >>> import pyjx as jax
+    >>> jax.random.key(42)
     Array((), dtype=key<fry>) overlaying:
     [ 0 42]
     """
@@ -237,7 +239,8 @@ Key = key
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     """The data of `key(seed)`, as functions of this module also take it: an array of uint32.
 
-    >>> PRNGKey(42)
+    >>> import pyjx as jax
+    >>> jax.random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
     made = _seeded("PRNGKey", seed, resolve(impl))
@@ -250,7 +253,8 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     Raises:
       TypeError: the data is not of the generator's keys.
 
-    >>> wrap_key_data(key_data(key(1))) == key(1)
+    >>> import pyjx as jax
+    >>> jax.random.wrap_key_data(jax.random.key_data(jax.random.key(1))) == jax.random.key(1)
     Array(True, dtype=bool)
     """
     if dtype is not None:
@@ -266,7 +270,8 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
 def key_data(keys: Any) -> Array:
     """The uint32 data of a key array.
 
-    >>> key_data(key(42))
+    >>> import pyjx as jax
+    >>> jax.random.key_data(jax.random.key(42))
     Array([ 0, 42], dtype=uint32)
     """
     wrapped, _ = check_key("key_data", keys, scalar=False)
@@ -276,7 +281,8 @@ def key_data(keys: Any) -> Array:
 def key_impl(keys: Any) -> str:
     """The name of the generator of a key array.
 
-    >>> key_impl(key(0))
+    >>> import pyjx as jax
+    >>> jax.random.key_impl(jax.random.key(0))
     'threefry2x32'
     """
     wrapped, _ = check_key("key_impl", keys, scalar=False)
@@ -286,7 +292,8 @@ def key_impl(keys: Any) -> str:
 def clone(key: Any) -> Array:
     """The same key, for use once more where the reuse of keys is checked.
 
-    >>> clone(key(42))
+    >>> import pyjx as jax
+    >>> jax.random.clone(jax.random.key(42))
     Array((), dtype=key<fry>) overlaying:
     [ 0 42]
     """
@@ -325,7 +332,8 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     Raises:
       ValueError: `key` is an array of several keys.
 
-    >>> split(key(42), 3).shape
+    >>> import pyjx as jax
+    >>> jax.random.split(jax.random.key(42), 3).shape
     (3,)
     """
     if (type(key) is PRNGKeyArray and not key.aval.shape and type(num) is int and num >= 0
@@ -364,7 +372,8 @@ def fold_in(key: Any, data: Any) -> Array:
       ValueError: `key` is an array of several keys.
       OverflowError: `data` is negative or above 32 bits.
 
-    >>> bool(fold_in(key(42), 1) == fold_in(key(42), 2))
+    >>> import pyjx as jax
+    >>> bool(jax.random.fold_in(jax.random.key(42), 1) == jax.random.fold_in(jax.random.key(42), 2))
     False
     """
     wrapped, raw = check_key("fold_in", key)
@@ -398,7 +407,8 @@ def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding
     Raises:
       ValueError: the dtype is another one.
 
-    >>> bits(key(42), (2,), "uint8").dtype
+    >>> import pyjx as jax
+    >>> jax.random.bits(jax.random.key(42), (2,), "uint8").dtype
     dtype('uint8')
     """
     wrapped, _ = check_key("bits", key)

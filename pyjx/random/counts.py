@@ -208,7 +208,7 @@ def poisson(key: Any, lam: Any, shape: Sequence[int] | None = None, dtype: Any =
       NotImplementedError: method "exact" with a key of another generator than threefry2x32.
 
     >>> import pyjx as jax
-    >>> poisson(jax.random.key(0), 3., (4,)).shape
+    >>> jax.random.poisson(jax.random.key(0), 3., (4,)).shape
     (4,)
     """
     wrapped, _ = check_key("poisson", key)
@@ -372,7 +372,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Sequence[int] | None = None, dtype
       ValueError: the dtype is not a float dtype, or the parameters do not broadcast to `shape`.
 
     >>> import pyjx as jax
-    >>> x = binomial(jax.random.key(0), 10, 0.3, (50,))
+    >>> x = jax.random.binomial(jax.random.key(0), 10, 0.3, (50,))
     >>> bool((x >= 0).all() and (x <= 10).all())
     True
     """
@@ -424,7 +424,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Sequence[int] | None = None,
       ValueError: the parameters do not broadcast to `shape`.
 
     >>> import pyjx as jax
-    >>> x = multinomial(jax.random.key(0), 9, jax.numpy.array([0.2, 0.3, 0.5]))
+    >>> x = jax.random.multinomial(jax.random.key(0), 9, jax.numpy.array([0.2, 0.3, 0.5]))
     >>> float(x.sum())
     9.0
     """

@@ -61,7 +61,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Sequence[int] | None = None, dt
       shape: of the result, by default that of `sigma`.
 
     >>> import pyjx as jax
-    >>> lognormal(jax.random.key(0), 0.5, (3,)).shape
+    >>> jax.random.lognormal(jax.random.key(0), 0.5, (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("lognormal", key)
@@ -86,7 +86,7 @@ def maxwell(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shard
     """The length of a vector of three normal numbers: density ~ x^2 exp(-x^2 / 2) for x >= 0.
 
     >>> import pyjx as jax
-    >>> maxwell(jax.random.key(0), (3,)).shape
+    >>> jax.random.maxwell(jax.random.key(0), (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("maxwell", key)
@@ -113,7 +113,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Sequence[int] = 
       dtype: of x; the result has the dtype to which it is promoted with the parameters.
 
     >>> import pyjx as jax
-    >>> double_sided_maxwell(jax.random.key(0), 0., 1., (3,)).shape
+    >>> jax.random.double_sided_maxwell(jax.random.key(0), 0., 1., (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("double_sided_maxwell", key)
@@ -146,7 +146,7 @@ def wald(key: Any, mean: Any, shape: Sequence[int] | None = None, dtype: Any = N
     roots" (1976).
 
     >>> import pyjx as jax
-    >>> wald(jax.random.key(0), 2., (3,)).shape
+    >>> jax.random.wald(jax.random.key(0), 2., (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("wald", key)
@@ -169,7 +169,7 @@ def pareto(key: Any, b: Any, shape: Sequence[int] | None = None, dtype: Any = No
     """Pareto random numbers: density b / x^(b + 1) for x >= 1.
 
     >>> import pyjx as jax
-    >>> bool((pareto(jax.random.key(0), 2., (30,)) >= 1).all())
+    >>> bool((jax.random.pareto(jax.random.key(0), 2., (30,)) >= 1).all())
     True
     """
     wrapped, _ = check_key("pareto", key)
@@ -190,7 +190,7 @@ def rayleigh(key: Any, scale: Any, shape: Sequence[int] | None = None, dtype: An
     """Rayleigh random numbers: density ~ x exp(-x^2 / (2 scale^2)) for x >= 0.
 
     >>> import pyjx as jax
-    >>> rayleigh(jax.random.key(0), 2., (3,)).shape
+    >>> jax.random.rayleigh(jax.random.key(0), 2., (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("rayleigh", key)
@@ -215,7 +215,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Sequence[int] =
       shape, dtype: of x.
 
     >>> import pyjx as jax
-    >>> weibull_min(jax.random.key(0), 1., 2., (3,)).shape
+    >>> jax.random.weibull_min(jax.random.key(0), 1., 2., (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("weibull_min", key)
@@ -242,7 +242,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Sequence[int] 
     """Random numbers in [left, right] with a density that rises linearly to `mode` and falls.
 
     >>> import pyjx as jax
-    >>> x = triangular(jax.random.key(0), 0., 1., 4., (30,))
+    >>> x = jax.random.triangular(jax.random.key(0), 0., 1., 4., (30,))
     >>> bool((x >= 0).all() and (x <= 4).all())
     True
     """
@@ -271,7 +271,7 @@ def geometric(key: Any, p: Any, shape: Sequence[int] | None = None, dtype: Any =
       ValueError: the dtype is not an integer dtype, or `p` does not broadcast to `shape`.
 
     >>> import pyjx as jax
-    >>> bool((geometric(jax.random.key(0), 0.3, (30,)) >= 1).all())
+    >>> bool((jax.random.geometric(jax.random.key(0), 0.3, (30,)) >= 1).all())
     True
     """
     wrapped, _ = check_key("geometric", key)

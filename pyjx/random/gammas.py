@@ -237,7 +237,7 @@ def gamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = Non
         broadcast to `shape`.
 
     >>> import pyjx as jax
-    >>> gamma(jax.random.key(0), 2., (3,)).shape
+    >>> jax.random.gamma(jax.random.key(0), 2., (3,)).shape
     (3,)
     """
     return _sample_gamma("gamma", key, a, shape, dtype, False, method, out_sharding)
@@ -248,7 +248,7 @@ def loggamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = 
     """The logarithms of gamma random numbers, which are finite for small `a` too.
 
     >>> import pyjx as jax
-    >>> loggamma(jax.random.key(0), 0.01, (3,)).shape
+    >>> jax.random.loggamma(jax.random.key(0), 0.01, (3,)).shape
     (3,)
     """
     return _sample_gamma("loggamma", key, a, shape, dtype, True, method, out_sharding)
@@ -270,7 +270,7 @@ def beta(key: Any, a: Any, b: Any, shape: Sequence[int] | None = None, dtype: An
     """Beta random numbers: density ~ x^(a - 1) (1 - x)^(b - 1) on [0, 1].
 
     >>> import pyjx as jax
-    >>> beta(jax.random.key(0), 2., 3., (3,)).shape
+    >>> jax.random.beta(jax.random.key(0), 2., 3., (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("beta", key)
@@ -298,7 +298,7 @@ def chisquare(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any 
     """Chi-square random numbers: density ~ x^(df / 2 - 1) exp(-x / 2) for x >= 0.
 
     >>> import pyjx as jax
-    >>> chisquare(jax.random.key(0), 3., (3,)).shape
+    >>> jax.random.chisquare(jax.random.key(0), 3., (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("chisquare", key)
@@ -322,7 +322,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtyp
     """F random numbers: quotients of two chi-square numbers, each divided by its parameter.
 
     >>> import pyjx as jax
-    >>> f(jax.random.key(0), 2., 3., (3,)).shape
+    >>> jax.random.f(jax.random.key(0), 2., 3., (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("f", key)
@@ -345,7 +345,7 @@ def t(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any = None, 
     """Student's t random numbers: density ~ (1 + x^2 / df)^(-(df + 1) / 2).
 
     >>> import pyjx as jax
-    >>> t(jax.random.key(0), 3., (3,)).shape
+    >>> jax.random.t(jax.random.key(0), 3., (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("t", key)
@@ -381,7 +381,7 @@ def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: A
       ValueError: `alpha` is a scalar, or its leading axes do not broadcast to `shape`.
 
     >>> import pyjx as jax
-    >>> dirichlet(jax.random.key(0), jax.numpy.ones(4), (3,)).shape
+    >>> jax.random.dirichlet(jax.random.key(0), jax.numpy.ones(4), (3,)).shape
     (3, 4)
     """
     wrapped, _ = check_key("dirichlet", key)
@@ -420,7 +420,7 @@ def generalized_normal(key: Any, p: Any, shape: Sequence[int] = (), dtype: Any =
     """Random numbers with density ~ exp(-|x|^p); `p` is a scalar.
 
     >>> import pyjx as jax
-    >>> generalized_normal(jax.random.key(0), 1.5, (3,)).shape
+    >>> jax.random.generalized_normal(jax.random.key(0), 1.5, (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("generalized_normal", key)
@@ -457,7 +457,7 @@ def ball(key: Any, d: int, p: Any = 2, shape: Sequence[int] = (), dtype: Any = N
     l_p^n-ball" (2005).
 
     >>> import pyjx as jax
-    >>> ball(jax.random.key(0), 3, shape=(5,)).shape
+    >>> jax.random.ball(jax.random.key(0), 3, shape=(5,)).shape
     (5, 3)
     """
     wrapped, _ = check_key("ball", key)

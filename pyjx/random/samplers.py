@@ -186,7 +186,7 @@ def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any 
       ValueError: the dtype is not a float dtype, or `key` is an array of several keys.
 
     >>> import pyjx as jax
-    >>> x = uniform(jax.random.key(0), (3,), minval=1., maxval=2.)
+    >>> x = jax.random.uniform(jax.random.key(0), (3,), minval=1., maxval=2.)
     >>> bool((x >= 1).all() and (x < 2).all())
     True
     """
@@ -230,7 +230,7 @@ def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
       ValueError: the dtype is neither float nor complex, or `key` is an array of several keys.
 
     >>> import pyjx as jax
-    >>> normal(jax.random.key(0), (2, 3)).shape
+    >>> jax.random.normal(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
     wrapped, _ = check_key("normal", key)
@@ -318,7 +318,7 @@ def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any
       ValueError: the bounds do not broadcast to `shape`, or `key` is an array of several keys.
 
     >>> import pyjx as jax
-    >>> x = randint(jax.random.key(0), (100,), 0, 6)
+    >>> x = jax.random.randint(jax.random.key(0), (100,), 0, 6)
     >>> int(x.min()), int(x.max())
     (0, 5)
     """
@@ -352,7 +352,7 @@ def exponential(key: Any, shape: Sequence[int] = (), dtype: Any = None, *,
     """Exponential random numbers with rate 1: density exp(-x) for x >= 0.
 
     >>> import pyjx as jax
-    >>> exponential(jax.random.key(0), (3,)).shape
+    >>> jax.random.exponential(jax.random.key(0), (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("exponential", key)
@@ -396,7 +396,7 @@ def gumbel(key: Any, shape: Sequence[int] = (), dtype: Any = None, mode: str | N
       mode: "low", or "high" for more precise tails.
 
     >>> import pyjx as jax
-    >>> gumbel(jax.random.key(0), (3,)).shape
+    >>> jax.random.gumbel(jax.random.key(0), (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("gumbel", key)
@@ -419,7 +419,7 @@ def laplace(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shard
     """Laplace random numbers: density exp(-|x|) / 2.
 
     >>> import pyjx as jax
-    >>> laplace(jax.random.key(0), (3,)).shape
+    >>> jax.random.laplace(jax.random.key(0), (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("laplace", key)
@@ -439,7 +439,7 @@ def logistic(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shar
     """Logistic random numbers: distribution function 1 / (1 + exp(-x)).
 
     >>> import pyjx as jax
-    >>> logistic(jax.random.key(0), (3,)).shape
+    >>> jax.random.logistic(jax.random.key(0), (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("logistic", key)
@@ -459,7 +459,7 @@ def cauchy(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
     """Cauchy random numbers: density 1 / (pi (1 + x^2)).
 
     >>> import pyjx as jax
-    >>> cauchy(jax.random.key(0), (3,)).shape
+    >>> jax.random.cauchy(jax.random.key(0), (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("cauchy", key)
@@ -489,7 +489,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Sequence[int] | No
       shape: of the result, by default that of the bounds.
 
     >>> import pyjx as jax
-    >>> x = truncated_normal(jax.random.key(0), -1., 2., (100,))
+    >>> x = jax.random.truncated_normal(jax.random.key(0), -1., 2., (100,))
     >>> bool((x > -1).all() and (x < 2).all())
     True
     """
@@ -530,7 +530,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Sequence[int] | None = None, mode: 
       ValueError: another mode, or `p` does not broadcast to `shape`.
 
     >>> import pyjx as jax
-    >>> bernoulli(jax.random.key(0), 0.5, (3,)).dtype
+    >>> jax.random.bernoulli(jax.random.key(0), 0.5, (3,)).dtype
     dtype('bool')
     """
     if mode not in ("high", "low"):
@@ -563,7 +563,7 @@ def rademacher(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sh
     """-1 or 1 with equal probability.
 
     >>> import pyjx as jax
-    >>> rademacher(jax.random.key(0), (3,)).shape
+    >>> jax.random.rademacher(jax.random.key(0), (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("rademacher", key)

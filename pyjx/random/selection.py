@@ -92,7 +92,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
       ValueError: the axis is out of range, or `key` is an array of several keys.
 
     >>> import pyjx as jax
-    >>> sorted(permutation(jax.random.key(0), 5).tolist())
+    >>> sorted(jax.random.permutation(jax.random.key(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """
     wrapped, _ = check_key("permutation", key)
@@ -168,7 +168,7 @@ def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p:
       ValueError: `a` is empty, `p` does not fit, or there are too few elements.
 
     >>> import pyjx as jax
-    >>> choice(jax.random.key(0), 5, (3,), replace=False).shape
+    >>> jax.random.choice(jax.random.key(0), 5, (3,), replace=False).shape
     (3,)
     """
     shape = as_sizes("choice", "shape", shape)
@@ -249,7 +249,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Sequence[int] | No
       ValueError: the shapes do not fit, or there are too few categories.
 
     >>> import pyjx as jax
-    >>> categorical(jax.random.key(0), jax.numpy.zeros((4, 3))).shape
+    >>> jax.random.categorical(jax.random.key(0), jax.numpy.zeros((4, 3))).shape
     (4,)
     """
     wrapped, _ = check_key("categorical", key)

@@ -25,7 +25,8 @@ from pyjx.tree_util import tree_map, tree_unflatten
 class ShapeDtypeStruct:
     """Shape, dtype and placement of an array without its data.
 
-    >>> ShapeDtypeStruct((2, 3), "float32")
+    >>> import pyjx as jax
+    >>> jax.ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 

@@ -372,7 +372,8 @@ def set_distributed(**arguments: Any) -> None:
 def devices(backend: str | Any | None = None) -> list[Any]:
     """All devices of a backend, those of other processes included.
 
-    >>> devices("cpu")[0]
+    >>> import pyjx as jax
+    >>> jax.devices("cpu")[0]
     CpuDevice(id=0)
     """
     return get_backend(backend).devices()

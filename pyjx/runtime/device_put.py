@@ -248,8 +248,9 @@ def device_put(
       ValueError: `device` is none of these, is no prefix of `x`, or does not fit a leaf's shape.
       TypeError: a leaf is no array.
 
+    >>> import pyjx as jax
     >>> import numpy as np
-    >>> device_put(np.arange(3.0, dtype=np.float32))
+    >>> jax.device_put(np.arange(3.0, dtype=np.float32))
     Array([0., 1., 2.], dtype=float32)
     """
     if donate is True and may_alias is True:
@@ -362,7 +363,8 @@ def device_get(x: Any) -> Any:
     """The pytree with NumPy arrays in place of its arrays; other leaves stay as they are,
     among them keys and tracers.
 
-    >>> device_get({"a": device_put(1.5)})
+    >>> import pyjx as jax
+    >>> jax.device_get({"a": jax.device_put(1.5)})
     {'a': array(1.5, dtype=float32)}
     """
     if isinstance(x, ArrayImpl):

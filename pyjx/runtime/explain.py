@@ -22,7 +22,8 @@ class RetraceWarning(UserWarning):
     The flags `jax_pyjx_retraces_warn_count` (-1 for never) and `jax_pyjx_retraces_warn_seconds`
     say after how many retraces, and after how long a time.
 
-    >>> issubclass(RetraceWarning, UserWarning)
+    >>> import pyjx as jax
+    >>> issubclass(jax.RetraceWarning, UserWarning)
     True
     """
 

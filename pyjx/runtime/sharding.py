@@ -102,7 +102,8 @@ class PartitionSpec(_SpecBase):
       *partitions: the entries; dimensions beyond them are not cut.
       unreduced, reduced: mesh axes along which the values are yet to be (have been) summed.
 
-    >>> PartitionSpec("x", None, ("y", "z"))
+    >>> import pyjx as jax
+    >>> jax.P("x", None, ("y", "z"))
     P('x', None, ('y', 'z'))
     """
 
