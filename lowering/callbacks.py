@@ -26,6 +26,13 @@ def _call(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> li
                          has_side_effect=eqn.primitive.effects is not None)
 
 
+@rule("inspect_sharding")
+def _inspect_sharding(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    """Nothing runs: the function is called when the program has been compiled."""
+    b.module.inspections.append(eqn.params["callback"])
+    return []
+
+
 @rule(*_NAMES, platform="cpu")
 def _on_cpu(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     return _call(b, eqn, operands, "xla_ffi_python_cpu_callback")

@@ -79,8 +79,8 @@ class HostCall(NamedTuple):
 class Module:
     """The functions of a module as they are written, and what they need at run time."""
 
-    __slots__ = ("_by_key", "_names", "custom_calls", "foreign", "functions", "host_calls", "name",
-                 "platform", "rules")
+    __slots__ = ("_by_key", "_names", "custom_calls", "foreign", "functions", "host_calls",
+                 "inspections", "name", "platform", "rules")
 
     def __init__(self, name: str, platform: str) -> None:
         self.name = name
@@ -90,6 +90,7 @@ class Module:
         self.custom_calls: set[str] = set()
         self.host_calls: list[HostCall] = []
         self.foreign: dict[Any, str] = {}  # the names of programs that came as text
+        self.inspections: list[Callable[[Any], None]] = []
         self._names: set[str] = {"main"}
         self._by_key: dict[Any, str] = {}
 

@@ -191,7 +191,7 @@ CALLS = {
 # Values that are not arrays, or results that there are none of: tests/lax/test_staging.py, and
 # test_callbacks.py and test_foreign_calls.py for what calls other code.
 STAGING = {"after_all", "create_token", "dce_sink", "debug_callback", "ffi_call",
-           "io_callback", "pure_callback", "stage"}
+           "inspect_sharding", "io_callback", "pure_callback", "stage"}
 
 # Operations over named axes, of which no program consists that can run: samples are in
 # tests/lax/test_collectives.py.

@@ -7,6 +7,7 @@ from pyjx.lazy import attach
 FAMILIES: dict[str, str] = {
     "pyjx.debug.debugger": "breakpoint",
     "pyjx.debug.printing": "callback log print",
+    "pyjx.debug.shardings": "inspect_array_sharding visualize_array_sharding visualize_sharding",
     "pyjx.lax.callbacks": "DebugEffect OrderedDebugEffect",
 }
 

@@ -4,6 +4,9 @@ from pyjx.debug.debugger import breakpoint as breakpoint
 from pyjx.debug.printing import callback as callback
 from pyjx.debug.printing import log as log
 from pyjx.debug.printing import print as print
+from pyjx.debug.shardings import inspect_array_sharding as inspect_array_sharding
+from pyjx.debug.shardings import visualize_array_sharding as visualize_array_sharding
+from pyjx.debug.shardings import visualize_sharding as visualize_sharding
 from pyjx.lax.callbacks import DebugEffect as DebugEffect
 from pyjx.lax.callbacks import OrderedDebugEffect as OrderedDebugEffect
 
@@ -12,6 +15,9 @@ __all__ = [
     "callback",
     "log",
     "print",
+    "inspect_array_sharding",
+    "visualize_array_sharding",
+    "visualize_sharding",
     "DebugEffect",
     "OrderedDebugEffect",
 ]

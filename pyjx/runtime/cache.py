@@ -25,6 +25,7 @@ from typing import Any
 from lowering.program import LoweredProgram
 from pyjx import configuration as config
 from pyjx import jaxlib_api
+from pyjx.core import logs
 
 _MAGIC = b"PYJXEXE\x01"
 _DIGEST_SIZE = 32
@@ -35,9 +36,7 @@ _KEEP_FRACTION = 0.8  # of the bound, when entries are evicted
 
 
 def _debug(message: str, *args: Any) -> None:
-    import logging  # slow to load, and seldom wanted
-
-    logging.getLogger(__name__).debug(message, *args)
+    logs.log(__name__, logs.DEBUG, message % args)
 
 
 # ---- where --------------------------------------------------------------------------------

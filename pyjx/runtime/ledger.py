@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
+from pyjx.core import logs
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
@@ -402,7 +403,4 @@ def _logs() -> bool:
 
 
 def _log(message: str) -> None:
-    import logging  # slow to load, and seldom wanted
-
-    level = logging.WARNING if configuration.log_compiles.value else logging.DEBUG
-    logging.getLogger(__name__).log(level, "%s", message)
+    logs.log(__name__, logs.WARNING if configuration.log_compiles.value else logs.DEBUG, message)

@@ -45,7 +45,10 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
         loaded, from_disk = compiler.compile_or_load(
             source, devices=(device,), compiler_options=options or None, host_callbacks=functions)
     ledger.note_compiled(closed, name, device, options, from_disk, time.seconds)
-    return executable(loaded, closed, source, device)  # type: ignore[no-any-return]
+    made: Executable = executable(loaded, closed, source, device)
+    for inspect in source.inspections:
+        inspect(made.sharding)
+    return made
 
 
 def _barrier_options(text: str, platform: str) -> dict[str, str]:
