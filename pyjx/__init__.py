@@ -39,6 +39,7 @@ FAMILIES = {
         "transfer_guard_device_to_host transfer_guard_host_to_device",
     "pyjx.core.dtypes": "float0",
     "pyjx.core.options": "CompilerEffortLevel Inline",
+    "pyjx.core.references": "Ref",
     "pyjx.numpy.slices": "ds",
     "pyjx.runtime.environment": "print_environment_info",
     "pyjx.core.name_stack": "named_call named_scope",
@@ -66,6 +67,7 @@ FAMILIES = {
         "host_id=process_index host_ids=process_indices local_device_count local_devices "
         "process_count process_index process_indices",
     "pyjx.lax.callbacks": "pure_callback",
+    "pyjx.lax.references": "empty_ref free_ref freeze new_ref",
     "pyjx.runtime.tokens": "effects_barrier",
     "pyjx.runtime.device_put":
         "block_until_ready copy_to_host_async device_get device_put live_arrays",
@@ -73,9 +75,9 @@ FAMILIES = {
 }
 
 SUBMODULES = (
-    "ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors "
+    "ad ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors "
     "example_libraries experimental export ffi flatten_util image lax monitoring nn numpy ops "
-    "profiler random scipy stages test_util tree tree_util typing"
+    "profiler random ref scipy stages test_util tree tree_util typing"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -1,5 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.
 
+from pyjx import ad as ad
 from pyjx import ad_checkpoint as ad_checkpoint
 from pyjx import api_util as api_util
 from pyjx import core as core
@@ -22,6 +23,7 @@ from pyjx import numpy as numpy
 from pyjx import ops as ops
 from pyjx import profiler as profiler
 from pyjx import random as random
+from pyjx import ref as ref
 from pyjx import scipy as scipy
 from pyjx import stages as stages
 from pyjx import test_util as test_util
@@ -64,6 +66,7 @@ from pyjx.configuration import transfer_guard_host_to_device as transfer_guard_h
 from pyjx.core.dtypes import float0 as float0
 from pyjx.core.options import CompilerEffortLevel as CompilerEffortLevel
 from pyjx.core.options import Inline as Inline
+from pyjx.core.references import Ref as Ref
 from pyjx.numpy.slices import ds as ds
 from pyjx.runtime.environment import print_environment_info as print_environment_info
 from pyjx.core.name_stack import named_call as named_call
@@ -110,6 +113,10 @@ from pyjx.runtime.backends import process_count as process_count
 from pyjx.runtime.backends import process_index as process_index
 from pyjx.runtime.backends import process_indices as process_indices
 from pyjx.lax.callbacks import pure_callback as pure_callback
+from pyjx.lax.references import empty_ref as empty_ref
+from pyjx.lax.references import free_ref as free_ref
+from pyjx.lax.references import freeze as freeze
+from pyjx.lax.references import new_ref as new_ref
 from pyjx.runtime.tokens import effects_barrier as effects_barrier
 from pyjx.runtime.device_put import block_until_ready as block_until_ready
 from pyjx.runtime.device_put import copy_to_host_async as copy_to_host_async
@@ -123,6 +130,7 @@ __version__: str
 __version_info__: tuple[int, int, int]
 
 __all__ = [
+    "ad",
     "ad_checkpoint",
     "api_util",
     "core",
@@ -145,6 +153,7 @@ __all__ = [
     "ops",
     "profiler",
     "random",
+    "ref",
     "scipy",
     "stages",
     "test_util",
@@ -187,6 +196,7 @@ __all__ = [
     "float0",
     "CompilerEffortLevel",
     "Inline",
+    "Ref",
     "ds",
     "print_environment_info",
     "named_call",
@@ -233,6 +243,10 @@ __all__ = [
     "process_index",
     "process_indices",
     "pure_callback",
+    "empty_ref",
+    "free_ref",
+    "freeze",
+    "new_ref",
     "effects_barrier",
     "block_until_ready",
     "copy_to_host_async",

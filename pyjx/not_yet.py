@@ -7,11 +7,10 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "Ref Shard collect_profile distributed empty_ref "
-        "extend free_ref freeze get_abstract_mesh get_mesh "
+        "Shard collect_profile distributed extend get_abstract_mesh get_mesh "
         "interpreters lib make_array_from_callback make_array_from_process_local_data "
-        "make_array_from_single_device_arrays make_mesh memory new_ref "
-        "pmap ref reshard set_mesh shard_map sharding smap tools "
+        "make_array_from_single_device_arrays make_mesh memory "
+        "pmap reshard set_mesh shard_map sharding smap tools "
         "use_abstract_mesh",
     "pyjx.experimental":
         "EArray array_serialization buffer_callback colocated_python compilation_cache "

@@ -130,6 +130,140 @@ class Token:
         return self
 
 
+class AbstractRef(AbstractValue):
+    """The type of a mutable reference to an array.
+
+    Args:
+      inner_aval: the type of the array.
+      memory_space: the memory the array lies in; None is the device's.
+      kind: what distinguishes the reference from others; hashable.
+
+    >>> AbstractRef(ShapedArray((3,), "float32"))
+    Ref{float32[3]}
+    """
+
+    __slots__ = ("__weakref__", "inner_aval", "kind", "memory_space")
+
+    inner_aval: ShapedArray
+    memory_space: Any
+    kind: Any
+
+    def __new__(cls, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None
+                ) -> AbstractRef:
+        key = inner_aval, memory_space, kind
+        with _intern_lock:
+            aval = _interned_refs.get(key)
+            if aval is None:
+                aval = _interned_refs[key] = object.__new__(AbstractRef)
+                aval.inner_aval, aval.memory_space, aval.kind = key
+        return aval
+
+    def __reduce__(self) -> Any:
+        return AbstractRef, (self.inner_aval, self.memory_space, self.kind)
+
+    def __copy__(self) -> AbstractRef:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> AbstractRef:
+        return self
+
+    is_high = False
+
+    @property
+    def shape(self) -> Shape:
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.inner_aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.inner_aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.inner_aval.weak_type
+
+    @property
+    def sharding(self) -> Any:
+        return self.inner_aval.sharding
+
+    @property
+    def manual_axis_type(self) -> Any:
+        return self.inner_aval.manual_axis_type
+
+    mat = manual_axis_type
+
+    def update(self, inner_aval: Any = None, memory_space: Any = None, kind: Any = None
+               ) -> AbstractRef:
+        """The type with some of its fields replaced."""
+        return AbstractRef(self.inner_aval if inner_aval is None else inner_aval,
+                           self.memory_space if memory_space is None else memory_space,
+                           self.kind if kind is None else kind)
+
+    def update_weak_type(self, weak_type: bool) -> AbstractRef:
+        return self.update(self.inner_aval.update(weak_type=weak_type))
+
+    def update_manual_axis_type(self, mat: Any) -> AbstractRef:
+        return self.update(self.inner_aval.update(manual_axis_type=mat))
+
+    def with_shape(self, shape: Shape) -> AbstractRef:
+        """The type of a reference to an array of another shape."""
+        return self.update(self.inner_aval.update(shape=shape))
+
+    def strip_weak_type(self) -> AbstractRef:
+        return self.update_weak_type(False)
+
+    def to_tangent_aval(self) -> AbstractRef:
+        return self.update(self.inner_aval.to_tangent_aval())
+
+    def to_ct_aval(self) -> AbstractRef:
+        return self.update(self.inner_aval.to_cotangent_aval())
+
+    to_cotangent_aval = to_ct_aval
+
+    def lo_ty(self) -> list[AbstractRef]:
+        """The types it is made of: itself."""
+        return [self]
+
+    def lower_val(self, ref: Any, /) -> list[Any]:
+        """The values that a reference is made of: itself."""
+        return [ref]
+
+    def raise_val(self, *vals: Any) -> Any:
+        """The reference that is made of these values."""
+        (ref,) = vals
+        return ref
+
+    def same_type(self, other: Any) -> bool:
+        """Whether the two are equal but for the weak type, which is a hint."""
+        return self is other or (
+            type(other) is AbstractRef and self.inner_aval.same_type(other.inner_aval))
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """`Ref{float32[3]}`, or `Ref{f32[3]}` with `short_dtypes`."""
+        return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
+
+    def __len__(self) -> int:
+        return len(self.inner_aval)
+
+    def __repr__(self) -> str:
+        return self.str_short()
+
+
+def is_ref_type(aval: object) -> bool:
+    """Whether an aval is that of a reference."""
+    return type(aval) is AbstractRef
+
+
+_interned_refs: weakref.WeakValueDictionary[Any, AbstractRef] = weakref.WeakValueDictionary()
+
+
 class _Entry(weakref.ref["ShapedArray"]):
     """A reference from the table of interned avals, with the keys it stands under."""
 
@@ -224,6 +358,10 @@ class ShapedArray(AbstractValue):
         if not placement and self.sharding is self.manual_axis_type is self.memory_space is None:
             return ShapedArray(*args)
         return ShapedArray(*args, **{**self._placement(), **placement})
+
+    def with_shape(self, shape: Shape) -> ShapedArray:
+        """The aval with another shape."""
+        return self.update(shape=shape)
 
     def _placement(self) -> dict[str, Any]:
         return {"sharding": self.sharding, "manual_axis_type": self.manual_axis_type,

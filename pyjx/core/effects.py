@@ -46,7 +46,44 @@ class NamedAxisEffect(Effect):
         return f"NamedAxisEffect({self.name})"
 
 
+class RefEffect(Effect):
+    """The program takes or has mutable references, and does something with them."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+
+class ReadEffect(RefEffect):
+    """The program reads a reference."""
+
+    __slots__ = ()
+
+
+class WriteEffect(RefEffect):
+    """The program writes a reference."""
+
+    __slots__ = ()
+
+
+class AccumEffect(RefEffect):
+    """The program adds to a reference."""
+
+    __slots__ = ()
+
+
+class InternalRefEffect(RefEffect):
+    """The program makes, freezes or frees references of its own."""
+
+    __slots__ = ()
+
+
 Effects = frozenset[Effect]
+reads: Effects = frozenset({ReadEffect()})
+writes: Effects = frozenset({WriteEffect()})
+accumulates: Effects = frozenset({AccumEffect()})
+has_own_refs: Effects = frozenset({InternalRefEffect()})
 no_effects: Effects = frozenset()
 
 
@@ -71,6 +108,11 @@ def unrepeatable(effects: Effects) -> list[Effect]:
 
 def is_ordered(effects: Effects) -> bool:
     return any([effect.ordered for effect in effects])
+
+
+def has_state(effects: Effects) -> bool:
+    """Whether a program with these effects takes or has references."""
+    return any([isinstance(effect, RefEffect) for effect in effects])
 
 
 def axis_names(effects: Effects) -> list[object]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from pyjx.core.avals import AbstractValue
+from pyjx.core.avals import AbstractRef, AbstractValue
 from pyjx.core.effects import Effects
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import trace_of_axes
@@ -17,9 +17,9 @@ Rule = Callable[..., Any]
 
 # All kinds of rules there are. `Primitive` documents them.
 RULE_KINDS = (
-    "batch", "batch_axis", "check", "cut", "dce", "decomposition", "effects", "impl", "jvp",
-    "label", "linearize", "lowered_as", "physical", "printed", "record", "shape_rule", "split",
-    "thread", "transpose",
+    "batch", "batch_axis", "check", "cut", "dce", "decomposition", "discharge", "effects", "impl",
+    "jvp", "label", "linearize", "lowered_as", "physical", "printed", "record", "shape_rule",
+    "split", "text", "thread", "transpose",
 )
 
 # What it costs to compute a byte of a result again, and to keep it in memory instead.
@@ -63,7 +63,11 @@ class Primitive:
         rule does not see.
       cut: `(eqn, policy, needed) -> CutEqn` (engine/residuals.py): the equation with what a policy
         saves inside it, of what holds jaxprs.
+      discharge: `(operands, params, derivable) -> results` on values, where a `Box` stands for each
+        reference (engine/discharge.py).
       printed: `params -> [(name, value)]`, the parameters that jaxprs show.
+      text: `(eqn, operands, results) -> str | None`, how jaxprs show an equation, given how they
+        show its operands and results (None for one that is not read); None for the usual form.
       label: `params -> str`, what profiles and dumps call it, in place of its name.
       lowered_as: `params -> ClosedJaxpr`, the user's program that it stands for, where it only says
         how that is differentiated.
@@ -82,6 +86,7 @@ class Primitive:
     cut: Rule | None
     dce: Rule | None
     decomposition: Rule | None
+    discharge: Rule | None
     effects: Callable[[dict[str, Any]], Effects] | None
     impl: Rule | None
     jvp: Rule | None
@@ -93,6 +98,7 @@ class Primitive:
     record: Rule | None
     shape_rule: Rule | None
     split: Rule | None
+    text: Rule | None
     thread: Rule | None
     transpose: Rule | None
 
@@ -157,6 +163,12 @@ class Primitive:
         except TypeError:  # an unhashable parameter
             return self._shape_rule_result(in_avals, params)
         if out is None:
+            for i, aval in enumerate(in_avals):
+                if type(aval) is AbstractRef:
+                    raise TypeError(
+                        f"{self.name} got a Ref of type {aval} at position {i}, but a Ref can't be "
+                        "passed where an array is expected. Did you forget to read its value with "
+                        "`ref[...]`?")
             out = self._shape_rule_result(in_avals, params)
             if len(self._out_avals) >= OUT_AVALS_CAPACITY:
                 self._out_avals.clear()

@@ -58,6 +58,7 @@ class _Printer:
                  name_stack: bool = False, custom_pp_eqn_rules: bool = True,
                  print_effects: bool = False) -> None:
         self.names = _Names()
+        self.depth = 0  # of the jaxpr that is being printed
         self.print_shapes = print_shapes
         self.source_info = source_info
         self.name_stack = name_stack
@@ -83,10 +84,12 @@ class _Printer:
         name = self.names.shared.get(jaxpr)
         if name is not None:
             return name
+        self.depth += 1
         head = self._head(jaxpr, indent, label)
         last_use = _last_uses(jaxpr)
         eqns = [self.eqn(e, indent + 4, last_use, i) for i, e in enumerate(jaxpr.eqns)]
         outs = [self.atom(v) for v in jaxpr.outvars]
+        self.depth -= 1
         comma = "," if len(outs) == 1 else ""
         tail = f"in ({', '.join(outs)}{comma}) }}"
         if not (self.source_info or self.name_stack):
@@ -139,13 +142,16 @@ class _Printer:
         operands = [self.atom(v) for v in eqn.invars]
         results = []
         for v in eqn.outvars:
-            if last_use is not None and v not in last_use:
+            named = eqn.primitive.text is not None and self.depth > 1
+            if last_use is not None and v not in last_use and not named:
                 shape = f":{v.aval.str_short(short_dtypes=True)}" if self.print_shapes else ""
                 results.append(f"_{shape}")
             else:
                 results.append(self.binder(v))
         lhs = " ".join(results)
         start = f"{lhs} = " if results else ""
+        if self.concise and eqn.primitive.text is not None:
+            return eqn.primitive.text(eqn, operands, results)  # type: ignore[no-any-return]
         name = eqn.primitive.name
         if self.print_effects and eqn.effects:
             name += f"{{{', '.join(sorted(map(str, eqn.effects)))}}}"
@@ -231,7 +237,9 @@ class _Printer:
             n = taken.get(name, 0)
             taken[name] = n + 1
             unique = f"{name}{n}" if n else name
+            self.depth = 1
             text = self.jaxpr(closed, 0, len(f"let {unique} = "))
+            self.depth = 0
             self.names.shared[closed] = unique
             definitions.append(f"let {unique} = {text} in\n")
         return "".join(definitions) + self.jaxpr(jaxpr, 0)

@@ -17,9 +17,9 @@ import numpy as np
 
 from pyjx import configuration, errors
 from pyjx.core import dtypes, source_info, wide
-from pyjx.core.avals import ShapedArray, SymbolicDim, aval_makers, get_aval
+from pyjx.core.avals import AbstractRef, ShapedArray, SymbolicDim, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.effects import join_effects, no_effects
+from pyjx.core.effects import join_effects, no_effects, reads
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
 
@@ -35,14 +35,21 @@ else:
 class Trace:
     """An interpreter. Subclasses say what an operation means."""
 
-    __slots__ = ("alive", "level")
+    __slots__ = ("alive", "level", "parent")
 
     level: int
     alive: bool
+    parent: Trace  # the innermost one around it
 
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:
         raise NotImplementedError
+
+    def make_ref(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                 ) -> Any:
+        """What makes a reference goes to all active interpreters, whatever its operands: one made
+        under `grad` has a tangent, one made under `vmap` may get a part for each example."""
+        return self.parent.make_ref(primitive, operands, params)
 
     def check_outer(self, x: Any) -> None:
         """Raise UnexpectedTracerError if `x` is a tracer of a trace that is not outside this one,
@@ -95,6 +102,10 @@ class EagerTrace(Trace):
             run = self.compiler(primitive, params)
         return run(*operands)
 
+    def make_ref(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                 ) -> Any:
+        return state.dynamic.process(primitive, operands, params)
+
     def _table(self, params: dict[str, Any]) -> dict[Any, Any]:
         """Where the callable of a primitive is kept: with the program that is a parameter, if any,
         so that it goes with it, and with what rules in that program close over."""
@@ -119,7 +130,8 @@ class _State(threading.local):
 
     def __init__(self) -> None:
         self.dynamic: Trace = eager_trace
-        self.level = 0  # of the highest active trace
+        self.innermost: Trace = eager_trace  # the active trace of the highest level
+        self.level = 0  # its level
         self.axis_frames: tuple[AxisFrame, ...] = ()  # the named axes, innermost last
 
 
@@ -243,12 +255,16 @@ class new_level:
 
     def __enter__(self) -> None:
         self._saved = state.level
-        self._trace.level = state.level = self._saved + 1
-        self._trace.alive = True
+        trace = self._trace
+        trace.level = state.level = self._saved + 1
+        trace.alive = True
+        trace.parent = state.innermost
+        state.innermost = trace
 
     def __exit__(self, *exc: object) -> None:
         state.level = self._saved
         self._trace.alive = False
+        state.innermost = self._trace.parent
 
 
 def raise_leaked(tracer: Tracer) -> NoReturn:
@@ -391,12 +407,17 @@ class JaxprTrace(Trace):
         self.eqns.append(eqn)
         return [JaxprTracer(self, v, eqn) for v in outvars]
 
+    def make_ref(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                 ) -> Any:
+        return state.dynamic.process(primitive, operands, params)
+
     def finish(self, out_atoms: Sequence[Any]) -> ClosedJaxpr:
         """The recorded program. Its constants may be tracers of enclosing traces."""
-        jaxpr = Jaxpr(
-            list(self.const_vars.values()), self.invars, out_atoms, self.eqns,
-            join_effects(self.eqns), self.debug_info,
-        )
+        effects = join_effects(self.eqns)
+        if any([type(v.aval) is AbstractRef for v in self.invars]):
+            effects = effects | reads
+        jaxpr = Jaxpr(list(self.const_vars.values()), self.invars, out_atoms, self.eqns, effects,
+                      self.debug_info)
         return ClosedJaxpr(jaxpr, [self.consts[k] for k in self.const_vars])
 
 

@@ -10,8 +10,15 @@ from pyjx.core.effects import axis_names
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, check_leaks, new_level, state
-from pyjx.engine.axes import broadcast_axis, moveaxis
+from pyjx.engine.axes import at_front, broadcast_axis, moveaxis
+from pyjx.engine.discharge import (
+    bind_discharged,
+    holds_state,
+    rules_take_refs,
+    without_own_refs,
+)
 from pyjx.engine.functions import made_in
+from pyjx.engine.references import addupdate_p, get_p, new_ref_p, swap_p
 from pyjx.engine.types import Dims, FlatFunction, Params, Value, Values
 
 
@@ -19,6 +26,8 @@ class BatchTracer(Tracer):
     """One example of `val`, whose examples lie along axis `batch_dim`."""
 
     __slots__ = ("batch_dim", "val")
+
+    batch_dim: int | None  # None for references that all examples share
 
     def __init__(self, trace: BatchTrace, val: Any, batch_dim: int) -> None:
         aval = get_aval(val)
@@ -44,7 +53,7 @@ _examples: dict[tuple[ShapedArray, int], ShapedArray] = {}
 
 def example_aval(aval: ShapedArray, dim: int) -> ShapedArray:
     """The aval of one example of a batch whose examples lie along axis `dim`."""
-    example = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+    example = aval.with_shape(aval.shape[:dim] + aval.shape[dim + 1:])
     if len(_examples) >= CAPACITY:
         _examples.clear()
     _examples[aval, dim] = example
@@ -73,10 +82,47 @@ class BatchTrace(Trace):
     def join(self, val: Any, dim: int | None) -> Any:
         return val if dim is None else BatchTracer(self, val, dim)
 
+    def make_ref(self, primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
+        pairs = [self.value_and_dim(x) for x in operands]
+        batched = any([d is not None for _, d in pairs])
+        values = [at_front(x, d, self.axis.size) if batched else x for x, d in pairs]
+        ref = self.parent.make_ref(primitive, tuple(values), params)
+        return BatchTracer(self, ref, 0) if batched else self.own_ref(ref)
+
+    def own_ref(self, ref: Any) -> BatchTracer:
+        """A reference made here that is the same for all examples, as long as none writes a value
+        of its own."""
+        tracer = object.__new__(BatchTracer)
+        tracer._trace = self
+        tracer.aval = get_aval(ref)
+        tracer.val = ref
+        tracer.batch_dim = None
+        return tracer
+
+    def part_own_refs(self, operands: tuple[Value, ...]) -> None:
+        """Give each example a part of the references among the operands, which are made here, if
+        some operand is batched."""
+        if not any([self.value_and_dim(x)[1] is not None for x in operands]):
+            return
+        for x in operands:
+            if type(x) is BatchTracer and x.batch_dim is None and x._trace is self:
+                whole = broadcast_axis(get_p.bind(x.val, indexers=()), self.axis.size, 0)
+                kind = x.val.aval.kind
+                x.val = self.parent.make_ref(new_ref_p, (whole,), {
+                    "memory_space": x.aval.memory_space, "kind": kind, "pin": False})
+                x.batch_dim = 0
+
     def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
+        if primitive.effects is not None and holds_state(primitive, params):
+            if not rules_take_refs(primitive, operands, params):
+                return bind_discharged(primitive, operands, params)
+            params = without_own_refs(params)
+            self.part_own_refs(operands)
+        elif primitive is swap_p or primitive is addupdate_p:
+            self.part_own_refs(operands)
         vals = []
         dims: list[int | None] = []
         for x in operands:

@@ -10,6 +10,7 @@ from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.batching import BatchTrace
+from pyjx.engine.discharge import discharge_call
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
@@ -52,7 +53,7 @@ def define_call(primitive: Primitive, derive: Derive = lambda params, origins, l
     """
     call = _Call(primitive, derive, jaxpr_name, linearized)
     for kind in ("shape_rule", "effects", "jvp", "linearize", "split", "transpose", "batch_axis",
-                 "dce", "cut", "thread", "check"):
+                 "dce", "cut", "thread", "check", "discharge"):
         if getattr(primitive, kind) is None:
             primitive.define(**{kind: getattr(call, kind)})
     return primitive
@@ -191,6 +192,11 @@ class _Call:
                                      [None, *range(len(eqn.invars))])
         return [eqn.replace(invars=[token, *eqn.invars], outvars=[after, *eqn.outvars],
                             params=params)]
+
+    def discharge(self, operands: Values, params: Params, derivable: bool) -> list[Any]:
+        return discharge_call(
+            params[self.jaxpr_name], operands, derivable,
+            lambda closed, args: self.bind(closed, args, params, range(len(args))))
 
     def check(self, eqn: JaxprEqn) -> None:
         inputs = eqn.params[self.jaxpr_name].jaxpr.invars

@@ -7,9 +7,17 @@ from typing import Any
 from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
+from pyjx.core.references import is_ref
 from pyjx.core.trace import Trace, Tracer, eager_trace, literal_types, new_level, state
 from pyjx.core.wide import kept
+from pyjx.engine.discharge import (
+    bind_discharged,
+    holds_state,
+    rules_take_refs,
+    without_own_refs,
+)
 from pyjx.engine.functions import made_in
+from pyjx.engine.references import Box, TangentRef
 from pyjx.engine.tangents import Zero, zero_tangent
 from pyjx.engine.types import FlatFunction, Params, Tangents, Value, Values
 from pyjx.errors import UnexpectedTracerError
@@ -101,10 +109,20 @@ class JVPTrace(Trace):
                 raise CustomVJPException(primitive)
         return [self.join(p, t) for p, t in zip(primals, tangents, strict=True)]
 
+    def make_ref(self, primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
+        pairs = [self.primal_and_tangent(x) for x in operands]
+        ref = self.parent.make_ref(primitive, tuple([p for p, _ in pairs]), params)
+        tangent = pairs[0][1] if pairs else Zero(ref.aval.inner_aval.to_tangent_aval())
+        return JVPTracer(self, ref, Box(tangent))
+
     def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
+        if primitive.effects is not None and holds_state(primitive, params):
+            if not rules_take_refs(primitive, operands, params):
+                return bind_discharged(primitive, operands, params)
+            params = without_own_refs(params)
         primals = []
         tangents = []
         for x in operands:
@@ -157,7 +175,8 @@ def jvp_flat(
     """
     trace = JVPTrace(fun)
     with new_level(trace):
-        outs = fun(*[p if type(t) is Zero else JVPTracer(trace, p, t)
+        outs = fun(*[p if type(t) is Zero else
+                     JVPTracer(trace, p, TangentRef(t) if is_ref(t) else t)
                      for p, t in zip(primals, tangents, strict=True)])
         pairs = [trace.primal_and_tangent(x) for x in outs]
         if aux:

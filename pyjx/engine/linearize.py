@@ -13,7 +13,7 @@ from typing import Any
 
 from pyjx import configuration
 from pyjx.core import source_info, wide
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, get_aval, is_ref_type
 from pyjx.core.name_stack import NameStack, current_name_stack
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import SourceInfo
@@ -26,7 +26,9 @@ from pyjx.core.trace import (
     new_level,
     state,
 )
+from pyjx.engine.discharge import bind_discharged, holds_state
 from pyjx.engine.forward import JVPTrace, JVPTracer
+from pyjx.engine.references import Box
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Flags, FlatFunction, Params, Tangent, Tangents, Value, Values
 
@@ -68,6 +70,8 @@ class LinearTrace(Trace):
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
+        if primitive.effects is not None and holds_state(primitive, params):
+            return bind_discharged(primitive, operands, params)
         if primitive.split is not None:
             return primitive.split(self, operands, params)
         return self.record(primitive, operands, params)
@@ -299,19 +303,27 @@ def linearize_flat(
 ) -> tuple[list[Any], LinearProgram]:
     """Outputs of a function on flat values, and its derivative there as a linear program.
 
-    Inputs for which `differentiate` is false are constants. `aux` is a list that `fun` fills with
-    more results, which are not differentiated and may be anything. `names` is the name stack
-    around the derivative, by default the one here.
+    Inputs for which `differentiate` is false are constants. A reference that is differentiated is,
+    in the linear program, the value of its tangent before and, behind the outputs, after. `aux` is
+    a list that `fun` fills with more results, which are not differentiated and may be anything.
+    `names` is the name stack around the derivative, by default the one here.
     """
     trace = LinearTrace()
     forward = JVPTrace(fun, trace)
     with new_level(trace), new_level(forward):
         args: list[Any] = []
         invars: list[LinearVar | None] = []
+        boxes: list[Box] = []
         for i, x in enumerate(primals):
             if differentiate is None or differentiate[i]:
-                var = LinearVar(get_aval(x).to_tangent_aval())
-                args.append(JVPTracer(forward, x, LinearTracer(trace, var)))
+                aval: Any = get_aval(x).to_tangent_aval()
+                is_ref = is_ref_type(aval)
+                var = LinearVar(aval.inner_aval if is_ref else aval)
+                tangent: Any = LinearTracer(trace, var)
+                if is_ref:
+                    tangent = Box(tangent)
+                    boxes.append(tangent)
+                args.append(JVPTracer(forward, x, tangent))
                 invars.append(var)
             else:
                 args.append(x)
@@ -322,6 +334,8 @@ def linearize_flat(
             primal, tangent = forward.primal_and_tangent(out)
             outs.append(primal)
             program_outs.append(tangent if type(tangent) is Zero else trace.unwrap(tangent))
+        program_outs += [b.value if type(b.value) is Zero else trace.unwrap(b.value)
+                         for b in boxes]
         if aux:
             aux[:] = [forward.primal_and_tangent(x)[0] if isinstance(x, Tracer) else x for x in aux]
     if configuration.check_tracer_leaks.value:

@@ -490,6 +490,6 @@ def batched_aval(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
     """The aval of a batch of `size` examples along axis `dim`."""
     if dim is None:
         return aval
-    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+    return aval.with_shape((*aval.shape[:dim], size, *aval.shape[dim:]))
 
 

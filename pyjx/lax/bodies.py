@@ -9,13 +9,16 @@ from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from pyjx import configuration
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
+from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.trace import Tracer, trace_to_jaxpr
+from pyjx.engine.functions import source_of
 from pyjx.engine.types import TreeDef
 from pyjx.lax.nary import operand
+from pyjx.runtime.jit import path_in
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 
@@ -47,7 +50,7 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
     body = known.get(key)
     if body is None:
         body = _traced(op, what, fun, tree, avals, unpacked)
-        if not any([isinstance(c, Tracer) for c in body.closed.consts]):
+        if not any([isinstance(c, Tracer) and type(c) is not Ref for c in body.closed.consts]):
             known[key] = body
     return body  # type: ignore[no-any-return]
 
@@ -87,4 +90,13 @@ def _traced(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
         return [operand(f"the result of {what} in {op}", x, i) for i, x in enumerate(outs)]
 
     name = getattr(fun, "__name__", what)
-    return TracedBody(trace_to_jaxpr(flat, avals, DebugInfo(op, name)), out_tree)
+    closed = trace_to_jaxpr(flat, avals, DebugInfo(op, name))
+    if any([type(a) is AbstractRef for a in closed.out_avals]):
+        check_not_returned(closed, source_of(fun), op, lambda i: path_in(out_tree, i))
+    return TracedBody(closed, out_tree)
+
+
+def check_operands_distinct(op: str, fun: Any, operands: Sequence[Any], consts: Sequence[Any]
+                            ) -> None:
+    """Raise ValueError if two operands are one reference, or one is closed over, too."""
+    check_distinct(operands, consts, source_of(fun), op, lambda i: f"operand {i}")

@@ -21,7 +21,9 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine import logs
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
+from pyjx.engine.discharge import discharged, store, values_of
 from pyjx.engine.linearize import LinearTrace
+from pyjx.engine.references import Box
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
@@ -41,10 +43,12 @@ from pyjx.engine.subjaxprs import (
     transpose_with_log,
     with_cotangents,
     with_inputs,
+    with_outputs,
     with_zeros,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, full_aval, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.lax.bodies import check_operands_distinct
 from pyjx.lax.branches import trace_branches
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
 from pyjx.lax.convert import convert_element_type, full, stop_gradient
@@ -175,6 +179,7 @@ def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequ
     leaves = [operand(f"{op} (operands)", x, i) for i, x in enumerate(leaves)]
     closed, out_tree = trace_branches(op, names, funs, tree, list(map(get_aval, leaves)))
     branches, consts = with_all_consts(closed)
+    check_operands_distinct(op, funs[-1], leaves, consts)
     outs = cond_p.bind(index, *consts, *leaves, branches=tuple(branches))
     return tree_unflatten(out_tree, outs)
 
@@ -215,6 +220,25 @@ def _either(flags: Sequence[Sequence[bool]]) -> Flags:
 
 def _cond_shape(*avals: Any, branches: tuple[ClosedJaxpr, ...], **_: Any) -> list[Any]:
     return branches[0].out_avals
+
+
+def _cond_discharge(operands: Values, params: Params, derivable: bool) -> list[Any]:
+    """All branches give the new value of a reference that one of them writes."""
+    boxed = tuple([isinstance(x, Box) for x in operands[1:]])
+    branches = params["branches"]
+    n_out = len(branches[0].out_avals)
+    found = [discharged(b, boxed, derivable) for b in branches]
+    written = _either([f.written for f in found])
+    values = values_of(operands)
+    same: list[ClosedJaxpr] = []
+    for f in found:
+        given = iter(range(n_out, len(f.jaxpr.out_avals)))
+        places = [next(given) if own else ~i for i, own in enumerate(f.written)]
+        same.append(with_outputs(f.jaxpr, (*range(n_out), *selected(places, written))))
+    platforms = {name: value for name, value in params.items() if name != "branches"}
+    outs = bind_cond(values[0], same, values[1:], platforms)
+    store(operands[1:], written, outs[n_out:])
+    return outs[:n_out]
 
 
 def _cond_jvp(primals: Values, tangents: Tangents, *, branches: tuple[ClosedJaxpr, ...],
@@ -475,5 +499,5 @@ cond_p = register(Primitive(
     "cond", shape_rule=_cond_shape, multiple_results=True, cached=False, jvp=_cond_jvp,
     linearize=_cond_linearize, split=_cond_split, transpose=_cond_transpose,
     batch_axis=_cond_batch, dce=_cond_dce, cut=_cond_cut, thread=_cond_thread,
-    check=_cond_check, effects=_effects,
+    check=_cond_check, effects=_effects, discharge=_cond_discharge,
 ))

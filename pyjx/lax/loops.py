@@ -26,7 +26,9 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call, call_eqn, call_params, jit_p
+from pyjx.engine.discharge import discharged
 from pyjx.engine.linearize import LinearTrace
+from pyjx.engine.references import Box
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
     batch_jaxpr,
@@ -224,6 +226,81 @@ def _bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr
 def _while_shape(*avals: ShapedArray, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
                  body_jaxpr: ClosedJaxpr, body_nconsts: int, max_steps: int | None) -> list[Any]:
     return list(avals[cond_nconsts + body_nconsts:])
+
+
+def _while_discharge(operands: Values, params: Params, derivable: bool) -> list[Any]:
+    """References that are written are carried, in front of the carry."""
+    given = _parts(operands, params)
+    boxes = list(dict.fromkeys(
+        [x for x in (*given.cond_consts, *given.body_consts) if isinstance(x, Box)]))
+    cond = _with_boxes(params["cond_jaxpr"], given.cond_consts, len(given.carry), boxes, derivable)
+    body = _with_boxes(params["body_jaxpr"], given.body_consts, len(given.carry), boxes, derivable)
+    start = [*[b.value for b in boxes], *given.carry]
+    cond_consts, body_consts = _without_boxes(given.cond_consts), _without_boxes(given.body_consts)
+    if cond.writes:
+        outs = _while_writing(cond.jaxpr, cond_consts, body.jaxpr, body_consts, start, len(boxes),
+                              params["max_steps"])
+    else:
+        test = with_outputs(cond.jaxpr, (len(boxes),))
+        outs = _bind_while(test, cond_consts, body.jaxpr, body_consts, start, params["max_steps"])
+    for i, box in enumerate(boxes):
+        if any([writes and writes[i] for writes in (cond.writes, body.writes)]):
+            box.value = outs[i]
+    return outs[len(boxes):]
+
+
+def _without_boxes(xs: Sequence[Any]) -> list[Any]:
+    return [x for x in xs if not isinstance(x, Box)]
+
+
+class _Boxed(NamedTuple):
+    """From (constants, values of all references, carry) to (these values, results), and which
+    references are written; `writes` is empty if none is."""
+
+    jaxpr: ClosedJaxpr
+    writes: Flags
+
+
+def _with_boxes(closed: ClosedJaxpr, consts: Sequence[Any], n_carry: int, boxes: Sequence[Box],
+                derivable: bool) -> _Boxed:
+    boxed = [isinstance(x, Box) for x in consts]
+    found = discharged(closed, (*boxed, *(False,) * n_carry), derivable)
+    where = {id(x): i for i, x in enumerate(consts) if isinstance(x, Box)}
+    plain = [i for i, b in enumerate(boxed) if not b]
+    n = len(consts)
+    values = [where.get(id(b), b.aval.inner_aval) for b in boxes]
+    program = with_inputs(found.jaxpr, (*plain, *values, *range(n, n + n_carry)))
+    n_out = len(closed.out_avals)
+    given = iter(range(n_out, len(found.jaxpr.out_avals)))
+    new = {i: next(given) for i, flag in enumerate(found.written) if flag}
+    writes = tuple([where.get(id(b), -1) in new for b in boxes])
+    order = [new[where[id(b)]] if flag else ~(len(plain) + i)
+             for i, (b, flag) in enumerate(zip(boxes, writes, strict=True))]
+    return _Boxed(with_outputs(program, (*order, *range(n_out))), writes if any(writes) else ())
+
+
+def _while_writing(cond: ClosedJaxpr, cond_consts: list[Any], body: ClosedJaxpr,
+                   body_consts: list[Any], start: list[Any], n_refs: int, max_steps: int | None
+                   ) -> list[Any]:
+    """A loop whose condition writes references: it is asked at the end of each iteration, and
+    whether it holds is carried."""
+    m = len(cond_consts)
+    test, step = jaxpr_as_fun(cond), jaxpr_as_fun(body)
+
+    def asked(consts: Sequence[Any], carry: Sequence[Any]) -> list[Any]:
+        *refs, holds = test(*consts, *carry)
+        return [holds, *refs, *carry[n_refs:]]
+
+    def again(*args: Any) -> list[Any]:
+        consts, more, carry = args[:m], args[m:m + len(body_consts)], args[m + len(body_consts):]
+        return asked(consts, step(*more, *carry[1:]))
+
+    first = asked(cond_consts, start)
+    carry_avals = list(map(get_aval, first))
+    consts = [*cond_consts, *body_consts]
+    step_jaxpr = trace_to_jaxpr(again, [*map(get_aval, consts), *carry_avals], body.debug_info)
+    holds = trace_to_jaxpr(lambda holds, *_: [holds], carry_avals, cond.debug_info)
+    return _bind_while(holds, [], step_jaxpr, consts, first, max_steps)[1:]
 
 
 def _while_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
@@ -600,4 +677,5 @@ while_p = register(Primitive(
     batch_axis=_while_batch, linearize=_while_linearize, split=_while_split,
     transpose=_while_transpose, dce=_while_dce, thread=_while_thread, check=_while_check,
     effects=lambda params: params["cond_jaxpr"].effects | params["body_jaxpr"].effects,
+    discharge=_while_discharge,
 ))

@@ -17,7 +17,9 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine import logs
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace
+from pyjx.engine.discharge import discharged, store, values_of
 from pyjx.engine.linearize import LinearTrace
+from pyjx.engine.references import Box
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     Places,
@@ -47,7 +49,7 @@ from pyjx.engine.subjaxprs import (
 )
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
-from pyjx.lax.bodies import TracedBody, trace_body
+from pyjx.lax.bodies import TracedBody, check_operands_distinct, trace_body
 from pyjx.lax.carries import check_carry, settled
 from pyjx.lax.joining import concatenate
 from pyjx.lax.nary import operand
@@ -97,7 +99,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
         return _scan_in_python(f, init, x_leaves, x_tree, n, reverse)
     leaves, tree = tree_flatten(init)
     leaves = [operand("scan (init)", x, i) for i, x in enumerate(leaves)]
-    element_avals = [get_aval(x).update(shape=get_aval(x).shape[1:]) for x in x_leaves]
+    element_avals = [get_aval(x).with_shape(get_aval(x).shape[1:]) for x in x_leaves]
     args_tree = tree_structure((tree_unflatten(tree, leaves), tree_unflatten(x_tree, x_leaves)))
 
     def traced(carry: Sequence[Any]) -> TracedBody:
@@ -115,6 +117,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     closed = body.closed
     check_carry("scan", "f", f, tree, list(map(get_aval, leaves)), carry_tree,
                 closed.out_avals[:carry_tree.num_leaves])
+    check_operands_distinct("scan", f, x_leaves, closed.consts)
     outs = bind_scan(consts_as_inputs(closed), closed.consts, leaves, x_leaves, {
         "length": n, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
         "_split_transpose": bool(_split_transpose)})
@@ -238,6 +241,30 @@ def _in_turn(first: _Parts, second: _Parts) -> tuple[int, ...]:
         a += len(ours)
         b += len(theirs)
     return tuple(order)
+
+
+# -- references ------------------------------------------------------------------------------------
+
+
+def _scan_discharge(operands: Values, params: Params, derivable: bool) -> list[Any]:
+    """A reference that the body writes is carried; one that is scanned over gives its new elements
+    as results."""
+    n_out = len(params["jaxpr"].out_avals)
+    found = discharged(params["jaxpr"], tuple([isinstance(x, Box) for x in operands]), derivable)
+    values, written = _parts(values_of(operands), params), _parts(found.written, params)
+    n_consts = len(values.consts)
+    moved = [i for i, w in enumerate(written.consts) if w]
+    fixed = [i for i, w in enumerate(written.consts) if not w]
+    n_moved = len(moved)
+    body = with_inputs(found.jaxpr, (*fixed, *moved, *range(n_consts, len(operands))))
+    body = with_outputs(body, (
+        *range(n_out, n_out + n_moved), *range(n_out), *range(n_out + n_moved,
+                                                              len(found.jaxpr.out_avals))))
+    outs = bind_scan(body, [values.consts[i] for i in fixed],
+                     [values.consts[i] for i in moved] + values.carry, values.xs, params)
+    ends, results = outs[:n_moved], outs[n_moved:]
+    store(operands, found.written, [*ends, *results[n_out:]])
+    return results[:n_out]
 
 
 # -- forward mode ----------------------------------------------------------------------------------
@@ -553,5 +580,5 @@ scan_p = register(Primitive(
     "scan", shape_rule=_scan_shape, multiple_results=True, cached=False, jvp=_scan_jvp,
     linearize=_scan_linearize, split=_scan_split, transpose=_scan_transpose,
     batch_axis=_scan_batch, dce=_scan_dce, cut=_scan_cut, thread=_scan_thread, check=_scan_check,
-    effects=lambda params: params["jaxpr"].effects,
+    effects=lambda params: params["jaxpr"].effects, discharge=_scan_discharge,
 ))

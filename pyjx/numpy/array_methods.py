@@ -16,7 +16,7 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, tracebacks
-from pyjx.core.avals import aval_makers, canonical_shape
+from pyjx.core.avals import AbstractRef, aval_makers, canonical_shape
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
@@ -162,13 +162,47 @@ def _array_getitem(self: Any, index: Any, /) -> Any:
         raise
 
 
+def _references() -> Any:
+    from pyjx.lax import references  # which the first reference loads
+
+    return references
+
+
 @tracebacks.mark_boundary
 def _tracer_getitem(self: Any, index: Any, /) -> Any:
     try:
+        if type(self.aval) is AbstractRef:
+            return _references().get(self, index)
         return indexing.getitem(self, index)
     except Exception as error:
         tracebacks.leave_boundary(error)
         raise
+
+
+@tracebacks.mark_boundary
+def _tracer_setitem(self: Any, index: Any, x: Any, /) -> None:
+    if type(self.aval) is not AbstractRef:
+        ArrayImpl.__setitem__(self, index, x)
+    try:
+        _references().set(self, index, x)
+    except Exception as error:
+        tracebacks.leave_boundary(error)
+        raise
+
+
+class _OfReference:
+    """A method of tracers of references, which arrays have not."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tracer: Any, cls: type) -> Any:
+        if tracer is None or type(tracer.aval) is not AbstractRef:
+            owner = cls.__name__
+            raise AttributeError(f"{owner!r} object has no attribute {self.name!r}")
+        return getattr(_references().whole(tracer), self.name)
 
 
 def _tracer_iter(self: Any) -> Iterator[Any]:
@@ -200,6 +234,8 @@ def _contains(self: Any, other: Any) -> bool:
 
 def _at(self: Any) -> Any:
     """Index it and call a method to read or update elements: `x.at[0].set(1)`."""
+    if type(self.aval) is AbstractRef:
+        return _references().parts(self)
     return indexing.IndexUpdateHelper(self)
 
 
@@ -541,7 +577,9 @@ def install() -> None:
     _set(Tracer, "__iter__", _tracer_iter)
     _set(Tracer, "__reversed__", _tracer_reversed)
     _set(Tracer, "item", _item)
-    for name, value in (("__setitem__", ArrayImpl.__setitem__), ("nbytes", property(_nbytes)),
+    for name in ("addupdate", "get", "set", "swap"):
+        setattr(Tracer, name, _OfReference(name))
+    for name, value in (("__setitem__", _tracer_setitem), ("nbytes", property(_nbytes)),
                         ("itemsize", property(_itemsize))):
         setattr(Tracer, name, value)
     for name in ("addressable_data", "delete", "devices", "is_deleted", "on_device_size_in_bytes",

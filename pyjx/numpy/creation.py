@@ -16,7 +16,14 @@ from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import ShapedArray, SymbolicDim, aval_makers, canonical_shape, get_aval
+from pyjx.core.avals import (
+    AbstractRef,
+    ShapedArray,
+    SymbolicDim,
+    aval_makers,
+    canonical_shape,
+    get_aval,
+)
 from pyjx.core.dimensions import range_size
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import JaxprTrace, Tracer, concrete_or_error, eager_trace, state
@@ -125,6 +132,9 @@ _numpy_scalars = frozenset(dtypes.numpy_scalar_types)
 
 def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
     aval = x.aval
+    if type(aval) is AbstractRef:
+        raise TypeError(f"jnp.asarray got a Ref of type {aval}, but a Ref can't be passed where an "
+                        "array is expected. Did you forget to read its value with `ref[...]`?")
     weak = dtype is None and aval.weak_type
     if dtype is not None and (aval.dtype != dtype or aval.weak_type != weak):
         return convert(x, dtype)

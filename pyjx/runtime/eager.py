@@ -9,13 +9,13 @@ from typing import Any
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived_structure
-from pyjx.core.effects import no_effects
+from pyjx.core.effects import has_state, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import eager_trace
-from pyjx.engine.calls import jit_p
-from pyjx.runtime import dispatch
+from pyjx.engine.calls import call_params, jit_p
+from pyjx.runtime import dispatch, references
 from pyjx.runtime.dispatch import Miss, registry
 
 _LEAF = registry.flatten(0)[1]
@@ -43,6 +43,8 @@ def flat_callable(name: str, closed_for: Callable[[tuple[Any, ...]], ClosedJaxpr
 def operation_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
     """The callable of one operation with these parameters."""
     programs = BoundedDict(2048)  # by avals
+    if primitive.effects is not None and has_state(primitive.effects(params)):
+        return _stateful_callable(primitive, params)
 
     def closed_for(avals: tuple[Any, ...]) -> ClosedJaxpr:
         closed = programs.get(avals)
@@ -54,19 +56,44 @@ def operation_callable(primitive: Primitive, params: dict[str, Any]) -> Callable
                          not primitive.multiple_results, on_probation=True)
 
 
-def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]
-                     ) -> ClosedJaxpr:
-    """The program of one operation."""
-    out = primitive.out_avals(avals, params)
+def _stateful_callable(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    """The callable of an operation that holds programs with references."""
+    programs = BoundedDict(256)
+
+    def run(*operands: Any) -> Any:
+        given = list({id(x): x for x in operands}.values())
+        places = {id(x): i for i, x in enumerate(given)}
+        order = tuple([places[id(x)] for x in operands])  # a loop may have a reference twice
+        avals = tuple(map(get_aval, given))
+        closed = programs.get((avals, order))
+        if closed is None:
+            closed = programs[avals, order] = single_eqn_jaxpr(primitive, avals, params, order)
+        outs = _run_jit(*given, **call_params(closed, primitive.name, len(given)))
+        return outs if primitive.multiple_results else outs[0]
+
+    return run
+
+
+def single_eqn_jaxpr(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any],
+                     order: tuple[int, ...] | None = None) -> ClosedJaxpr:
+    """The program of one operation; `order` says which inputs its operands are, if not all in
+    turn."""
+    order = tuple(range(len(avals))) if order is None else order
+    out = primitive.out_avals(tuple([avals[i] for i in order]), params)
     outvars = [Var(a) for a in (out if primitive.multiple_results else [out])]
     invars = [Var(a) for a in avals]
     effects = no_effects if primitive.effects is None else primitive.effects(params)
-    eqn = JaxprEqn(primitive, invars, outvars, params, effects, no_source_info)
+    eqn = JaxprEqn(primitive, [invars[i] for i in order], outvars, params, effects, no_source_info)
     return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], effects), [])
 
 
 def _run_jit(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
     """Eager `jit_p`: through a C++ callable kept with the jaxpr."""
+    if jaxpr.jaxpr.effects and has_state(jaxpr.jaxpr.effects):
+        return references.run(
+            jaxpr, args, params["donated_invars"],
+            lambda pure, donated: _jit_callable(
+                pure, *{**params, "donated_invars": donated}.items()))
     return _jit_callable(jaxpr, *params.items())(*args)
 
 

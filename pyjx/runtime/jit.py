@@ -24,17 +24,19 @@ from typing import (
 
 from pyjx import configuration
 from pyjx.core import bounded, tracebacks
-from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.avals import AbstractRef, get_aval, is_valid_value
+from pyjx.core.effects import has_state
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import named_axes
 from pyjx.core.options import Inline
+from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.trace import Tracer, eager_trace, eval_jaxpr, state, trace_to_jaxpr
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.monitoring import timed
-from pyjx.runtime import backends, dispatch, ledger, signature
+from pyjx.runtime import backends, dispatch, ledger, references, signature
 from pyjx.runtime import eager as _eager  # noqa: F401  (runs what is not traced)
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.ledger import TracedInfo, Traces
@@ -114,7 +116,7 @@ class TracedCall:
     """A function traced for one signature."""
 
     __slots__ = ("_surroundings", "_tracers", "closed", "donated", "in_tree", "name", "out_tree",
-                 "static")
+                 "static", "takes_refs")
 
     def __init__(self, closed: ClosedJaxpr, in_tree: TreeDef, out_tree: TreeDef, name: str,
                  donated: tuple[bool, ...], static: Any) -> None:
@@ -124,8 +126,9 @@ class TracedCall:
         self.name = name
         self.donated = donated
         self.static = static
+        self.takes_refs = any([type(a) is AbstractRef for a in closed.in_avals])
         # The tracers it closes over, and where it was traced: elsewhere these may be others.
-        self._tracers = [c for c in closed.consts if isinstance(c, Tracer)]
+        self._tracers = [c for c in closed.consts if isinstance(c, Tracer) and type(c) is not Ref]
         self._surroundings = (state.dynamic, state.level) if self._tracers else None
 
     def is_current(self) -> bool:
@@ -218,6 +221,10 @@ class JitSpec:
                 traced = self.traces.get(key)  # another thread may have been faster
                 if traced is None or not traced.is_current():
                     traced = self.traces[key] = self.trace_anew(in_tree, avals, static)
+        if traced.takes_refs:
+            debug = traced.closed.debug_info
+            check_distinct(leaves, traced.closed.consts, debug.func_src_info, self.traced_for,
+                           lambda i: (debug.arg_names or ())[i])
         return traced, leaves
 
     def raise_bad_argument(self, in_tree: TreeDef, leaves: Sequence[Any], static: Any) -> NoReturn:
@@ -242,6 +249,9 @@ class JitSpec:
         else:
             ledger.note_traced(self, debug, closed, in_tree, avals, static, time.seconds)
         out_tree = flat.out_tree
+        if any([type(a) is AbstractRef for a in closed.out_avals]):
+            check_not_returned(closed, debug.func_src_info, self.traced_for,
+                               lambda i: path_in(out_tree, i))
         debug.result_paths = partial(_result_paths, out_tree)
         donated = self.donated_leaves(in_tree, static)
         return TracedCall(closed, in_tree, out_tree, self.name, donated, static)
@@ -294,12 +304,15 @@ class JitSpec:
 
     def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Miss:
         traced, leaves = self.trace(args, kwargs)
-        if (state.dynamic is not eager_trace or traced.closed.effects
-                or _any_tracer(leaves, traced.closed.consts)):
+        closed = traced.closed
+        if closed.effects and has_state(closed.effects) and not references.has_refs(closed):
+            closed = references.without_own_refs(closed)
+        if (state.dynamic is not eager_trace or closed.effects
+                or _any_tracer(leaves, closed.consts)):
             return self.bind(traced, leaves), None, False
         try:
             return dispatch.compile_and_run(
-                traced.closed, self.name, leaves, traced.out_tree, device=self.device,
+                closed, self.name, leaves, traced.out_tree, device=self.device,
                 label=self.name if self.on_probation else f"jit({self.name})",
                 donated=traced.donated, keep_unused=self.keep_unused,
                 compiler_options=self.compiler_options,
@@ -385,6 +398,12 @@ def _debug_info(traced_for: str, fun: Any, in_tree: TreeDef, static: Any) -> Tra
 def _result_paths(tree: Any) -> tuple[str, ...]:
     leaves = tree_flatten_with_path(tree.unflatten(range(tree.num_leaves)))[0]
     return tuple([f"result{keystr(path)}" for path, _ in leaves])
+
+
+def path_in(tree: Any, i: int) -> str:
+    """Where leaf `i` of a result of this structure is; empty if it is the result."""
+    path = keystr(tree_flatten_with_path(tree.unflatten(range(tree.num_leaves)))[0][i][0])
+    return f"result{path}" if path else ""
 
 
 # -- the decorators --------------------------------------------------------------------------------

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import get_aval
+from pyjx.core.effects import has_state
+from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer, eval_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.physical import physicalize
-from pyjx.runtime import abstract, backends, dispatch, ledger
+from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.runtime import abstract, backends, dispatch, ledger, references
 from pyjx.runtime.dispatch import Miss
 from pyjx.runtime.executable import device_of
 from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, spec_of
@@ -165,11 +168,11 @@ class Traced(_Stage):
 class Lowered(_Stage):
     """A function lowered to StableHLO."""
 
-    __slots__ = ("_platform", "_program")
+    __slots__ = ("_call", "_closed", "_donated", "_platform", "_program")
 
     def __init__(self, spec: JitSpec, traced: TracedCall, platform: str | None) -> None:
         super().__init__(spec, traced)
-        if any(isinstance(c, Tracer) for c in traced.closed.consts):
+        if any(isinstance(c, Tracer) and type(c) is not Ref for c in traced.closed.consts):
             raise TypeError(
                 f"lower: {spec.name} closes over values of an outer transformation, which are "
                 "not known yet. Pass them as arguments."
@@ -178,8 +181,15 @@ class Lowered(_Stage):
         # Passes and lowering, which need not load before the first program.
         from pyjx.runtime.lower import lower_closed
 
+        self._closed, self._donated, self._call = traced.closed, traced.donated, None
+        if has_state(traced.closed.effects):
+            consts = traced.closed.consts
+            self._call = references.call_of(
+                consts_as_inputs(traced.closed), (False,) * len(consts) + traced.donated)
+            self._closed = self._call.discharged.jaxpr
+            self._donated = self._call.donated
         self._program = lower_closed(
-            traced.closed, spec.name, donated=traced.donated, keep_unused=spec.keep_unused,
+            self._closed, spec.name, donated=self._donated, keep_unused=spec.keep_unused,
             platform=self._platform,
         )
 
@@ -218,11 +228,11 @@ class Lowered(_Stage):
         options = tuple(sorted({**dict(spec.compiler_options), **(compiler_options or {})}.items()))
         device = spec.device if device_assignment is None else device_assignment[0]
         _, executable = compile_closed(
-            self._traced.closed, spec.name, donated=self._traced.donated,
+            self._closed, spec.name, donated=self._donated,
             keep_unused=spec.keep_unused, compiler_options=options, device=device,
             lowered=self._program if self._is_for(device) else None,
         )
-        return Compiled(spec, self._traced, executable)
+        return Compiled(spec, self._traced, executable, self._call)
 
     def _is_for(self, device: Any) -> bool:
         return bool((device or backends.default_device()).platform == self._platform)
@@ -255,11 +265,13 @@ def _callable_of(compiled: Compiled) -> Any:
 class Compiled(_Stage):
     """A compiled program. Call it with arguments of the signature it was compiled for."""
 
-    __slots__ = ("__weakref__", "_call", "_executable")
+    __slots__ = ("__weakref__", "_call", "_executable", "_with_refs")
 
-    def __init__(self, spec: JitSpec, traced: TracedCall, executable: Any) -> None:
+    def __init__(self, spec: JitSpec, traced: TracedCall, executable: Any,
+                 with_refs: references.Call | None = None) -> None:
         super().__init__(spec, traced)
         self._executable = executable
+        self._with_refs = with_refs
         self._call: Any = None  # the C++ callable, made at the first call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -274,12 +286,23 @@ class Compiled(_Stage):
     def miss(self, *args: Any, **kwargs: Any) -> Miss:
         """A call that C++ has not seen the like of: checked here."""
         leaves = self._leaves(args, kwargs)
+        if self._with_refs is not None:
+            return self._run_with_refs(self._with_refs, leaves), None, False
         _, committed = device_of(leaves)
         out, fast_path, drop = dispatch.run(
             self._executable, self._traced.closed, f"jit({self._spec.name})", leaves,
             self.out_tree, committed)
         n_given = len(tree_flatten((args, kwargs))[0])  # static arguments may be among them
         return out, fast_path if n_given == len(leaves) else None, drop
+
+    def _run_with_refs(self, call: references.Call, leaves: list[Any]) -> Any:
+        closed = self._traced.closed
+        check_distinct(leaves, closed.consts, closed.debug_info.func_src_info, "jit",
+                       lambda i: (closed.debug_info.arg_names or ())[i])
+        operands = [*closed.consts, *leaves]
+        args = call.arguments(operands)
+        outs = self._executable.call(args, device_of(args)[1])
+        return self.out_tree.unflatten(call.store(operands, outs))
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The dynamic leaves; static arguments may be given or left out."""
@@ -297,7 +320,7 @@ class Compiled(_Stage):
                 f"called with: {spec.name} was compiled with {self.in_tree}, called with {tree}."
             )
         for x in leaves:
-            if isinstance(x, Tracer):
+            if isinstance(x, Tracer) and type(x) is not Ref:
                 raise TypeError(
                     "Cannot apply JAX transformations to a function lowered and compiled for a "
                     f"particular signature. Detected argument of Tracer type {type(x)}."

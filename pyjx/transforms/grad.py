@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, get_aval, is_ref_type
 from pyjx.core.scalars import scalar_of
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.logs import logging
@@ -140,7 +140,15 @@ def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool
     """
     all_wanted = True
     for x in leaves:
-        dtype = get_aval(x).dtype
+        aval = get_aval(x)
+        if is_ref_type(aval):
+            raise TypeError(
+                "grad cannot differentiate with respect to a Ref-typed argument, because the "
+                "gradient for a ref must itself be accumulated into a ref. Instead, use `jax.vjp` "
+                "and bind a gradient ref using the returned VJP function's `with_refs` method. "
+                "(Ref arguments not selected by grad's argnums are fine: they are not "
+                "differentiated.)")
+        dtype = aval.dtype
         if dtype in dtypes.complex_dtypes:
             continue
         if holomorphic:

@@ -7,6 +7,7 @@ from typing import Any, Literal, overload
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.references import is_ref
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.linearize import LinearProgram
@@ -100,7 +101,12 @@ class LinearizedFunction:
                     f"primal values:\nGot tangent aval {get_aval(x).str_short()} for primal aval "
                     f"{aval.str_short()} but expected {expected.str_short()}."
                 )
-        outs = form.program.filled(self._residuals).forward(leaves)
+        refs = [x for x in leaves if is_ref(x)]
+        outs = form.program.filled(self._residuals).forward(
+            [x[...] if is_ref(x) else x for x in leaves])
+        for ref, new in zip(refs[::-1], outs[::-1], strict=False):
+            ref[...] = new
+            outs.pop()
         return form.out_tree.unflatten(map(materialized, outs))
 
     def __repr__(self) -> str:

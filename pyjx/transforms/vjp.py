@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal, overload
 
+import numpy as np
+
 from pyjx.core import dtypes
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import AbstractRef, get_aval
+from pyjx.core.references import is_ref
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearVar
 from pyjx.engine.logs import Lost, logging
-from pyjx.engine.tangents import Zero, materialized
+from pyjx.engine.references import addupdate_p
+from pyjx.engine.tangents import Zero, instantiate, materialized
 from pyjx.engine.types import R, S, TreeDef
-from pyjx.transforms.arguments import check_callable, linearized, prefix_of_bools, wanted_inputs
+from pyjx.transforms.arguments import (
+    check_callable,
+    linearized,
+    prefix_of_bools,
+    wanted_inputs,
+)
+from pyjx.transforms.gradient_places import DidntWant, DontWant, GradRef, GradValue
 from pyjx.transforms.linear_form import LinearForm
 from pyjx.tree_util import flatten_one_level_with_keys, keystr, register_pytree_node
 
@@ -131,6 +142,54 @@ class VJP:
         return self._pulled(out_ct, extra)[0]
 
     @api_boundary
+    def with_refs(self, *destinations: Any) -> Callable[[Any], Any]:
+        """A function of a cotangent that puts the gradients where `destinations` say.
+
+        There is one for each argument leaf, in a structure like that of the arguments: a reference,
+        to which the gradient is added (its place in the result is `jax.ad.GradRef()`),
+        `jax.ad.GradValue()` for a gradient that is returned, or `jax.ad.DontWant()`. Arguments that
+        are references need references: what is in them is the cotangent of what the function
+        leaves in the argument, and is replaced by that of what the function found there.
+
+        Raises:
+          ValueError: the structure is another one.
+
+        >>> import pyjx as jax
+        >>> _, pull_back = jax.vjp(lambda x, y: x * y, 2.0, 3.0)
+        >>> total = jax.new_ref(10.0)
+        >>> result = pull_back.with_refs(total, jax.ad.GradValue())(1.0)
+        >>> total, result
+        (Ref(13., dtype=float32), (GradRef(), Array(2., dtype=float32, weak_type=True)))
+        """
+        leaves, tree = flatten(destinations)
+        if tree != self.in_tree or not all(map(_is_destination, leaves)):
+            _raise_bad_destinations(self._ends()[0](), leaves)
+        return partial(self._pulled_into, leaves)
+
+    @api_boundary
+    def _pulled_into(self, destinations: list[Any], out_ct: Any, *extra: Any) -> Any:
+        """The call of the function that `with_refs` gives."""
+        in_avals = self._ends()[1]
+        refs = [d for d, a in zip(destinations, in_avals, strict=True)
+                if _is_inexact_ref(a) and is_ref(d)]
+        ref_cts = [d[...] if is_ref(d) else Zero(a.inner_aval.to_tangent_aval())
+                   for d, a in zip(destinations, in_avals, strict=True) if _is_inexact_ref(a)]
+        in_cts = self._in_cts(out_ct, extra, ref_cts)[0]
+        results: list[Any] = []
+        for ct, d, aval in zip(in_cts, destinations, in_avals, strict=True):
+            if is_ref(d):
+                if any(d is r for r in refs):
+                    d[...] = instantiate(Zero(d.aval.inner_aval) if ct is None else ct)
+                elif ct is not None and type(ct) is not Zero:
+                    addupdate_p.bind(d, ct, indexers=())
+                results.append(GradRef())
+            elif type(d) is GradValue:
+                results.append(_value_of(ct, aval))
+            else:
+                results.append(DidntWant())
+        return self.in_tree.unflatten(results)
+
+    @api_boundary
     def with_logs(self, out_ct: Any, *extra: Any) -> tuple[Any, dict[Any, Any]]:
         """The cotangents of the arguments, and what backward rules have logged.
 
@@ -150,7 +209,18 @@ class VJP:
         return cotangents, log
 
     def _pulled(self, out_ct: Any, extra: tuple[Any, ...]) -> tuple[Any, dict[Any, Any]]:
-        name, in_avals, out_avals = self._ends()
+        name, in_avals, _ = self._ends()
+        for i, a in enumerate(in_avals):
+            if _is_inexact_ref(a):
+                _raise_no_gradient_ref(name(), i)
+        in_cts, log = self._in_cts(out_ct, extra, ())
+        return self.in_tree.unflatten(list(map(_value_of, in_cts, in_avals))), log
+
+    def _in_cts(self, out_ct: Any, extra: tuple[Any, ...], ref_cts: Sequence[Any]
+                ) -> tuple[list[Any], dict[Any, Any]]:
+        """Cotangents of the arguments, and the log; `ref_cts` are those of the arguments that are
+        references, afterwards."""
+        name, _, out_avals = self._ends()
         if extra:
             _raise_splatted(name(), 1 + len(extra))
         cotangents, tree = flatten(out_ct)
@@ -174,11 +244,8 @@ class VJP:
         if program is None:
             program = self._filled()
         with logging() as log:
-            in_cts = program.backward(cotangents)
-        return self.in_tree.unflatten([
-            materialized(Zero(a.to_tangent_aval()) if ct is None else ct)
-            for ct, a in zip(in_cts, in_avals, strict=True)
-        ]), log
+            in_cts = program.backward([*cotangents, *ref_cts])
+        return in_cts, log
 
     def _ends(self) -> tuple[Callable[[], str], Sequence[Any], Sequence[Any]]:
         form = self._form
@@ -252,6 +319,22 @@ class VJP:
                 f"args_res={self.args_res}, opaque_residuals={self.opaque_residuals})")
 
 
+def _value_of(ct: Any, aval: Any) -> Any:
+    """A cotangent as it is returned. One of a reference of integers there is not."""
+    if type(aval) is AbstractRef:
+        return DidntWant()
+    return materialized(Zero(aval.to_tangent_aval()) if ct is None else ct)
+
+
+def _is_inexact_ref(aval: Any) -> bool:
+    """Whether values of this type are references that are differentiated."""
+    return type(aval) is AbstractRef and dtypes.issubdtype(aval.dtype, np.inexact)
+
+
+def _is_destination(x: Any) -> bool:
+    return is_ref(x) or type(x) in (GradValue, DontWant)
+
+
 def _flatten_vjp(f: VJP) -> tuple[Any, Any]:
     form = f._separated()
     return (f._args, f._opaque), form
@@ -273,6 +356,27 @@ register_pytree_node(NotSaveable, lambda x: ((), None), lambda aux, children: No
 
 
 # -- errors ----------------------------------------------------------------------------------------
+
+
+def _raise_bad_destinations(name: str, leaves: Sequence[Any]) -> None:
+    wrong = [repr(x) for x in leaves if not _is_destination(x)]
+    raise ValueError(
+        "unexpected tree structure in the arguments to a VJP function's `with_refs` method.\n\nThe "
+        "arguments to `with_refs` must match the pytree structure of the primal arguments of the "
+        f"differentiated function {name}, with one entry for each array argument. Each entry must "
+        "be a `Ref` (to accumulate this argument's gradient into the ref in-place), a "
+        "`jax.ad.GradValue()` (to have this argument's gradient returned as a value) or a "
+        "`jax.ad.DontWant()` (to skip computing it)."
+        + (f" Got {', '.join(wrong)}." if wrong else ""))
+
+
+def _raise_no_gradient_ref(name: str, i: int) -> None:
+    raise ValueError(
+        f"the argument at position args[{i}] of the differentiated function {name} is Ref-typed, "
+        "so its gradient must be accumulated into a ref, but no gradient ref was provided. Bind "
+        "one using the VJP function's `with_refs` method before applying it, as in "
+        "`f_vjp.with_refs(grad_ref)(ct)`. Or, to skip computing this argument's gradient, pass "
+        "`jax.ad.DontWant()` in place of a gradient ref.")
 
 
 def _raise_splatted(name: str, n: int) -> None:

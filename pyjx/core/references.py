@@ -1,0 +1,153 @@
+"""`Ref`, a mutable reference to an array, as a value outside of programs.
+
+It is the eager interpreter's own tracer: it holds no value that a program could contain, so a
+program that closes over it takes it as an operand, as it does with tracers. Its methods of reading
+and writing, lax/references.py gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core import source_info
+from pyjx.core.avals import AbstractRef, is_ref_type
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.trace import Tracer, eager_trace
+
+_BINARY = (
+    "add and divmod floordiv ge gt le lshift lt matmul mod mul or pow radd rand rdivmod rfloordiv "
+    "rlshift rmatmul rmod rmul ror rpow rrshift rshift rsub rtruediv rxor sub truediv xor"
+)
+_UNARY = "abs array complex float index int invert neg pos round"
+
+
+class _RefType(type):
+    """Tracers of references are instances of `Ref`, as tracers of arrays are of `Array`."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return is_ref(instance)
+
+
+class Ref(Tracer, metaclass=_RefType):
+    """A mutable reference to an array, made by `new_ref`.
+
+    `ref[...]` reads the array and `ref[...] = x` writes it; so does `ref[0]`, in part. `ref.at[i]`
+    is a part of the reference. Functions under `jit`, `vmap` and kin take references and may write
+    them.
+    """
+
+    __slots__ = ("_refs",)
+
+    aval: AbstractRef  # type: ignore[assignment]
+    _refs: Any
+
+    def __init__(self, aval: AbstractRef, refs: Any) -> None:
+        self._trace = eager_trace
+        self.aval = aval
+        self._refs = refs
+
+    @property
+    def committed(self) -> bool:
+        """Whether it stays on its device."""
+        return self._refs.committed  # type: ignore[no-any-return]
+
+    @property
+    def sharding(self) -> Any:
+        """On which devices its parts are."""
+        return self._refs.sharding
+
+    @property
+    def format(self) -> Any:
+        """How it lies in memory."""
+        return self._refs.format
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the array, which the next write may change."""
+        return self._refs.unsafe_buffer_pointer()  # type: ignore[no-any-return]
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:  # type: ignore[override]
+        return self is other
+
+    def __ne__(self, other: object) -> bool:  # type: ignore[override]
+        return self is not other
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"Ref{repr(self._refs).removeprefix('Array')}"
+
+
+def _unsupported(self: Ref, other: Any) -> Any:
+    return NotImplemented
+
+
+def _no_array(self: Ref, *args: Any, **kwargs: Any) -> Any:
+    raise TypeError(f"A Ref of type {self.aval} is no array. Did you forget to read its value with "
+                    "`ref[...]`?")
+
+
+# A reference is no array: it has none of an array's operators.
+for _names, _method in ((_BINARY, _unsupported), (_UNARY, _no_array)):
+    for _name in _names.split():
+        setattr(Ref, f"__{_name}__", _method)
+
+
+def is_ref(x: Any) -> bool:
+    """Whether x is a reference, or a tracer of one."""
+    return isinstance(x, Tracer) and is_ref_type(x.aval)
+
+
+# -- what programs may not do with them ------------------------------------------------------------
+
+
+def check_not_returned(closed: ClosedJaxpr, function: str, traced_for: str,
+                       path_of: Callable[[int], str]) -> None:
+    """Raise ValueError if a function that was traced returns a reference.
+
+    `path_of` says where among the results one of them is; empty for the only one.
+    """
+    for i, v in enumerate(closed.outvars):
+        if type(v.aval) is AbstractRef:
+            path = path_of(i)
+            raise ValueError(
+                f"function {function} traced for {traced_for} returned a mutable array reference "
+                f"of type {v.aval}{f' at output tree path {path}' if path else ''}, but mutable "
+                f"array references cannot be returned.\n\n{_origin(closed, v)}")
+
+
+def _origin(closed: ClosedJaxpr, v: Any) -> str:
+    if v in closed.constvars:
+        return ("The returned mutable array was closed over by the function, rather than passed in "
+                "as an argument or created inside it.")
+    if v in closed.invars:
+        i = closed.invars.index(v)
+        names = closed.debug_info.arg_names
+        return ("The returned mutable array was passed in as "
+                f"{f'the argument {names[i]}' if names else f'argument number {i}'}.")
+    eqn = next(e for e in closed.eqns if v in e.outvars)
+    return ("The returned mutable array was created on line "
+            f"{source_info.summarize(eqn.source_info)}.")
+
+
+def check_distinct(refs: Sequence[Any], consts: Sequence[Any], function: str, traced_for: str,
+                   name_of: Callable[[int], str]) -> None:
+    """Raise ValueError if a function gets a reference as two arguments, or as one and by closing
+    over it. Values that are no references do no harm."""
+    places: dict[int, int] = {}
+    captured = {id(c) for c in consts}
+    for i, x in enumerate(refs):
+        if not is_ref(x):
+            continue
+        if id(x) in captured:
+            raise ValueError(
+                f"when tracing {function} for {traced_for}, a mutable array reference of type "
+                f"{x.aval} was both closed over and passed as the argument {name_of(i)}")
+        if places.setdefault(id(x), i) != i:
+            raise ValueError(
+                "only one reference to a mutable array may be passed as an argument to a function, "
+                f"but when tracing {function} for {traced_for} the mutable array reference of type "
+                f"{x.aval} appeared at both {name_of(places[id(x)])} and {name_of(i)}.")

@@ -1,0 +1,212 @@
+"""Discharging references: programs on values in the place of programs on references.
+
+A discharged program takes the value of a reference in its place, and gives the new values of those
+that it writes behind its results. What holds programs has the rule `discharge` for operands that
+are references; references that a program has for itself need no rule.
+
+Compilers get programs without references. Interpreters do it before they handle what holds programs
+that take references: `bind_discharged`. So no rule of a loop or branch knows about references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from pyjx.core import source_info
+from pyjx.core.avals import AbstractRef
+from pyjx.core.derived import derived, derived_structure
+from pyjx.core.effects import has_state
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
+from pyjx.core.nested import map_jaxprs
+from pyjx.core.primitive import Primitive
+from pyjx.core.references import is_ref
+from pyjx.core.trace import literal_value, trace_to_jaxpr
+from pyjx.engine.references import Box, get_p, operations, swap_p
+from pyjx.engine.types import Flags, Params, Values
+
+
+class Discharged(NamedTuple):
+    """From inputs, with values for references, to results and the values of those `written`."""
+
+    jaxpr: ClosedJaxpr
+    written: Flags  # an entry for each input
+
+
+@derived
+def discharged(closed: ClosedJaxpr, boxed: Flags, derivable: bool = False) -> Discharged:
+    """The program with values in place of the inputs that are `boxed`, and of its own references.
+
+    With `derivable` custom derivatives stay, so that it can be differentiated.
+
+    Raises:
+      NotImplementedError: an operation in it has no rule.
+    """
+    written: Flags = ()
+
+    def fun(*args: Any) -> list[Any]:
+        nonlocal written
+        inputs = [Box(x) if b else x for x, b in zip(args, boxed, strict=True)]
+        outs = run(closed, inputs, derivable)
+        written = tuple([type(x) is Box and x.written for x in inputs])
+        return [*outs, *[x.value for x in inputs if type(x) is Box and x.written]]
+
+    avals = [a.inner_aval if b else a for a, b in zip(closed.in_avals, boxed, strict=True)]
+    return Discharged(trace_to_jaxpr(fun, avals, closed.debug_info), written)
+
+
+def pure(closed: ClosedJaxpr) -> Discharged:
+    """The program to compile, without any reference."""
+    return discharged(closed, tuple([type(a) is AbstractRef for a in closed.in_avals]))
+
+
+def run(closed: ClosedJaxpr, inputs: Values, derivable: bool) -> list[Any]:
+    """The results of a program on values and boxes."""
+    env: dict[Var, Any] = dict(zip(closed.constvars, closed.consts, strict=True))
+    env.update(zip(closed.invars, inputs, strict=True))
+    with source_info.replaying() as replay:
+        for eqn in closed.eqns:
+            operands = [env[v] if type(v) is not Literal else literal_value(v)  # type: ignore[index]
+                        for v in eqn.invars]
+            replay.source = eqn.source_info
+            out = _run_eqn(eqn.primitive, operands, eqn.params, derivable, eqn)
+            env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out],
+                           strict=True))
+    return [env[v] if type(v) is not Literal else literal_value(v)  # type: ignore[index]
+            for v in closed.outvars]
+
+
+def _run_eqn(primitive: Primitive, operands: Values, params: Params, derivable: bool,
+             eqn: JaxprEqn) -> Any:
+    if not has_state(eqn.effects) and not any([isinstance(x, Box) for x in operands]):
+        return primitive.bind(*operands, **params)
+    if any([type(v.aval) is AbstractRef for v in eqn.outvars]):
+        assert primitive.discharge is not None
+        return primitive.discharge(operands, params, derivable)
+    return apply(primitive, operands, params, derivable)
+
+
+def apply(primitive: Primitive, operands: Sequence[Any], params: Params, derivable: bool) -> Any:
+    """An operation with references, on values and boxes."""
+    boxes = [x for x in operands if isinstance(x, Box)]
+    if boxes and primitive.discharge is not None:
+        return primitive.discharge(operands, params, derivable)
+    if not derivable and primitive.lowered_as is not None:
+        return run(primitive.lowered_as(params), operands, derivable)
+    if boxes:
+        why = ("has a derivative rule of its own, and is under differentiation together with the "
+               "reference" if has_rules(primitive) else "has no rule for them")
+        raise NotImplementedError(
+            f"'{primitive}' takes a reference of type {boxes[0].aval}, but {why}. Read the "
+            "reference before, or write it behind.")
+    return primitive.bind(*operands, **without_own_refs(params, derivable))
+
+
+def without_own_refs(params: Params, derivable: bool = True) -> Params:
+    """Parameters whose programs make no references; those that they take stay."""
+
+    def closed(j: ClosedJaxpr) -> ClosedJaxpr:
+        return discharged(j, (False,) * len(j.invars), derivable).jaxpr if has_state(
+            j.effects) else j
+
+    return map_jaxprs(params, closed, lambda j: j)
+
+
+def discharge_call(closed: ClosedJaxpr, operands: Sequence[Any], derivable: bool,
+                   bind: Callable[[ClosedJaxpr, list[Any]], list[Any]]) -> list[Any]:
+    """The rule of a call of `closed`; `bind` calls the program on values."""
+    boxes = [x for x in operands if isinstance(x, Box)]
+    if len(set(map(id, boxes))) < len(boxes):
+        raise ValueError(
+            "only one reference to a mutable array may be passed as an argument to a function, but "
+            f"{closed.debug_info.func_name} got one of type {boxes[0].aval} twice.")
+    found = discharged(closed, tuple([isinstance(x, Box) for x in operands]), derivable)
+    outs = bind(found.jaxpr, values_of(operands))
+    n = len(closed.outvars)
+    store(operands, found.written, outs[n:])
+    return outs[:n]
+
+
+def values_of(operands: Sequence[Any]) -> list[Any]:
+    """The operands, with the values of boxes."""
+    return [x.value if isinstance(x, Box) else x for x in operands]
+
+
+def store(operands: Sequence[Any], written: Flags, values: Sequence[Any]) -> None:
+    """Put the new values into the boxes that are written."""
+    given = iter(values)
+    for x, flag in zip(operands, written, strict=True):
+        if flag:
+            x.value = next(given)
+
+
+# -- what interpreters do --------------------------------------------------------------------------
+
+
+class _RefBox(Box):
+    """The box of a reference that there is, which is read when somebody asks."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref: Any) -> None:
+        Box.__init__(self, None)
+        self.ref = ref
+
+    @property
+    def value(self) -> Any:
+        if self._value is None:
+            self._value = get_p.bind(self.ref, indexers=())
+        return self._value
+
+    @value.setter
+    def value(self, new: Any) -> None:
+        self._value = new
+        self.written = True
+
+
+def bind_discharged(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
+    """`bind` of what holds programs with references, which are read before and written behind."""
+    boxes = {id(x): _RefBox(x) for x in operands if is_ref(x)}
+    out = apply(primitive, [boxes.get(id(x), x) for x in operands], params, True)
+    for box in boxes.values():
+        if box.written:
+            swap_p.bind(box.ref, box.value, indexers=())
+    return out
+
+
+def holds_state(primitive: Primitive, params: Params) -> bool:
+    """Whether the primitive holds programs with references."""
+    return (primitive.effects is not None and has_state(primitive.effects(params))
+            and primitive not in operations)
+
+
+def has_rules(primitive: Primitive) -> bool:
+    """Whether it is a function with derivative rules of its own, which go with its references."""
+    return primitive.lowered_as is not None and primitive.discharge is None
+
+
+def rules_take_refs(primitive: Primitive, operands: Sequence[Any], params: Params) -> bool:
+    """Whether custom derivative rules take references, and so must find them."""
+    if not any(map(is_ref, operands)):
+        return False
+    if has_rules(primitive):
+        return True
+    return any([_rules_in_take_refs(j) for j in _programs(params)])
+
+
+def _programs(params: Params) -> list[ClosedJaxpr]:
+    found: list[ClosedJaxpr] = []
+
+    def note(j: ClosedJaxpr) -> ClosedJaxpr:
+        found.append(j)
+        return j
+
+    map_jaxprs(params, note, lambda j: j)
+    return found
+
+
+@derived_structure
+def _rules_in_take_refs(closed: ClosedJaxpr) -> bool:
+    return any([
+        has_rules(eqn.primitive) or any([_rules_in_take_refs(j) for j in _programs(eqn.params)])
+        for eqn in closed.eqns if any([type(v.aval) is AbstractRef for v in eqn.invars])])

@@ -1,0 +1,323 @@
+"""Parts of references: how an index is understood, and a part of a value read, replaced, added to.
+
+An indexer has an entry for each axis: `(start, size, stride)` for a slice, None for an integer or
+an array of integers, which is an operand. Arrays of integers go together as NumPy's do. What is
+out of bounds is moved to the nearest place that is not; negative integers count from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx import errors
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.jaxpr import Literal
+from pyjx.core.trace import Tracer
+from pyjx.engine.axes import broadcast_in_dim
+from pyjx.lax import indexing, scattering, slicing
+from pyjx.lax.compare import lt, select
+from pyjx.lax.convert import convert_element_type, full
+from pyjx.lax.elementwise import add
+from pyjx.lax.joining import concatenate
+from pyjx.lax.shapes import expand_dims, pad, reshape
+
+Shape = tuple[int, ...]
+Slice = tuple[int, int, int]  # start, size, stride
+Indexer = tuple[Slice | None, ...]
+Indexers = tuple[Indexer, ...]  # the part of a part ...
+
+
+# -- indices as users give them --------------------------------------------------------------------
+
+
+def parse(index: Any, shape: Shape) -> tuple[Indexer, list[Any]] | None:
+    """The indexer that `index` stands for, and the integers in it; None for all of the value.
+
+    Raises:
+      ValueError: there are too many indices, or one that is known is out of bounds.
+      TypeError: an index is no integer, slice or array of these.
+      NonConcreteBooleanIndexError: a mask is traced.
+    """
+    if index is None or index is Ellipsis:
+        return None
+    parts = _expanded(index if type(index) is tuple else (index,), shape)
+    entries: list[Slice | None] = []
+    integers = []
+    for part, size in zip(parts, shape, strict=True):
+        if type(part) is slice:
+            entries.append(_slice(part, size))
+        else:
+            entries.append(None)
+            integers.append(_integer(part, size))
+    if all(e == (0, n, 1) for e, n in zip(entries, shape, strict=True)):
+        return None
+    return tuple(entries), integers
+
+
+def _expanded(index: tuple[Any, ...], shape: Shape) -> list[Any]:
+    """An index for each axis."""
+    parts: list[Any] = []
+    for part in index:
+        if _is_mask(part):
+            if isinstance(part, Tracer):
+                raise errors.NonConcreteBooleanIndexError(part)
+            parts += np.nonzero(np.asarray(part))
+        else:
+            parts.append(part)
+    gaps = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(gaps) > 1:
+        raise ValueError("Only one ellipsis is supported.")
+    missing = len(shape) - len(parts) + len(gaps)
+    if missing < 0:
+        raise ValueError(
+            f"`indices` must not be longer than `shape`: indices={index}, shape={shape}")
+    at = gaps[0] if gaps else len(parts)
+    parts[at:at + 1] = [slice(None)] * missing
+    return parts
+
+
+def _is_mask(part: Any) -> bool:
+    return getattr(part, "dtype", None) == np.bool_ and part.ndim > 0
+
+
+def _slice(part: slice, n: int) -> Slice:
+    start, stop, step = part.indices(n)
+    if step < 1:
+        raise ValueError(f"slice must have a step >= 1 (found: {step})")
+    if part.start is not None and start >= n > 0:
+        raise ValueError(f"Out of bound slice: start={part.start}, dim={n}.")
+    return start, max(0, -((start - stop) // step)), step
+
+
+def _integer(part: Any, n: int) -> Any:
+    if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
+        if not -n <= part < n:
+            raise ValueError(f"Out of bound indexer: idx={part}, dim={n}.")
+        return np.int32(part)
+    dtype = getattr(part, "dtype", None)
+    if dtype is None or not dtypes.issubdtype(dtype, np.integer):
+        raise TypeError(f"A reference is indexed by integers, slices and arrays of integers, got "
+                        f"{part!r} of type {type(part)}.")
+    return part
+
+
+# -- shapes and text -------------------------------------------------------------------------------
+
+
+class _View(NamedTuple):
+    """An indexer at a value: the integers by axis, None for slices."""
+
+    entries: Indexer
+    integers: list[Any]
+    shape: Shape
+
+    @property
+    def axes(self) -> list[int]:
+        """Those that are indexed by integers."""
+        return [i for i, e in enumerate(self.entries) if e is None]
+
+    @property
+    def int_shape(self) -> Shape:
+        shapes = [x.shape for x in self.integers if x is not None]
+        return np.broadcast_shapes(*shapes)
+
+    @property
+    def place(self) -> int:
+        """The axis of the part where those of the integers begin."""
+        axes = self.axes
+        return axes[0] if axes and axes[-1] - axes[0] == len(axes) - 1 else 0
+
+    @property
+    def part_shape(self) -> Shape:
+        sizes = tuple([e[1] for e in self.entries if e is not None])
+        return (*sizes[:self.place], *self.int_shape, *sizes[self.place:])
+
+
+def _views(shape: Shape, indexers: Indexers, integers: Sequence[Any]) -> Iterator[_View]:
+    given = iter(integers)
+    for entries in indexers:
+        view = _View(entries, [next(given) if e is None else None for e in entries], shape)
+        yield view
+        shape = view.part_shape
+
+
+def part_shape(shape: Shape, indexers: Indexers, integers: Sequence[Any]) -> Shape:
+    """The shape of the part; of `integers` only the avals count."""
+    for view in _views(shape, indexers, integers):
+        shape = view.part_shape
+    return shape
+
+
+def text(shape: Shape, indexers: Indexers, atoms: Sequence[Any], names: Sequence[str]) -> str:
+    """An index as jaxprs show it."""
+    named = [str(a.val) if type(a) is Literal else name
+             for a, name in zip(atoms, names, strict=True)]
+    shown = iter(named)
+    views = _views(shape, indexers, [a.aval for a in atoms]) if indexers else ()
+    parts = [f"[{','.join([next(shown) if e is None else _slice_text(e, n) for e, n in each])}]"
+             for each in [list(zip(v.entries, v.shape, strict=True)) for v in views]]
+    return "".join(parts) or "[...]"
+
+
+def _slice_text(entry: Slice, n: int) -> str:
+    start, size, stride = entry
+    stop = start + (size - 1) * stride + 1 if size else start
+    return (f"{start or ''}:{'' if stop + stride > n and stop <= n and size else stop}"
+            f"{f':{stride}' if stride != 1 else ''}")
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def read(x: Any, indexers: Indexers, integers: Sequence[Any]) -> Any:
+    """The part of x."""
+    for view in _views(get_aval(x).shape, indexers, integers):
+        x = _read(view, x)
+    return x
+
+
+def write(x: Any, part: Any, indexers: Indexers, integers: Sequence[Any], adding: bool = False
+          ) -> Any:
+    """x with another value for the part, or with it added to the part."""
+    views = list(_views(get_aval(x).shape, indexers, integers))
+    if not views:
+        return add(x, part) if adding else part
+    wholes = [x]
+    for view in views[:-1]:
+        wholes.append(_read(view, wholes[-1]))
+    new = _written(views[-1], wholes[-1], part, adding)
+    for view, whole in zip(views[-2::-1], wholes[-2::-1], strict=True):
+        new = _written(view, whole, new, False)
+    return new
+
+
+def _read(view: _View, x: Any) -> Any:
+    thinned = _thinned(view)
+    if thinned is not None:
+        x = slicing.slice(x, *thinned)
+        view = _of_thinned(view)
+    if not view.axes:
+        starts = [e[0] for e in view.entries]  # type: ignore[index]
+        return slicing.slice(x, starts, [s + n for s, n in zip(starts, view.part_shape,
+                                                               strict=True)])
+    if not view.int_shape:
+        found = slicing.dynamic_slice(x, _starts(view), _sizes(view))
+        return reshape(found, view.part_shape)
+    dims = _dims(view)
+    return indexing.gather(
+        x, _vectors(view), indexing.GatherDimensionNumbers(dims.windows, dims.axes, dims.starts),
+        _sizes(view), mode="clip")
+
+
+def _written(view: _View, x: Any, part: Any, adding: bool) -> Any:
+    thinned = _thinned(view)
+    if thinned is not None:
+        inner = _of_thinned(view)
+        new = _written(inner, slicing.slice(x, *thinned), part, adding)
+        return _interleaved(x, new, *thinned)
+    if view.int_shape:
+        dims = _dims(view)
+        scatter = scattering.scatter_add if adding else scattering.scatter
+        return scatter(
+            x, _vectors(view), part,
+            scattering.ScatterDimensionNumbers(dims.windows, dims.axes, dims.starts), mode="clip")
+    if adding:
+        part = add(_read(view, x), part)
+    if 0 in view.part_shape:
+        return x
+    return slicing.dynamic_update_slice(x, reshape(part, _sizes(view)), _starts(view))
+
+
+def _sizes(view: _View) -> list[int]:
+    return [1 if e is None else e[1] for e in view.entries]
+
+
+def _starts(view: _View) -> list[Any]:
+    return [_counted(i, n) if e is None else np.int32(e[0])
+            for e, i, n in zip(view.entries, view.integers, view.shape, strict=True)]
+
+
+def _counted(i: Any, n: int) -> Any:
+    """Integers that count from the start."""
+    if isinstance(i, np.integer):
+        return np.int32(i + n if i < 0 else i)
+    if not dtypes.issubdtype(get_aval(i).dtype, np.signedinteger):
+        return convert_element_type(i, np.int32)
+    i = convert_element_type(i, np.int32)
+    shape = get_aval(i).shape
+    zero, length = full(shape, 0, np.int32), full(shape, n, np.int32)
+    return select(lt(i, zero), add(i, length), i)
+
+
+class _Dims(NamedTuple):
+    """What gather and scatter want to know."""
+
+    windows: Shape  # axes of the part that are those of slices
+    axes: Shape  # axes of the whole that are indexed by integers
+    starts: Shape  # axes of the whole that an index vector counts along
+
+
+def _dims(view: _View) -> _Dims:
+    n = len(view.int_shape)
+    windows = [i if i < view.place else i + n for i in range(len(view.shape) - len(view.axes))]
+    return _Dims(tuple(windows), tuple(view.axes), _counting(view))
+
+
+def _counting(view: _View) -> Shape:
+    return tuple([i for i, (e, n) in enumerate(zip(view.entries, view.shape, strict=True))
+                  if e is None or e[1] != n])
+
+
+def _vectors(view: _View) -> Any:
+    """The index vectors, along the last axis."""
+    shape = view.int_shape
+    starts = _starts(view)
+    columns = []
+    for axis in _counting(view):
+        column = starts[axis]
+        own = get_aval(column).shape
+        at = tuple(range(len(shape) - len(own), len(shape)))
+        kept = [k for k, n in enumerate(own) if n == shape[at[k]]]
+        if len(kept) < len(own):
+            column = reshape(column, [own[k] for k in kept])
+        columns.append(expand_dims(
+            broadcast_in_dim(column, shape, [at[k] for k in kept]), (len(shape),)))
+    return concatenate(columns, len(shape))
+
+
+def _thinned(view: _View) -> tuple[list[int], list[int], list[int]] | None:
+    """Starts, limits and strides of the slices that leave elements out; None if none does."""
+    if all(e is None or e[2] == 1 for e in view.entries):
+        return None
+    bounds = [(0, n, 1) if e is None or e[2] == 1 else
+              (e[0], min(n, e[0] + e[1] * e[2]), e[2])
+              for e, n in zip(view.entries, view.shape, strict=True)]
+    starts, limits, strides = zip(*bounds, strict=True)
+    return list(starts), list(limits), list(strides)
+
+
+def _of_thinned(view: _View) -> _View:
+    """What is left to do after these."""
+    entries = tuple([e if e is None or e[2] == 1 else (0, e[1], 1) for e in view.entries])
+    shape = tuple([n if e is None or e[2] == 1 else e[1]
+                   for e, n in zip(view.entries, view.shape, strict=True)])
+    return _View(entries, view.integers, shape)
+
+
+def _interleaved(x: Any, part: Any, starts: list[int], limits: list[int], strides: list[int]
+                 ) -> Any:
+    """x with the elements of the slice replaced: the part, spread out, where these are."""
+    aval = get_aval(x)
+    sizes = get_aval(part).shape
+    if 0 in sizes:
+        return x
+    spread = [(a, n - a - (k - 1) * s - 1, s - 1)
+              for a, n, k, s in zip(starts, aval.shape, sizes, strides, strict=True)]
+    filler = reshape(slicing.slice(part, [0] * len(sizes), [1] * len(sizes)), ())
+    spread_part = pad(part, filler, spread)
+    there = pad(full(sizes, True, np.bool_), np.bool_(False), spread)
+    return select(there, spread_part, x)

@@ -1,0 +1,619 @@
+"""Mutable references: making, reading, writing and freezing them.
+
+A reference is read and written by operations that name it, in the order of the program. In jaxprs
+they are equations with effects; engine/discharge.py makes values of them before anything is
+compiled. Outside of programs a reference holds an array, whose memory the next write takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.avals import AbstractRef, ShapedArray, get_aval, is_ref_type
+from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.primitive import Primitive
+from pyjx.core.references import Ref, is_ref
+from pyjx.core.scalars import is_scalar_constant, scalar_of
+from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.axes import at_front, moveaxis
+from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
+from pyjx.engine.references import (
+    Box,
+    addupdate_p,
+    empty_ref_p,
+    free_ref_p,
+    freeze_p,
+    get_p,
+    new_ref_p,
+    swap_p,
+)
+from pyjx.engine.tangents import Zero, instantiate
+from pyjx.engine.types import Dims, Params, Tangents, Values
+from pyjx.lax import ref_views
+from pyjx.lax.convert import convert_element_type
+from pyjx.lax.ref_views import Indexers
+from pyjx.runtime.jit import jit
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+@api_boundary
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: bool = False) -> Ref:
+    """A mutable reference to a new array, a copy of `init_val`.
+
+    Args:
+      init_val: array or scalar.
+      memory_space, kind: what the type of the reference says of it.
+      pin: inside `jit` alone; accepted.
+
+    Raises:
+      TypeError: `init_val` is no array.
+
+    >>> import pyjx as jax
+    >>> import pyjx.numpy as jnp
+    >>> ref = jax.new_ref(jnp.zeros(3))
+    >>> ref[1] = 2.0
+    >>> ref[...] += 1.0
+    >>> ref
+    Ref([1., 3., 1.], dtype=float32)
+
+    A jitted function writes references that it takes or closes over:
+
+    >>> @jax.jit
+    ... def count(ref):
+    ...     ref[0] += 1.0
+    >>> count(ref)
+    >>> float(ref[0])
+    2.0
+    """
+    try:
+        aval = get_aval(init_val)
+    except TypeError as error:
+        raise TypeError(
+            "Error interpreting argument to new_ref as a JAX value. The problematic value is of "
+            f"type {type(init_val)} and was passed to new_ref at position 0.") from error
+    if is_ref_type(aval):
+        raise TypeError(f"new_ref got a Ref of type {aval} at position 0. Read its value with "
+                        "`ref[...]`.")
+    if pin and state.dynamic is eager_trace:
+        raise NotImplementedError("pinned array ref only works inside of a `jit`.")
+    return new_ref_p.bind(  # type: ignore[no-any-return]
+        init_val, memory_space=memory_space, kind=kind, pin=pin)
+
+
+@api_boundary
+def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
+    """A reference to an array of the shape and dtype of `ty`, whose elements are not to be relied
+    on before they are written.
+
+    >>> import pyjx as jax
+    >>> jax.empty_ref(jax.ShapeDtypeStruct((2,), "int32")).shape
+    (2,)
+    """
+    aval = ShapedArray(ty.shape, ty.dtype)
+    return empty_ref_p.bind(  # type: ignore[no-any-return]
+        ty=aval, memory_space=memory_space, pin=pin)
+
+
+@api_boundary
+def freeze(ref: Ref) -> Array:
+    """The value of a reference that is not to be written any more.
+
+    >>> import pyjx as jax
+    >>> jax.freeze(jax.new_ref(1.0))
+    Array(1., dtype=float32)
+    """
+    _check_ref("freeze", ref)
+    return freeze_p.bind(ref)  # type: ignore[no-any-return]
+
+
+@api_boundary
+def free_ref(ref: Ref) -> None:
+    """Say that a reference is not used any more.
+
+    >>> import pyjx as jax
+    >>> jax.free_ref(jax.new_ref(1.0))
+    """
+    _check_ref("free_ref", ref)
+    free_ref_p.bind(ref)
+
+
+@api_boundary
+def get(ref: Any, idx: Any = None) -> Array:
+    """The value of a reference or, with an index, of a part of it: `ref[idx]`.
+
+    Slices, integers and arrays of integers are understood as NumPy does. Integers that are traced
+    and out of bounds are moved to the nearest place.
+
+    Raises:
+      ValueError: it is no reference, or an index that is known is out of bounds.
+
+    >>> import pyjx as jax
+    >>> jax.ref.get(jax.new_ref(jax.numpy.arange(4)), slice(1, 3))
+    Array([1, 2], dtype=int32)
+    """
+    base, indexers, integers = _target("ref_get", ref, idx)
+    if _runs_now(base, integers):
+        return _reader(indexers)(base._refs, *integers)  # type: ignore[no-any-return]
+    return get_p.bind(base, *integers, indexers=indexers)  # type: ignore[no-any-return]
+
+
+@api_boundary
+def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Array:
+    """Write a part of a reference; the result is what was there.
+
+    Raises:
+      ValueError: it is no reference, or `value` has another shape or dtype than the part.
+
+    >>> import pyjx as jax
+    >>> ref = jax.new_ref(5)
+    >>> jax.ref.swap(ref, ..., 6), ref
+    (Array(5, dtype=int32), Ref(6, dtype=int32))
+    """
+    base, indexers, integers = _target(_function_name, ref, idx)
+    value = _stored("swap", base.aval, value, indexers, integers)
+    return swap_p.bind(base, value, *integers, indexers=indexers)  # type: ignore[no-any-return]
+
+
+@api_boundary
+def set(ref: Any, idx: Any, value: Any) -> None:
+    """Write a part of a reference: `ref[idx] = value`.
+
+    Raises:
+      ValueError: it is no reference, or `value` has another shape or dtype than the part.
+
+    >>> import pyjx as jax
+    >>> ref = jax.new_ref(jax.numpy.zeros(2))
+    >>> jax.ref.set(ref, 0, 1.0)
+    >>> ref
+    Ref([1., 0.], dtype=float32)
+    """
+    base, indexers, integers = _target("ref_set", ref, idx)
+    value = _stored("swap", base.aval, value, indexers, integers)
+    if _runs_now(base, (value, *integers)):
+        base._refs = _writer(indexers, False)(base._refs, value, *integers)
+    else:
+        swap_p.bind(base, value, *integers, indexers=indexers)
+
+
+@api_boundary
+def addupdate(ref: Any, idx: Any, x: Any) -> None:
+    """Add to a part of a reference. Places that an index has twice are added to twice.
+
+    Raises:
+      ValueError: it is no reference, or `x` has another shape or dtype than the part.
+
+    >>> import pyjx as jax
+    >>> ref = jax.new_ref(jax.numpy.zeros(2))
+    >>> jax.ref.addupdate(ref, jax.numpy.array([0, 0]), jax.numpy.ones(2))
+    >>> ref
+    Ref([2., 0.], dtype=float32)
+    """
+    base, indexers, integers = _target("ref_addupdate", ref, idx)
+    x = _stored("addupdate", base.aval, x, indexers, integers)
+    addupdate_p.bind(base, x, *integers, indexers=indexers)
+
+
+class RefView:
+    """A part of a reference, `ref.at[index]`: read and written as a reference is."""
+
+    __slots__ = ("indexers", "integers", "ref")
+
+    def __init__(self, ref: Any, indexers: Indexers, integers: Sequence[Any]) -> None:
+        self.ref = ref
+        self.indexers = indexers
+        self.integers = tuple(integers)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return ref_views.part_shape(self.ref.shape, self.indexers, self.integers)
+
+    @property
+    def dtype(self) -> Any:
+        return self.ref.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def at(self) -> _At:
+        return _At(self)
+
+    def get(self) -> Array:
+        return get(self)
+
+    def set(self, value: Any) -> None:
+        set(self, None, value)
+
+    def swap(self, value: Any) -> Array:
+        return swap(self, None, value)
+
+    def addupdate(self, x: Any, idx: Any = ()) -> None:
+        addupdate(self, idx, x)
+
+    def __getitem__(self, index: Any) -> Array:
+        return get(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        set(self, index, value)
+
+    def __repr__(self) -> str:
+        return f"RefView({self.ref!r}, shape={self.shape})"
+
+
+class _At:
+    """`ref.at`: index it to name a part of a reference."""
+
+    __slots__ = ("_ref",)
+
+    def __init__(self, ref: Any) -> None:
+        self._ref = ref
+
+    def __getitem__(self, index: Any) -> RefView:
+        return RefView(*_target("at", self._ref, index))
+
+
+def _target(function: str, ref: Any, index: Any) -> tuple[Any, Indexers, tuple[Any, ...]]:
+    """The reference, and the part of it that `ref` and an index of that name."""
+    base, indexers, integers = ref, (), ()  # type: tuple[Any, Indexers, tuple[Any, ...]]
+    if type(ref) is RefView:
+        base, indexers, integers = ref.ref, ref.indexers, ref.integers
+    _check_ref(function, base)
+    parsed = ref_views.parse(index, ref.shape)
+    if parsed is not None:
+        indexers, integers = (*indexers, parsed[0]), (*integers, *parsed[1])
+    return base, indexers, integers
+
+
+def _check_ref(function: str, ref: Any) -> None:
+    if not is_ref(ref):
+        raise ValueError(f"Can only call `{function}` on a `Ref`: {ref}.")
+
+
+def _runs_now(ref: Any, others: Sequence[Any]) -> bool:
+    if type(ref) is not Ref or state.dynamic is not eager_trace:
+        return False
+    return not any([isinstance(x, Tracer) for x in others])
+
+
+def _stored(op: str, aval: AbstractRef, value: Any, indexers: Indexers, integers: Sequence[Any]
+            ) -> Any:
+    """A value to be stored, of the type that the reference says."""
+    found = get_aval(value)
+    adapts = op == "swap" and found.weak_type and _kind(found.dtype) is _kind(aval.dtype)
+    if found.dtype != aval.dtype and not adapts:
+        what = "dtype" if op == "swap" else "shape"
+        raise ValueError(f"Invalid dtype for `{op}`. Ref dtype: {dtypes.name(aval.dtype)}. Value "
+                         f"{what}: {dtypes.name(found.dtype)}. ")
+    shape = ref_views.part_shape(aval.shape, indexers, integers)
+    if found.shape != shape:
+        raise ValueError(f"Invalid shape for `{op}`. Ref shape: {aval.shape}. Expected shape: "
+                         f"{shape}. Value shape: {found.shape}. Transforms: {indexers}. ")
+    if not found.weak_type or (state.dynamic is eager_trace and not isinstance(value, Tracer)):
+        return value
+    if is_scalar_constant(value):
+        return scalar_of(ShapedArray((), aval.dtype), value)
+    return convert_element_type(value, aval.dtype)
+
+
+def _kind(dtype: Any) -> Any:
+    """Integers, floating or complex numbers."""
+    return next((k for k in (np.integer, np.floating, np.complexfloating)
+                 if dtypes.issubdtype(dtype, k)), dtype)
+
+
+# -- on arrays -------------------------------------------------------------------------------------
+
+
+@lru_cache(1024)
+def _reader(indexers: Indexers) -> Callable[..., Any]:
+    return jit(lambda x, *integers: ref_views.read(x, indexers, integers))  # type: ignore[no-any-return]
+
+
+@lru_cache(1024)
+def _writer(indexers: Indexers, adding: bool) -> Callable[..., Any]:
+    def written(x: Any, value: Any, *integers: Any) -> Any:
+        return ref_views.write(x, _strong(value, x), indexers, integers, adding)
+
+    return jit(written, donate_argnums=0)  # type: ignore[no-any-return]
+
+
+@lru_cache(1024)
+def _swapper(indexers: Indexers) -> Callable[..., Any]:
+    def swapped(x: Any, value: Any, *integers: Any) -> Any:
+        return (ref_views.read(x, indexers, integers),
+                ref_views.write(x, _strong(value, x), indexers, integers))
+
+    return jit(swapped, donate_argnums=0)  # type: ignore[no-any-return]
+
+
+def _strong(value: Any, x: Any) -> Any:
+    return convert_element_type(value, get_aval(x).dtype) if get_aval(value).weak_type else value
+
+
+@jit
+def _copy(x: Any) -> Any:
+    return _strong(x, x)
+
+
+def _made(x: Any, *, memory_space: Any, kind: Any, pin: bool) -> Ref:
+    array = _copy(x)
+    return Ref(AbstractRef(get_aval(array), memory_space, kind), array)
+
+
+def _made_empty(*, ty: ShapedArray, memory_space: Any, pin: bool) -> Ref:
+    return _made(_zeros(ty)(), memory_space=memory_space, kind=None, pin=pin)
+
+
+@lru_cache(256)
+def _zeros(ty: ShapedArray) -> Callable[[], Any]:
+    return jit(lambda: instantiate(Zero(ty)))  # type: ignore[no-any-return]
+
+
+def _swap_now(ref: Ref, value: Any, *integers: Any, indexers: Indexers) -> Any:
+    old, ref._refs = _swapper(indexers)(ref._refs, value, *integers)
+    return old
+
+
+def _add_now(ref: Ref, value: Any, *integers: Any, indexers: Indexers) -> list[Any]:
+    ref._refs = _writer(indexers, True)(ref._refs, value, *integers)
+    return []
+
+
+# -- types -----------------------------------------------------------------------------------------
+
+
+def _part_type(ref: AbstractRef, integers: Sequence[Any], indexers: Indexers) -> ShapedArray:
+    if type(ref) is not AbstractRef:
+        raise ValueError(f"`get` must be called on `Ref` types: {ref}.")
+    shape = ref_views.part_shape(ref.shape, indexers, integers)
+    return ref.inner_aval if shape == ref.shape else ref.inner_aval.update(shape=shape)
+
+
+# -- derivatives -----------------------------------------------------------------------------------
+
+
+def _get_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
+    out = get_p.bind(*primals, indexers=indexers)
+    box = tangents[0]
+    if not isinstance(box, Box) or type(box.value) is Zero:
+        return out, Zero.of_primal(out)
+    return out, ref_views.read(box.value, indexers, primals[1:])
+
+
+def _swap_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
+    box, t, *_ = tangents
+    integers = primals[2:]
+    if not isinstance(box, Box):
+        _check_not_differentiated("a set/swap operation", primals[0], t)
+        out = swap_p.bind(*primals, indexers=indexers)
+        return out, Zero.of_primal(out)
+    out = swap_p.bind(*primals, indexers=indexers)
+    old: Any = Zero.of_primal(out)
+    if type(box.value) is not Zero:
+        old = ref_views.read(box.value, indexers, integers)
+    if not indexers:
+        box.value = t
+    elif type(box.value) is not Zero or type(t) is not Zero:
+        box.value = ref_views.write(instantiate(box.value), instantiate(t), indexers, integers)
+    return out, old
+
+
+def _addupdate_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
+    box, t, *_ = tangents
+    if not isinstance(box, Box):
+        _check_not_differentiated("an addupdate operation", primals[0], t)
+    elif type(t) is not Zero:
+        box.value = t if not indexers and type(box.value) is Zero else ref_views.write(
+            instantiate(box.value), t, indexers, primals[2:], adding=True)
+    return addupdate_p.bind(*primals, indexers=indexers), []
+
+
+def _check_not_differentiated(what: str, ref: Any, t: Any) -> None:
+    if type(t) is not Zero:
+        raise Exception(
+            f"performing {what} with a differentiated value on a non-differentiated array "
+            f"reference of type {get_aval(ref)}. Move the array reference to be an argument of the "
+            "differentiated function?")
+
+
+def _freeze_jvp(primals: Values, tangents: Tangents) -> Any:
+    out = freeze_p.bind(*primals)
+    box = tangents[0]
+    return out, box.value if isinstance(box, Box) else Zero.of_primal(out)
+
+
+def _refuse_linear(primitive: Primitive) -> Callable[..., NoReturn]:
+    def split(trace: Any, operands: Any, params: Params) -> NoReturn:
+        raise NotImplementedError(
+            f"'{primitive}' of a value that a linear function is transposed by. Wrap the function "
+            "in `jit`, so that its references are known before.")
+
+    return split
+
+
+# -- batching --------------------------------------------------------------------------------------
+
+
+def _moved(indexers: Indexers, dim: int, size: int, integers: Sequence[Any]
+           ) -> tuple[Indexers, int] | None:
+    """The same part for each example of a batch along `dim`, and where its batch axis is; None
+    where arrays of integers index it."""
+    if any([get_aval(i).shape for i in integers]):
+        return None
+    moved = []
+    for entries in indexers:
+        moved.append((*entries[:dim], (0, size, 1), *entries[dim:]))
+        dim -= entries[:dim].count(None)
+    return tuple(moved), dim
+
+
+def _get_batch(trace: BatchTrace, operands: Values, dims: Dims, *, indexers: Indexers) -> Any:
+    (ref, *integers), (dim, *others) = operands, dims
+    size = trace.axis.size
+    if dim is None and all([d is None for d in others]):
+        return get_p.bind(*operands, indexers=indexers), None
+    if dim is not None and all([d is None for d in others]):
+        moved = _moved(indexers, dim, size, integers)
+        if moved is not None:
+            return get_p.bind(ref, *integers, indexers=moved[0]), moved[1]
+    whole = get_p.bind(ref, indexers=())
+    (out,), (out_dim,) = batch_flat(lambda x, *i: [ref_views.read(x, indexers, i)],
+                                    [whole, *integers], dims, trace.axis)
+    return out, out_dim
+
+
+def _check_batched(what: str, ref: Any, dim: int | None) -> None:
+    if dim is None:
+        raise Exception(
+            f"performing {what} with vmapped value on an unbatched array reference of type "
+            f"{get_aval(ref)}. Move the array reference to be an argument to the vmapped function?")
+
+
+def _swap_batch(trace: BatchTrace, operands: Values, dims: Dims, *, indexers: Indexers) -> Any:
+    (ref, value, *integers), (dim, value_dim, *others) = operands, dims
+    if not any([d is not None for d in dims]):
+        return swap_p.bind(*operands, indexers=indexers), None
+    _check_batched("a set/swap operation", ref, dim)
+    assert dim is not None
+    size = trace.axis.size
+    moved = _moved(indexers, dim, size, integers) if all([d is None for d in others]) else None
+    if moved is not None:
+        value = match_axis(value, value_dim, moved[1], size)
+        return swap_p.bind(ref, value, *integers, indexers=moved[0]), moved[1]
+    whole = get_p.bind(ref, indexers=())
+    old, new = _batched(
+        trace, lambda x, v, *i: [ref_views.read(x, indexers, i),
+                                 ref_views.write(x, v, indexers, i)],
+        [whole, value, *integers], dims)
+    swap_p.bind(ref, moveaxis(new, 0, dim), indexers=())
+    return old, 0
+
+
+def _addupdate_batch(trace: BatchTrace, operands: Values, dims: Dims, *, indexers: Indexers) -> Any:
+    (ref, value, *integers), (dim, value_dim, *others) = operands, dims
+    if not any([d is not None for d in dims]):
+        return addupdate_p.bind(*operands, indexers=indexers), []
+    _check_batched("an addupdate operation", ref, dim)
+    assert dim is not None
+    size = trace.axis.size
+    moved = _moved(indexers, dim, size, integers) if all([d is None for d in others]) else None
+    if moved is not None:
+        value = match_axis(value, value_dim, moved[1], size)
+        return addupdate_p.bind(ref, value, *integers, indexers=moved[0]), []
+    whole = get_p.bind(ref, indexers=())
+    new, = _batched(trace, lambda x, v, *i: [ref_views.write(x, v, indexers, i, adding=True)],
+                    [whole, value, *integers], dims)
+    swap_p.bind(ref, moveaxis(new, 0, dim), indexers=())
+    return [], []
+
+
+def _batched(trace: BatchTrace, fun: Callable[..., list[Any]], args: Values, dims: Dims
+             ) -> list[Any]:
+    outs, found = batch_flat(fun, args, dims, trace.axis)
+    return [at_front(x, d, trace.axis.size) for x, d in zip(outs, found, strict=True)]
+
+
+# -- values in the place of references -------------------------------------------------------------
+
+
+def _get_discharge(operands: Values, params: Params, derivable: bool) -> Any:
+    box, *integers = operands
+    return ref_views.read(box.value, params["indexers"], integers)
+
+
+def _swap_discharge(operands: Values, params: Params, derivable: bool) -> Any:
+    box, value, *integers = operands
+    old = ref_views.read(box.value, params["indexers"], integers)
+    box.value = ref_views.write(box.value, value, params["indexers"], integers)
+    return old
+
+
+def _addupdate_discharge(operands: Values, params: Params, derivable: bool) -> Any:
+    box, value, *integers = operands
+    box.value = ref_views.write(box.value, value, params["indexers"], integers, adding=True)
+    return []
+
+
+# -- how jaxprs show them --------------------------------------------------------------------------
+
+
+def _part_text(eqn: JaxprEqn, operands: Sequence[str], first: int) -> str:
+    """`a[...]`, where the integers of the index are the operands from `first` on."""
+    index = ref_views.text(eqn.invars[0].aval.shape, eqn.params["indexers"], eqn.invars[first:],
+                           operands[first:])
+    return f"{operands[0]}{index}"
+
+
+def _get_text(eqn: JaxprEqn, operands: Sequence[str], results: Sequence[str]) -> str:
+    return f"{results[0]} <- {_part_text(eqn, operands, 1)}"
+
+
+def _swap_text(eqn: JaxprEqn, operands: Sequence[str], results: Sequence[str]) -> str:
+    part = _part_text(eqn, operands, 2)
+    if results[0].startswith("_"):
+        return f"{part} <- {operands[1]}"
+    return f"{results[0]}, {part} <- {part}, {operands[1]}"
+
+
+def _addupdate_text(eqn: JaxprEqn, operands: Sequence[str], results: Sequence[str]) -> str:
+    return f"{_part_text(eqn, operands, 2)} += {operands[1]}"
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+new_ref_p.define(impl=_made)
+empty_ref_p.define(impl=_made_empty)
+get_p.define(
+    shape_rule=lambda ref, *integers, indexers: _part_type(ref, integers, indexers),
+    impl=lambda ref, *integers, indexers: _reader(indexers)(ref._refs, *integers),
+    jvp=_get_jvp, batch_axis=_get_batch, discharge=_get_discharge, text=_get_text,
+    split=_refuse_linear(get_p))
+swap_p.define(
+    shape_rule=lambda ref, value, *integers, indexers: _part_type(ref, integers, indexers),
+    impl=_swap_now, jvp=_swap_jvp, batch_axis=_swap_batch, discharge=_swap_discharge,
+    text=_swap_text, split=_refuse_linear(swap_p))
+addupdate_p.define(
+    shape_rule=lambda ref, value, *integers, indexers: [], impl=_add_now, jvp=_addupdate_jvp,
+    batch_axis=_addupdate_batch, discharge=_addupdate_discharge, text=_addupdate_text,
+    split=_refuse_linear(addupdate_p))
+freeze_p.define(
+    shape_rule=lambda ref: ref.inner_aval, impl=lambda ref: _copy(ref._refs), jvp=_freeze_jvp,
+    batch=lambda operands, dims: (freeze_p.bind(*operands), dims[0]),
+    discharge=lambda operands, params, derivable: operands[0].value)
+free_ref_p.define(
+    shape_rule=lambda ref: [], impl=lambda ref: [],
+    jvp=lambda primals, tangents: (free_ref_p.bind(*primals), []),
+    batch=lambda operands, dims: (free_ref_p.bind(*operands), []),
+    discharge=lambda operands, params, derivable: [])
+
+
+# -- methods ---------------------------------------------------------------------------------------
+
+
+def whole(ref: Any) -> RefView:
+    """All of a reference, with the methods of a part."""
+    return RefView(ref, (), ())
+
+
+def _addupdate_method(self: Any, x: Any, idx: Any = ()) -> None:
+    """Add `x` to the value or, with an index, to a part of it."""
+    addupdate(self, idx, x)
+
+
+def parts(self: Any) -> _At:
+    """Index it to name a part of the reference."""
+    return _At(self)
+
+
+for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", property(parts)),
+                       ("addupdate", _addupdate_method)):
+    setattr(Ref, _name, _method)

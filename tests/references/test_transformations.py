@@ -1,0 +1,334 @@
+"""References under derivatives and batching."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+
+
+def ref_of(*values):
+    return jax.new_ref(jnp.array(values, jnp.float32))
+
+
+# -- functions that use references inside ----------------------------------------------------------
+
+
+def straight(x):
+    total = jax.new_ref(jnp.zeros(3))
+    total[...] += x
+    total[0] = jnp.sin(x[0]) * total[1]
+    jax.ref.addupdate(total, jnp.array([1, 1]), x[:2] ** 2)
+    old = jax.ref.swap(total, slice(0, 3, 2), x[1:])
+    return (total[...] * jnp.arange(1.0, 4.0)).sum() + (old ** 2).sum()
+
+
+def straight_values(x):
+    total = jnp.zeros(3) + x
+    total = total.at[0].set(jnp.sin(x[0]) * total[1])
+    total = total.at[jnp.array([1, 1])].add(x[:2] ** 2)
+    old = total[::2]
+    total = total.at[::2].set(x[1:])
+    return (total * jnp.arange(1.0, 4.0)).sum() + (old ** 2).sum()
+
+
+def looping(x):
+    ref = jax.new_ref(x)
+
+    def body(i, c):
+        ref[i] = jnp.sin(ref[i]) * ref[0]
+        return c * ref[i]
+
+    return lax.fori_loop(0, 3, body, 1.0) + ref[...].sum()
+
+
+def looping_values(x):
+    c = 1.0
+    for i in range(3):
+        x = x.at[i].set(jnp.sin(x[i]) * x[0])
+        c = c * x[i]
+    return c + x.sum()
+
+
+def branching(x):
+    ref = jax.new_ref(x)
+
+    def write():
+        ref[0] = jnp.sin(ref[0]) * ref[1]
+        return ref[2]
+
+    y = lax.cond(x[0] > 0, write, lambda: ref[1] ** 2)
+    return y + (ref[...] ** 2).sum()
+
+
+def branching_values(x):
+    y = jnp.where(x[0] > 0, x[2], x[1] ** 2)
+    x = jnp.where(x[0] > 0, x.at[0].set(jnp.sin(x[0]) * x[1]), x)
+    return y + (x ** 2).sum()
+
+
+def calling(x):
+    ref = jax.new_ref(x)
+    jax.jit(lambda r, y: r.at[1].set(y * r[0]))(ref, x[2])
+    jax.checkpoint(lambda r: r.at[2].set(jnp.exp(r[1])))(ref)
+    return (jax.freeze(ref) ** 2).sum()
+
+
+def calling_values(x):
+    x = x.at[1].set(x[2] * x[0])
+    return (x.at[2].set(jnp.exp(x[1])) ** 2).sum()
+
+
+PAIRS = [(straight, straight_values), (looping, looping_values), (branching, branching_values),
+         (calling, calling_values)]
+POINTS = [np.array([0.3, 0.7, 1.2], np.float32), np.array([-0.3, 0.7, 1.2], np.float32)]
+
+
+@pytest.mark.parametrize(("f", "plain"), PAIRS)
+@pytest.mark.parametrize("x", POINTS, ids=["positive", "negative"])
+@pytest.mark.parametrize("transform", [
+    lambda f: f, jax.grad, lambda f: jax.jit(jax.grad(f)), lambda f: jax.grad(jax.jit(f)),
+    jax.jacfwd, jax.hessian, lambda f: jax.jacfwd(jax.jacfwd(f)),
+    lambda f: jax.grad(jax.checkpoint(f)),
+    lambda f: lambda x: jax.linearize(f, x)[1](jnp.ones(3)),
+    lambda f: lambda x: jax.vmap(f)(jnp.stack([x, -x])),
+    lambda f: lambda x: jax.vmap(jax.grad(f))(jnp.stack([x, -x])),
+    lambda f: lambda x: jax.grad(lambda y: jax.vmap(f)(y).sum())(jnp.stack([x, 2 * x])),
+    lambda f: lambda x: jax.jit(jax.vmap(jax.value_and_grad(f)))(jnp.stack([x, -x]))[1],
+], ids=["value", "grad", "jit-grad", "grad-jit", "jacfwd", "hessian", "jacfwd2", "grad-checkpoint",
+        "linearize", "vmap", "vmap-grad", "grad-vmap", "jit-vmap-grad"])
+def test_against_values(f, plain, x, transform):
+    x = jnp.array(x)
+    np.testing.assert_allclose(transform(f)(x), transform(plain)(x), rtol=2e-5, atol=1e-6)
+
+
+def test_the_linear_program_has_no_references():
+    _, pull_back = jax.vjp(straight, POINTS[0])
+    assert "Ref" not in str(jax.make_jaxpr(pull_back)(1.0))
+
+
+def test_forward_mode_through_a_while_loop():
+    def f(x):
+        ref = jax.new_ref(x)
+
+        def body(i):
+            ref[i] = ref[i] * ref[0]
+            return i + 1
+
+        lax.while_loop(lambda i: i < 3, body, 0)
+        return ref[...].sum()
+
+    y, t = jax.jvp(f, (jnp.arange(1.0, 4.0),), (jnp.ones(3),))
+    assert (float(y), float(t)) == (6, 14)
+
+
+# -- references of outside -------------------------------------------------------------------------
+
+
+def test_a_reference_of_outside_is_read_and_takes_constants():
+    ref = ref_of(1, 2)
+
+    def f(x):
+        ref[...] = lax.stop_gradient(x)
+        return (x * ref[...]).sum()
+
+    for g in (jax.grad(f), jax.jit(jax.grad(f)), jax.grad(jax.jit(f)),
+              jax.grad(jax.checkpoint(f))):
+        ref[...] = jnp.zeros(2)
+        assert g(jnp.array([3.0, 4.0])).tolist() == ref[...].tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("store", [
+    lambda ref, x: ref.at[...].set(x), lambda ref, x: ref.addupdate(x),
+    lambda ref, x: jax.jit(lambda r, y: r.at[...].set(y))(ref, x),
+])
+def test_a_reference_of_outside_takes_no_differentiated_values(store):
+    ref = ref_of(1, 2)
+    with pytest.raises(Exception, match="with a differentiated value on a non-differentiated array "
+                                        r"reference of type Ref\{float32\[2\]\}. Move"):
+        jax.grad(lambda x: (store(ref, x), x.sum())[1])(jnp.ones(2))
+
+
+def test_jvp_with_a_tangent_reference():
+    def f(ref, x):
+        ref[0] = ref[1] * x
+        return ref[...]
+
+    ref, tangent = ref_of(1, 2), ref_of(10, 20)
+    y, t = jax.jvp(f, (ref, 3.0), (tangent, 0.5))
+    assert y.tolist() == [6, 2] and t.tolist() == [61, 20]
+    assert ref[...].tolist() == [6, 2] and tangent[...].tolist() == [61, 20]
+
+
+def test_linearize_with_a_reference():
+    ref, tangent = ref_of(1, 2), ref_of(10, 20)
+    _, f_jvp = jax.linearize(lambda r: r.at[0].swap(r[1] * 3), ref)
+    assert float(f_jvp(tangent)) == 10 and tangent[...].tolist() == [60, 20]
+
+
+def test_gradients_are_added_to_references():
+    _, pull_back = jax.vjp(lambda x, y: (x * y).sum(), jnp.ones(2), jnp.array([2.0, 3.0]))
+    gx, gy = ref_of(1, 1), ref_of(0, 0)
+    assert repr(pull_back.with_refs(gx, gy)(1.0)) == "(GradRef(), GradRef())"
+    pull_back.with_refs(gx, jax.ad.DontWant())(10.0)
+    assert gx[...].tolist() == [23, 34] and gy[...].tolist() == [1, 1]
+    assert pull_back.with_refs(gx, jax.ad.GradValue())(1.0)[1].tolist() == [1, 1]
+
+    def total(x):
+        _, pull_back = jax.vjp(lambda x: jnp.sin(x).sum(), x)
+        g = jax.new_ref(jnp.zeros(2))
+        pull_back.with_refs(g)(1.0)
+        pull_back.with_refs(g)(2.0)
+        return g[...]
+
+    x = jnp.array([0.1, 0.2])
+    np.testing.assert_allclose(jax.jit(total)(x), 3 * jnp.cos(x), rtol=1e-6)
+
+
+def test_gradients_of_references():
+    def f(r, x):
+        r[...] = x * r[...]
+
+    ref, x = ref_of(0, 1, 2), jnp.full(3, 5.0)
+    _, pull_back = jax.vjp(f, ref, x)
+    g, h = ref_of(1, 1, 1), ref_of(0, 0, 0)
+    pull_back.with_refs(g, h)(None)
+    assert g[...].tolist() == [5, 5, 5] and h[...].tolist() == [0, 1, 2]
+    assert ref[...].tolist() == [0, 5, 10]
+
+
+def test_errors_of_gradients_of_references():
+    ref = ref_of(1, 2)
+    with pytest.raises(TypeError, match="grad cannot differentiate with respect to a Ref-typed"):
+        jax.grad(lambda r: r[0])(ref)
+    _, pull_back = jax.vjp(lambda r: r[0], ref)
+    with pytest.raises(ValueError, match=r"the argument at position args\[0\] of .* is Ref-typed"):
+        pull_back(1.0)
+    with pytest.raises(ValueError, match="arguments to a VJP function's `with_refs` method"):
+        pull_back.with_refs(ref, ref)
+    assert jax.grad(lambda x, r: x * r[1])(3.0, ref) == 2
+
+
+# -- custom derivatives ----------------------------------------------------------------------------
+
+
+@jax.custom_vjp
+def stash(ref, x):
+    return x
+
+
+def _stash_bwd(ref, ct):
+    ref[...] = ct
+    return None, ct
+
+
+stash.defvjp(lambda ref, x: (x, ref), _stash_bwd)
+
+
+def stashing(x, ref):
+    return (stash(ref, jnp.sin(x)) ** 2).sum()
+
+
+@pytest.mark.parametrize("gradient", [
+    lambda x, ref: jax.grad(stashing)(x, ref),
+    lambda x, ref: jax.jit(jax.grad(stashing))(x, ref),
+    lambda x, ref: jax.grad(jax.jit(stashing))(x, ref),
+    lambda x, ref: jax.grad(lambda x: stashing(x, ref))(x),
+    lambda x, ref: jax.jit(jax.grad(jax.jit(lambda x: stashing(x, ref))))(x),
+], ids=["grad", "jit-grad", "grad-jit", "closed over", "jit-grad-jit"])
+def test_a_backward_rule_writes(gradient):
+    x, ref = jnp.array([0.3, 0.5]), ref_of(0, 0)
+    np.testing.assert_allclose(gradient(x, ref), 2 * jnp.sin(x) * jnp.cos(x), rtol=1e-6)
+    np.testing.assert_allclose(ref[...], 2 * jnp.sin(x), rtol=1e-6)
+
+
+def test_no_backward_pass_no_write():
+    x, ref = jnp.array([0.3, 0.5]), ref_of(0, 0)
+    assert stashing(x, ref) == jax.jit(stashing)(x, ref)
+    assert ref[...].tolist() == [0, 0]
+
+
+def test_a_backward_rule_writes_in_a_scan():
+    def f(x, ref):
+        return lax.scan(lambda c, _: (stash(ref, jnp.sin(c)), None), x, None, length=3)[0].sum()
+
+    x, ref = jnp.array([0.3, 0.5]), ref_of(0, 0)
+    expected = jax.grad(lambda x: jnp.sin(jnp.sin(jnp.sin(x))).sum())(x)
+    for g in (jax.grad(f), jax.jit(jax.grad(f)), jax.grad(jax.jit(f))):
+        ref[...] = jnp.zeros(2)
+        np.testing.assert_allclose(g(x, ref), expected, rtol=1e-6)
+        last = jnp.cos(jnp.sin(jnp.sin(x))) * jnp.cos(jnp.sin(x))
+        np.testing.assert_allclose(ref[...], last, rtol=1e-6)
+
+
+def test_custom_functions_with_references_of_their_own():
+    @jax.custom_jvp
+    def f(x):
+        ref = jax.new_ref(x)
+        ref[...] *= 2
+        return ref[...]
+
+    f.defjvp(lambda primals, tangents: (f(*primals), 20 * tangents[0]))
+    for g in (f, jax.jit(f)):
+        assert float(g(3.0)) == 6 and float(jax.grad(g)(3.0)) == 20
+        assert float(jax.jit(jax.grad(g))(3.0)) == 20
+
+
+# -- batching --------------------------------------------------------------------------------------
+
+
+def test_vmap_of_references():
+    ref = jax.new_ref(jnp.zeros((2, 3)))
+    jax.vmap(lambda r, x: r.at[0].set(x))(ref, jnp.array([1.0, 2.0]))
+    assert ref[...].tolist() == [[1, 0, 0], [2, 0, 0]]
+    jax.vmap(lambda r, x: r.at[1].set(x), in_axes=(1, 0))(ref, jnp.array([4.0, 5.0, 6.0]))
+    assert ref[...].tolist() == [[1, 0, 0], [4, 5, 6]]
+    jax.vmap(lambda r, i: r.addupdate(1.0, i))(ref, jnp.array([2, 0]))
+    assert ref[...].tolist() == [[1, 0, 1], [5, 5, 6]]
+    assert jax.vmap(lambda r, i: r[i])(ref, jnp.array([0, 2])).tolist() == [1, 6]
+    got = jax.jit(jax.vmap(lambda r, i: (r[jnp.array([0, i])], r[1:]), in_axes=(0, None)))(ref, 2)
+    assert got[0].tolist() == [[1, 1], [5, 6]] and got[1].tolist() == [[0, 1], [5, 6]]
+    olds = jax.vmap(lambda r, i, x: jax.ref.swap(r, i, x))(
+        ref, jnp.array([0, 1]), jnp.array([8.0, 9.0]))
+    assert olds.tolist() == [1, 5] and ref[...].tolist() == [[8, 0, 1], [5, 9, 6]]
+
+
+def test_vmap_of_a_closed_over_reference():
+    ref = ref_of(1, 2, 3)
+    assert jax.vmap(lambda i: ref[i])(jnp.array([2, 0])).tolist() == [3, 1]
+    assert jax.vmap(lambda x: ref[0] + x)(jnp.arange(2.0)).tolist() == [1, 2]
+    for f in (lambda x: ref.at[0].set(x), lambda x: ref.addupdate(x, 0)):
+        with pytest.raises(Exception, match="with vmapped value on an unbatched array reference of "
+                                            r"type Ref\{float32\[3\]\}. Move the array reference"):
+            jax.vmap(f)(jnp.arange(2.0))
+
+
+def test_vmap_of_loops_and_branches():
+    ref = jax.new_ref(jnp.zeros((3, 3)))
+
+    def count(n, r):
+        return lax.while_loop(lambda i: i < n, lambda i: (r.addupdate(1.0, i), i + 1)[1], 0)
+
+    assert jax.vmap(count)(jnp.array([1, 2, 3]), ref).tolist() == [1, 2, 3]
+    assert ref[...].tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    jax.vmap(lambda p, r: lax.cond(p, lambda: r.at[0].set(9.0), lambda: None))(
+        jnp.array([True, False, True]), ref)
+    assert ref[:, 0].tolist() == [9, 1, 9]
+    jax.jit(jax.vmap(lambda r, x: lax.fori_loop(
+        0, 3, lambda i, c: (r.at[i].set(x), c)[1], 0)))(ref, jnp.arange(3.0))
+    assert ref[...].tolist() == [[0] * 3, [1] * 3, [2] * 3]
+
+
+def test_nested_vmap():
+    ref = jax.new_ref(jnp.zeros((2, 3)))
+    x = jnp.arange(6.0).reshape(2, 3)
+    jax.vmap(jax.vmap(lambda r, x: r.at[...].set(x)))(ref, x)
+    assert (ref[...] == x).all()
+
+    def own(x):
+        r = jax.new_ref(0.0)
+        r[...] = x * 2
+        return r[...]
+
+    assert (jax.vmap(jax.vmap(own))(x) == 2 * x).all()
