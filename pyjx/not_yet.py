@@ -51,8 +51,6 @@ SERVES: dict[str, str] = {
     "x.sharding and x.devices()":
         "pyjx.debug.inspect_array_sharding pyjx.debug.visualize_array_sharding "
         "pyjx.debug.visualize_sharding",
-    "values that jax.lax.scan or fori_loop carry":
-        "pyjx.Ref pyjx.empty_ref pyjx.free_ref pyjx.freeze pyjx.new_ref pyjx.ref",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
         "pyjx.export pyjx.experimental.jax2tf",
     "the cache in the folder jax_compilation_cache_dir":

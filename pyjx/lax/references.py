@@ -599,21 +599,17 @@ free_ref_p.define(
 # -- methods ---------------------------------------------------------------------------------------
 
 
-def whole(ref: Any) -> RefView:
-    """All of a reference, with the methods of a part."""
-    return RefView(ref, (), ())
-
-
 def _addupdate_method(self: Any, x: Any, idx: Any = ()) -> None:
     """Add `x` to the value or, with an index, to a part of it."""
     addupdate(self, idx, x)
 
 
-def parts(self: Any) -> _At:
+def _parts(self: Any) -> _At:
     """Index it to name a part of the reference."""
     return _At(self)
 
 
-for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", property(parts)),
+# Tracers of references have these methods, too (numpy/array_methods.py).
+for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", property(_parts)),
                        ("addupdate", _addupdate_method)):
     setattr(Ref, _name, _method)

@@ -17,6 +17,7 @@ from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, tracebacks
 from pyjx.core.avals import AbstractRef, aval_makers, canonical_shape
+from pyjx.core.references import Ref
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
@@ -162,17 +163,11 @@ def _array_getitem(self: Any, index: Any, /) -> Any:
         raise
 
 
-def _references() -> Any:
-    from pyjx.lax import references  # which the first reference loads
-
-    return references
-
-
 @tracebacks.mark_boundary
 def _tracer_getitem(self: Any, index: Any, /) -> Any:
     try:
         if type(self.aval) is AbstractRef:
-            return _references().get(self, index)
+            return Ref.__getitem__(self, index)
         return indexing.getitem(self, index)
     except Exception as error:
         tracebacks.leave_boundary(error)
@@ -184,7 +179,7 @@ def _tracer_setitem(self: Any, index: Any, x: Any, /) -> None:
     if type(self.aval) is not AbstractRef:
         ArrayImpl.__setitem__(self, index, x)
     try:
-        _references().set(self, index, x)
+        Ref.__setitem__(self, index, x)
     except Exception as error:
         tracebacks.leave_boundary(error)
         raise
@@ -202,7 +197,7 @@ class _OfReference:
         if tracer is None or type(tracer.aval) is not AbstractRef:
             owner = cls.__name__
             raise AttributeError(f"{owner!r} object has no attribute {self.name!r}")
-        return getattr(_references().whole(tracer), self.name)
+        return getattr(Ref.at.__get__(tracer)[...], self.name)
 
 
 def _tracer_iter(self: Any) -> Iterator[Any]:
@@ -235,7 +230,7 @@ def _contains(self: Any, other: Any) -> bool:
 def _at(self: Any) -> Any:
     """Index it and call a method to read or update elements: `x.at[0].set(1)`."""
     if type(self.aval) is AbstractRef:
-        return _references().parts(self)
+        return Ref.at.__get__(self)
     return indexing.IndexUpdateHelper(self)
 
 
