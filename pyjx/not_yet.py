@@ -52,7 +52,7 @@ SERVES: dict[str, str] = {
         "pyjx.debug.inspect_array_sharding pyjx.debug.visualize_array_sharding "
         "pyjx.debug.visualize_sharding",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
-        "pyjx.export pyjx.experimental.jax2tf",
+        "pyjx.experimental.jax2tf",
     "the cache in the folder jax_compilation_cache_dir":
         "pyjx.experimental.compilation_cache pyjx.experimental.serialize_executable",
     "jax.core":
