@@ -66,6 +66,14 @@ class Ref(Tracer, metaclass=_RefType):
         """The address of the array, which the next write may change."""
         return self._refs.unsafe_buffer_pointer()  # type: ignore[no-any-return]
 
+    # lax/references.py replaces these two.
+
+    def __getitem__(self, index: Any) -> Any:
+        raise NotImplementedError
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise NotImplementedError
+
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:  # type: ignore[override]
