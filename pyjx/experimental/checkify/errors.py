@@ -126,11 +126,28 @@ class Error:
         lines = [f"at mapped index {', '.join(map(str, index))}: {error}" for index, error in each]
         return type(each[0][1])("\n".join(lines))
 
-    def _exception(self, index: tuple[Any, ...]) -> JaxException:
+    def _first(self, index: tuple[Any, ...]) -> tuple[Site, list[Any]]:
+        """The site of the check that failed first, and what its message shows."""
         site, payload = next(
             (s, p) for s, c, p in zip(self._metadata, self._code, self._payload, strict=True)
             if np.asarray(c)[index])
-        error = site.category(site.message(*[np.asarray(x)[index] for x in payload]))
+        return site, [np.asarray(x)[index] for x in payload]
+
+    def first_failure(self) -> tuple[Site, list[Any]] | None:
+        """The site of the check that failed first, for the first example if there are several, and
+        what its message shows; None if no check failed.
+
+        >>> from pyjx.experimental.checkify import init_error
+        >>> init_error.first_failure() is None
+        True
+        """
+        failed = np.asarray(self._pred)
+        index = next(zip(*np.atleast_1d(failed).nonzero(), strict=True), None)
+        return None if index is None else self._first(index if failed.shape else ())
+
+    def _exception(self, index: tuple[Any, ...]) -> JaxException:
+        site, payload = self._first(index)
+        error = site.category(site.message(*payload))
         place = source_info.summarize(site.source)
         if place:
             error.add_note(f"The check stands at {place}.")

@@ -96,6 +96,29 @@ def _division(operands: Sequence[Any], results: Sequence[Any]) -> tuple[Any, lis
 # -- indices ---------------------------------------------------------------------------------------
 
 
+class OutOfBounds:
+    """The message of a check of indices, which go over `axes` of an array of this shape."""
+
+    __slots__ = ("axes", "shape")
+
+    def __init__(self, shape: tuple[int, ...], axes: Sequence[int]) -> None:
+        self.shape = shape
+        self.axes = axes
+
+    def __call__(self, index: Any, which: Any) -> str:
+        axis = self.axes[int(which)]
+        return (f"out-of-bounds indexing for array of shape {self.shape}: index {int(index)} is "
+                f"out of bounds for axis {axis} with size {self.shape[axis]}. ")
+
+    def as_written(self, index: Any, which: Any) -> str:
+        """With the index as the user has it: negative ones have had the size added."""
+        axis = self.axes[int(which)]
+        size = self.shape[axis]
+        given = int(index) - size if index < 0 else int(index)
+        return (f"index {given} is out of bounds for axis {axis}, of size {size}, of an array of "
+                f"shape {self.shape}")
+
+
 def _out_of_bounds(shape: tuple[int, ...], axes: Sequence[int], last: Sequence[int],
                    starts_of: Callable[[Sequence[Any]], Any]) -> Check:
     """The check that starts (an array whose last axis goes over `axes` of an operand of this shape)
@@ -114,12 +137,7 @@ def _out_of_bounds(shape: tuple[int, ...], axes: Sequence[int], last: Sequence[i
         return _any([wrong]), [dynamic_index_in_dim(starts, first, 0, False),
                                dynamic_index_in_dim(which, first, 0, False)]
 
-    def message(index: Any, which: Any) -> str:
-        axis = axes[int(which)]
-        return (f"out-of-bounds indexing for array of shape {shape}: index {int(index)} is out of "
-                f"bounds for axis {axis} with size {shape[axis]}. ")
-
-    return Check(OOBError, message, (_INT, _INT), run)
+    return Check(OOBError, OutOfBounds(shape, axes), (_INT, _INT), run)
 
 
 def _gather(eqn: JaxprEqn) -> Check | None:

@@ -181,8 +181,13 @@ def _checked(closed: ClosedJaxpr, categories: Categories) -> _Checked:
 def _apply(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories) -> list[Any]:
     """The results of an equation; what its checks find is joined to `found`."""
     if holds_jaxprs(eqn):
-        rule: Rule = _RULES.get(eqn.primitive.name, _holding)
-        return rule(eqn, operands, found, categories)
+        rule = _RULES.get(eqn.primitive.name)
+        if rule is not None:
+            return rule(eqn, operands, found, categories)
+        program = _program_of(eqn)
+        if program is not None:
+            return _holding(eqn, program, operands, found, categories)
+    # What holds a program that it combines values by, such as scatter-add, is one operation.
     outs = _bound(eqn, operands, eqn.params) if eqn.primitive.name != "check" else []
     for check in checks_of(eqn, categories):
         site = Site(check.category, check.message, check.payload_avals, eqn.source_info)
@@ -196,15 +201,14 @@ def _bound(eqn: JaxprEqn, operands: Sequence[Any], params: dict[str, Any]) -> li
     return list(out) if eqn.primitive.multiple_results else [out]
 
 
-def _holding(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories
-             ) -> list[Any]:
+def _holding(eqn: JaxprEqn, program: ClosedJaxpr, operands: list[Any], found: _Found,
+             categories: Categories) -> list[Any]:
     """What holds programs and has derivatives or other rules of its own: its results come from
     itself, the checks from the program that it stands for; from that, too, come the results where
     it has effects, which are to be had once."""
-    program = _program_of(eqn)
-    checked = None if program is None else _checked(program, categories)
+    checked = _checked(program, categories)
     asked = any([type(e) is CheckEffect for e in eqn.effects])
-    if checked is None or not (checked.sites or asked):
+    if not (checked.sites or asked):
         return _bound(eqn, operands, eqn.params)
     more, results = checked.run(call(checked.program, eqn.primitive.name, *operands))
     found.join(more)
