@@ -60,7 +60,8 @@ FAMILIES = {
     "pyjx.runtime.jit": "jit clear_caches",
     "pyjx.runtime.explain": "RetraceWarning explain",
     "pyjx.runtime.abstract": "ShapeDtypeStruct eval_shape make_jaxpr typeof",
-    "pyjx.runtime.array": "Array",
+    "pyjx.runtime.array":
+        "Array Shard make_array_from_callback make_array_from_single_device_arrays",
     "pyjx.transforms.fwd_and_bwd": "fwd_and_bwd",
     "pyjx.runtime.backends":
         "Device default_backend device_count devices host_count=process_count "
@@ -71,13 +72,16 @@ FAMILIES = {
     "pyjx.runtime.tokens": "effects_barrier",
     "pyjx.runtime.device_put":
         "block_until_ready copy_to_host_async device_get device_put live_arrays",
-    "pyjx.runtime.sharding": "NamedSharding P",
+    "pyjx.core.specs": "P",
+    "pyjx.runtime.meshes":
+        "get_abstract_mesh get_mesh make_mesh set_mesh use_abstract_mesh",
+    "pyjx.runtime.sharding": "NamedSharding",
 }
 
 SUBMODULES = (
     "ad ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors "
-    "example_libraries experimental export ffi flatten_util image lax monitoring nn numpy ops "
-    "profiler random ref scipy stages test_util tree tree_util typing"
+    "example_libraries experimental export ffi flatten_util image lax memory monitoring nn numpy "
+    "ops profiler random ref scipy sharding stages test_util tree tree_util typing"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -17,6 +17,7 @@ from pyjx import ffi as ffi
 from pyjx import flatten_util as flatten_util
 from pyjx import image as image
 from pyjx import lax as lax
+from pyjx import memory as memory
 from pyjx import monitoring as monitoring
 from pyjx import nn as nn
 from pyjx import numpy as numpy
@@ -25,6 +26,7 @@ from pyjx import profiler as profiler
 from pyjx import random as random
 from pyjx import ref as ref
 from pyjx import scipy as scipy
+from pyjx import sharding as sharding
 from pyjx import stages as stages
 from pyjx import test_util as test_util
 from pyjx import tree as tree
@@ -99,6 +101,9 @@ from pyjx.runtime.abstract import eval_shape as eval_shape
 from pyjx.runtime.abstract import make_jaxpr as make_jaxpr
 from pyjx.runtime.abstract import typeof as typeof
 from pyjx.runtime.array import Array as Array
+from pyjx.runtime.array import Shard as Shard
+from pyjx.runtime.array import make_array_from_callback as make_array_from_callback
+from pyjx.runtime.array import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from pyjx.transforms.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from pyjx.runtime.backends import Device as Device
 from pyjx.runtime.backends import default_backend as default_backend
@@ -123,8 +128,13 @@ from pyjx.runtime.device_put import copy_to_host_async as copy_to_host_async
 from pyjx.runtime.device_put import device_get as device_get
 from pyjx.runtime.device_put import device_put as device_put
 from pyjx.runtime.device_put import live_arrays as live_arrays
+from pyjx.core.specs import P as P
+from pyjx.runtime.meshes import get_abstract_mesh as get_abstract_mesh
+from pyjx.runtime.meshes import get_mesh as get_mesh
+from pyjx.runtime.meshes import make_mesh as make_mesh
+from pyjx.runtime.meshes import set_mesh as set_mesh
+from pyjx.runtime.meshes import use_abstract_mesh as use_abstract_mesh
 from pyjx.runtime.sharding import NamedSharding as NamedSharding
-from pyjx.runtime.sharding import P as P
 
 __version__: str
 __version_info__: tuple[int, int, int]
@@ -147,6 +157,7 @@ __all__ = [
     "flatten_util",
     "image",
     "lax",
+    "memory",
     "monitoring",
     "nn",
     "numpy",
@@ -155,6 +166,7 @@ __all__ = [
     "random",
     "ref",
     "scipy",
+    "sharding",
     "stages",
     "test_util",
     "tree",
@@ -229,6 +241,9 @@ __all__ = [
     "make_jaxpr",
     "typeof",
     "Array",
+    "Shard",
+    "make_array_from_callback",
+    "make_array_from_single_device_arrays",
     "fwd_and_bwd",
     "Device",
     "default_backend",
@@ -253,6 +268,11 @@ __all__ = [
     "device_get",
     "device_put",
     "live_arrays",
-    "NamedSharding",
     "P",
+    "get_abstract_mesh",
+    "get_mesh",
+    "make_mesh",
+    "set_mesh",
+    "use_abstract_mesh",
+    "NamedSharding",
 ]

@@ -558,6 +558,9 @@ retraces_warn_seconds = _float("jax_pyjx_retraces_warn_seconds", default=20.0,
 # compiled path of a call outside of one), and a function called after each fast call.
 trace_state = LocalState("trace_state", None, in_jit_key=True)
 post_hook = LocalState("post_hook", None)
+# The mesh of this thread, with and without its devices; None for an empty one.
+mesh = LocalState("mesh", None, in_jit_key=True)
+abstract_mesh = LocalState("abstract_mesh", None, in_jit_key=True, in_trace_context=True)
 
 jaxlib_api.register_config_states(enable_x64, disable_jit, post_hook)
 

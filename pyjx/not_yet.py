@@ -7,11 +7,8 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "Shard collect_profile distributed extend get_abstract_mesh get_mesh "
-        "interpreters lib make_array_from_callback make_array_from_process_local_data "
-        "make_array_from_single_device_arrays make_mesh memory "
-        "pmap reshard set_mesh shard_map sharding smap tools "
-        "use_abstract_mesh",
+        "collect_profile distributed extend interpreters lib make_array_from_process_local_data "
+        "pmap reshard shard_map smap tools",
     "pyjx.experimental":
         "EArray array_serialization buffer_callback colocated_python compilation_cache "
         "compute_on custom_partitioning fused hijax jax2tf key_reuse layout "
@@ -28,6 +25,8 @@ NAMES: dict[str, str] = {
         "lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
     "pyjx.ffi":
         "build_ffi_lowering_function ffi_lowering",
+    "pyjx.sharding":
+        "auto_axes explicit_axes no_collectives reshard",
     "pyjx.lax":
         "psum_scatter_start sharding_constraint_p with_sharding_constraint",
 }
@@ -41,10 +40,9 @@ SERVES: dict[str, str] = {
     "jax.jit, on one device":
         "pyjx.experimental.pjit",
     "jax.device_put(x, device), which places an array on one device":
-        "pyjx.Shard pyjx.get_abstract_mesh pyjx.get_mesh pyjx.make_array_from_callback "
-        "pyjx.make_array_from_process_local_data pyjx.make_array_from_single_device_arrays "
-        "pyjx.make_mesh pyjx.memory pyjx.reshard pyjx.set_mesh pyjx.sharding "
-        "pyjx.use_abstract_mesh pyjx.experimental.layout pyjx.lax.sharding_constraint_p "
+        "pyjx.make_array_from_process_local_data pyjx.reshard pyjx.sharding.reshard "
+        "pyjx.sharding.auto_axes pyjx.sharding.explicit_axes "
+        "pyjx.sharding.no_collectives pyjx.experimental.layout pyjx.lax.sharding_constraint_p "
         "pyjx.lax.with_sharding_constraint",
     "jax.devices()":
         "pyjx.experimental.mesh_utils pyjx.experimental.topologies",

@@ -53,13 +53,13 @@ def test_names_that_are_there_are_not_listed():
 
 
 @pytest.mark.parametrize("statement", [
-    "from pyjx import sharding",
-    "import pyjx.sharding",
-    "from pyjx.sharding.artifacts import anything",
+    "from pyjx import interpreters",
+    "import pyjx.interpreters",
+    "from pyjx.interpreters.artifacts import anything",
 ])
 def test_imports_of_missing_names_say_so(statement):
     with pytest.raises(ModuleNotFoundError, match=(
-            r"^cannot import 'sharding' from 'pyjx': it is not there yet")):
+            r"^cannot import 'interpreters' from 'pyjx': it is not there yet")):
         exec(statement, {})
 
 

@@ -14,10 +14,11 @@ from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_val
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.options import Inline
+from pyjx.core.specs import P
 from pyjx.core.trace import eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.runtime.jit import JitSpec
-from pyjx.runtime.sharding import P, Sharding
+from pyjx.runtime.sharding import Sharding
 from pyjx.runtime.signature import argument_sets, check_jittable, static_positions
 from pyjx.tree_util import tree_map, tree_unflatten
 

@@ -11,17 +11,18 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.meshes import Mesh
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import Tracer
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl, value
+from pyjx.runtime.meshes import get_mesh
 from pyjx.runtime.sharding import (
     IndivisibleError,
-    Mesh,
     NamedSharding,
-    PartitionSpec,
     Sharding,
     SingleDeviceSharding,
     Space,
@@ -149,7 +150,7 @@ def _same_parts(old: Any, new: Any, aval: ShapedArray) -> bool:
 
 
 def _is_target(x: Any) -> bool:
-    return x is None or isinstance(x, (_Device, Sharding, Space)) or _is_format(x)
+    return x is None or isinstance(x, (_Device, Sharding, Space, PartitionSpec)) or _is_format(x)
 
 
 def _is_format(x: Any) -> bool:
@@ -177,6 +178,12 @@ def _target_sharding(device: Any, x: Any) -> Any:
     if isinstance(device, Space):
         old = x._sharding if isinstance(x, ArrayImpl) else default_placement()[0]
         return None if device is Space.Any else old.with_memory_kind(_MEMORY_KINDS[device])
+    if isinstance(device, PartitionSpec):
+        mesh = get_mesh()
+        if mesh.empty:
+            raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to "
+                             "device_put")
+        return NamedSharding(mesh, device)
     return device.sharding  # a Format
 
 
@@ -275,7 +282,8 @@ def device_put(
 def _prefix(name: str, prefix: Any, tree: Any, count: int,
             is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """`prefix` broadcast to the leaves of `tree`."""
-    if prefix is None or isinstance(prefix, (bool, _Device, Sharding, Space)):
+    if prefix is None or isinstance(prefix, (bool, _Device, Sharding, Space,
+                                                                PartitionSpec)):
         return [prefix] * count
     try:
         return tree_util.broadcast_prefix(prefix, tree, is_leaf)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import enum
 import math
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from pyjx import jaxlib_api
+from pyjx.core.meshes import AbstractMesh
+from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.jaxlib_api import (
     DeviceList,
     GSPMDSharding,
@@ -26,8 +27,8 @@ from pyjx.jaxlib_api import (
 )
 
 __all__ = [
-    "AxisType", "DuplicateSpecError", "GSPMDSharding", "IndivisibleError", "Mesh",
-    "NamedSharding", "P", "PartitionSpec", "Sharding", "SingleDeviceSharding",
+    "DuplicateSpecError", "GSPMDSharding", "IndivisibleError", "NamedSharding", "Sharding",
+    "SingleDeviceSharding",
 ]
 
 Index = tuple[slice, ...]
@@ -42,17 +43,6 @@ class DuplicateSpecError(ValueError):
     """A spec names an axis of the mesh twice."""
 
 
-class AxisType(enum.Enum):
-    """Who decides how arrays lie along an axis of a mesh: the compiler, the types, the user."""
-
-    Auto = enum.auto()
-    Explicit = enum.auto()
-    Manual = enum.auto()
-
-    def __repr__(self) -> str:
-        return self.name
-
-
 class Space(enum.Enum):
     """A memory: that of the device, that of its host, or either."""
 
@@ -64,279 +54,14 @@ class Space(enum.Enum):
         return f"MemorySpace.{self.name}"
 
 
-# ---- partition specs ----------------------------------------------------------------------
-
-
-class UnconstrainedSingleton:
-    """The type of `PartitionSpec.UNCONSTRAINED`."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "UNCONSTRAINED"
-
-    def __reduce__(self) -> Any:
-        return _unconstrained, ()
-
-
-def _unconstrained() -> Any:
-    return PartitionSpec.UNCONSTRAINED
-
-
-def _canonical_partition(partition: Any) -> Any:
-    if isinstance(partition, (tuple, list)):
-        if not partition:
-            return None
-        return partition[0] if len(partition) == 1 else tuple(partition)
-    return partition
-
-
-# The C++ NamedSharding of old versions takes specs of this class only; it holds their fields.
-_SpecBase: Any = jaxlib_api.PartitionSpecBase
-
-
-class PartitionSpec(_SpecBase):
-    """For each dimension the mesh axes that it is cut along: a name, a tuple of names, or None.
-
-    Args:
-      *partitions: the entries; dimensions beyond them are not cut.
-      unreduced, reduced: mesh axes along which the values are yet to be (have been) summed.
-
-    >>> import pyjx as jax
-    >>> jax.P("x", None, ("y", "z"))
-    P('x', None, ('y', 'z'))
-    """
-
-    __slots__ = ("_partitions", "reduced", "unreduced") if _SpecBase is object else ()
-    UNCONSTRAINED: Any = UnconstrainedSingleton()
-
-    def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()
-                 ) -> None:
-        if partitions:
-            partitions = tuple(_canonical_partition(p) for p in partitions)
-        unreduced = _checked_axes("unreduced", partitions, unreduced)
-        reduced = _checked_axes("reduced", partitions, reduced)
-        if _SpecBase is object:
-            self._partitions = partitions
-            self.unreduced = unreduced
-            self.reduced = reduced
-        else:
-            super().__init__(*partitions, unreduced=unreduced, reduced=reduced)
-
-    @property
-    def partitions(self) -> tuple[Any, ...]:
-        return self._partitions
-
-    def __repr__(self) -> str:
-        parts = [repr(p) for p in self._partitions]
-        for name in ("unreduced", "reduced"):
-            axes = getattr(self, name)
-            if axes:
-                parts.append(f"{name}={{{', '.join(repr(a) for a in sorted(axes, key=str))}}}")
-        inner = ", ".join(parts)
-        if len(self._partitions) == 1 and len(parts) == 1:
-            inner += ","
-        return f"P({inner})"
-
-    def __len__(self) -> int:
-        return len(self._partitions)
-
-    def __iter__(self) -> Any:
-        return iter(self._partitions)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._partitions[index]
-
-    def __eq__(self, other: Any) -> Any:
-        if not isinstance(other, PartitionSpec):
-            return False
-        return (self._partitions == other._partitions and self.unreduced == other.unreduced
-                and self.reduced == other.reduced)
-
-    def __hash__(self) -> int:
-        return hash((self._partitions, self.unreduced, self.reduced))
-
-    def __add__(self, other: Any) -> PartitionSpec:
-        if isinstance(other, PartitionSpec):
-            return PartitionSpec(*self._partitions, *other._partitions,
-                                 unreduced=self.unreduced | other.unreduced,
-                                 reduced=self.reduced | other.reduced)
-        if isinstance(other, tuple):
-            return PartitionSpec(*self._partitions, *other, unreduced=self.unreduced,
-                                 reduced=self.reduced)
-        return NotImplemented
-
-    def __radd__(self, other: Any) -> PartitionSpec:
-        if not isinstance(other, tuple):
-            return NotImplemented
-        return PartitionSpec(*other, *self._partitions, unreduced=self.unreduced,
-                             reduced=self.reduced)
-
-    def __reduce__(self) -> Any:
-        return _make_spec, (self._partitions, self.unreduced, self.reduced)
-
-    def index(self, value: Any) -> int:
-        return self._partitions.index(_canonical_partition(value))
-
-    def count(self, value: Any) -> int:
-        return self._partitions.count(_canonical_partition(value))
-
-    def update(self, **changes: Any) -> PartitionSpec:
-        """The spec with `partitions`, `unreduced` or `reduced` replaced."""
-        return PartitionSpec(*changes.get("partitions", self._partitions),
-                             unreduced=changes.get("unreduced", self.unreduced),
-                             reduced=changes.get("reduced", self.reduced))
-
-
-def _checked_axes(what: str, partitions: tuple[Any, ...], names: Any) -> frozenset[Any]:
-    if not names:
-        return frozenset()
-    if not isinstance(names, (set, frozenset)):
-        raise TypeError(f"`{what}` argument of PartitionSpec should be of type `frozenset` or "
-                        f"`set`. Got type {type(names)}")
-    names = frozenset(names)
-    for name in _axes_of(partitions):
-        if name in names:
-            raise ValueError(f"partitions cannot overlap with {what} axes passed to "
-                             f"PartitionSpec. Got partitions: {partitions} and "
-                             f"{what} axes: {names}")
-    return names
-
-
-def _make_spec(partitions: tuple[Any, ...], unreduced: Any, reduced: Any) -> PartitionSpec:
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
-
-
-P = PartitionSpec
-
-
-def _axes_of(partitions: Sequence[Any]) -> list[Any]:
-    axes: list[Any] = []
-    for p in partitions:
-        if p is None or p is PartitionSpec.UNCONSTRAINED:
-            continue
-        axes += p if isinstance(p, tuple) else (p,)
-    return axes
-
-
 # ---- meshes -------------------------------------------------------------------------------
-
-
-class Mesh:
-    """An array of devices whose axes have names.
-
-    Args:
-      devices: array (or nested sequence) of devices.
-      axis_names: a name for each axis.
-      axis_types: an `AxisType` for each axis, by default Auto.
-
-    Raises:
-      ValueError: the number of names is not the number of axes.
-    """
-
-    devices: np.ndarray[Any, Any]
-    axis_names: tuple[Any, ...]
-    axis_types: tuple[AxisType, ...]
-    size: int
-    _internal_device_list: Any
-
-    def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Mesh:
-        devices = np.asarray(devices, dtype=object)
-        if isinstance(axis_names, (str, bytes)) or not isinstance(axis_names, Sequence):
-            axis_names = (axis_names,)
-        axis_names = tuple(axis_names)
-        if any(name is None for name in axis_names):
-            raise ValueError(f"Mesh axis names cannot be None. Got: {axis_names}")
-        if devices.ndim != len(axis_names):
-            raise ValueError(
-                "Mesh requires the ndim of its first argument (`devices`) to equal the length of "
-                f"its second argument (`axis_names`), but got devices.ndim == {devices.ndim} and "
-                f"len(axis_names) == {len(axis_names)}."
-            )
-        if axis_types is None:
-            types = (AxisType.Auto,) * devices.ndim
-        else:
-            types = (axis_types,) if isinstance(axis_types, AxisType) else tuple(axis_types)
-            if len(types) != len(axis_names):
-                raise ValueError(
-                    "Number of axis names should match the number of axis_types. Got "
-                    f"axis_names={axis_names} and axis_types={types}"
-                )
-        make: Any = cls
-        return _mesh(make, tuple(devices.flat), devices.shape, axis_names, types)
-
-    def __reduce__(self) -> Any:
-        return Mesh, (self.devices, self.axis_names, self.axis_types)
-
-    @property
-    def shape(self) -> Mapping[Any, int]:
-        """The size of each axis by its name."""
-        return OrderedDict(self.shape_tuple)
-
-    @property
-    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
-        return tuple(zip(self.axis_names, self.devices.shape, strict=True))
-
-    @property
-    def axis_sizes(self) -> tuple[int, ...]:
-        return self.devices.shape
-
-    @property
-    def empty(self) -> bool:
-        return self.size == 0
-
-    @property
-    def device_ids(self) -> np.ndarray[Any, Any]:
-        return np.array([d.id for d in self.devices.flat]).reshape(self.devices.shape)
-
-    @property
-    def local_devices(self) -> list[Any]:
-        return [d for d in self.devices.flat if d.process_index == d.client.process_index()]
-
-    @property
-    def is_multi_process(self) -> bool:
-        return len(self.local_devices) != self.size
-
-    @property
-    def local_mesh(self) -> Mesh:
-        """The mesh of this process's devices."""
-        local = self.local_devices
-        if len(local) == self.size:
-            return self
-        mask = np.vectorize(lambda d: d in local, otypes=[bool])(self.devices)
-        kept = [np.unique(i) for i in np.nonzero(mask)]
-        return Mesh(self.devices[np.ix_(*kept)], self.axis_names, self.axis_types)
-
-    def __repr__(self) -> str:
-        return (f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
-                f"axis_types={self.axis_types})")
-
-    def __str__(self) -> str:
-        axes = ", ".join(f"{n!r}: {k}" for n, k in self.shape_tuple)
-        return f"Mesh({axes}{', ' if axes else ''}axis_types={self.axis_types})"
-
-
-@lru_cache(maxsize=4096)
-def _mesh(cls: Any, devices: tuple[Any, ...], shape: Shape, names: tuple[Any, ...],
-          types: tuple[AxisType, ...]) -> Mesh:
-    """Meshes are interned: C++ compares those of two shardings by identity."""
-    self: Mesh = object.__new__(cls)
-    array = np.empty(len(devices), dtype=object)
-    array[:] = devices
-    self.devices = array.reshape(shape)
-    self.devices.flags.writeable = False
-    self.axis_names = names
-    self.axis_types = types
-    self.size = len(devices)
-    self._internal_device_list = DeviceList(devices)
-    return self
 
 
 def _check_pspec(mesh: Any, spec: Any, *_: Any) -> None:
     """Called by C++ for each NamedSharding: every axis exists and is used once."""
     seen = set()
     names = getattr(mesh, "axis_names", ())
-    for axis in _axes_of(spec):
+    for axis in axes_of(spec):
         if axis not in names:
             raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {names}.")
         if axis in seen:
@@ -345,6 +70,10 @@ def _check_pspec(mesh: Any, spec: Any, *_: Any) -> None:
                 f"positional dimension, but {spec} has duplicate entries for `{axis}`"
             )
         seen.add(axis)
+    unknown = [a for a in (*spec.unreduced, *spec.reduced) if a not in names]
+    if unknown:
+        raise ValueError(f"Unreduced axes {unknown[0]} is not found in mesh.axis_names={names}. "
+                         f"Got pspec={spec}")
 
 
 jaxlib_api.refuse_jax()
@@ -536,7 +265,7 @@ def _named_hlo(mesh: Any, spec: Any, ndim: int) -> Any:
     order: list[int] = []
     tiles: list[int] = []
     for entry in entries:
-        axes = [names.index(a) for a in _axes_of((entry,))]
+        axes = [names.index(a) for a in axes_of((entry,))]
         tiles.append(math.prod(sizes[i] for i in axes))
         order += axes
     if math.prod(tiles) == 1:
@@ -569,7 +298,7 @@ def _named_repr(self: Any) -> str:
 
 def _named_is_replicated(self: Any) -> bool:
     sizes = self.mesh.shape
-    return all(sizes[a] == 1 for a in _axes_of(self.spec))
+    return all(sizes[a] == 1 for a in axes_of(self.spec))
 
 
 def _named_check_aval(self: Any, shape: Shape) -> None:
@@ -584,6 +313,24 @@ def _named_check_aval(self: Any, shape: Shape) -> None:
 def _named_shard_shape(self: Any, global_shape: Sequence[int]) -> Shape:
     _named_check_aval(self, tuple(global_shape))
     return _shard_shape(self, global_shape)
+
+
+def _of_devices(name: str) -> property:
+    """A property that only a sharding over devices has."""
+    known = _COMMON[name].fget
+
+    def get(self: Any) -> Any:
+        if isinstance(self.mesh, AbstractMesh):
+            raise ValueError(f"{name} is not implemented for `jax.sharding.AbstractMesh`.")
+        return known(self)
+
+    return property(get, doc=known.__doc__)
+
+
+def _replicated_axes(self: Any) -> frozenset[Any]:
+    """The mesh axes along which all devices hold the same."""
+    return frozenset(self.mesh.axis_names) - {
+        *axes_of(self.spec), *self.spec.unreduced, *self.spec.reduced}
 
 
 def _named_update(self: Any, **changes: Any) -> Any:
@@ -607,6 +354,10 @@ _extend(
     _to_xla_hlo_sharding=lambda self, num_dimensions: _named_hlo(self.mesh, self.spec,
                                                                  num_dimensions),
     update=_named_update,
+    num_devices=property(lambda self: self.mesh.size),
+    replicated_axes=property(_replicated_axes),
+    **{name: _of_devices(name) for name in (
+        "device_set", "addressable_devices", "has_addressable_devices", "is_fully_addressable")},
     with_memory_kind=lambda self, kind: self.update(memory_kind=kind),
 )
 

@@ -9,6 +9,8 @@ import sys
 import numpy as np
 import pytest
 
+from pyjx.core.meshes import AxisType, Mesh
+from pyjx.core.specs import P
 from pyjx.runtime import backends
 from pyjx.runtime.array import (
     make_array_from_callback,
@@ -16,13 +18,10 @@ from pyjx.runtime.array import (
 )
 from pyjx.runtime.device_put import device_put, device_put_replicated, device_put_sharded
 from pyjx.runtime.sharding import (
-    AxisType,
     DuplicateSpecError,
     GSPMDSharding,
     IndivisibleError,
-    Mesh,
     NamedSharding,
-    P,
     SingleDeviceSharding,
     single_device_sharding,
 )

@@ -1,0 +1,392 @@
+"""Meshes: arrays of devices whose axes have names, and their shapes without devices."""
+
+from __future__ import annotations
+
+import enum
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pyjx.core.specs import refuse_keyword
+from pyjx.jaxlib_api import DeviceList
+
+Shape = tuple[int, ...]
+
+
+class AxisType(enum.Enum):
+    """Who decides how arrays lie along an axis of a mesh: the compiler, the types, the user."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class AbstractDevice:
+    """The kind of a mesh's devices.
+
+    >>> import pyjx as jax
+    >>> jax.sharding.AbstractDevice("TPU v5e", 1, "tpu").platform
+    'tpu'
+    """
+
+    __slots__ = ("device_kind", "num_cores", "platform")
+
+    def __init__(self, device_kind: str, num_cores: int | None, platform: str | None) -> None:
+        self.device_kind = device_kind
+        self.num_cores = num_cores
+        self.platform = platform
+
+    def __eq__(self, other: Any) -> Any:
+        return isinstance(other, AbstractDevice) and (
+            self.device_kind, self.num_cores, self.platform) == (
+                other.device_kind, other.num_cores, other.platform)
+
+    def __hash__(self) -> int:
+        return hash((self.device_kind, self.num_cores, self.platform))
+
+    def __repr__(self) -> str:
+        return f"AbstractDevice({self._text()})"
+
+    def _text(self) -> str:
+        return (f"device_kind={self.device_kind}, num_cores={self.num_cores}, "
+                f"platform={self.platform}")
+
+
+class _Axes:
+    """What meshes with and without devices say of their axes."""
+
+    __slots__ = ()
+
+    axis_names: tuple[Any, ...]
+    axis_types: tuple[AxisType, ...]
+    size: int
+
+    @property
+    def axis_sizes(self) -> Shape:
+        """The size of each axis."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> Mapping[Any, int]:
+        """The size of each axis by its name."""
+        return OrderedDict(self.shape_tuple)
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+        """Pairs of the name and the size of each axis."""
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no devices."""
+        return self.size == 0
+
+    def _axes_of_type(self, wanted: AxisType) -> tuple[Any, ...]:
+        return tuple([n for n, t in zip(self.axis_names, self.axis_types, strict=True)
+                      if t is wanted])
+
+    @property
+    def auto_axes(self) -> tuple[Any, ...]:
+        """The axes along which the compiler decides."""
+        return self._axes_of_type(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Any, ...]:
+        """The axes along which types decide."""
+        return self._axes_of_type(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[Any, ...]:
+        """The axes along which the user decides."""
+        return self._axes_of_type(AxisType.Manual)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        return all([t is AxisType.Auto for t in self.axis_types])
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        return all([t is AxisType.Explicit for t in self.axis_types])
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        return all([t is AxisType.Manual for t in self.axis_types])
+
+    @property
+    def are_all_axes_explicit_or_manual(self) -> bool:
+        return AxisType.Auto not in self.axis_types
+
+    def _text(self) -> str:
+        axes = ", ".join([f"{n!r}: {k}" for n, k in self.shape_tuple])
+        return f"{axes}, axis_types={self.axis_types}"
+
+
+def _types_of(what: str, names: tuple[Any, ...], given: Any, default: AxisType
+              ) -> tuple[AxisType, ...]:
+    if given is None:
+        return (default,) * len(names)
+    types = given if isinstance(given, tuple) else (given,)
+    if not all([isinstance(t, AxisType) for t in types]):
+        raise TypeError(f"axis_types passed to {what} must be of type `jax.sharding.AxisType`. Got "
+                        f"{types} of type {tuple(map(type, types))}")
+    if len(types) != len(names):
+        raise ValueError("Number of axis names should match the number of axis_types. Got "
+                         f"axis_names={names} and axis_types={types}")
+    return types
+
+
+def _names_of(given: Any) -> tuple[Any, ...]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        given = (given,)
+    names = tuple(given)
+    if None in names:
+        raise ValueError(f"Mesh axis names cannot be None. Got: {names}")
+    return names
+
+
+# -- without devices -------------------------------------------------------------------------------
+
+
+class AbstractMesh(_Axes):
+    """The shape of a mesh, for programs that are traced before their devices are known.
+
+    Args:
+      axis_sizes: the size of each axis.
+      axis_names: a name for each axis.
+      axis_types: an `AxisType` for each axis, by default Explicit.
+      abstract_device: the kind of the devices.
+
+    Raises:
+      ValueError: the numbers of sizes, names and types differ.
+
+    >>> import pyjx as jax
+    >>> jax.sharding.AbstractMesh((2, 4), ("x", "y")).shape["y"]
+    4
+    """
+
+    __slots__ = ("__weakref__", "_axis_sizes", "abstract_device", "axis_names", "axis_types",
+                 "size")
+
+    abstract_device: AbstractDevice | None
+    _axis_sizes: Shape
+    _internal_device_list = None  # for C++
+
+    def __new__(cls, axis_sizes: Any, axis_names: Any, axis_types: Any = None, *,
+                abstract_device: AbstractDevice | None = None) -> AbstractMesh:
+        names = _names_of(axis_names)
+        sizes = tuple(axis_sizes)
+        if len(sizes) != len(names):
+            raise ValueError(f"AbstractMesh requires a name for each axis, but got {len(sizes)} "
+                             f"axis_sizes {sizes} and {len(names)} axis_names {names}.")
+        types = _types_of("AbstractMesh", names, axis_types, AxisType.Explicit)
+        make: Any = cls
+        return _abstract_mesh(make, sizes, names, types, abstract_device)
+
+    def __reduce__(self) -> Any:
+        return _make_abstract, (self._axis_sizes, self.axis_names, self.axis_types,
+                                self.abstract_device)
+
+    @property
+    def axis_sizes(self) -> Shape:
+        """The size of each axis."""
+        return self._axis_sizes
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh itself."""
+        return self
+
+    def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None,
+               **kwargs: Any) -> AbstractMesh:
+        """The mesh with some of its arguments replaced."""
+        device = kwargs.pop("abstract_device", self.abstract_device)
+        if kwargs:
+            refuse_keyword("AbstractMesh", kwargs)
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types, abstract_device=device)
+
+    def update_axis_types(self, name_to_type: Mapping[Any, AxisType]) -> AbstractMesh:
+        """The mesh with other types of the axes of these names."""
+        types = [name_to_type.get(n, t)
+                 for n, t in zip(self.axis_names, self.axis_types, strict=True)]
+        return self.update(axis_types=tuple(types))
+
+    def __repr__(self) -> str:
+        device = "" if self.abstract_device is None else f", {self.abstract_device._text()}"
+        text = self._text() if self.axis_names else "(), axis_types=()"
+        return f"AbstractMesh({text}{device})"
+
+    __str__ = __repr__
+
+
+def _unknown(name: str) -> Any:
+    def get(self: AbstractMesh) -> Any:
+        """Only a mesh of devices has it."""
+        raise ValueError(f"AbstractMesh does not implement {name}")
+
+    return get
+
+
+for _name in ("devices", "device_ids", "local_devices", "local_mesh", "is_multi_process"):
+    setattr(AbstractMesh, _name, property(_unknown(_name)))
+for _name in ("__enter__", "__exit__"):
+    setattr(AbstractMesh, _name, lambda self, *_, name=_name: _unknown(name)(self))
+
+
+@lru_cache(maxsize=4096)
+def _abstract_mesh(cls: Any, sizes: Shape, names: tuple[Any, ...], types: tuple[AxisType, ...],
+                   device: AbstractDevice | None) -> AbstractMesh:
+    """Abstract meshes are interned, as they are in keys of caches."""
+    self: Any = object.__new__(cls)
+    self._axis_sizes = sizes
+    self.axis_names = names
+    self.axis_types = types
+    self.abstract_device = device
+    self.size = int(np.prod(sizes, dtype=np.int64)) if sizes else 0
+    return self  # type: ignore[no-any-return]
+
+
+def _make_abstract(sizes: Shape, names: tuple[Any, ...], types: tuple[AxisType, ...],
+                   device: AbstractDevice | None) -> AbstractMesh:
+    return AbstractMesh(sizes, names, types, abstract_device=device)
+
+
+# -- with devices ----------------------------------------------------------------------------------
+
+
+class Mesh(_Axes):
+    """An array of devices whose axes have names.
+
+    Args:
+      devices: array (or nested sequence) of devices.
+      axis_names: a name for each axis.
+      axis_types: an `AxisType` for each axis, by default Auto.
+
+    Raises:
+      ValueError: the number of names is not the number of axes.
+      TypeError: a type is no `AxisType`.
+    """
+
+    devices: np.ndarray[Any, Any]
+    _internal_device_list: Any
+    _abstract: AbstractMesh
+
+    def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Mesh:
+        devices = np.asarray(devices, dtype=object)
+        names = _names_of(axis_names)
+        if devices.ndim != len(names):
+            raise ValueError(
+                "Mesh requires the ndim of its first argument (`devices`) to equal the length of "
+                f"its second argument (`axis_names`), but got devices.ndim == {devices.ndim} and "
+                f"len(axis_names) == {len(names)}."
+            )
+        types = _types_of("Mesh", names, axis_types, AxisType.Auto)
+        make: Any = cls
+        return _mesh(make, tuple(devices.flat), devices.shape, names, types)
+
+    def __reduce__(self) -> Any:
+        return Mesh, (self.devices, self.axis_names, self.axis_types)
+
+    def __enter__(self) -> Mesh:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    @property
+    def axis_sizes(self) -> Shape:
+        """The size of each axis."""
+        return self.devices.shape
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh without its devices."""
+        return self._abstract
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is one device without axes."""
+        return self.size == 1 and not self.axis_names
+
+    @property
+    def device_ids(self) -> np.ndarray[Any, Any]:
+        """The numbers of the devices, as an array of the mesh's shape."""
+        return np.array([d.id for d in self.devices.flat], int).reshape(self.devices.shape)
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """The devices of this process."""
+        return [d for d in self.devices.flat if d.process_index == d.client.process_index()]
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether some of its devices are of other processes."""
+        return len(self.local_devices) != self.size
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The mesh of this process's devices."""
+        local = self.local_devices
+        if len(local) == self.size:
+            return self
+        mask = np.vectorize(lambda d: d in local, otypes=[bool])(self.devices)
+        kept = [np.unique(i) for i in np.nonzero(mask)]
+        return Mesh(self.devices[np.ix_(*kept)], self.axis_names, self.axis_types)
+
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+        """The mesh with some of its arguments replaced."""
+        return Mesh(self.devices if devices is None else devices,
+                    self.axis_names if axis_names is None else axis_names,
+                    self.axis_types if axis_types is None else axis_types)
+
+    def __repr__(self) -> str:
+        types = "" if self.empty else f", axis_types={self.axis_types}"
+        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}{types})"
+
+    def __str__(self) -> str:
+        return "Mesh()" if self.empty else f"Mesh({self._text()})"
+
+
+@lru_cache(maxsize=4096)
+def _mesh(cls: Any, devices: tuple[Any, ...], shape: Shape, names: tuple[Any, ...],
+          types: tuple[AxisType, ...]) -> Mesh:
+    """Meshes are interned: C++ compares those of two shardings by identity."""
+    self: Mesh = object.__new__(cls)
+    array = np.empty(len(devices), dtype=object)
+    array[:] = devices
+    self.devices = array.reshape(shape)
+    self.devices.flags.writeable = False
+    self.axis_names = names
+    self.axis_types = types
+    self.size = len(devices)
+    self._internal_device_list = DeviceList(devices)
+    self._abstract = AbstractMesh(shape, names, types, abstract_device=_kind_of(devices))
+    return self
+
+
+@lru_cache(maxsize=1)
+def empty_mesh() -> Mesh:
+    """The mesh where none has been set: of no axes, and without a device."""
+    self: Mesh = object.__new__(Mesh)
+    self.devices = np.empty((), dtype=object)
+    self.axis_names = self.axis_types = ()
+    self.size = 0
+    self._internal_device_list = DeviceList(())
+    self._abstract = AbstractMesh((), ())
+    return self
+
+
+def _kind_of(devices: Sequence[Any]) -> AbstractDevice | None:
+    if not devices:
+        return None
+    first = devices[0]
+    cores = getattr(first, "num_cores", None) if first.platform == "tpu" else None
+    return AbstractDevice(first.device_kind, cores, first.platform)

@@ -1,0 +1,302 @@
+"""How the dimensions of an array lie along the axes of a mesh, by name."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from pyjx import jaxlib_api
+
+Axes = frozenset[Any]
+_NO_AXES: Axes = frozenset()
+
+
+class UnreducedKind(enum.Enum):
+    """The reduction that values along unreduced mesh axes are yet to go through."""
+
+    sum = 1
+    max = 2
+    min = 3
+
+
+class UnconstrainedSingleton:
+    """The type of `PartitionSpec.UNCONSTRAINED`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self) -> Any:
+        return _unconstrained, ()
+
+
+def _unconstrained() -> Any:
+    return PartitionSpec.UNCONSTRAINED
+
+
+# The C++ NamedSharding of old versions takes specs of this class only; it holds their fields.
+_SpecBase: Any = jaxlib_api.PartitionSpecBase
+_OWN_FIELDS = ("_partitions", "reduced", "unreduced") if _SpecBase is object else ()
+
+
+class PartitionSpec(_SpecBase):
+    """For each dimension the mesh axes that it is cut along: a name, a tuple of names, or None.
+
+    Args:
+      *partitions: the entries; dimensions beyond them are not cut.
+      unreduced, reduced: mesh axes along which the values are yet to be (have been) reduced.
+      unreduced_kind: by what reduction; by default sums.
+
+    Raises:
+      ValueError: an axis is in two of `partitions`, `unreduced` and `reduced`.
+      TypeError: `unreduced` or `reduced` is no set.
+
+    >>> import pyjx as jax
+    >>> jax.P("x", None, ("y", "z"))
+    P('x', None, ('y', 'z'))
+    """
+
+    __slots__ = (*_OWN_FIELDS, "unreduced_kind")
+    UNCONSTRAINED: Any = UnconstrainedSingleton()
+
+    def __init__(self, *partitions: Any, unreduced: Any = _NO_AXES, reduced: Any = _NO_AXES,
+                 unreduced_kind: UnreducedKind | None = None) -> None:
+        if partitions:
+            partitions = tuple([_canonical_partition(p) for p in partitions])
+        unreduced = _checked_axes("unreduced", partitions, unreduced)
+        reduced = _checked_axes("reduced", partitions, reduced)
+        if not unreduced.isdisjoint(reduced):
+            raise ValueError("`unreduced` and `reduced` argument to PartitionSpec cannot overlap. "
+                             f"Got unreduced: {unreduced} and reduced: {reduced}")
+        if _SpecBase is object:
+            self._partitions = partitions
+            self.unreduced = unreduced
+            self.reduced = reduced
+        else:
+            super().__init__(*partitions, unreduced=unreduced, reduced=reduced)
+        self.unreduced_kind = checked_kind(unreduced_kind, unreduced)
+
+    @property
+    def partitions(self) -> tuple[Any, ...]:
+        """The entries."""
+        return self._partitions
+
+    def __repr__(self) -> str:
+        parts = [repr(p) for p in self._partitions]
+        for name in ("unreduced", "reduced"):
+            axes = getattr(self, name)
+            if axes:
+                parts.append(f"{name}={{{', '.join(map(repr, sorted(axes, key=str)))}}}")
+        if self.unreduced_kind is not None:
+            parts.insert(len(self._partitions) + 1, f"unreduced_kind={self.unreduced_kind.name}")
+        inner = ", ".join(parts)
+        return f"P({inner},)" if len(self._partitions) == 1 == len(parts) else f"P({inner})"
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._partitions)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._partitions[index]
+
+    def _fields(self) -> tuple[Any, ...]:
+        return self._partitions, self.unreduced, self.reduced, self.unreduced_kind
+
+    def __eq__(self, other: Any) -> Any:
+        return isinstance(other, PartitionSpec) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __add__(self, other: Any) -> PartitionSpec:
+        if isinstance(other, PartitionSpec):
+            if self.unreduced_kind is not other.unreduced_kind:
+                raise TypeError(
+                    "PartitionSpec can't be added if the unreduced_kind differs in self and other. "
+                    f"Got self={self} and other={other}")
+            return PartitionSpec(*self._partitions, *other._partitions,
+                                 unreduced=self.unreduced | other.unreduced,
+                                 reduced=self.reduced | other.reduced,
+                                 unreduced_kind=self.unreduced_kind)
+        if isinstance(other, tuple):
+            return self.update(partitions=(*self._partitions, *other))
+        return NotImplemented
+
+    def __radd__(self, other: Any) -> PartitionSpec:
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return self.update(partitions=(*other, *self._partitions))
+
+    def __reduce__(self) -> Any:
+        return _make_spec, self._fields()
+
+    def index(self, value: Any) -> int:
+        """The first dimension with this entry."""
+        return self._partitions.index(_canonical_partition(value))
+
+    def count(self, value: Any) -> int:
+        """How many dimensions have this entry."""
+        return self._partitions.count(_canonical_partition(value))
+
+    def update(self, partitions: Any = None, unreduced: Any = None, reduced: Any = None,
+               **kwargs: Any) -> PartitionSpec:
+        """The spec with `partitions`, `unreduced`, `reduced` or `unreduced_kind` replaced."""
+        kind = kwargs.pop("unreduced_kind", self.unreduced_kind)
+        if kwargs:
+            refuse_keyword("PartitionSpec", kwargs)
+        return PartitionSpec(*(self._partitions if partitions is None else partitions),
+                             unreduced=self.unreduced if unreduced is None else unreduced,
+                             reduced=self.reduced if reduced is None else reduced,
+                             unreduced_kind=kind)
+
+    def to_tangent_spec(self) -> PartitionSpec:
+        """The spec of tangents of values with this one."""
+        return self
+
+    def to_ct_spec(self) -> PartitionSpec:
+        """The spec of cotangents: what is yet to be summed has been, and the other way round."""
+        return PartitionSpec(*self._partitions, unreduced=self.reduced, reduced=self.unreduced)
+
+    def to_lo(self) -> list[PartitionSpec]:
+        """The specs of the arrays that a value is made of."""
+        return [self]
+
+
+def _canonical_partition(partition: Any) -> Any:
+    if not isinstance(partition, (tuple, list)):
+        return partition
+    for nested in partition:
+        if isinstance(nested, (tuple, list)):
+            raise ValueError("A tuple inside PartitionSpec cannot contain a nested tuple. Got "
+                             f"partition: {partition} and the nested tuple: {nested}")
+    if not partition:
+        return None
+    return partition[0] if len(partition) == 1 else tuple(partition)
+
+
+def checked_kind(kind: Any, unreduced: Axes) -> UnreducedKind | None:
+    """The reduction of unreduced axes, by default sums.
+
+    Raises:
+      TypeError: it is no UnreducedKind.
+      ValueError: there are no such axes.
+    """
+    if kind is None:
+        return UnreducedKind.sum if unreduced else None
+    if not isinstance(kind, UnreducedKind):
+        raise TypeError("Expected unreduced_kind to be of type `jax.sharding.UnreducedKind` but "
+                        f"got {type(kind)}")
+    if not unreduced:
+        raise ValueError("`unreduced_kind` should be `None` when `unreduced` is an empty set. Got "
+                         f"unreduced_kind={kind!r} and unreduced={unreduced}")
+    return kind
+
+
+def _checked_axes(what: str, partitions: tuple[Any, ...], names: Any) -> Axes:
+    if not names:
+        return _NO_AXES
+    if not isinstance(names, (set, frozenset)):
+        raise TypeError(f"{what} argument of PartitionSpec should of type `frozenset` or `set`. "
+                        f"Got type {type(names)}")
+    names = frozenset(names)
+    for name in axes_of(partitions):
+        if name in names:
+            raise ValueError(f"partitions cannot overlap with {what} axes passed to "
+                             f"PartitionSpec. Got partitions: {partitions} and "
+                             f"{what} axes: {names}")
+    return names
+
+
+def _make_spec(partitions: tuple[Any, ...], unreduced: Any, reduced: Any, kind: Any
+               ) -> PartitionSpec:
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced, unreduced_kind=kind)
+
+
+def refuse_keyword(name: str, kwargs: dict[str, Any]) -> NoReturn:
+    """Raise TypeError for a keyword that nobody takes."""
+    raise TypeError(f"{name}.update() got an unexpected keyword argument {next(iter(kwargs))!r}")
+
+
+P = PartitionSpec
+
+
+def axes_of(partitions: Sequence[Any]) -> list[Any]:
+    """The mesh axes in the entries of a spec."""
+    axes: list[Any] = []
+    for p in partitions:
+        if p is None or p is PartitionSpec.UNCONSTRAINED:
+            continue
+        axes += p if isinstance(p, tuple) else (p,)
+    return axes
+
+
+class ManualAxisType:
+    """Of a value inside a program for each device: the mesh axes along which devices hold other
+    values (`varying`), values that are yet to be reduced, and values that have been.
+
+    >>> import pyjx as jax
+    >>> jax.sharding.ManualAxisType(varying={"x"}).varying
+    frozenset({'x'})
+    """
+
+    __slots__ = ("reduced", "unreduced", "unreduced_kind", "varying")
+
+    varying: Axes
+    unreduced: Axes
+    reduced: Axes
+    unreduced_kind: UnreducedKind | None
+
+    def __init__(self, *, varying: Any = _NO_AXES, unreduced: Any = _NO_AXES,
+                 reduced: Any = _NO_AXES, unreduced_kind: UnreducedKind | None = None) -> None:
+        for name, axes in (("varying", varying), ("unreduced", unreduced), ("reduced", reduced)):
+            if not isinstance(axes, (set, frozenset)):
+                raise TypeError(f"{name} argument of ManualAxisType should of type `frozenset` or "
+                                f"`set`. Got type {type(axes)}")
+            setattr(self, name, frozenset(axes))
+        for name, axes in (("unreduced", self.unreduced), ("reduced", self.reduced)):
+            if not axes.isdisjoint(self.varying):
+                raise ValueError(f"varying and {name} cannot have common mesh axes. Got "
+                                 f"varying={self.varying} and {name}={axes}")
+        self.unreduced_kind = checked_kind(unreduced_kind, self.unreduced)
+
+    def _fields(self) -> tuple[Any, ...]:
+        return self.varying, self.unreduced, self.reduced, self.unreduced_kind
+
+    def __eq__(self, other: Any) -> Any:
+        return isinstance(other, ManualAxisType) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __repr__(self) -> str:
+        return (f"ManualAxisType(varying={self.varying}, unreduced={self.unreduced}, "
+                f"reduced={self.reduced}, unreduced_kind={self.unreduced_kind})")
+
+    @property
+    def vur(self) -> Axes:
+        """All axes that it names."""
+        return self.varying | self.unreduced | self.reduced
+
+    @property
+    def empty(self) -> bool:
+        """Whether it names no axis."""
+        return not self.vur
+
+    def invarying(self, mesh: Any) -> Axes:
+        """The manual axes of a mesh along which all devices hold the same value."""
+        return frozenset(mesh.manual_axes) - self.vur
+
+    def to_ct_mat(self) -> ManualAxisType:
+        """That of cotangents: what is yet to be reduced has been, and the other way round."""
+        return ManualAxisType(varying=self.varying, unreduced=self.reduced, reduced=self.unreduced)
+
+    def update(self, **kwargs: Any) -> ManualAxisType:
+        """The type with `varying`, `unreduced`, `reduced` or `unreduced_kind` replaced."""
+        fields = {name: kwargs.pop(name, getattr(self, name)) for name in self.__slots__}
+        if kwargs:
+            refuse_keyword("ManualAxisType", kwargs)
+        return ManualAxisType(**fields)

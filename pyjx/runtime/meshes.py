@@ -1,0 +1,143 @@
+"""The mesh of this thread, and meshes of the devices there are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import configuration
+from pyjx.core.meshes import AbstractMesh, AxisType, Mesh, empty_mesh
+from pyjx.core.trace import eager_trace, state
+from pyjx.runtime import backends
+
+_NO_MESH = AbstractMesh((), ())
+
+
+def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = None, *,
+              devices: Sequence[Any] | None = None) -> Mesh:
+    """A mesh of the first devices.
+
+    Args:
+      axis_shapes: the size of each axis.
+      axis_names: a name for each axis.
+      axis_types: an `AxisType` for each axis, by default Explicit.
+      devices: by default all of the default backend.
+
+    Raises:
+      ValueError: there are fewer devices, or other numbers of names or types than of sizes.
+
+    >>> import pyjx as jax
+    >>> jax.make_mesh((1,), ("x",)).shape["x"]
+    1
+    """
+    shape = tuple(axis_shapes)
+    available = list(backends.devices() if devices is None else devices)
+    size = math.prod(shape)
+    if len(available) < size:
+        raise ValueError(f"Number of devices {len(available)} must be >= the product of mesh_shape "
+                         f"{shape}")
+    chosen = np.empty(len(available[:size]), dtype=object)
+    chosen[:] = available[:size]
+    if len(chosen) != size:
+        raise ValueError(f"Number of devices {len(chosen)} must equal the product of mesh_shape "
+                         f"{shape}")
+    if axis_types is None:
+        axis_types = (AxisType.Explicit,) * len(shape)
+    return Mesh(chosen.reshape(shape), axis_names, axis_types)
+
+
+def get_mesh() -> Mesh:
+    """The mesh that `set_mesh` has set in this thread, or an empty one.
+
+    Raises:
+      ValueError: inside jit, whose programs know no devices.
+
+    >>> import pyjx as jax
+    >>> jax.sharding.get_mesh().empty
+    True
+    """
+    if state.dynamic is not eager_trace:
+        raise ValueError("`get_mesh` can only be used outside of `jax.jit`. Maybe you want "
+                         "`jax.sharding.get_abstract_mesh()`?")
+    mesh = configuration.mesh.value
+    return empty_mesh() if mesh is None else mesh
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The shape of the mesh that is set in this thread, or an empty one; inside jit too.
+
+    >>> import pyjx as jax
+    >>> jax.sharding.get_abstract_mesh().axis_names
+    ()
+    """
+    mesh = configuration.abstract_mesh.value
+    return _NO_MESH if mesh is None else mesh
+
+
+class set_mesh:
+    """Set the mesh of this thread, from now on or, as a context, for its body.
+
+    Raises:
+      ValueError: it is no mesh, or a function is being traced.
+
+    >>> import pyjx as jax
+    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+    ...     jax.sharding.get_abstract_mesh().axis_names
+    ('x',)
+    """
+
+    __slots__ = ("prev_abstract_mesh", "prev_mesh")
+
+    def __init__(self, mesh: Mesh) -> None:
+        if not isinstance(mesh, Mesh):
+            raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
+        if state.dynamic is not eager_trace:
+            raise ValueError("`set_mesh` can only be used outside of `jax.jit`.")
+        unset = mesh.empty
+        self.prev_abstract_mesh = configuration.abstract_mesh.swap_local(
+            None if unset else mesh.abstract_mesh)
+        self.prev_mesh = configuration.mesh.swap_local(None if unset else mesh)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        configuration.abstract_mesh.swap_local(self.prev_abstract_mesh)
+        configuration.mesh.swap_local(self.prev_mesh)
+
+
+class use_abstract_mesh:
+    """A context in which the mesh of this thread has this shape.
+
+    Raises:
+      ValueError: it is no abstract mesh, or one of another size than the mesh that is set.
+
+    >>> import pyjx as jax
+    >>> with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((2,), ("x",))):
+    ...     jax.sharding.get_abstract_mesh().size
+    2
+    """
+
+    __slots__ = ("mesh", "prev")
+
+    def __init__(self, mesh: AbstractMesh) -> None:
+        if not isinstance(mesh, AbstractMesh):
+            raise ValueError("Expected mesh of type `jax.sharding.AbstractMesh`. Got type: "
+                             f"{type(mesh)}")
+        self.mesh = mesh
+
+    def __enter__(self) -> AbstractMesh:
+        known = get_abstract_mesh()
+        if not known.empty and not self.mesh.empty and known.size != self.mesh.size:
+            raise ValueError(
+                f"use_abstract_mesh cannot change the size of the mesh. Got new mesh: {self.mesh} "
+                f"with size={self.mesh.size} and prev mesh: {known} with size={known.size}")
+        self.prev = configuration.abstract_mesh.swap_local(
+            None if self.mesh.empty else self.mesh)
+        return self.mesh
+
+    def __exit__(self, *_: object) -> None:
+        configuration.abstract_mesh.swap_local(self.prev)

@@ -1,0 +1,174 @@
+"""Meshes without devices, specs, and the mesh of a thread."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx.sharding import (
+    AbstractDevice,
+    AbstractMesh,
+    AxisType,
+    ManualAxisType,
+    Mesh,
+    NamedSharding,
+    UnreducedKind,
+    get_abstract_mesh,
+    get_mesh,
+    use_abstract_mesh,
+)
+from pyjx.sharding import PartitionSpec as P
+
+AUTO, EXPLICIT, MANUAL = AxisType.Auto, AxisType.Explicit, AxisType.Manual
+ABSTRACT = AbstractMesh((2, 4), ("x", "y"))
+
+
+@pytest.fixture
+def mesh():
+    return jax.make_mesh((1, 1), ("x", "y"))
+
+
+def test_abstract_mesh():
+    assert repr(ABSTRACT) == str(ABSTRACT) == (
+        "AbstractMesh('x': 2, 'y': 4, axis_types=(Explicit, Explicit))")
+    assert ABSTRACT is AbstractMesh((2, 4), ("x", "y")) is pickle.loads(pickle.dumps(ABSTRACT))
+    assert dict(ABSTRACT.shape) == {"x": 2, "y": 4} and ABSTRACT.size == 8
+    assert ABSTRACT.abstract_mesh is ABSTRACT and ABSTRACT.abstract_device is None
+    mixed = ABSTRACT.update_axis_types({"x": MANUAL})
+    assert mixed.manual_axes == ("x",) and mixed.explicit_axes == ("y",) and mixed.auto_axes == ()
+    assert mixed.are_all_axes_explicit_or_manual and not mixed.are_all_axes_manual
+    assert ABSTRACT.update(axis_sizes=(1, 2), axis_names=("a", "b")).shape_tuple == (
+        ("a", 1), ("b", 2))
+    device = AbstractDevice("cpu", 1, "cpu")
+    assert device == AbstractDevice("cpu", 1, "cpu") != AbstractDevice("cpu", 2, "cpu")
+    assert repr(AbstractMesh((2,), "x", AUTO, abstract_device=device)) == (
+        "AbstractMesh('x': 2, axis_types=(Auto,), device_kind=cpu, num_cores=1, platform=cpu)")
+    empty = AbstractMesh((), ())
+    assert empty.empty and repr(empty) == "AbstractMesh((), axis_types=())"
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: AbstractMesh((2,), ("x", "y")), ValueError, "a name for each axis"),
+    (lambda: AbstractMesh((2,), ("x",), (AUTO, AUTO)), ValueError, "Number of axis names should"),
+    (lambda: AbstractMesh((2,), ("x",), ("a",)), TypeError, "must be of type `jax.sharding.Axi"),
+    (lambda: ABSTRACT.devices, ValueError, "AbstractMesh does not implement devices"),
+    (lambda: ABSTRACT.__enter__(), ValueError, "does not implement __enter__"),
+    (lambda: ABSTRACT.update(size=2), TypeError, "unexpected keyword argument 'size'"),
+    (lambda: Mesh(jax.devices()[:1], ("x", "y")), ValueError, "Mesh requires the ndim"),
+    (lambda: Mesh(jax.devices()[:1], (None,)), ValueError, "axis names cannot be None"),
+    (lambda: jax.make_mesh((4000, 4), ("x", "y")), ValueError, "must be >= the product of mesh_s"),
+    (lambda: jax.set_mesh(ABSTRACT), ValueError, "Expected mesh of type `jax.sharding.Mesh`"),
+    (lambda: use_abstract_mesh(get_mesh()), ValueError, "`jax.sharding.AbstractMesh`"),
+    (lambda: P("x", ("y", ("z",))), ValueError, "cannot contain a nested tuple"),
+    (lambda: P("x", unreduced={"x"}), ValueError, "partitions cannot overlap with unreduced"),
+    (lambda: P(unreduced={"x"}, reduced={"x"}), ValueError, "argument to PartitionSpec cannot ov"),
+    (lambda: P(unreduced="x"), TypeError, "should of type `frozenset` or `set`"),
+    (lambda: P("x", unreduced_kind=UnreducedKind.max), ValueError, "should be `None` when"),
+    (lambda: P(unreduced={"x"}, unreduced_kind="max"), TypeError, "Expected unreduced_kind"),
+    (lambda: P(unreduced={"x"}) + P("y"), TypeError, "can't be added if the unreduced_kind"),
+    (lambda: P("x").update(kind=1), TypeError, "unexpected keyword argument 'kind'"),
+    (lambda: ManualAxisType(varying="x"), TypeError, "varying argument of ManualAxisType"),
+    (lambda: ManualAxisType(varying={"x"}, reduced={"x"}), ValueError, "cannot have common mesh"),
+    (lambda: NamedSharding(ABSTRACT, P(unreduced={"q"})), ValueError, "Unreduced axes q is not"),
+    (lambda: NamedSharding(ABSTRACT, P("q")), ValueError, "Resource axis: q of"),
+    (lambda: NamedSharding(ABSTRACT, P("x")).device_set, ValueError, "is not implemented for"),
+    (lambda: jax.device_put(np.ones(8), P("x")), ValueError, "Please set a mesh via"),
+])
+def test_what_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_mesh(mesh):
+    assert mesh is jax.make_mesh((1, 1), ("x", "y")) and mesh.axis_types == (EXPLICIT, EXPLICIT)
+    assert repr(mesh) == ("Mesh(axis_sizes=(1, 1), axis_names=('x', 'y'), "
+                          "axis_types=(Explicit, Explicit))")
+    assert str(mesh) == "Mesh('x': 1, 'y': 1, axis_types=(Explicit, Explicit))"
+    assert Mesh(mesh.devices, ("x", "y")).axis_types == (AUTO, AUTO)
+    assert mesh.abstract_mesh.abstract_device.platform == jax.devices()[0].platform
+    assert mesh.update(axis_names=("a", "b")).axis_names == ("a", "b")
+    assert jax.make_mesh((), ()).is_scalar and not mesh.is_scalar and not mesh.is_multi_process
+    assert mesh.device_ids.tolist() == [[jax.devices()[0].id]]
+    assert pickle.loads(pickle.dumps(mesh)) is mesh
+
+
+def test_mesh_of_the_thread(mesh):
+    assert get_mesh().empty and str(get_mesh()) == "Mesh()" and get_abstract_mesh().empty
+    assert repr(get_mesh()) == "Mesh(axis_sizes=(), axis_names=())"
+    with jax.set_mesh(mesh) as nothing:
+        assert nothing is None and get_mesh() is mesh
+        assert get_abstract_mesh() is mesh.abstract_mesh
+        with jax.set_mesh(mesh.update(axis_names=("a", "b"))):
+            assert get_mesh().axis_names == ("a", "b")
+        assert get_mesh() is mesh
+        assert jax.device_put(np.ones(2), P("x")).sharding == NamedSharding(mesh, P("x"))
+        with pytest.raises(ValueError, match="cannot change the size of the mesh"), \
+                use_abstract_mesh(ABSTRACT):
+            pass
+    assert get_mesh().empty
+    setting = jax.set_mesh(mesh)
+    assert get_mesh() is mesh
+    setting.__exit__(None, None, None)
+    assert get_mesh().empty
+    with use_abstract_mesh(ABSTRACT) as known:
+        assert known is get_abstract_mesh() is ABSTRACT and get_mesh().empty
+    with mesh as same:
+        assert same is mesh and get_mesh().empty
+
+
+def test_mesh_inside_jit(mesh):
+    seen = []
+
+    @jax.jit
+    def f(x):
+        seen.append(get_abstract_mesh())
+        return x
+
+    f(1.0)
+    with jax.set_mesh(mesh):
+        f(1.0)
+        f(1.0)
+    f(1.0)
+    assert [m.empty for m in seen] == [True, False]  # traced once for each
+    for name, call in (("get_mesh", get_mesh), ("set_mesh", lambda: jax.set_mesh(mesh))):
+        with pytest.raises(ValueError, match=f"`{name}` can only be used outside of `jax.jit`"):
+            jax.jit(lambda call=call: call())()
+
+
+def test_specs():
+    summed = P("x", None, unreduced={"y"})
+    assert repr(summed) == "P('x', None, unreduced={'y'}, unreduced_kind=sum)"
+    assert summed.to_ct_spec() == P("x", None, reduced={"y"})
+    assert summed.to_ct_spec().to_ct_spec() == summed and summed.to_tangent_spec() == summed
+    assert summed.to_lo() == [summed] and pickle.loads(pickle.dumps(summed)) == summed
+    largest = P("x", unreduced={"y"}, unreduced_kind=UnreducedKind.max)
+    assert repr(largest) == "P('x', unreduced={'y'}, unreduced_kind=max)"
+    assert largest != P("x", unreduced={"y"}) and P("x").unreduced_kind is None
+    assert P("x").update(unreduced={"y"}).unreduced_kind is UnreducedKind.sum
+    assert P("x") + ("y",) == P("x", "y") == ("x",) + P("y")
+    assert P("x") + P("y", reduced={"z"}) == P("x", "y", reduced={"z"})
+
+
+def test_manual_axis_type():
+    varying = ManualAxisType(varying={"x"})
+    assert repr(varying) == ("ManualAxisType(varying=frozenset({'x'}), unreduced=frozenset(), "
+                             "reduced=frozenset(), unreduced_kind=None)")
+    summed = ManualAxisType(unreduced={"y"})
+    assert summed.unreduced_kind is UnreducedKind.sum and summed.vur == {"y"}
+    assert summed.to_ct_mat() == ManualAxisType(reduced={"y"})
+    assert summed.to_ct_mat().to_ct_mat() == summed
+    assert ManualAxisType().empty and not varying.empty and hash(varying) != hash(summed)
+    manual = ABSTRACT.update(axis_types=(MANUAL, MANUAL))
+    assert varying.invarying(manual) == {"y"} and varying.invarying(ABSTRACT) == frozenset()
+    assert varying.update(varying=set(), reduced={"x"}) == ManualAxisType(reduced={"x"})
+
+
+def test_shardings_without_devices():
+    sharding = NamedSharding(ABSTRACT, P("x"))
+    assert sharding.num_devices == 8 and sharding.shard_shape((4, 4)) == (2, 4)
+    assert not sharding.is_fully_replicated and sharding.memory_kind is None
+    assert sharding.replicated_axes == {"y"}
+    assert repr(sharding) == (
+        "NamedSharding(mesh=AbstractMesh('x': 2, 'y': 4, axis_types=(Explicit, Explicit)), "
+        "spec=P('x',))")
