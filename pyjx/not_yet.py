@@ -15,8 +15,6 @@ NAMES: dict[str, str] = {
         "mesh_utils mosaic multihost_utils overlap pallas pjit primal_tangent_dtype profiler "
         "random roofline scheduling_groups serialize_executable shard_map source_mapper sparse "
         "thunky topologies transfer xla_metadata",
-    "pyjx.debug":
-        "inspect_array_sharding visualize_array_sharding visualize_sharding",
     "pyjx.experimental.jet":
         "ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear defzero deriv_prop "
         "fact jet2 jet_fun jet_subtrace linear_prop traceable zero_prop zero_series "
@@ -46,9 +44,6 @@ SERVES: dict[str, str] = {
         "pyjx.lax.with_sharding_constraint",
     "jax.devices()":
         "pyjx.experimental.mesh_utils pyjx.experimental.topologies",
-    "x.sharding and x.devices()":
-        "pyjx.debug.inspect_array_sharding pyjx.debug.visualize_array_sharding "
-        "pyjx.debug.visualize_sharding",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
         "pyjx.experimental.jax2tf",
     "the cache in the folder jax_compilation_cache_dir":

@@ -492,6 +492,11 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
     Raises:
       TypeError: `arrays` is not a sequence, or `dtype` is missing where there are no arrays.
       ValueError: the arrays do not fit the sharding.
+
+    >>> import pyjx as jax
+    >>> part = jax.numpy.arange(3)
+    >>> jax.make_array_from_single_device_arrays((3,), part.sharding, [part]).tolist()
+    [0, 1, 2]
     """
     if isinstance(arrays, ArrayImpl):
         raise TypeError("make_array_from_single_device_arrays: arrays must be a list of Arrays, "
@@ -508,8 +513,24 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
 
 
 def make_array_from_callback(shape: Sequence[int], sharding: Any,
-                             data_callback: Callable[[Any], Any], *, dtype: Any = None) -> Any:
-    """The array whose part with index `i` (a tuple of slices) is `data_callback(i)`."""
+                             data_callback: Callable[[Any], Any], dtype: Any = None) -> Any:
+    """The array whose part with index `i` (a tuple of slices) is `data_callback(i)`.
+
+    Args:
+      shape: of the whole array.
+      sharding: which part is on which device.
+      data_callback: called for each device of this process.
+      dtype: by default that of the parts.
+
+    Raises:
+      ValueError: the sharding has no device of this process.
+
+    >>> import pyjx as jax
+    >>> import numpy as np
+    >>> on_one = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    >>> jax.make_array_from_callback((3,), on_one, lambda i: np.arange(3, dtype="i4")[i]).tolist()
+    [0, 1, 2]
+    """
     local = sharding.addressable_devices_indices_map(tuple(shape))
     parts = [np.asarray(data_callback(index)) for index in local.values()]
     if dtype is not None:
