@@ -3,6 +3,7 @@
 from pyjx.experimental import checkify as checkify
 from pyjx.experimental import jet as jet
 from pyjx.experimental import ode as ode
+from pyjx.experimental import random as random
 from pyjx.experimental import rnn as rnn
 from pyjx.lax.callbacks import io_callback as io_callback
 
@@ -10,6 +11,7 @@ __all__ = [
     "checkify",
     "jet",
     "ode",
+    "random",
     "rnn",
     "io_callback",
 ]
