@@ -366,10 +366,10 @@ def _walk(tree: TreeDef, path: str, leaves: list[str], nodes: list[tuple[str, st
 
 
 def reports() -> Any:
-    """The module that compares entries and writes reports."""
-    from pyjx.runtime import explain  # few programs ask for them
+    """The module of reports."""
+    from pyjx.runtime import reports  # few programs ask for one
 
-    return explain
+    return reports
 
 
 # -- reading ---------------------------------------------------------------------------------------

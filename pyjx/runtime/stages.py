@@ -22,6 +22,7 @@ from pyjx.runtime.programs import compile_closed
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 if TYPE_CHECKING:
+    from pyjx.runtime.costs import Costs
     from pyjx.runtime.explain import Explanation
 
 
@@ -145,6 +146,19 @@ class Traced(_Stage):
         args, kwargs = tree_unflatten(self.in_tree, self._traced.closed.in_avals)
         avals = list(map(get_aval, consts))
         return consts, jit(fun).trace(avals, *args, **kwargs)
+
+    def cost(self) -> Costs:
+        """What the program costs, operation by operation and line by line: an estimate from the
+        jaxpr, which is printed beside XLA's.
+
+        >>> import pyjx as jax
+        >>> import pyjx.numpy as jnp
+        >>> cost = jax.jit(lambda x, y: jnp.sin(x @ y)).trace(jnp.ones((3, 4)), jnp.ones(4)).cost()
+        >>> [(c.name, c.flops, c.transcendentals) for c in cost.by_operation]
+        [('dot_general', 24.0, 0.0), ('sin', 0.0, 3.0)]
+        """
+        return ledger.reports().Costs(  # type: ignore[no-any-return]
+            self.jaxpr, lambda: self.lower().cost_analysis())
 
     def physicalize(self, ctx: Any = None) -> Traced:
         """The traced function with key arrays as the integer arrays that they are."""

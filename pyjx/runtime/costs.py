@@ -1,0 +1,246 @@
+"""What a traced program costs, operation by operation: an estimate from its jaxpr alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.frames import user_frame
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.nested import holds_jaxprs
+
+_FUNCTIONS = (
+    "acos acosh asin asinh atan atan2 atanh cbrt cos cosh digamma erf erf_inv erfc exp exp2 expm1 "
+    "lgamma log log1p logistic pow rsqrt sin sinh sqrt tan tanh")
+# They only move values, or make them from nothing.
+_MOVED = (
+    "bitcast_convert_type broadcast_in_dim concatenate convert_element_type copy device_put "
+    "dynamic_slice dynamic_update_slice empty gather iota name optimization_barrier pad reshape "
+    "rev select_n slice split squeeze stack stop_gradient tile transpose unstack")
+_REDUCED = (
+    "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor")
+_TRANSCENDENTAL, _MOVES, _REDUCES = [
+    frozenset(names.split()) for names in (_FUNCTIONS, _MOVED, _REDUCED)]
+_BITS = 60.0  # integer operations for a random word: 20 rounds of threefry give two
+
+
+class Cost(NamedTuple):
+    """What some operations cost.
+
+    Attributes:
+      name: of the operation, or the user's line.
+      times: how often it runs.
+      flops: additions, multiplications and the like.
+      transcendentals: exponentials, logarithms, sines and the like.
+      bytes: what the operations read and write, if each does it by itself. XLA fuses them, so it is
+        an upper bound.
+    """
+
+    name: str
+    times: int
+    flops: float
+    transcendentals: float
+    bytes: float
+
+    def __str__(self) -> str:
+        return (f"{self.name:28} {self.times:8} {_number(self.flops):>9} "
+                f"{_number(self.transcendentals):>9} {_number(self.bytes):>9}")
+
+
+class Costs:
+    """What a traced program costs.
+
+    Attributes:
+      total: the sum, a `Cost`.
+      by_operation, by_line: costs of each primitive, and of each of the user's lines; the one with
+        the most operations first.
+      exact: whether it is known how often each operation runs: a `while` loop counts once, and a
+        `cond` as its dearest branch.
+      unknown: operations whose arithmetic is not estimated, such as foreign functions.
+    """
+
+    __slots__ = ("_xla", "by_line", "by_operation", "exact", "total", "unknown")
+
+    def __init__(self, closed: ClosedJaxpr, xla: Callable[[], Mapping[str, float] | None]) -> None:
+        counted = _Counted()
+        counted.program(closed, 1)
+        self._xla = xla
+        self.by_operation = _sorted(counted.operations)
+        self.by_line = _sorted(counted.lines)
+        rows = self.by_operation
+        self.total = Cost("total", sum([c.times for c in rows]), sum([c.flops for c in rows]),
+                          sum([c.transcendentals for c in rows]), sum([c.bytes for c in rows]))
+        self.exact = counted.exact
+        self.unknown = tuple(sorted(counted.unknown))
+
+    def xla(self) -> dict[str, float]:
+        """XLA's estimates of the lowered program, where it has them: `flops`, `transcendentals` and
+        `bytes`. It counts the body of a loop once."""
+        found = self._xla() or {}
+        names = {"flops": "flops", "transcendentals": "transcendentals", "bytes": "bytes accessed"}
+        return {name: float(found[key]) for name, key in names.items() if key in found}
+
+    def __str__(self) -> str:
+        head = f"{'operation':28} {'times':>8} {'flops':>9} {'transc.':>9} {'bytes':>9}"
+        lines = [head, *map(str, self.by_operation), str(self.total)]
+        xla = self.xla()
+        if xla:
+            cells = [_number(xla[k]) if k in xla else "" for k in (
+                "flops", "transcendentals", "bytes")]
+            lines.append(f"{'by XLA':28} {'':8} {cells[0]:>9} {cells[1]:>9} {cells[2]:>9}")
+        if not self.exact:
+            lines.append("while loops count once, branches as the dearest one")
+        if self.unknown:
+            lines.append(f"not estimated: {', '.join(self.unknown)}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class _Counted:
+    """Sums over the equations of programs."""
+
+    def __init__(self) -> None:
+        self.operations: dict[str, list[float]] = {}
+        self.lines: dict[str, list[float]] = {}
+        self.unknown: set[str] = set()
+        self.exact = True
+
+    def flops(self) -> float:
+        return sum([c[1] + c[2] for c in self.operations.values()])
+
+    def add(self, other: _Counted) -> None:
+        for mine, theirs in ((self.operations, other.operations), (self.lines, other.lines)):
+            for name, cost in theirs.items():
+                _add(mine, name, cost)
+        self.unknown |= other.unknown
+        self.exact &= other.exact
+
+    def program(self, closed: Any, times: int) -> None:
+        for eqn in closed.eqns:
+            name, params = eqn.primitive.name, eqn.params
+            if name == "scan":
+                self.program(params["jaxpr"], times * params["length"])
+            elif name == "while":
+                self.exact = False
+                self.program(params["cond_jaxpr"], times)
+                self.program(params["body_jaxpr"], times)
+            elif name == "cond":
+                self.exact = False
+                self.add(max([_counted(b, times) for b in params["branches"]],
+                             key=_Counted.flops))
+            elif holds_jaxprs(eqn) and (inner := _program_of(eqn)) is not None:
+                self.program(inner, times)
+            else:
+                self.operation(eqn, times)
+
+    def operation(self, eqn: JaxprEqn, times: int) -> None:
+        flops, transcendentals = _arithmetic(eqn, self.unknown)
+        n_bytes = sum([_bytes(v.aval) for v in (*eqn.invars, *eqn.outvars)])
+        cost = [times, times * flops, times * transcendentals, times * n_bytes]
+        _add(self.operations, eqn.primitive.name, cost)
+        frame = user_frame(eqn.source_info.traceback)
+        where = "?" if frame is None else f"{frame.file_name}:{frame.start_line}"
+        _add(self.lines, where, cost)
+
+
+def _counted(closed: ClosedJaxpr, times: int) -> _Counted:
+    counted = _Counted()
+    counted.program(closed, times)
+    return counted
+
+
+def _add(costs: dict[str, list[float]], name: str, cost: list[float]) -> None:
+    known = costs.setdefault(name, [0, 0.0, 0.0, 0.0])
+    for i, x in enumerate(cost):
+        known[i] += x
+
+
+def _sorted(costs: dict[str, list[float]]) -> tuple[Cost, ...]:
+    rows = [Cost(name, int(c[0]), *c[1:]) for name, c in costs.items()]
+    return tuple(sorted(rows, key=lambda c: (-c.flops - c.transcendentals, -c.bytes, c.name)))
+
+
+def _program_of(eqn: JaxprEqn) -> Any:
+    """The program that an equation runs once, if it is a call of one."""
+    if eqn.primitive.lowered_as is not None:
+        return eqn.primitive.lowered_as(eqn.params)
+    if eqn.primitive.is_call:
+        return next((eqn.params[k] for k in ("jaxpr", "call_jaxpr") if k in eqn.params), None)
+    return None
+
+
+def _bytes(aval: Any) -> float:
+    dtype = getattr(aval, "dtype", None)
+    if dtype is None or dtypes.is_extended(dtype) or dtype == dtypes.float0:
+        return 0.0
+    return float(math.prod(aval.shape) * np.dtype(dtype).itemsize)
+
+
+def _arithmetic(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float]:
+    """Arithmetic operations and transcendental ones of an equation."""
+    name = eqn.primitive.name
+    sizes = [float(math.prod(getattr(v.aval, "shape", ()))) for v in eqn.invars]
+    out = float(sum([math.prod(getattr(v.aval, "shape", ())) for v in eqn.outvars]))
+    if name == "dot_general":
+        (contracting, _), _ = eqn.params["dimension_numbers"]
+        shape = eqn.invars[0].aval.shape
+        return 2 * out * math.prod([shape[d] for d in contracting]) * _scale(eqn), 0.0
+    if name == "conv_general_dilated":
+        features = eqn.params["dimension_numbers"].rhs_spec[0]
+        return 2 * out * sizes[1] / eqn.invars[1].aval.shape[features] * _scale(eqn), 0.0
+    if name in _MOVES or not eqn.outvars:
+        return 0.0, 0.0
+    if name in _REDUCES or name.startswith(("cum", "reduce_window")):
+        return max(sizes[0] - out, out if name.startswith("cum") else 0.0), 0.0
+    if name in _MATRIX:
+        a = eqn.invars[0].aval.shape
+        return math.prod(a[:-2]) * _MATRIX[name](a[-2], a[-1], out) * _scale(eqn), 0.0
+    if name == "fft":
+        n = math.prod(eqn.params["fft_lengths"])
+        return 5 * out * math.log2(max(n, 2)), 0.0  # 5 n log2(n) for each transform
+    if name == "sort":
+        n = eqn.invars[0].aval.shape[eqn.params["dimension"]]
+        return sizes[0] * math.log2(max(n, 2)), 0.0
+    if name == "random_bits":
+        return _BITS * out, 0.0
+    if name.startswith("scatter"):
+        return (sizes[2] if name != "scatter" else 0.0), 0.0
+    if name in _TRANSCENDENTAL:
+        return 0.0, out
+    if eqn.primitive.effects is not None or name in ("pure_callback", "ffi_call"):
+        unknown.add(name)
+        return 0.0, 0.0
+    return out, 0.0
+
+
+def _scale(eqn: JaxprEqn) -> float:
+    """A complex multiplication and addition are four times those of real numbers."""
+    return 4.0 if np.issubdtype(eqn.outvars[0].aval.dtype, np.complexfloating) else 1.0
+
+
+# Leading terms of the usual algorithms, for a matrix of m rows and n columns.
+_MATRIX: dict[str, Callable[[int, int, float], float]] = {
+    "cholesky": lambda m, n, out: n**3 / 3,
+    "lu": lambda m, n, out: m * n**2 - n**3 / 3,
+    "geqrf": lambda m, n, out: 2 * n**2 * (m - n / 3),
+    "qr": lambda m, n, out: 4 * n**2 * (m - n / 3),
+    "householder_product": lambda m, n, out: 2 * n**2 * (m - n / 3),
+    "eigh": lambda m, n, out: 9.0 * n**3,
+    "eig": lambda m, n, out: 25.0 * n**3,
+    "svd": lambda m, n, out: 4 * m * n**2 + 22 * n**3,
+    "triangular_solve": lambda m, n, out: out * n,
+}
+
+
+def _number(x: float) -> str:
+    if x < 1e4:
+        return f"{x:.0f}"
+    for unit, size in (("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)):
+        if x < 1e3 * size:
+            return f"{x / size:.3g} {unit}"
+    return f"{x:.3g}"

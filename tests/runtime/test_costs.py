@@ -1,0 +1,105 @@
+"""`Traced.cost()`: what a program costs, counted on its jaxpr, beside XLA's figures."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+
+
+def cost(f, *args):
+    return jax.jit(f).trace(*args).cost()
+
+
+def rows(f, *args):
+    return {c.name: c for c in cost(f, *args).by_operation}
+
+
+A, B = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)
+
+
+def test_products():
+    product = rows(jnp.matmul, A, B)["dot_general"]
+    assert product.flops == 2 * 3 * 4 * 5 and product.bytes == 4 * (12 + 20 + 15)
+    assert rows(jnp.matmul, A.astype(complex), B.astype(complex))["dot_general"].flops == 480
+    batched = rows(jax.vmap(jnp.matmul), np.stack([A] * 7), np.stack([B] * 7))
+    assert batched["dot_general"].flops == 7 * 120
+    x, w = np.ones((2, 3, 8, 8), np.float32), np.ones((5, 3, 3, 3), np.float32)
+    assert rows(lambda x, w: lax.conv(x, w, (1, 1), "VALID"), x, w)[
+        "conv_general_dilated"].flops == 2 * (2 * 5 * 6 * 6) * 27
+
+
+def test_elementwise_functions_and_reductions():
+    found = cost(lambda x: jnp.sum(jnp.exp(x) * x + 1), A)
+    assert (found.total.flops, found.total.transcendentals) == (12 + 12 + 11, 12)
+    assert found.exact and not found.unknown
+    assert cost(lambda x: x.T.reshape(2, 6)[:, :3], A).total.flops == 0
+
+
+def test_loops_count_as_often_as_they_run():
+    found = rows(lambda x: lax.scan(lambda c, a: (c + jnp.sin(a), c), 0.0, x)[0], np.ones(9, "f4"))
+    assert found["sin"].times == 9 and found["sin"].transcendentals == 9
+    nested = rows(lambda x: lax.fori_loop(
+        0, 3, lambda i, c: lax.fori_loop(0, 4, lambda j, d: d * 2, c), x), 1.0)
+    assert nested["mul"].times == 12
+    unknown = cost(lambda n: lax.while_loop(lambda c: c < n, lambda c: c * 2, 1.0), 5.0)
+    assert not unknown.exact and unknown.total.times == 2
+    assert "while loops count once" in str(unknown)
+
+
+def test_branches_count_as_the_dearest():
+    found = rows(lambda p, x: lax.cond(p, lambda x: x @ x, lambda x: x + 1, x), True,
+                 np.ones((3, 3), np.float32))
+    assert "dot_general" in found and "add" not in found
+
+
+def test_calls_are_looked_into():
+    inner = jax.jit(lambda x: jnp.sin(x) + 1)
+    assert rows(lambda x: inner(x) + jax.checkpoint(inner)(x), A)["sin"].times == 2
+    assert rows(jax.grad(lambda x: jnp.sum(inner(x))), A)["cos"].transcendentals == 12
+
+
+@pytest.mark.parametrize(("f", "n"), [
+    (jnp.linalg.cholesky, 64 / 3 * 8), (lambda x: jnp.linalg.eigh(x)[0], 9 * 512),
+])
+def test_linear_algebra(f, n):
+    assert cost(f, np.eye(8, dtype=np.float32)).total.flops >= n
+
+
+def test_xla_and_the_estimate_agree():
+    def loss(w, x):
+        return jnp.mean(jnp.tanh(x @ w) ** 2)
+
+    found = cost(jax.value_and_grad(loss), np.ones((64, 32), "f4"), np.ones((16, 64), "f4"))
+    xla = found.xla()
+    assert found.total.flops == pytest.approx(xla["flops"], rel=0.05)
+    assert found.total.transcendentals == xla["transcendentals"] == 16 * 32
+    lines = str(found).splitlines()
+    assert lines[0].split() == ["operation", "times", "flops", "transc.", "bytes"]
+    assert lines[1].startswith("dot_general") and "by XLA" in lines[-1]
+
+
+def test_lines_of_the_user():
+    def f(x):
+        y = x @ x
+        return jnp.sin(y)
+
+    first, second = cost(f, np.ones((3, 3), np.float32)).by_line
+    line = f.__code__.co_firstlineno
+    assert first.name == f"{__file__}:{line + 1}" and second.name == f"{__file__}:{line + 2}"
+    assert first.flops == 54 and second.transcendentals == 9
+
+
+def test_foreign_code_is_named():
+    def f(x):
+        jax.debug.print("{}", x)
+        return jax.pure_callback(np.sin, x, x) + 1
+
+    assert cost(f, np.ones(3, np.float32)).unknown == ("pure_callback",)
+
+
+def test_keys_and_empty_arrays():
+    key = jax.random.key(0)
+    assert cost(lambda k: jax.random.normal(k, (3,)), key).total.flops > 3
+    assert cost(lambda x: x + 1, np.ones((0, 3), np.float32)).total.flops == 0
