@@ -180,18 +180,21 @@ def read(x: Any, indexers: Indexers, integers: Sequence[Any]) -> Any:
     return x
 
 
-def write(x: Any, part: Any, indexers: Indexers, integers: Sequence[Any], adding: bool = False
-          ) -> Any:
-    """x with another value for the part, or with it added to the part."""
+def write(x: Any, part: Any, indexers: Indexers, integers: Sequence[Any], adding: bool = False,
+          distinct: bool = False) -> Any:
+    """x with another value for the part, or with it added to the part.
+
+    Tangents are written as if no place came twice (`distinct`): only that is transposed.
+    """
     views = list(_views(get_aval(x).shape, indexers, integers))
     if not views:
         return add(x, part) if adding else part
     wholes = [x]
     for view in views[:-1]:
         wholes.append(_read(view, wholes[-1]))
-    new = _written(views[-1], wholes[-1], part, adding)
+    new = _written(views[-1], wholes[-1], part, adding, distinct)
     for view, whole in zip(views[-2::-1], wholes[-2::-1], strict=True):
-        new = _written(view, whole, new, False)
+        new = _written(view, whole, new, False, distinct)
     return new
 
 
@@ -213,18 +216,19 @@ def _read(view: _View, x: Any) -> Any:
         _sizes(view), mode="clip")
 
 
-def _written(view: _View, x: Any, part: Any, adding: bool) -> Any:
+def _written(view: _View, x: Any, part: Any, adding: bool, distinct: bool) -> Any:
     thinned = _thinned(view)
     if thinned is not None:
         inner = _of_thinned(view)
-        new = _written(inner, slicing.slice(x, *thinned), part, adding)
+        new = _written(inner, slicing.slice(x, *thinned), part, adding, distinct)
         return _interleaved(x, new, *thinned)
     if view.int_shape:
         dims = _dims(view)
         scatter = scattering.scatter_add if adding else scattering.scatter
         return scatter(
             x, _vectors(view), part,
-            scattering.ScatterDimensionNumbers(dims.windows, dims.axes, dims.starts), mode="clip")
+            scattering.ScatterDimensionNumbers(dims.windows, dims.axes, dims.starts),
+            unique_indices=distinct, mode="clip")
     if adding:
         part = add(_read(view, x), part)
     if 0 in view.part_shape:

@@ -403,7 +403,8 @@ def _swap_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any
     if not indexers:
         box.value = t
     elif type(box.value) is not Zero or type(t) is not Zero:
-        box.value = ref_views.write(instantiate(box.value), instantiate(t), indexers, integers)
+        box.value = ref_views.write(instantiate(box.value), instantiate(t), indexers, integers,
+                                    distinct=True)
     return out, old
 
 
@@ -533,7 +534,7 @@ def _get_discharge(operands: Values, params: Params, derivable: bool) -> Any:
 def _swap_discharge(operands: Values, params: Params, derivable: bool) -> Any:
     box, value, *integers = operands
     old = ref_views.read(box.value, params["indexers"], integers)
-    box.value = ref_views.write(box.value, value, params["indexers"], integers)
+    box.value = ref_views.write(box.value, _strong(value, box.value), params["indexers"], integers)
     return old
 
 

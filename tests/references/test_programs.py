@@ -388,3 +388,18 @@ def test_tracers_of_references():
         return r.get(), r.at[0].get()
 
     assert jax.jit(f)(ref_of(1, 2))[0].tolist() == [1, 2]
+
+
+def test_weak_values_become_strong():
+    @jax.jit
+    def f(n):
+        ref = jax.new_ref(0)
+
+        def body(i):
+            ref[...] = ref[...] + i
+            return i + 1
+
+        return jax.lax.while_loop(lambda i: i < n, body, 0), ref[...]
+
+    _, total = f(5)
+    assert int(total) == 10 and not total.weak_type

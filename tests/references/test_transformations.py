@@ -332,3 +332,19 @@ def test_nested_vmap():
         return r[...]
 
     assert (jax.vmap(jax.vmap(own))(x) == 2 * x).all()
+
+
+def test_writes_at_arrays_of_integers_have_gradients():
+    def f(x):
+        ref = jax.new_ref(jnp.zeros(5))
+        ref[1:3] = x
+        ref[jnp.array([0, 4])] = x * 2
+        ref[-1] += 1
+        return ref[...]
+
+    expected = np.zeros((5, 2), np.float32)
+    expected[[1, 2], [0, 1]], expected[[0, 4], [0, 1]] = 1, 2
+    x = jnp.arange(2.0)
+    for jacobian in (jax.jacrev, jax.jacfwd):
+        np.testing.assert_array_equal(jacobian(f)(x), expected)
+        np.testing.assert_array_equal(jax.jit(jacobian(f))(x), expected)
