@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -368,7 +369,13 @@ def artifact_text(artifact: bytes) -> str:
     must be known to come from `portable_artifact`."""
     if JAXLIB_VERSION >= (0, 8):
         return str(_jax.mlir.deserialize_portable_artifact(artifact, mlir_context()))
-    return str(parse_module(_jax.mlir.deserialize_portable_artifact(artifact)))
+    text = str(parse_module(_jax.mlir.deserialize_portable_artifact(artifact)))
+    # Composites of later versions are not made static there: call what they are made of.
+    return _COMPOSITE.sub(r"func.call @\2(\1) :", text)
+
+
+_COMPOSITE = re.compile(
+    r'stablehlo\.composite "chlo\.[^"]*" (.*?) \{.*?decomposition = @([\w.]+).*?\} :')
 
 
 def refined(text: str) -> str:

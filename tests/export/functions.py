@@ -223,11 +223,11 @@ def functions() -> dict[str, Any]:
     return {**found, **COMPOSED}
 
 
-# Three symbolic forms of a matrix's shape, and the shape to call it with.
-FORMS: dict[str, tuple[str, tuple[int, int]]] = {
-    "rows": ("b, 6", (4, 6)),
-    "both": ("a, b", (4, 6)),
-    "expressions": ("2*a, a + b + 1", (4, 6)),
+# Three symbolic forms of a matrix's shape, and the shapes to call it with.
+FORMS: dict[str, tuple[str, tuple[tuple[int, int], ...]]] = {
+    "rows": ("b, 6", ((4, 6), (9, 6))),
+    "both": ("a, b", ((4, 6), (3, 3), (5, 8))),
+    "expressions": ("2*a, a + b + 1", ((4, 6), (2, 3), (6, 6))),
 }
 CONSTRAINTS = {"rows": ("b >= 4",), "both": ("a >= 3", "b >= 3"), "expressions": ()}
 
