@@ -277,6 +277,22 @@ def make_topology(api: Any, name: str, options: Mapping[str, Any]) -> Any:
     return _jax.get_c_api_topology(api, name, dict(options))
 
 
+def serialize_topology(devices: Sequence[Any]) -> bytes:
+    """The topology of devices as bytes."""
+    if not hasattr(_jax.DeviceTopology, "serialize"):
+        raise NotImplementedError(f"jaxlib {JAXLIB_RELEASE} does not serialize topologies; "
+                                  "0.11 and later do.")
+    return _jax.get_topology_for_devices(devices).serialize()
+
+
+def deserialize_topology(data: bytes) -> Any:
+    """The inverse of `serialize_topology`."""
+    if not hasattr(_jax.DeviceTopology, "deserialize"):
+        raise NotImplementedError(f"jaxlib {JAXLIB_RELEASE} does not read topologies; 0.11 and "
+                                  "later do.")
+    return _jax.DeviceTopology.deserialize(data)
+
+
 # ---- programs -----------------------------------------------------------------------------
 
 
@@ -291,6 +307,16 @@ def compile_and_load(client: Any, program: Any, devices: Any, options: Any,
             program = parse_module(program)
         return client.compile_and_load(program, devices, options, list(host_callbacks))
     return client.compile_and_load(program, devices, options)
+
+
+def is_compile_only(client: Any) -> bool:
+    """Whether the devices of a client are only described, by a topology."""
+    return type(client).__name__ == "CompileOnlyPyClient"
+
+
+def compile_only(client: Any, program: str | bytes, devices: Any, options: Any) -> Any:
+    """The executable of StableHLO for devices that are only described."""
+    return client.compile(parse_module(program), devices, options)
 
 
 def deserialize_executable(client: Any, blob: bytes, devices: Any, options: Any) -> Any:

@@ -13,8 +13,8 @@ NAMES: dict[str, str] = {
         "EArray array_serialization buffer_callback colocated_python compilation_cache "
         "compute_on custom_partitioning fused hijax jax2tf key_reuse layout "
         "mesh_utils mosaic multihost_utils overlap pallas pjit primal_tangent_dtype profiler "
-        "roofline scheduling_groups serialize_executable shard_map source_mapper sparse "
-        "thunky topologies transfer xla_metadata",
+        "roofline scheduling_groups shard_map source_mapper sparse "
+        "thunky transfer xla_metadata",
     "pyjx.experimental.jet":
         "ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear defzero deriv_prop "
         "fact jet2 jet_fun jet_subtrace linear_prop traceable zero_prop zero_series "
@@ -43,11 +43,11 @@ SERVES: dict[str, str] = {
         "pyjx.sharding.no_collectives pyjx.experimental.layout pyjx.lax.sharding_constraint_p "
         "pyjx.lax.with_sharding_constraint",
     "jax.devices()":
-        "pyjx.experimental.mesh_utils pyjx.experimental.topologies",
+        "pyjx.experimental.mesh_utils",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
         "pyjx.experimental.jax2tf",
     "the cache in the folder jax_compilation_cache_dir":
-        "pyjx.experimental.compilation_cache pyjx.experimental.serialize_executable",
+        "pyjx.experimental.compilation_cache",
     "jax.core":
         "pyjx.extend pyjx.interpreters",
     "jax.lax.psum_scatter":

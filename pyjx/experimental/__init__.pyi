@@ -5,6 +5,8 @@ from pyjx.experimental import jet as jet
 from pyjx.experimental import ode as ode
 from pyjx.experimental import random as random
 from pyjx.experimental import rnn as rnn
+from pyjx.experimental import serialize_executable as serialize_executable
+from pyjx.experimental import topologies as topologies
 from pyjx.lax.callbacks import io_callback as io_callback
 
 __all__ = [
@@ -13,5 +15,7 @@ __all__ = [
     "ode",
     "random",
     "rnn",
+    "serialize_executable",
+    "topologies",
     "io_callback",
 ]

@@ -76,8 +76,8 @@ def _header(exported: Exported) -> dict[str, Any]:
         "in_tree": tree_to_data(exported.in_tree),
         "out_tree": tree_to_data(exported.out_tree),
         "constraints": [c.text for c in scope.constraints] if scope is not None else [],
-        "in_avals": list(map(_aval_to_data, exported.in_avals)),
-        "out_avals": list(map(_aval_to_data, exported.out_avals)),
+        "in_avals": list(map(aval_to_data, exported.in_avals)),
+        "out_avals": list(map(aval_to_data, exported.out_avals)),
         "nr_devices": exported.nr_devices,
         "platforms": list(exported.platforms),
         "disabled_checks": [str(c) for c in exported.disabled_safety_checks],
@@ -87,6 +87,6 @@ def _header(exported: Exported) -> dict[str, Any]:
     }
 
 
-def _aval_to_data(aval: ShapedArray) -> list[Any]:
+def aval_to_data(aval: ShapedArray) -> list[Any]:
     dims = [d if type(d) is int else str(d) for d in aval.shape]
     return [dtypes.name(aval.dtype), dims, aval.weak_type]

@@ -61,19 +61,13 @@ def _read(data: memoryview, depth: int) -> Exported:
     body = data[44:]
     if hashlib.sha256(body).digest() != data[12:44]:
         raise ValueError("deserialize: the checksum is wrong; the bytes are damaged.")
-    header, body = _part(body, "header")
-    module, body = _part(body, "module")
-    derivative, body = _part(body, "backward pass")
+    header, body = part(body, "header")
+    module, body = part(body, "module")
+    derivative, body = part(body, "backward pass")
     if len(body):
         raise ValueError(f"deserialize: {len(body)} bytes too many.")
     vjp = _read(derivative, depth + 1) if len(derivative) else None
-    try:
-        fields = json.loads(bytes(header).decode())
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"deserialize: the header is no JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise ValueError("deserialize: the header is no object.")
-    exported = _Header(fields).exported(bytes(module))
+    exported = Header.of(bytes(header)).exported(bytes(module))
     if vjp is None:
         return exported
     n = len(exported.in_avals)
@@ -82,7 +76,7 @@ def _read(data: memoryview, depth: int) -> Exported:
     return replace(exported, _get_vjp=lambda _: vjp)
 
 
-def _part(data: memoryview, what: str) -> tuple[memoryview, memoryview]:
+def part(data: memoryview, what: str) -> tuple[memoryview, memoryview]:
     """What the length in front says, and the rest."""
     if len(data) < 8:
         raise ValueError(f"deserialize: the bytes end before the {what}.")
@@ -93,11 +87,26 @@ def _part(data: memoryview, what: str) -> tuple[memoryview, memoryview]:
     return data[8:8 + size], data[8 + size:]
 
 
-class _Header:
+class Header:
     """The fields of a header, each checked as it is read."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
+
+    @classmethod
+    def of(cls, data: bytes) -> Header:
+        """The header that these bytes are.
+
+        Raises:
+          ValueError: they are none.
+        """
+        try:
+            fields = json.loads(data.decode())
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"deserialize: the header is no JSON: {error}") from None
+        if not isinstance(fields, dict):
+            raise ValueError("deserialize: the header is no object.")
+        return cls(fields)
 
     def read(self, name: str, kind: type) -> Any:
         value = self.fields.get(name)
@@ -118,9 +127,9 @@ class _Header:
         return tree_from_data(self.fields[name])
 
     def exported(self, module: bytes) -> Exported:
-        scope = _Scope(self.listed("constraints", str))
-        in_avals = [_aval_from_data(a, scope) for a in self.listed("in_avals", list)]
-        out_avals = [_aval_from_data(a, scope) for a in self.listed("out_avals", list)]
+        scope = Scope(self.listed("constraints", str))
+        in_avals = [aval_from_data(a, scope) for a in self.listed("in_avals", list)]
+        out_avals = [aval_from_data(a, scope) for a in self.listed("out_avals", list)]
         solved = {s.name for s in solve(in_avals)}
         for a in out_avals:
             if set(variables_in([a])) - solved:
@@ -162,7 +171,7 @@ def _check_trees(in_tree: Any, n_in: int, out_tree: Any, n_out: int) -> None:
         raise ValueError("deserialize: trees and types differ in the number of their leaves.")
 
 
-class _Scope:
+class Scope:
     """A scope that is made with the first symbolic dimension."""
 
     def __init__(self, constraints: Sequence[str]) -> None:
@@ -175,7 +184,7 @@ class _Scope:
         return self._scope.parse(text)
 
 
-def _aval_from_data(data: list[Any], scope: _Scope) -> ShapedArray:
+def aval_from_data(data: list[Any], scope: Scope) -> ShapedArray:
     if len(data) != 3 or type(data[1]) is not list or type(data[2]) is not bool:
         raise ValueError("deserialize: the type of an argument or a result is malformed.")
     name, dims, weak = data
@@ -184,7 +193,7 @@ def _aval_from_data(data: list[Any], scope: _Scope) -> ShapedArray:
     return ShapedArray([_dimension(d, scope) for d in dims], _dtype(name), weak)
 
 
-def _dimension(d: Any, scope: _Scope) -> Any:
+def _dimension(d: Any, scope: Scope) -> Any:
     if type(d) is int and 0 <= d < MOST_SIZE:
         return d
     if type(d) is not str:

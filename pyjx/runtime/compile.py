@@ -86,6 +86,9 @@ def compile_or_load(
         if host_callbacks:  # they are of this process, so the executable is not kept
             return jaxlib_api.compile_and_load(client, cache.source(program), device_list, options,
                                                host_callbacks), None
+        if jaxlib_api.is_compile_only(client):
+            return jaxlib_api.compile_only(client, cache.source(program), device_list, options
+                                           ), None
         entry = cache.entry_for(client, program, device_tuple, options)
         if entry is not None:
             executable = entry.load(client, device_list, options)

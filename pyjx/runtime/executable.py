@@ -89,6 +89,29 @@ class Executable:
         )
 
 
+class DescribedExecutable(Executable):
+    """A program compiled for a device that is only described: it can be looked at, not run."""
+
+    __slots__ = ()
+
+    def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram, device: Any
+                 ) -> None:
+        self.loaded = loaded
+        self.in_avals = closed.in_avals
+        self.logical_out_avals = closed.out_avals
+        self.kept = program.kept
+        self.device = device
+        self.sharding = single_device_sharding(device)
+        self.const_args = []
+        self.out_avals = [physical_aval(a) for a in closed.out_avals]
+        self._handlers = {}
+
+    def call(self, args: Sequence[Any], committed: bool = False) -> list[Any]:
+        raise RuntimeError(f"This program was compiled for {self.device}, which is not attached: "
+                           "it is one of a topology's. It can be looked at (`as_text`, "
+                           "`cost_analysis`, `memory_analysis`), not run.")
+
+
 def physical_aval(aval: Any) -> Any:
     """The aval of the buffer behind a value: key arrays are arrays of unsigned integers, and
     tokens and arrays of dtype float0 are lowered as booleans."""

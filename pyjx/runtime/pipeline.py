@@ -12,7 +12,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.monitoring import timed
 from pyjx.runtime import compile as compiler
 from pyjx.runtime import ledger
-from pyjx.runtime.executable import Executable
+from pyjx.runtime.executable import DescribedExecutable, Executable
 from pyjx.runtime.quick import quick_options
 
 _ADDRESSABLE = 1 << 47  # bytes
@@ -35,7 +35,8 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
         compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
                                          device.platform)
     options = {**_barrier_options(source.text, device.platform), **dict(compiler_options)}
-    executable: Any = Executable
+    executable: Any = DescribedExecutable if jaxlib_api.is_compile_only(device.client) \
+        else Executable
     functions: Sequence[Any] = ()
     if source.host_calls:
         from pyjx.runtime import calling  # callbacks, which few programs have
