@@ -28,6 +28,7 @@ from pyjx.runtime import backends
 from pyjx.runtime.compile import compile_options, register_targets
 from pyjx.runtime.executable import Executable, physical_aval
 from pyjx.runtime.jit import JitSpec, TracedCall
+from pyjx.runtime.lower import lower_closed
 from pyjx.runtime.stages import Compiled
 
 __all__ = ["deserialize_and_load", "serialize"]
@@ -55,7 +56,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     3.0
     """
     executable, traced = compiled._executable, compiled._traced
-    if type(executable) is not Executable:
+    if type(executable) not in (Executable, _LoadedExecutable):
         raise ValueError("Compilation does not support serialization: the program calls Python "
                          "functions, which are of this process, or was compiled for devices that "
                          "are not here.")
@@ -70,11 +71,36 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         "donated": list(traced.donated), "kept": list(executable.kept),
         "consts": [aval_to_data(get_aval(c)) for c in executable.const_args],
     }
-    code = jaxlib_api.serialize_executable(client, executable.loaded)
-    parts = [json.dumps(header).encode(), code, *[c.tobytes() for c in consts]]
+    parts = [json.dumps(header).encode(), _code(compiled), *[c.tobytes() for c in consts]]
     body = b"".join([struct.pack("<Q", len(p)) + p for p in parts])
     data = MAGIC + struct.pack("<I", VERSION) + hashlib.sha256(body).digest() + body
     return data, compiled.in_tree, compiled.out_tree
+
+
+def _code(compiled: Compiled) -> bytes:
+    """The executable as bytes. XLA cannot write one on the CPU that was read itself: it is kept,
+    or compiled again where the disk cache had it."""
+    executable, traced = compiled._executable, compiled._traced
+    if type(executable) is _LoadedExecutable:
+        return executable.data
+    client, loaded = executable.device.client, executable.loaded
+    if executable.from_disk is not None:
+        program = lower_closed(traced.closed, traced.name, donated=traced.donated,
+                               keep_unused=compiled._spec.keep_unused,
+                               platform=executable.device.platform)
+        devices = (executable.device,)
+        loaded = jaxlib_api.compile_and_load(
+            client, program.text, jaxlib_api.DeviceList(devices),
+            compile_options(devices, compiler_options=executable.from_disk))
+    return jaxlib_api.serialize_executable(client, loaded)
+
+
+class _LoadedExecutable(Executable):
+    """One that was read from `data`."""
+
+    __slots__ = ("data",)
+
+    data: bytes
 
 
 class _Lowered(NamedTuple):
@@ -132,7 +158,9 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any, backend
     spec.name = name
     traced = TracedCall(closed, in_tree, out_tree, name, tuple(donated), ())
     lowered: Any = _Lowered(kept, consts)
-    return Compiled(spec, traced, Executable(loaded, closed, lowered, device))
+    made = _LoadedExecutable(loaded, closed, lowered, device)
+    made.data = bytes(executable)
+    return Compiled(spec, traced, made)
 
 
 def _opened(serialized: bytes, client: Any) -> tuple[Header, memoryview, memoryview]:

@@ -25,9 +25,10 @@ class Executable:
 
     `kept` says which arguments of the jaxpr the program takes; the others are not used. Before
     them it takes `const_args`, the constants that were too large to write into its text.
+    `from_disk` are the options that one was compiled with which the disk cache had; else None.
     """
 
-    __slots__ = ("_handlers", "const_args", "device", "in_avals", "kept", "loaded",
+    __slots__ = ("_handlers", "const_args", "device", "from_disk", "in_avals", "kept", "loaded",
                  "logical_out_avals", "out_avals", "sharding")
 
     def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram, device: Any
@@ -41,6 +42,7 @@ class Executable:
         self.const_args = [self.put(c, get_aval(c)) for c in program.const_args]
         self.out_avals = [physical_aval(a) for a in closed.out_avals]
         self._handlers: dict[bool, list[Any]] = {}
+        self.from_disk: dict[str, Any] | None = None
 
     def put(self, x: Any, aval: ShapedArray) -> Any:
         """The argument as an array on the program's device."""
@@ -105,6 +107,7 @@ class DescribedExecutable(Executable):
         self.const_args = []
         self.out_avals = [physical_aval(a) for a in closed.out_avals]
         self._handlers = {}
+        self.from_disk = None
 
     def call(self, args: Sequence[Any], committed: bool = False) -> list[Any]:
         raise RuntimeError(f"This program was compiled for {self.device}, which is not attached: "

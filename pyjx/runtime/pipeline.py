@@ -47,6 +47,7 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
             source, devices=(device,), compiler_options=options or None, host_callbacks=functions)
     ledger.note_compiled(closed, name, device, options, from_disk, time.seconds)
     made: Executable = executable(loaded, closed, source, device)
+    made.from_disk = options if from_disk else None
     for inspect in source.inspections:
         inspect(made.sharding)
     return made

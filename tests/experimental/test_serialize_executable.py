@@ -40,6 +40,17 @@ def test_it_runs_again():
         loaded(X)
 
 
+def test_what_the_disk_cache_had_and_what_was_read():
+    def fun(x):
+        return jnp.cumsum(jnp.sin(x) * 2 + x)
+
+    wanted = compiled(fun, X)(X)
+    jax.clear_caches()
+    program = compiled(fun, X)
+    np.testing.assert_array_equal(again(program)(X), wanted)
+    np.testing.assert_array_equal(again(again(program))(X), wanted)
+
+
 def test_keys_donation_and_static_arguments():
     key = jax.random.key(1)
     loaded = again(compiled(lambda k: jax.random.split(k), key))
