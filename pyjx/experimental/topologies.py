@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from pyjx import jaxlib_api
+from pyjx.core.meshes import Mesh
 from pyjx.lazy import directory
 from pyjx.runtime import backends
-from pyjx.runtime.sharding import Mesh
 
 __all__ = ["Device", "TopologyDescription", "get_attached_topology", "get_topology_desc",
            "make_mesh"]
