@@ -18,6 +18,7 @@ from pyjx.core.avals import AbstractRef, get_aval
 from pyjx.core.effects import accumulates, has_own_refs, reads, writes
 from pyjx.core.primitive import Primitive, Rule, register
 from pyjx.core.trace import state
+from pyjx.engine.conversion import cast
 from pyjx.engine.tangents import Zero, instantiate
 
 
@@ -83,7 +84,7 @@ def _maker(name: str, shape_rule: Rule, value: Rule) -> Primitive:
 new_ref_p = _maker(
     "new_ref",
     lambda aval, memory_space, kind, pin: AbstractRef(aval.strip_weak_type(), memory_space, kind),
-    lambda x, **_: x)
+    lambda x, **_: cast(x, get_aval(x).dtype))
 empty_ref_p = _maker("empty_ref", lambda ty, memory_space, pin: AbstractRef(ty, memory_space),
                      lambda ty, **_: instantiate(Zero(ty)))
 get_p = register(Primitive("get", cached=False, effects=lambda params: reads))
