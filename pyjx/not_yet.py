@@ -13,7 +13,7 @@ NAMES: dict[str, str] = {
         "EArray array_serialization buffer_callback colocated_python compilation_cache "
         "compute_on custom_partitioning fused hijax jax2tf key_reuse layout "
         "mesh_utils mosaic multihost_utils overlap pallas pjit primal_tangent_dtype profiler "
-        "roofline scheduling_groups shard_map source_mapper sparse "
+        "roofline scheduling_groups shard_map source_mapper "
         "thunky transfer xla_metadata",
     "pyjx.experimental.jet":
         "ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear defzero deriv_prop "

@@ -74,6 +74,8 @@ class LinearTrace(Trace):
             return bind_discharged(primitive, operands, params)
         if primitive.split is not None:
             return primitive.split(self, operands, params)
+        if primitive.transpose is None and primitive.decomposition is not None:
+            return primitive.decomposition(*operands, **params)
         return self.record(primitive, operands, params)
 
     def linear_flags(self, operands: Sequence[Any]) -> Flags:

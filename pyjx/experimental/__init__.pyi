@@ -6,6 +6,7 @@ from pyjx.experimental import ode as ode
 from pyjx.experimental import random as random
 from pyjx.experimental import rnn as rnn
 from pyjx.experimental import serialize_executable as serialize_executable
+from pyjx.experimental import sparse as sparse
 from pyjx.experimental import topologies as topologies
 from pyjx.lax.callbacks import io_callback as io_callback
 
@@ -16,6 +17,7 @@ __all__ = [
     "random",
     "rnn",
     "serialize_executable",
+    "sparse",
     "topologies",
     "io_callback",
 ]

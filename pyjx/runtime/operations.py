@@ -15,7 +15,7 @@ from pyjx.core.avals import aval_makers
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.options import Inline
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.runtime.dispatch import Miss
+from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.jit import JitSpec, Wrapped, pjit_callable
 from pyjx.runtime.signature import argument_sets
 
@@ -25,29 +25,32 @@ R = TypeVar("R", covariant=True)
 
 @overload
 def op_jit(fun: Callable[P, R], *, static_argnums: Any = None, static_argnames: Any = (),
-           lists: bool = False) -> Wrapped[P, R]: ...
+           lists: bool = False, trees: bool = False) -> Wrapped[P, R]: ...
 
 
 @overload
 def op_jit(fun: None = None, *, static_argnums: Any = None, static_argnames: Any = (),
-           lists: bool = False) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
+           lists: bool = False, trees: bool = False
+           ) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
 
 
 def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any = (),
-           lists: bool = False) -> Any:
-    """The C++ callable of a function of arrays and scalars and, with `lists`, of lists of them.
+           lists: bool = False, trees: bool = False) -> Any:
+    """The C++ callable of a function of arrays and scalars and, with `lists`, of lists of them or,
+    with `trees`, of pytrees of them.
 
     Arguments of any other type (tracers, objects with `__jax_array__`) go to the Python function
     as they are, which converts or refuses them.
     """
     if fun is None:
         return partial(op_jit, static_argnums=static_argnums, static_argnames=static_argnames,
-                       lists=lists)
+                       lists=lists, trees=trees)
     positions, names = argument_sets(fun, static_argnums, static_argnames)
     spec = JitSpec(fun, positions, names, (), (), False, Inline.JAX_EARLY, (), None,
                    on_probation=True)
     compiled_miss = spec.miss
-    known = _is_array_or_list if lists else _is_array
+    known = _is_tree_of_arrays if trees else _is_array_or_list if lists else _is_array
+    is_traced = _is_traced_tree if trees else _is_tracer
 
     is_short: bool | None = None  # known from the first call on tracers
 
@@ -60,12 +63,12 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
             traced = False
             for i, x in enumerate(args):
                 if i not in positions and not known(x):
-                    if is_short or not isinstance(x, Tracer):
+                    if is_short or not is_traced(x):
                         return fun(*args, **kwargs), None, False
                     traced = True
             for key, x in kwargs.items():
                 if key not in names and not known(x):
-                    if is_short or not isinstance(x, Tracer):
+                    if is_short or not is_traced(x):
                         return fun(*args, **kwargs), None, False
                     traced = True
             if not traced:
@@ -100,6 +103,19 @@ def _length(jaxpr: Jaxpr) -> int:
 
 def _is_array(x: Any) -> bool:
     return type(x) in aval_makers
+
+
+def _is_tracer(x: Any) -> bool:
+    return isinstance(x, Tracer)
+
+
+def _is_tree_of_arrays(x: Any) -> bool:
+    return type(x) in aval_makers or all(map(_is_array, registry.flatten(x)[0]))
+
+
+def _is_traced_tree(x: Any) -> bool:
+    return all([type(leaf) in aval_makers or isinstance(leaf, Tracer)
+                for leaf in registry.flatten(x)[0]])
 
 
 def _is_array_or_list(x: Any) -> bool:

@@ -18,6 +18,22 @@ from pyjx.engine.types import P, R, TreeDef
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.tree_util import keystr, prefix_errors, tree_flatten_with_path
 
+
+class Mappable:
+    """A node of a tree that knows its axes, as a sparse array does its shape.
+
+    `vmap` maps its leaves like any others, and has its data follow: an example is the node
+    `without_axis(axis)` of the node given, and a node of a result, whose leaves have the new axis,
+    becomes `with_axis(axis, size)`.
+    """
+
+    def without_axis(self, axis: int) -> Any:
+        raise NotImplementedError
+
+    def with_axis(self, axis: int, size: int) -> Any:
+        raise NotImplementedError
+
+
 _DOC = ("Vectorized version of {fun}. Takes similar arguments as {fun} but with additional array "
         "axes over which {fun} is mapped.")
 
@@ -71,7 +87,11 @@ def vmap(
         except KeyError:
             in_dims = prefixes[in_tree] = _in_dims(in_axes, args, kwargs, in_tree)
         size, dims = _axis_size(fun, leaves, in_dims, in_tree, args, kwargs, axis_size)
-        flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), in_tree, of=fun)
+        example = in_tree
+        knows_axes = bool(Mappable.__subclasses__())  # whether there can be such nodes
+        if knows_axes:
+            example = _example_tree(in_tree, leaves, in_dims)
+        flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), example, of=fun)
         with transform_name_stack("vmap"):
             outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, spmd_axis_name))
             wanted = _out_dims(out_axes, flat.out_tree, len(outs))
@@ -80,7 +100,8 @@ def vmap(
                     _raise_batched(flat.out_tree, i, d)
             outs = [x if d == w else _placed(x, d, w, size)
                     for x, d, w in zip(outs, out_dims, wanted, strict=True)]
-        return flat.unflatten(outs)
+        result = flat.unflatten(outs)
+        return _with_axes(result, wanted, size) if knows_axes else result
 
     return wraps(fun, vmap_f, _DOC)
 
@@ -190,6 +211,40 @@ def _shape(x: Any) -> tuple[int, ...]:
         raise TypeError(
             f"Argument {x!r} of type {type(x)} is not a valid JAX type"
         ) from None
+
+
+def _is_mappable(x: Any) -> bool:
+    return isinstance(x, Mappable)
+
+
+def _nodes_and_dims(tree: Any, dims: Sequence[int | None]
+                    ) -> Iterator[tuple[Any, int | None]]:
+    """The leaves of `tree`, nodes that know their axes being some, and where each is mapped."""
+    left = iter(dims)
+    for x in flatten(tree, _is_mappable)[0]:
+        own = [next(left) for _ in flatten(x)[0]] if _is_mappable(x) else [next(left)]
+        yield x, own[0]
+
+
+def _example_tree(in_tree: TreeDef, leaves: Sequence[Any], dims: Sequence[int | None]) -> TreeDef:
+    """The structure of one example of the arguments."""
+    args = in_tree.unflatten(leaves)
+    nodes, outer = flatten(args, _is_mappable)
+    if not any(map(_is_mappable, nodes)):
+        return in_tree
+    return flatten(outer.unflatten([
+        x if d is None or not _is_mappable(x) else x.without_axis(d)
+        for x, d in _nodes_and_dims(args, dims)]))[1]
+
+
+def _with_axes(result: Any, wanted: Sequence[int | None], size: int) -> Any:
+    """The result with nodes that know of the new axis."""
+    nodes, outer = flatten(result, _is_mappable)
+    if not any(map(_is_mappable, nodes)):
+        return result
+    return outer.unflatten([
+        x if d is None or not _is_mappable(x) else x.with_axis(d, size)
+        for x, d in _nodes_and_dims(result, wanted)])
 
 
 def _out_dims(out_axes: Any, out_tree: TreeDef, n: int) -> list[int | None]:

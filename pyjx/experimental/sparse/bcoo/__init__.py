@@ -1,0 +1,32 @@
+"""BCOO, batched coordinate format: the class and its operations."""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+_ROOM = "pyjx.experimental.sparse.bcoo"
+
+FAMILIES: dict[str, str] = {
+    f"{_ROOM}.array": "BCOO BCOOProperties",
+    f"{_ROOM}.conversion": (
+        "bcoo_extract bcoo_extract_p bcoo_fromdense bcoo_fromdense_p bcoo_todense bcoo_todense_p"
+    ),
+    f"{_ROOM}.duplicates": (
+        "bcoo_eliminate_zeros bcoo_sort_indices bcoo_sort_indices_p bcoo_sum_duplicates "
+        "bcoo_sum_duplicates_p"
+    ),
+    f"{_ROOM}.layout": "bcoo_update_layout",
+    f"{_ROOM}.contractions": (
+        "bcoo_dot_general bcoo_dot_general_p bcoo_dot_general_sampled bcoo_dot_general_sampled_p"
+    ),
+    f"{_ROOM}.sparse_contractions": "bcoo_spdot_general_p",
+    f"{_ROOM}.multiplication": "bcoo_multiply_dense bcoo_multiply_sparse",
+    f"{_ROOM}.shapes": (
+        "bcoo_broadcast_in_dim bcoo_concatenate bcoo_reduce_sum bcoo_reshape bcoo_rev "
+        "bcoo_squeeze bcoo_transpose bcoo_transpose_p"
+    ),
+    f"{_ROOM}.slicing": "bcoo_dynamic_slice bcoo_gather bcoo_slice",
+    f"{_ROOM}.convolution": "bcoo_conv_general_dilated",
+}
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

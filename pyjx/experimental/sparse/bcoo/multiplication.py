@@ -1,0 +1,126 @@
+"""Elementwise products of BCOO arrays with dense and with sparse ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.core.tracebacks import api_boundary
+from pyjx.experimental.sparse.bcoo.array import BCOO
+from pyjx.experimental.sparse.bcoo.conversion import columns, in_bounds
+from pyjx.experimental.sparse.bcoo.layout import bcoo_update_layout
+from pyjx.experimental.sparse.util import over_batch
+from pyjx.runtime.operations import op_jit
+
+
+@api_boundary
+def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Array:
+    """The elements of the product of a BCOO array and a dense one.
+
+    Args:
+      sp_mat: BCOO array.
+      v: array that broadcasts to the shape of `sp_mat`.
+
+    Returns:
+      The data of a BCOO array with the indices of `sp_mat`.
+
+    Raises:
+      NotImplementedError: the product would have a larger shape than `sp_mat`.
+      ValueError: the shapes do not broadcast.
+
+    >>> import pyjx.numpy as jnp
+    >>> from pyjx.experimental import sparse
+    >>> sparse.bcoo_multiply_dense(sparse.eye(2), jnp.array([3., 4.])).tolist()
+    [3.0, 4.0]
+    """
+    v = jnp.asarray(v)
+    shape = lax.broadcast_shapes(sp_mat.shape, v.shape)
+    if shape != sp_mat.shape:
+        raise NotImplementedError(
+            "multiplication between sparse and dense is only implemented for cases where the "
+            f"output shape matches the sparse matrix shape. Got shape={sp_mat.shape}, "
+            f"v.shape={v.shape}")
+    return data_times(sp_mat, v, "multiply")
+
+
+def data_times(mat: BCOO, v: Any, operation: str) -> Array:
+    """The data of `mat` with the elements of `v` at its indices, multiplied or divided by them."""
+    return _data_times(mat, v, operation=operation)  # type: ignore[no-any-return]
+
+
+@op_jit(trees=True, static_argnames=("operation",))
+def _data_times(mat: BCOO, v: Any, *, operation: str) -> Any:
+    fun = getattr(jnp, operation)
+    if not get_aval(v).ndim:
+        return fun(mat.data, v)
+    n_batch, _n_sparse, _n_dense, _ = mat._properties()
+    v = v.reshape(*[1] * (mat.ndim - v.ndim), *v.shape)
+    outside = 1 if operation == "divide" else 0
+
+    def one(data: Any, indices: Any, v: Any) -> Any:
+        cols = tuple([jnp.where(c < n, 0, 1) if v.shape[i] == 1 else c for i, (c, n) in enumerate(
+            zip(columns(indices), mat.shape[n_batch:], strict=False))])
+        taken = v.at[cols].get(mode="fill", fill_value=outside) if cols else v[None]
+        return fun(data, taken)
+
+    return over_batch(one, n_batch, mat.data, mat.indices, v)
+
+
+@api_boundary
+def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
+    """The elementwise product of two BCOO arrays.
+
+    Args:
+      lhs, rhs: BCOO arrays of one rank and the same number of dense dimensions, whose shapes
+        broadcast to each other.
+
+    Returns:
+      BCOO array that stores an element for each pair of elements of the two.
+
+    Raises:
+      TypeError: the ranks differ.
+      NotImplementedError: the numbers of dense dimensions differ.
+
+    >>> from pyjx.experimental import sparse
+    >>> sparse.bcoo_multiply_sparse(sparse.eye(2), 3 * sparse.eye(2)).todense().tolist()
+    [[3.0, 0.0], [0.0, 3.0]]
+    """
+    if lhs.ndim != rhs.ndim:
+        raise TypeError("bcoo_multiply_sparse: arrays must have same number of dimensions, got "
+                        f"{lhs.shape}, {rhs.shape}")
+    if lhs.n_dense != rhs.n_dense:
+        raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of dense "
+                                  f"dimensions: {lhs._properties()}, {rhs._properties()}")
+    lax.broadcast_shapes(lhs.shape, rhs.shape)
+    n_batch = min(lhs.n_batch, rhs.n_batch)
+    return _product(bcoo_update_layout(lhs, n_batch=n_batch),  # type: ignore[no-any-return]
+                    bcoo_update_layout(rhs, n_batch=n_batch))
+
+
+@op_jit(trees=True)
+def _product(lhs: BCOO, rhs: BCOO) -> Any:
+    n_batch, n_sparse, _n_dense, _ = lhs._properties()
+    shape = np.broadcast_shapes(lhs.shape, rhs.shape)
+    left, right = (x.shape[n_batch:n_batch + n_sparse] for x in (lhs, rhs))
+    sizes = shape[n_batch:n_batch + n_sparse]
+
+    def one(x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
+        n, m = xi.shape[0], yi.shape[0]
+        meet = in_bounds(xi, left)[:, None] & in_bounds(yi, right)
+        for i in range(n_sparse):
+            if left[i] == right[i]:
+                meet &= xi[:, None, i] == yi[:, i]
+        places, others = jnp.nonzero(meet, size=n * m, fill_value=(n, m))
+        found = (places < n)[:, None]
+        x, y = (a.at[at].get(mode="fill", fill_value=0) for a, at in ((x, places), (y, others)))
+        chosen = [xi[places, i] if left[i] == sizes[i] else yi[others, i] for i in range(n_sparse)]
+        indices = jnp.stack(chosen, -1) if chosen else jnp.zeros((n * m, 0), xi.dtype)
+        return x * y, jnp.where(found, indices, jnp.array(sizes, indices.dtype))
+
+    data, indices = over_batch(one, n_batch, lhs.data, lhs.indices, rhs.data, rhs.indices)
+    return BCOO._of(data, indices, shape)

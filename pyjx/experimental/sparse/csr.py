@@ -1,0 +1,271 @@
+"""CSR and CSC: matrices whose elements are stored row by row, or column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import numpy as jnp
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.core.tracebacks import api_boundary
+from pyjx.experimental.sparse.base import JAXSparse
+from pyjx.experimental.sparse.coo import (
+    as_matrix_shape,
+    check_product,
+    product,
+    stored_count,
+    times_rows,
+)
+from pyjx.experimental.sparse.primitives import defined_by
+from pyjx.experimental.sparse.util import added_at
+from pyjx.tree_util import register_pytree_node_class
+
+
+class _Compressed(JAXSparse):
+    """Elements in order along one axis, with the place where each row along it starts."""
+
+    data: Array
+    indices: Array
+    indptr: Array
+
+    def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]) -> None:
+        self.data, self.indices, self.indptr = map(jnp.asarray, args)
+        super().__init__(args, shape=as_matrix_shape(type(self).__name__, shape))
+
+    @property
+    def nse(self) -> int:  # type: ignore[override]
+        return self.data.size
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return get_aval(self.data).dtype
+
+    @property
+    def _bufs(self) -> tuple[Array, Array, Array]:
+        return self.data, self.indices, self.indptr
+
+    @staticmethod
+    def _n_rows(shape: Sequence[int]) -> int:
+        """How many rows along the axis in whose order the elements are."""
+        raise NotImplementedError
+
+    @classmethod
+    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> Any:
+        shape = as_matrix_shape(cls.__name__, shape)
+        return cls((jnp.empty(0, dtype), jnp.empty(0, index_dtype),
+                    jnp.zeros(cls._n_rows(shape) + 1, index_dtype)), shape=shape)
+
+    @classmethod
+    def _diagonal(cls, n_rows: int, n_cols: int, k: int, dtype: Any, index_dtype: Any
+                  ) -> tuple[Array, Array, Array]:
+        length = max(0, min(n_rows, n_cols - k) if k > 0 else min(n_rows + k, n_cols))
+        starts = np.clip(np.arange(n_rows + 1) - max(0, -k), 0, length)
+        return (jnp.ones(length, dtype), jnp.arange(length, dtype=index_dtype) + max(0, k),
+                jnp.array(starts, index_dtype))
+
+    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
+        return self._bufs, {"shape": self.shape}
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
+        self = object.__new__(cls)
+        self.data, self.indices, self.indptr = children
+        self.shape = aux_data["shape"]
+        return self
+
+    def _check_axes(self, axes: Any) -> None:
+        if axes is not None:
+            raise NotImplementedError("axes argument to transpose()")
+
+
+@register_pytree_node_class
+class CSR(_Compressed):
+    """A matrix whose elements are stored row by row.
+
+    Args:
+      args: the data, the columns of the elements, and the place of the first element of each row,
+        followed by the number of elements.
+      shape: of the matrix.
+
+    >>> import pyjx.numpy as jnp
+    >>> from pyjx.experimental import sparse
+    >>> M = sparse.CSR.fromdense(jnp.array([[0., 1.], [2., 3.]]))
+    >>> M.indptr.tolist(), (M @ jnp.ones(2)).tolist()
+    ([0, 1, 3], [1.0, 5.0])
+    """
+
+    @staticmethod
+    def _n_rows(shape: Sequence[int]) -> int:
+        return shape[0]
+
+    @classmethod
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+        """The matrix of the elements of `mat` that are not zero; see `csr_fromdense`."""
+        return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+    @classmethod
+    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> CSR:
+        return cls(cls._diagonal(N, M, k, dtype, index_dtype), shape=(N, M))
+
+    def todense(self) -> Array:
+        return csr_todense(self)
+
+    def transpose(self, axes: Sequence[int] | None = None) -> CSC:
+        """The matrix with rows for columns."""
+        self._check_axes(axes)
+        return CSC(self._bufs, shape=self.shape[::-1])
+
+    def __matmul__(self, other: Any) -> Array:
+        return product(self, other, csr_matvec, csr_matmat)
+
+
+@register_pytree_node_class
+class CSC(_Compressed):
+    """A matrix whose elements are stored column by column.
+
+    Args:
+      args: the data, the rows of the elements, and the place of the first element of each column,
+        followed by the number of elements.
+      shape: of the matrix.
+
+    >>> import pyjx.numpy as jnp
+    >>> from pyjx.experimental import sparse
+    >>> M = sparse.CSC.fromdense(jnp.array([[0., 1.], [2., 3.]]))
+    >>> M.data.tolist(), M.indices.tolist()
+    ([2.0, 1.0, 3.0], [1, 0, 1])
+    """
+
+    @staticmethod
+    def _n_rows(shape: Sequence[int]) -> int:
+        return shape[1]
+
+    @classmethod
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
+        """The matrix of the elements of `mat` that are not zero; see `csr_fromdense`."""
+        return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
+
+    @classmethod
+    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> CSC:
+        return cls(cls._diagonal(M, N, -k, dtype, index_dtype), shape=(N, M))
+
+    def todense(self) -> Array:
+        return csr_todense(self.T).T
+
+    def transpose(self, axes: Sequence[int] | None = None) -> CSR:
+        """The matrix with rows for columns."""
+        self._check_axes(axes)
+        return CSR(self._bufs, shape=self.shape[::-1])
+
+    def __matmul__(self, other: Any) -> Array:
+        def of_transpose(room: Any) -> Any:
+            return lambda mat, other: room(mat.T, other, transpose=True)
+
+        return product(self, other, of_transpose(csr_matvec), of_transpose(csr_matmat))
+
+
+def rows_of(indptr: Any, nse: int) -> Any:
+    """The row of each of `nse` elements; beyond the last one, what is out of bounds."""
+    starts = jnp.zeros(nse + 1, get_aval(indptr).dtype).at[indptr[1:]].add(1, mode="drop")
+    return jnp.cumsum(starts[:nse])
+
+
+# -- csr_fromdense ---------------------------------------------------------------------------------
+
+
+def _fromdense(mat: Any, *, nse: int, index_dtype: Any) -> list[Array]:
+    row, col = jnp.nonzero(mat, size=nse)
+    count = (mat != 0).sum()
+    stored = jnp.arange(nse) < count
+    data = jnp.where(stored, mat[row, col], jnp.zeros((), mat.dtype))
+    lengths = jnp.minimum(jnp.cumsum((mat != 0).sum(1)), nse)
+    indptr = jnp.concatenate([jnp.zeros(1, lengths.dtype), lengths])
+    return [data, col.astype(index_dtype), indptr.astype(index_dtype)]
+
+
+csr_fromdense_p = defined_by("csr_fromdense", _fromdense, "nse", "index_dtype",
+                             multiple_results=True)
+
+
+@api_boundary
+def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+    """The CSR matrix of the elements of a dense one that are not zero.
+
+    Args:
+      mat: matrix.
+      nse: how many elements to store, as many as there are by default; needed where `mat` is
+        traced.
+      index_dtype: dtype of the indices.
+
+    >>> import pyjx.numpy as jnp
+    >>> from pyjx.experimental import sparse
+    >>> sparse.csr_fromdense(jnp.eye(2))
+    CSR(float32[2, 2], nse=2)
+    """
+    mat = jnp.asarray(mat)
+    shape = as_matrix_shape("CSR", mat.shape)
+    buffers = csr_fromdense_p.bind(mat, nse=stored_count("csr_fromdense", "CSR", mat, nse),
+                                   index_dtype=np.dtype(index_dtype))
+    return CSR(tuple(buffers), shape=shape)
+
+
+# -- csr_todense, csr_matvec, csr_matmat -----------------------------------------------------------
+
+
+def _todense(data: Any, indices: Any, indptr: Any, *, shape: tuple[int, ...]) -> Array:
+    row = rows_of(indptr, data.shape[0])
+    return added_at(shape, (row, indices), data)  # type: ignore[no-any-return]
+
+
+def _product(data: Any, indices: Any, indptr: Any, other: Any, *, shape: tuple[int, ...],
+             transpose: bool) -> Array:
+    row = rows_of(indptr, data.shape[0])
+    if transpose:
+        return times_rows(data, indices, row, other, shape[1])  # type: ignore[no-any-return]
+    return times_rows(data, row, indices, other, shape[0], True)  # type: ignore[no-any-return]
+
+
+csr_todense_p = defined_by("csr_todense", _todense, "shape")
+csr_matvec_p = defined_by("csr_matvec", _product, "shape", "transpose")
+csr_matmat_p = defined_by("csr_matmat", _product, "shape", "transpose")
+
+
+@api_boundary
+def csr_todense(mat: CSR) -> Array:
+    """The matrix with all its elements.
+
+    >>> from pyjx.experimental import sparse
+    >>> sparse.csr_todense(sparse.eye(2, sparse_format="csr")).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return csr_todense_p.bind(*mat._bufs, shape=mat.shape)  # type: ignore[no-any-return]
+
+
+@api_boundary
+def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Array:
+    """The product of a CSR matrix, or of its transpose, with a vector.
+
+    >>> import pyjx.numpy as jnp
+    >>> from pyjx.experimental import sparse
+    >>> sparse.csr_matvec(sparse.eye(2, 3, sparse_format="csr"), jnp.ones(3)).tolist()
+    [1.0, 1.0]
+    """
+    v = jnp.asarray(v)
+    check_product("csr_matvec", mat.shape, v, 1, transpose)
+    return csr_matvec_p.bind(*mat._bufs, v, shape=mat.shape, transpose=bool(transpose))  # type: ignore[no-any-return]
+
+
+@api_boundary
+def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Array:
+    """The product of a CSR matrix, or of its transpose, with a matrix.
+
+    >>> import pyjx.numpy as jnp
+    >>> from pyjx.experimental import sparse
+    >>> sparse.csr_matmat(sparse.eye(2, 3, sparse_format="csr"), jnp.ones((3, 1))).tolist()
+    [[1.0], [1.0]]
+    """
+    B = jnp.asarray(B)
+    check_product("csr_matmat", mat.shape, B, 2, transpose)
+    return csr_matmat_p.bind(*mat._bufs, B, shape=mat.shape, transpose=bool(transpose))  # type: ignore[no-any-return]

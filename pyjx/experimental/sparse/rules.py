@@ -1,0 +1,224 @@
+"""What operations of `lax` mean for sparse operands: the rules of `sparsify`.
+
+A rule takes the operands, of which at least one is a BCOO or BCSR array, and the parameters of the
+primitive, and gives the result. Rules of programs that hold programs stand in `transform`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
+from pyjx.core.primitive import Primitive
+from pyjx.experimental.sparse import bcoo, bcsr
+from pyjx.experimental.sparse.bcoo.multiplication import data_times
+from pyjx.experimental.sparse.bcoo.slicing import gathered
+from pyjx.experimental.sparse.util import refuse_dense_sum, stretched
+
+SparseRule = Callable[..., Any]
+
+BCOO, BCSR = bcoo.BCOO, bcsr.BCSR
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether `x` is of a format that `sparsify` knows."""
+    return isinstance(x, (BCOO, BCSR))
+
+
+def with_data(mat: Any, data: Any) -> Any:
+    """The array with other elements at the same indices."""
+    children, aux = mat.tree_flatten()
+    return mat.tree_unflatten(aux, (data, *children[1:]))
+
+
+# -- elementwise operations ------------------------------------------------------------------------
+
+# f(0) = 0; those that are not linear need elements of the same index to be added first.
+_LINEAR = ("conj", "copy", "imag", "neg", "real", "reduce_precision", "stage")
+_ZERO_PRESERVING = (
+    "abs", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cbrt", "ceil", "erf", "erf_inv",
+    "expm1", "floor", "integer_pow", "log1p", "round", "sign", "sin", "sinh", "sqrt", "square",
+    "tan", "tanh",
+)
+_DENSIFYING = (
+    "acos", "acosh", "bessel_i0e", "cos", "cosh", "eq", "erfc", "exp", "exp2", "ge", "gt", "le",
+    "log", "logistic", "lt", "ne",
+)
+
+
+def _with_unique_indices(mat: Any) -> Any:
+    if mat.unique_indices:
+        return mat
+    room = bcoo.bcoo_sum_duplicates if isinstance(mat, BCOO) else bcsr.bcsr_sum_duplicates
+    return room(mat, nse=mat.nse)
+
+
+def _elementwise(primitive: Primitive, operands: Any, linear: bool, params: Any) -> Any:
+    (mat,) = operands
+    if primitive.name == "integer_pow" and params["y"] <= 0:
+        refuse(primitive)
+    mat = mat if linear else _with_unique_indices(mat)
+    return with_data(mat, primitive.bind(mat.data, **params))
+
+
+def _convert(primitive: Primitive, operands: Any, params: Any) -> Any:
+    (mat,) = operands
+    old, new = mat.dtype, params["new_dtype"]
+    linear = not dtypes.issubdtype(old, np.inexact) or dtypes.issubdtype(new, np.inexact)
+    return _elementwise(primitive, operands, linear and new != np.bool_, params)
+
+
+def _same_indices(x: Any, y: Any) -> bool:
+    return x.indices is y.indices and x.shape == y.shape
+
+
+def add(x: Any, y: Any) -> Any:
+    """The sum: sparse if both are sparse."""
+    if not (isinstance(x, BCOO) and isinstance(y, BCOO)):
+        mat, dense = (x, y) if is_sparse(x) else (y, x)
+        if is_sparse(dense):
+            raise NotImplementedError("Addition between sparse arrays of formats "
+                                      f"{type(x).__name__} and {type(y).__name__}.")
+        if get_aval(dense).shape != mat.shape:
+            refuse_dense_sum()
+        return lax.add(mat.todense(), dense)
+    if _same_indices(x, y) and x.data.shape == y.data.shape:
+        return with_data(x, lax.add(x.data, y.data))
+    n_batch, n_dense = min(x.n_batch, y.n_batch), min(x.n_dense, y.n_dense)
+    return _joined(*[m.update_layout(n_batch=n_batch, n_dense=n_dense) for m in (x, y)])
+
+
+def _joined(x: Any, y: Any) -> Any:
+    """The elements of one array after those of the other."""
+    n_batch = x.n_batch
+    batch = x.shape[:n_batch]
+    data = [stretched(m.data, batch) for m in (x, y)]
+    indices = [stretched(m.indices, batch) for m in (x, y)]
+    return BCOO._of(jnp.concatenate(data, n_batch), jnp.concatenate(indices, n_batch), x.shape)
+
+
+def _subtract(x: Any, y: Any) -> Any:
+    if not (is_sparse(x) and is_sparse(y)):
+        raise NotImplementedError("Subtraction between sparse and dense array.")
+    if isinstance(x, BCOO) and isinstance(y, BCOO) and _same_indices(x, y):
+        return with_data(x, lax.sub(x.data, y.data))
+    return add(x, with_data(y, lax.neg(y.data)))
+
+
+def _multiply(x: Any, y: Any) -> Any:
+    if isinstance(x, BCOO) and isinstance(y, BCOO):
+        if _same_indices(x, y) and x.unique_indices and x.data.shape == y.data.shape:
+            return with_data(x, lax.mul(x.data, y.data))
+        return bcoo.bcoo_multiply_sparse(x, y)
+    mat, v = (x, y) if is_sparse(x) else (y, x)
+    if not isinstance(mat, BCOO):
+        raise NotImplementedError("sparse rule for mul is not implemented.")
+    return with_data(mat, data_times(mat, v, "multiply"))
+
+
+def _divide(x: Any, y: Any) -> Any:
+    if is_sparse(y):
+        raise NotImplementedError(
+            "Division by a sparse array is not implemented because it would result in dense "
+            "output. If this is your intent, use sparse.todense() to convert your arguments to a "
+            "dense array.")
+    if not isinstance(x, BCOO):
+        raise NotImplementedError("sparse rule for div is not implemented.")
+    return with_data(x, data_times(x, y, "divide"))
+
+
+# -- products and rearrangements -------------------------------------------------------------------
+
+
+def _dot_general(x: Any, y: Any, *, dimension_numbers: Any, preferred_element_type: Any = None,
+                 **_: Any) -> Any:
+    room = (bcsr.bcsr_dot_general if isinstance(x, BCSR) or isinstance(y, BCSR)
+            else bcoo.bcoo_dot_general)
+    return room(x, y, dimension_numbers=dimension_numbers,
+                preferred_element_type=preferred_element_type)
+
+
+def _reduce_sum(mat: Any, *, axes: Any, **_: Any) -> Any:
+    out = bcoo.bcoo_reduce_sum(mat, axes=axes)
+    return out if out.shape else out.todense()
+
+
+def _concatenate(*operands: Any, dimension: int) -> Any:
+    if all([isinstance(x, BCSR) for x in operands]):
+        return bcsr.bcsr_concatenate(operands, dimension=dimension)
+    return bcoo.bcoo_concatenate(operands, dimension=dimension)
+
+
+def _broadcast(mat: Any, *sizes: Any, shape: Any, broadcast_dimensions: Any, **_: Any) -> Any:
+    room = (bcsr.bcsr_broadcast_in_dim if isinstance(mat, BCSR) else bcoo.bcoo_broadcast_in_dim)
+    return room(mat, shape=shape, broadcast_dimensions=broadcast_dimensions)
+
+
+def _stack(*operands: Any, axis: int) -> Any:
+    ndim = len(operands[0].shape) + 1
+    dims = [d for d in range(ndim) if d != axis % ndim]
+    expanded = [_broadcast(x, shape=(*x.shape[:axis], 1, *x.shape[axis:]),
+                           broadcast_dimensions=dims) if is_sparse(x)
+                else lax.expand_dims(x, (axis,)) for x in operands]
+    return _concatenate(*expanded, dimension=axis)
+
+
+def _gather(mat: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: Any, **_: Any) -> Any:
+    return gathered(mat, indices, dimension_numbers, slice_sizes)
+
+
+def _only_bcoo(fun: SparseRule) -> SparseRule:
+    def rule(primitive: Primitive, operands: Any, params: Any) -> Any:
+        if any([isinstance(x, BCSR) for x in operands]):
+            refuse(primitive)
+        return fun(*operands, **params)
+
+    return rule
+
+
+def _any_format(fun: SparseRule) -> SparseRule:
+    return lambda primitive, operands, params: fun(*operands, **params)
+
+
+RULES: dict[str, SparseRule] = {
+    **{name: lambda p, operands, params: _elementwise(p, operands, True, params)
+       for name in _LINEAR},
+    **{name: lambda p, operands, params: _elementwise(p, operands, False, params)
+       for name in _ZERO_PRESERVING},
+    "convert_element_type": _convert,
+    "add": _any_format(add),
+    "sub": _any_format(_subtract),
+    "mul": _any_format(_multiply),
+    "div": _any_format(_divide),
+    "dot_general": _any_format(_dot_general),
+    "broadcast_in_dim": _any_format(_broadcast),
+    "concatenate": _any_format(_concatenate),
+    "stack": _any_format(_stack),
+    "todense": _any_format(lambda mat, tree: mat.todense()),
+    "reduce_sum": _only_bcoo(_reduce_sum),
+    "transpose": _only_bcoo(bcoo.bcoo_transpose),
+    "reshape": _only_bcoo(bcoo.bcoo_reshape),
+    "squeeze": _only_bcoo(bcoo.bcoo_squeeze),
+    "slice": _only_bcoo(bcoo.bcoo_slice),
+    "dynamic_slice": _only_bcoo(
+        lambda mat, *starts, slice_sizes: bcoo.bcoo_dynamic_slice(mat, starts, slice_sizes)),
+    "gather": _only_bcoo(_gather),
+    "rev": _only_bcoo(bcoo.bcoo_rev),
+    "conv_general_dilated": _only_bcoo(bcoo.bcoo_conv_general_dilated),
+}
+
+
+def refuse(primitive: Primitive) -> NoReturn:
+    """Raise NotImplementedError for an operation without a rule."""
+    if primitive.name in _DENSIFYING:
+        raise NotImplementedError(
+            f"sparse rule for {primitive} is not implemented because it would result in dense "
+            "output. If this is your intent, use sparse.todense() to convert your arguments to "
+            "dense matrices.")
+    raise NotImplementedError(f"sparse rule for {primitive} is not implemented.")

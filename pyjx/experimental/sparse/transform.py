@@ -1,0 +1,331 @@
+"""`sparsify`: functions of dense arrays as functions of sparse ones.
+
+The function is traced on arrays of the sparse ones' shapes, and the program is run with the sparse
+arrays in their places: where an operand is sparse the operation's rule is applied (`rules`), else
+the operation itself. With `use_tracer` the function itself is run, on tracers that stand for sparse
+arrays, and its operations come to the same rules.
+
+What holds programs (loops, branches, calls) becomes the same operation on the buffers of the sparse
+arrays, which are pytrees: its programs are run in the same way while it is traced.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from types import NoneType
+from typing import Any
+
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.derived import derived
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn
+from pyjx.core.primitive import Primitive
+from pyjx.core.trace import Trace, Tracer, literal_value, new_level, trace_to_jaxpr
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.calls import call
+from pyjx.engine.custom_derivative_calls import called_function
+from pyjx.engine.functions import check_values, name_of
+from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.experimental.sparse.rules import RULES, is_sparse, refuse
+from pyjx.experimental.sparse.util import stretched
+from pyjx.runtime.abstract import eval_shape
+from pyjx.tree_util import tree_flatten, tree_unflatten
+
+ArrayOrSparse = Any
+
+__all__ = ["SparseTrace", "SparseTracer", "sparsify"]
+
+
+@api_boundary
+def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
+    """`f` as a function that takes BCOO and BCSR arrays in place of dense ones.
+
+    Results are sparse where the operations keep arrays sparse.
+
+    Args:
+      f: function of pytrees of arrays.
+      use_tracer: whether `f` itself runs on tracers of sparse arrays, in place of the program that
+        tracing it gives.
+
+    Returns:
+      A function of the same arguments, some of which may be sparse. It raises NotImplementedError
+      where an operation on a sparse operand would have a dense result, or has no rule.
+
+    >>> import pyjx.numpy as jnp
+    >>> from pyjx.experimental import sparse
+    >>> M = 2 * sparse.eye(3)
+    >>> sparse.sparsify(lambda M, v: jnp.sin(M) @ v)(M, jnp.zeros(3)).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    run = _run_on_tracers if use_tracer else _run_program
+
+    @functools.wraps(f)
+    @api_boundary
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return run(f, args, kwargs)
+
+    return wrapped
+
+
+def _aval(x: Any) -> ShapedArray:
+    return ShapedArray(x.shape, x.dtype) if is_sparse(x) else get_aval(x)
+
+
+def _run_program(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    leaves, in_tree = tree_flatten((args, kwargs), is_leaf=is_sparse)
+    check_values([x for x in leaves if not is_sparse(x)])
+    out_tree = None
+
+    def flat(*xs: Any) -> list[Any]:
+        nonlocal out_tree
+        given, keywords = tree_unflatten(in_tree, xs)
+        outs, out_tree = tree_flatten(f(*given, **keywords), is_leaf=is_sparse)
+        check_values(outs)
+        return outs
+
+    closed = trace_to_jaxpr(flat, [_aval(x) for x in leaves], DebugInfo("sparsify", name_of(f)))
+    outs = eval_sparse(closed.jaxpr, closed.consts, leaves)
+    return tree_unflatten(out_tree, [
+        x if is_sparse(x) or isinstance(x, Tracer) else jnp.asarray(x) for x in outs])
+
+
+def eval_sparse(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[ArrayOrSparse]
+                ) -> list[ArrayOrSparse]:
+    """The results of a program, of whose arguments some are sparse."""
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+
+    def read(atom: Any) -> Any:
+        return env[atom] if atom in env else literal_value(atom)
+
+    for eqn in jaxpr.eqns:
+        outs = _apply(eqn.primitive, [read(v) for v in eqn.invars], eqn.params, eqn)
+        env.update(zip(eqn.outvars, outs, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def _apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any],
+           eqn: JaxprEqn | None = None) -> list[Any]:
+    """The results of an operation."""
+    if not any(map(is_sparse, operands)):
+        out = primitive.bind(*operands, **params)
+        return list(out) if primitive.multiple_results else [out]
+    if primitive.name in _PROGRAM_RULES:
+        return _PROGRAM_RULES[primitive.name](operands, params)
+    if primitive.name in RULES:
+        return [RULES[primitive.name](primitive, operands, params)]
+    if primitive.lowered_as is not None:  # a function with derivative rules of its own
+        closed = primitive.lowered_as(params)
+        return eval_sparse(closed.jaxpr, closed.consts, operands)
+    refuse(primitive)
+
+
+# -- use_tracer ------------------------------------------------------------------------------------
+
+
+class SparseTracer(Tracer):
+    """A sparse array as a function sees it.
+
+    Args:
+      trace: the interpreter.
+      spvalue: the sparse array.
+    """
+
+    __slots__ = ("spvalue",)
+
+    def __init__(self, trace: SparseTrace, *, spvalue: Any) -> None:
+        self._trace = trace
+        self.aval = _aval(spvalue)
+        self.spvalue = spvalue
+
+    @property
+    def spenv(self) -> Any:
+        """What holds the buffers: the sparse array itself."""
+        return self.spvalue
+
+    def full_lower(self) -> SparseTracer:
+        return self
+
+    def __repr__(self) -> str:
+        return f"SparseTracer<{self.aval.str_short()}>"
+
+
+class SparseTrace(Trace):
+    """Runs operations on sparse arrays."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "SparseTrace"
+
+    def value(self, x: Any) -> Any:
+        """The sparse array that a tracer stands for; any other value as it is."""
+        if type(x) is SparseTracer and x._trace is self:
+            return x.spvalue
+        self.check_outer(x)
+        return x
+
+    def join(self, x: Any) -> Any:
+        return SparseTracer(self, spvalue=x) if is_sparse(x) else x
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        if not self.alive:
+            self.check_alive(operands)
+        if primitive.lowered_as is not None and not isinstance(
+                params.get("call_jaxpr"), (ClosedJaxpr, NoneType)):
+            return called_function(params["call_jaxpr"])(*operands)  # not recorded yet
+        outs = [self.join(x) for x in _apply(primitive, list(map(self.value, operands)), params)]
+        return outs if primitive.multiple_results else outs[0]
+
+
+def _run_on_tracers(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    leaves, in_tree = tree_flatten((args, kwargs), is_leaf=is_sparse)
+    check_values([x for x in leaves if not is_sparse(x)])
+    trace = SparseTrace()
+    with new_level(trace):
+        given, keywords = tree_unflatten(in_tree, list(map(trace.join, leaves)))
+        outs, out_tree = tree_flatten(f(*given, **keywords), is_leaf=is_sparse)
+        check_values([x for x in outs if not is_sparse(x)])
+        outs = [trace.value(x) for x in outs]
+    return tree_unflatten(out_tree, outs)
+
+
+# -- programs in programs --------------------------------------------------------------------------
+
+
+def _run(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    return eval_sparse(closed.jaxpr, closed.consts, args)
+
+
+def _flags(x: Any) -> tuple[bool, bool] | None:
+    return (x.indices_sorted, x.unique_indices) if is_sparse(x) else None
+
+
+def _with_flags(x: Any, flags: Sequence[tuple[bool, bool] | None]) -> Any:
+    """A sparse array for which holds what holds in all cases."""
+    if not is_sparse(x) or None in flags:
+        return x
+    children, aux = x.tree_flatten()
+    aux = {**aux, "indices_sorted": all([f[0] for f in flags if f]),
+           "unique_indices": all([f[1] for f in flags if f])}
+    return x.tree_unflatten(aux, children)
+
+
+def _settled(shapes_after: Callable[[Sequence[Any]], Sequence[Any]], carry: Sequence[Any]
+             ) -> list[Any]:
+    """The start of a loop with what is known of its indices before every step."""
+    carry = list(carry)
+    while True:
+        after = shapes_after(carry)
+        now = [_with_flags(x, [_flags(x), _flags(y)]) for x, y in zip(carry, after, strict=True)]
+        if list(map(_flags, now)) == list(map(_flags, carry)):
+            return carry
+        carry = now
+
+
+def _call(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    closed: ClosedJaxpr = params["jaxpr"]
+    leaves, tree = tree_flatten(list(operands))
+    avals = tuple([get_aval(x) for x in leaves])
+    program, out_tree = _sparsified(closed, tree, avals)
+    outs = call(consts_as_inputs(program), params["name"], *program.consts, *leaves)
+    return tree_unflatten(out_tree, outs)  # type: ignore[no-any-return]
+
+
+@derived
+def _sparsified(closed: ClosedJaxpr, tree: Any, avals: tuple[Any, ...]) -> tuple[ClosedJaxpr, Any]:
+    """The program on the buffers of arguments of the structure `tree`."""
+    out_tree = None
+
+    def flat(*leaves: Any) -> list[Any]:
+        nonlocal out_tree
+        outs, out_tree = tree_flatten(_run(closed, tree_unflatten(tree, leaves)))
+        return outs
+
+    program = trace_to_jaxpr(flat, avals, closed.debug_info)
+    return program, out_tree
+
+
+def _remat(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    return _run(params["jaxpr"], operands)
+
+
+def _cond(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    index, *rest = operands
+    if is_sparse(index):
+        raise NotImplementedError("sparse rule for cond with a sparse predicate.")
+    funs = [lambda *xs, closed=b: _run(closed, xs) for b in params["branches"]]
+    shapes = [eval_shape(f, *rest) for f in funs]
+    for x, *others in zip(*shapes, strict=True):
+        if any([is_sparse(x) != is_sparse(y) for y in others]):
+            raise TypeError("sparsified true_fun and false_fun output must have same type "
+                            f"structure, got {list(shapes)}.")
+    flags = [list(map(_flags, each)) for each in zip(*shapes, strict=True)]
+
+    def branch(f: Callable[..., Any]) -> Callable[..., list[Any]]:
+        return lambda *xs: [_with_flags(x, fs) for x, fs in zip(f(*xs), flags, strict=True)]
+
+    return lax.switch(index, [branch(f) for f in funs], *rest)  # type: ignore[no-any-return]
+
+
+def _while(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    a, b = params["cond_nconsts"], params["body_nconsts"]
+    cond_consts, body_consts, start = operands[:a], operands[a:a + b], operands[a + b:]
+
+    def step(carry: Sequence[Any]) -> list[Any]:
+        return _run(params["body_jaxpr"], [*body_consts, *carry])
+
+    start = _settled(lambda carry: eval_shape(step, carry), start)
+    flags = list(map(_flags, start))
+    return lax.while_loop(  # type: ignore[no-any-return]
+        lambda carry: _run(params["cond_jaxpr"], [*cond_consts, *carry])[0],
+        lambda carry: [_with_flags(x, [f]) for x, f in zip(step(carry), flags, strict=True)],
+        start, max_steps=params["max_steps"])
+
+
+def _scan(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Sparse arrays that are scanned over have a batch dimension, over which that is; so have those
+    that are stacked."""
+    a, n, length = params["num_consts"], params["num_carry"], params["length"]
+    consts, start, xs = operands[:a], operands[a:a + n], operands[a + n:]
+    if any([is_sparse(x) and not x.n_batch for x in xs]):
+        raise NotImplementedError("sparse rule for scan with x values.")
+    xs = [_with_all_batches(x) if is_sparse(x) else x for x in xs]
+
+    def run(carry: Sequence[Any], x: Sequence[Any]) -> list[Any]:
+        rows = [_row(full, r) for full, r in zip(xs, x, strict=True)]
+        return _run(params["jaxpr"], [*consts, *carry, *rows])
+
+    example = [tree_flatten(x)[0] for x in xs]
+    rows = eval_shape(lambda x: [[leaf[0] for leaf in leaves] for leaves in x], example)
+    start = _settled(lambda carry: eval_shape(run, carry, rows)[:n], start)
+    flags = list(map(_flags, start))
+
+    def step(carry: Sequence[Any], x: Sequence[Any]) -> Any:
+        outs = run(carry, x)
+        return [_with_flags(y, [f]) for y, f in zip(outs[:n], flags, strict=True)], outs[n:]
+
+    carry, ys = lax.scan(step, start, example, length=length, reverse=params["reverse"],
+                         unroll=params["unroll"])
+    return [*carry, *[y.with_axis(0, length) if is_sparse(y) else y for y in ys]]
+
+
+def _with_all_batches(mat: Any) -> Any:
+    """The array with each buffer of its own for each batch."""
+    children, aux = mat.tree_flatten()
+    return mat.tree_unflatten(aux, [stretched(x, mat.shape[:1]) for x in children])
+
+
+def _row(full: Any, leaves: Sequence[Any]) -> Any:
+    """One row of `full`, from its buffers."""
+    if not is_sparse(full):
+        return leaves[0]
+    return full.tree_unflatten(full.without_axis(0).tree_flatten()[1], leaves)
+
+
+_PROGRAM_RULES: dict[str, Callable[[Sequence[Any], dict[str, Any]], list[Any]]] = {
+    "jit": _call, "remat2": _remat, "cond": _cond, "while": _while, "scan": _scan,
+}

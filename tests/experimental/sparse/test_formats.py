@@ -1,0 +1,177 @@
+"""BCSR, COO, CSR, CSC, what makes arrays of any format, random ones, and linear algebra."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.experimental import sparse
+from pyjx.experimental.sparse.linalg import lobpcg_standard, spsolve
+from tests.experimental.sparse.test_bcoo import M3, M, bcoo, check
+
+V = np.arange(1.0, 5.0, dtype="f")
+
+
+@pytest.mark.parametrize("cls", [sparse.COO, sparse.CSR, sparse.CSC])
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "int32"])
+def test_matrix_formats(cls: Any, dtype: Any) -> None:
+    x = M.astype(dtype)
+    mat = cls.fromdense(x, nse=7)
+    assert mat.nse == 7 and mat.dtype == x.dtype
+    np.testing.assert_array_equal(mat.todense(), x)
+    np.testing.assert_array_equal(mat.T.todense(), x.T)
+    np.testing.assert_array_equal(mat @ V.astype(dtype), x @ V.astype(dtype))
+    np.testing.assert_array_equal(jax.jit(lambda m, y: m.T @ y)(mat, x), x.T @ x)
+    assert (mat @ np.ones(4, "float16")).dtype == jnp.result_type(x.dtype, jnp.float16)
+
+
+def test_matrix_formats_refuse() -> None:
+    mat = sparse.CSR.fromdense(M)
+    with pytest.raises(NotImplementedError, match="__mul__"):
+        mat * 2
+    with pytest.raises(NotImplementedError, match="matmul between two sparse objects"):
+        mat @ mat
+    with pytest.raises(TypeError, match="first axis has length 4"):
+        mat @ np.ones(3)
+    with pytest.raises(ValueError, match="CSR must have ndim=2"):
+        sparse.CSR.fromdense(V)
+    with pytest.raises(NotImplementedError, match="axes"):
+        mat.transpose((0, 1))
+
+
+def test_orders_of_elements() -> None:
+    assert sparse.CSR.fromdense(M).indptr.tolist() == [0, 2, 3, 5]
+    columns = sparse.CSC.fromdense(M)
+    assert columns.data.tolist() == [3, 1, 4, 5, 2] and columns.indptr.tolist() == [0, 1, 3, 4, 5]
+    back = sparse.COO.fromdense(M).T._sort_indices()
+    assert back.row.tolist() == [0, 1, 1, 2, 3] and back.data.tolist() == [3, 1, 4, 5, 2]
+
+
+@pytest.mark.parametrize("n_batch, n_dense", [(0, 0), (1, 0), (0, 1)])
+def test_rows(n_batch: int, n_dense: int) -> None:
+    x = M3 if n_batch or n_dense else M
+    mat = sparse.BCSR.fromdense(x, n_batch=n_batch, n_dense=n_dense, nse=8)
+    np.testing.assert_array_equal(mat.todense(), x)
+    check(mat.to_bcoo(), x)
+    np.testing.assert_array_equal(sparse.BCSR.from_bcoo(mat.to_bcoo()).todense(), x)
+    np.testing.assert_array_equal(mat.sum_duplicates().todense(), x)
+    if not n_dense:
+        np.testing.assert_allclose(mat @ V, x @ V)
+        np.testing.assert_allclose(jax.jit(lambda m: m @ M.T)(mat), x @ M.T)
+    wide = sparse.bcsr_broadcast_in_dim(mat, shape=(2, *x.shape),
+                                        broadcast_dimensions=range(1, x.ndim + 1))
+    np.testing.assert_array_equal(wide.todense(), np.stack([x, x]))
+    for d in (0, 1):
+        joined = sparse.bcsr_concatenate([mat, mat], dimension=d)
+        np.testing.assert_array_equal(joined.todense(), np.concatenate([x, x], d))
+
+
+def test_rows_from_what_is_unsorted() -> None:
+    rows = sparse.BCSR.from_bcoo(bcoo(M).T)
+    assert rows.indptr.tolist() == [0, 1, 3, 4, 5] and rows.data.tolist() == [3, 1, 4, 5, 2]
+    matrix = sparse.BCSR.from_scipy_sparse(scipy.sparse.coo_matrix(M))
+    np.testing.assert_array_equal(matrix.todense(), M)
+    with pytest.raises(NotImplementedError, match="n_sparse=2"):
+        sparse.BCSR.from_bcoo(bcoo(M, n_batch=1))
+    with pytest.raises(ValueError, match="must have 2 sparse dimensions"):
+        sparse.BCSR.fromdense(V)
+    with pytest.raises(ValueError, match="indptr shape must match"):
+        sparse.BCSR((rows.data, rows.indices, rows.indptr[:2]), shape=rows.shape)
+    with pytest.raises(NotImplementedError, match="BCSR lhs and ndarray rhs"):
+        M.T @ sparse.BCSR.fromdense(M)
+
+
+@pytest.mark.parametrize("name", ["bcoo", "bcsr", "coo", "csr", "csc"])
+def test_eye_and_empty(name: str) -> None:
+    for n, m, k in [(3, 3, 0), (3, 4, 1), (4, 3, -2), (2, 5, 3), (3, 3, 7)]:
+        mat = sparse.eye(n, m, k, dtype="int32", sparse_format=name)
+        np.testing.assert_array_equal(mat.todense(), np.eye(n, m, k, dtype=np.int32))
+    none = sparse.empty((2, 3), "complex64", sparse_format=name)
+    assert none.nse == 0
+    np.testing.assert_array_equal(none.todense(), np.zeros((2, 3), "complex64"))
+    with pytest.raises(ValueError, match="not recognized"):
+        sparse.eye(3, sparse_format="xyz")
+
+
+def test_eye_of_layouts() -> None:
+    for n_batch, n_dense in [(1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]:
+        for k in (0, 1, -1):
+            mat = sparse.eye(3, 4, k, n_batch=n_batch, n_dense=n_dense)
+            assert (mat.n_batch, mat.n_dense) == (n_batch, n_dense)
+            check(mat, np.eye(3, 4, k, dtype="f"))
+    padded = sparse.empty((2, 3), nse=4, n_batch=1)
+    assert padded.indices.tolist() == [[[3]] * 4] * 2
+
+
+def test_random() -> None:
+    key = jax.random.PRNGKey(0)
+    mat = sparse.random_bcoo(key, (3, 4))
+    assert mat.indices.tolist() == [[0, 0], [0, 3], [2, 1]]
+    np.testing.assert_allclose(mat.data, [0.8423141, 0.18237865, 0.2271781], rtol=1e-6)
+    mat = sparse.random_bcoo(key, (3, 4), nse=5, unique_indices=False)
+    assert mat.indices.tolist() == [[0, 2], [2, 2], [1, 0], [0, 3], [2, 3]]
+    mat = sparse.random_bcoo(key, (3, 4), nse=2, n_dense=1, sorted_indices=True)
+    assert mat.indices.tolist() == [[0], [1]] and mat.indices_sorted
+    mat = sparse.random_bcoo(key, (3, 4), nse=2, n_batch=1, generator=jax.random.normal)
+    assert mat.data.shape == (3, 2)
+    with pytest.raises(ValueError, match="expected to be between 0 and 12"):
+        sparse.random_bcoo(key, (3, 4), nse=50)
+
+
+def symmetric(n: int) -> np.ndarray:
+    q, _ = np.linalg.qr(np.random.RandomState(0).randn(n, n))
+    return (q * np.arange(1.0, n + 1) ** 1.5 @ q.T).astype("f")
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "function"])
+def test_lobpcg(kind: str) -> None:
+    a = symmetric(40)
+    A: Any = {"dense": a, "sparse": bcoo(a), "function": lambda x: a @ x}[kind]
+    theta, U, i = lobpcg_standard(A, np.random.RandomState(1).randn(40, 3).astype("f"), m=200)
+    want = np.linalg.eigvalsh(a)[::-1][:3]
+    np.testing.assert_allclose(theta, want, rtol=1e-4)
+    np.testing.assert_allclose(a @ U, U * theta, atol=0.05)
+    np.testing.assert_allclose(U.T @ U, np.eye(3), atol=1e-4)
+    assert 0 < int(i) <= 200
+
+
+def test_lobpcg_refuses() -> None:
+    with pytest.raises(ValueError, match=r"search dim \* 5 < matrix dim"):
+        lobpcg_standard(np.eye(10, dtype="f"), np.ones((10, 2), "f"))
+    with pytest.raises(TypeError, match="floating"):
+        lobpcg_standard(np.eye(10), np.ones((10, 1), int))
+
+
+def test_spsolve() -> None:
+    a = np.array([[4, 0, 1], [1, 5, 0], [0, 0, 2]], "f")
+    b = np.arange(1.0, 4.0, dtype="f")
+    mat = sparse.CSR.fromdense(a)
+    buffers = (mat.data, mat.indices, mat.indptr)
+    np.testing.assert_allclose(spsolve(*buffers, b), np.linalg.solve(a, b), rtol=1e-5)
+    many = np.stack([b, 2 * b])
+    np.testing.assert_allclose(jax.jit(jax.vmap(lambda y: spsolve(*buffers, y)))(many),
+                               np.linalg.solve(a, many.T).T, rtol=1e-5)
+
+    def loss(data: Any, y: Any) -> Any:
+        return jnp.sin(spsolve(data, *buffers[1:], y)).sum()
+
+    def dense(x: Any, y: Any) -> Any:
+        return jnp.sin(jnp.linalg.solve(x, y)).sum()
+
+    by_data, by_b = jax.grad(loss, (0, 1))(mat.data, b)
+    want, want_b = jax.grad(dense, (0, 1))(a, b)
+    np.testing.assert_allclose(by_data, want[np.nonzero(a)], rtol=1e-4)
+    np.testing.assert_allclose(by_b, want_b, rtol=1e-4)
+    with pytest.raises(ValueError, match="data types do not match"):
+        spsolve(*buffers, np.arange(3))
+
+
+def test_making_dense() -> None:
+    check(sparse.todense(bcoo(M)), M)
+    check(sparse.todense(M), M)
+    np.testing.assert_array_equal(sparse.todense(sparse.CSR.fromdense(M)), M)
