@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from pyjx import configuration
+from pyjx.core.avals import is_ref_type
 from pyjx.core.derived import derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive, register
@@ -36,6 +37,8 @@ def _lowered_as(params: Params) -> ClosedJaxpr:
         return closed  # type: ignore[no-any-return]
     if isinstance(prevent_cse, bool):
         prevent_cse = (prevent_cse,) * len(closed.invars)
+    prevent_cse = tuple([flag and not is_ref_type(a)
+                         for flag, a in zip(prevent_cse, closed.in_avals, strict=True)])
     return _behind_barrier(closed, prevent_cse) if any(prevent_cse) else closed
 
 

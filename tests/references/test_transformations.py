@@ -236,11 +236,24 @@ def stashing(x, ref):
     lambda x, ref: jax.grad(jax.jit(stashing))(x, ref),
     lambda x, ref: jax.grad(lambda x: stashing(x, ref))(x),
     lambda x, ref: jax.jit(jax.grad(jax.jit(lambda x: stashing(x, ref))))(x),
-], ids=["grad", "jit-grad", "grad-jit", "closed over", "jit-grad-jit"])
+    lambda x, ref: jax.grad(jax.checkpoint(lambda x: stashing(x, ref)))(x),
+    lambda x, ref: jax.jit(jax.grad(jax.checkpoint(stashing)))(x, ref),
+    lambda x, ref: jax.grad(lambda x: lax.cond(x[0] > 0, stashing, lambda *_: 0.0, x, ref))(x),
+], ids=["grad", "jit-grad", "grad-jit", "closed over", "jit-grad-jit", "checkpoint",
+        "jit-grad-checkpoint", "cond"])
 def test_a_backward_rule_writes(gradient):
     x, ref = jnp.array([0.3, 0.5]), ref_of(0, 0)
     np.testing.assert_allclose(gradient(x, ref), 2 * jnp.sin(x) * jnp.cos(x), rtol=1e-6)
     np.testing.assert_allclose(ref[...], 2 * jnp.sin(x), rtol=1e-6)
+
+
+def test_a_backward_rule_writes_for_each_example():
+    x, ref = jnp.array([[0.3], [0.5]]), jax.new_ref(jnp.zeros((2, 1)))
+    for g in (jax.vmap(jax.grad(stashing)), jax.jit(jax.vmap(jax.grad(jax.jit(stashing)))),
+              lambda x, ref: jax.grad(lambda x: jax.vmap(stashing)(x, ref).sum())(x)):
+        ref[...] = jnp.zeros((2, 1))
+        np.testing.assert_allclose(g(x, ref), 2 * jnp.sin(x) * jnp.cos(x), rtol=1e-6)
+        np.testing.assert_allclose(ref[...], 2 * jnp.sin(x), rtol=1e-6)
 
 
 def test_no_backward_pass_no_write():
