@@ -549,7 +549,7 @@ retraces_warn_count = _int("jax_pyjx_retraces_warn_count", default=32,
                            environ="PYJX_RETRACES_WARN_COUNT",
                            help="Retraces of a function after which a warning says why, if they "
                                 "took long; -1 for none.")
-retraces_warn_seconds = _float("jax_pyjx_retraces_warn_seconds", default=20.0,
+retraces_warn_seconds = _float("jax_pyjx_retraces_warn_seconds", default=60.0,
                                environ="PYJX_RETRACES_WARN_SECONDS",
                                help="The seconds of tracing and compiling one function that are "
                                     "long.")

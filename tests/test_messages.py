@@ -78,3 +78,104 @@ def test_values_of_an_update_are_named():
         with pytest.raises((TypeError, ValueError)) as caught:
             jnp.asarray(X).at[0].set(value)
         assert "given to x.at[index].set" in caught.value.__notes__[0]
+
+
+A, B = np.ones((3, 4), np.float32), np.ones((5, 6), np.float32)
+_SUMMED = "they are summed over together and must be equal. dot_general requires contracting " \
+    "dimensions to have the same shape, got (4,) and (5,)."
+_AXES = "counted from the last one, axes must have one size or size 1."
+
+WHOLE = {
+    "add": (lambda: jnp.asarray(A) + jnp.ones(5), ValueError,
+            "add: Incompatible shapes for broadcasting: shapes=[(3, 4), (5,)]. Axis -1 has the "
+            f"sizes 4 and 5; {_AXES}"),
+    "add-one-rank": (lambda: jnp.asarray(A) + B, TypeError,
+                     "add got incompatible shapes for broadcasting: (3, 4), (5, 6). Axis -1 has "
+                     f"the sizes 4 and 6; {_AXES}"),
+    "where": (lambda: jnp.where(A > 0, jnp.ones(5), 0), ValueError,
+              "where: Incompatible shapes for broadcasting (condition, x and y): "
+              f"shapes=[(3, 4), (5,), ()]. Axis -1 has the sizes 4 and 5; {_AXES}"),
+    "matmul": (lambda: jnp.asarray(A) @ B, TypeError,
+               "matmul: axis 1 of the first operand, of shape (3, 4), has size 4, and axis 0 of "
+               f"the second, of shape (5, 6), has size 5; {_SUMMED}"),
+    "dot": (lambda: jnp.dot(A, B), TypeError,
+            "dot: axis 1 of the first operand, of shape (3, 4), has size 4, and axis 0 of the "
+            f"second, of shape (5, 6), has size 5; {_SUMMED}"),
+    "tensordot": (lambda: jnp.tensordot(A, B, 1), TypeError,
+                  "tensordot: axis 1 of the first operand, of shape (3, 4), has size 4, and axis "
+                  f"0 of the second, of shape (5, 6), has size 5; {_SUMMED}"),
+    "einsum": (lambda: jnp.einsum("ij,jk", A, B), ValueError,
+               "Size of label 'j' for operand 1 (4) does not match previous terms (5)."),
+    "reshape": (lambda: jnp.asarray(A).reshape(5, 3), TypeError,
+                "cannot reshape array of shape (3, 4) (size 12) into shape (5, 3) (size 15)"),
+    "stack": (lambda: jnp.stack([A, B]), ValueError,
+              "All input arrays must have the same shape. Got (3, 4), (5, 6)."),
+    "grad-vector": (lambda: jax.grad(lambda x: x * 2)(jnp.ones(3)), TypeError,
+                    "Gradient only defined for scalar-output functions. Output had shape: (3,). "
+                    "To get the gradient, reduce the output to a scalar with output.sum(), or use "
+                    "jax.jacobian to differentiate a function with a non-scalar output."),
+    "vmap-sizes": (lambda: jax.vmap(lambda x, y: x + y)(jnp.ones(3), jnp.ones(4)), ValueError,
+                   "vmap got inconsistent sizes for array axes to be mapped:\n"
+                   "  * one axis had size 3: axis 0 of argument x of type float32[3];\n"
+                   "  * one axis had size 4: axis 0 of argument y of type float32[4]"),
+    "squeeze": (lambda: jnp.squeeze(A, 0), ValueError,
+                "squeeze: cannot select an axis to squeeze out which has size not equal to one, "
+                "got shape=(3, 4) and dimensions=(0,)"),
+    "psum": (lambda: jax.lax.psum(1.0, "i"), NameError,
+             "psum: Found an unbound axis name: i. The named axes here are []; "
+             "`vmap(..., axis_name='i')` makes one."),
+    "key": (lambda: random.normal(3), TypeError,
+            "JAX encountered invalid PRNG key data: expected key_data to have ndim, shape, and "
+            "dtype attributes. Got 3. If that is a seed, make a key of it: jax.random.key(3)."),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_messages(name):
+    call, error, message = WHOLE[name]
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+def test_traced_values_name_the_argument_and_the_line():
+    def zeros(n):
+        return jnp.zeros(n)
+
+    with pytest.raises(TypeError) as caught:
+        jax.jit(zeros)(3)
+    line = zeros.__code__.co_firstlineno
+    assert str(caught.value) == (
+        "Shapes must be 1D sequences of concrete values of integer type, got JitTracer(~int32[]).\n"
+        "If using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions.\n"
+        f"The error occurred while tracing the function zeros at {__file__}:{line} for jit. This "
+        "concrete value was not available in Python because it depends on the value of the "
+        "argument n.")
+
+
+def test_donated_arrays_say_how_they_went():
+    x = jnp.ones(3) * 2
+    jax.jit(lambda x: x + 1, donate_argnums=0)(x)
+    with pytest.raises(RuntimeError) as caught:
+        np.asarray(x)
+    assert str(caught.value) == "Array has been deleted with shape=float32[3]."
+    assert caught.value.__notes__[0] == (
+        "It was donated to a jitted function (donate_argnums, donate_argnames), or its delete() "
+        "was called. Use what the function returned, or pass a copy.")
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jnp.zeros(3, "float64"), lambda: jnp.asarray(A, np.float64),
+    lambda: jnp.asarray(A).astype("int64"), lambda: jnp.arange(3, dtype=np.int64),
+    lambda: random.normal(KEY, (2,), np.float64), lambda: jax.jit(
+        lambda x: x.astype(np.float64))(A)])
+def test_64_bit_types_are_refused_where_wanted(call):
+    """The strict mode for 64-bit types: an error in place of narrowing with a warning."""
+    old = jax.config.jax_explicit_x64_dtypes
+    jax.config.update("jax_explicit_x64_dtypes", "error")
+    try:
+        with pytest.raises(ValueError, match=r"^Explicitly requested dtype (float64|int64) ?.*is "
+                           "not available"):
+            call()
+    finally:
+        jax.config.update("jax_explicit_x64_dtypes", old)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -67,6 +68,20 @@ def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     return offset >= 0 and all([n in (1, target[offset + i]) for i, n in enumerate(shape)])
 
 
+def misfit(shapes: Sequence[tuple[int, ...]]) -> str:
+    """For messages: the last axis along which shapes do not broadcast, and what is expected.
+
+    >>> misfit([(3, 4), (5,)])
+    '. Axis -1 has the sizes 4 and 5; counted from the last one, axes must have one size or size 1.'
+    """
+    for i in range(1, max(map(len, shapes), default=0) + 1):
+        sizes = list(dict.fromkeys([s[-i] for s in shapes if len(s) >= i and s[-i] != 1]))
+        if len(sizes) > 1:
+            return (f". Axis -{i} has the sizes {' and '.join(map(str, sizes))}; counted from the "
+                    "last one, axes must have one size or size 1.")
+    return ""
+
+
 @lru_cache(maxsize=8192)
 def _broadcast(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     first = shapes[0] if shapes else ()
@@ -80,7 +95,7 @@ def _broadcast(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
                 if out[i] != 1 and out[i] != n:
                     raise ValueError(
                         "broadcast_shapes: Incompatible shapes for broadcasting: "
-                        f"shapes={list(shapes)}"
+                        f"shapes={list(shapes)}{misfit(shapes)}"
                     )
                 out[i] = n
     return tuple(out)

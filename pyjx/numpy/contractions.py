@@ -45,11 +45,24 @@ def contract(name: str, a: Any, b: Any, dimension_numbers: Any, precision: Any, 
             preferred, weak = dtypes.result_type(a, b, return_weak_type_flag=True)
     else:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
-    out = dot_general_p.bind(
-        a, b, dimension_numbers=dimension_numbers, precision=canonicalize_precision(precision),
-        preferred_element_type=preferred, out_sharding=out_sharding,
-    )
+    precision = canonicalize_precision(precision)
+    try:
+        out = dot_general_p.bind(a, b, dimension_numbers=dimension_numbers, precision=precision,
+                                 preferred_element_type=preferred, out_sharding=out_sharding)
+    except TypeError as error:
+        raise TypeError(_mismatch(name, a, b, dimension_numbers) + str(error)) from None
     return convert(out, preferred, weak)
+
+
+def _mismatch(name: str, a: Any, b: Any, dimension_numbers: Any) -> str:
+    """For messages: which axes of the operands have sizes that differ."""
+    x, y = get_aval(a).shape, get_aval(b).shape
+    for i, j in zip(*dimension_numbers[0], strict=False):
+        if x[i] != y[j]:
+            return (f"{name}: axis {i} of the first operand, of shape {x}, has size {x[i]}, and "
+                    f"axis {j} of the second, of shape {y}, has size {y[j]}; they are summed "
+                    "over together and must be equal. ")
+    return f"{name}: "
 
 
 @numpy_function(static_argnames=_dot_options)

@@ -18,7 +18,7 @@ from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.axes import broadcast_in_dim_p
-from pyjx.lax.common import broadcast_shapes
+from pyjx.lax.common import broadcast_shapes, misfit
 
 _bool = dtypes.bool_dtype
 _python_scalars = frozenset((bool, int, float, complex))
@@ -181,9 +181,10 @@ def common_shape(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
     except ValueError:
         if len({len(s) for s in shapes if s}) > 1:
             raise ValueError(f"{name}: Incompatible shapes for broadcasting: shapes={shapes}"
-                             ) from None
+                             f"{misfit(shapes)}") from None
         got = ", ".join(map(str, shapes))
-        raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.") from None
+        raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}{misfit(shapes)}"
+                        ) from None
 
 
 def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:

@@ -27,7 +27,7 @@ from pyjx.lax.bitwise import (
     shift_right_logical_p,
     xor_p,
 )
-from pyjx.lax.common import broadcast_shapes
+from pyjx.lax.common import broadcast_shapes, misfit
 from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, select_n_p
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
 from pyjx.numpy import monoids
@@ -559,7 +559,7 @@ def _where_body(condition: Any, x: Any, y: Any, /) -> Any:
             shape = broadcast_shapes(*shapes)
         except ValueError:
             raise ValueError("where: Incompatible shapes for broadcasting (condition, x and y): "
-                             f"shapes={shapes}") from None
+                             f"shapes={shapes}{misfit(shapes)}") from None
         if shapes[0]:
             condition = stretch(condition, shape)
         x, y = stretch(x, shape), stretch(y, shape)

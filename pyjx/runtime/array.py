@@ -56,7 +56,10 @@ class Shard:
 
 def _raise_if_deleted(self: Any) -> None:
     if self.is_deleted():
-        raise RuntimeError(_DELETED.format(self.aval.str_short()))
+        error = RuntimeError(_DELETED.format(self.aval.str_short()))
+        error.add_note("It was donated to a jitted function (donate_argnums, donate_argnames), or "
+                       "its delete() was called. Use what the function returned, or pass a copy.")
+        raise error
 
 
 def value(self: Any) -> np.ndarray[Any, Any]:

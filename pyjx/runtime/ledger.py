@@ -203,8 +203,11 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
         history.costs.traces += 1
         history.costs.trace += seconds
         entry.number = history.costs.traces
+        latest = history.entries[-1] if history.entries else None
         history.entries.append(entry)
-        if not entry.within and entry.number > 1:
+        # Functions made by one code with other values are meant to be others.
+        if latest is not None and not entry.within and (
+                latest.function == entry.function or latest.source.captured == source.captured):
             history.retraces += 1
         warns = (0 <= configuration.retraces_warn_count.value < history.retraces
                  and not history.warned

@@ -527,7 +527,7 @@ def test_one_warning_after_many_retraces():
             f.eval_shape(np.zeros(n, np.float32))
     finally:
         jax.config.update("jax_pyjx_retraces_warn_count", 32)
-        jax.config.update("jax_pyjx_retraces_warn_seconds", 20.0)
+        jax.config.update("jax_pyjx_retraces_warn_seconds", 60.0)
     (warning,) = caught
     text = str(warning.message)
     assert "was traced 5 times, which took " in text
@@ -549,7 +549,23 @@ def test_the_warning_can_be_switched_off_and_is_for_what_takes_long():
             with _never_warned():
                 work()
         finally:
-            jax.config.update("jax_pyjx_retraces_warn_seconds", 20.0)
+            jax.config.update("jax_pyjx_retraces_warn_seconds", 60.0)
+
+
+def test_functions_that_capture_other_values_are_no_retraces():
+    jax.config.update("jax_pyjx_retraces_warn_count", 3)
+    jax.config.update("jax_pyjx_retraces_warn_seconds", 0.0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for n in range(8):
+                jax.eval_shape(jax.jit(lambda x, n=n: x * n), 1.0)
+            with pytest.raises(jax.RetraceWarning, match="made anew by the same code"):
+                for _ in range(8):
+                    jax.eval_shape(jax.jit(lambda x: x), 1.0)
+    finally:
+        jax.config.update("jax_pyjx_retraces_warn_count", 32)
+        jax.config.update("jax_pyjx_retraces_warn_seconds", 60.0)
 
 
 def test_explain_cache_misses(caplog):
