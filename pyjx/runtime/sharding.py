@@ -83,22 +83,22 @@ jaxlib_api.set_check_pspec(_check_pspec, PartitionSpec())
 # ---- methods of every sharding ------------------------------------------------------------
 
 
-def _device_tuple(sharding: Any) -> tuple[Any, ...]:
-    return tuple(sharding._internal_device_list)
+def _device_tuple(self: Any) -> tuple[Any, ...]:
+    return tuple(self._internal_device_list)
 
 
-def _device_set(sharding: Any) -> set[Any]:
+def _device_set(self: Any) -> set[Any]:
     """All devices of the sharding."""
-    return set(sharding._internal_device_list)
+    return set(self._internal_device_list)
 
 
-def _addressable_device_tuple(sharding: Any) -> tuple[Any, ...]:
-    return tuple(sharding._internal_device_list.addressable_device_list)
+def _addressable_device_tuple(self: Any) -> tuple[Any, ...]:
+    return tuple(self._internal_device_list.addressable_device_list)
 
 
-def _shard_shape(sharding: Any, global_shape: Sequence[int]) -> Shape:
+def _shard_shape(self: Any, global_shape: Sequence[int]) -> Shape:
     """The shape of the part of each device."""
-    return _shard_shape_of(sharding._to_xla_hlo_sharding(len(global_shape)), sharding,
+    return _shard_shape_of(self._to_xla_hlo_sharding(len(global_shape)), self,
                            tuple(global_shape))
 
 
@@ -124,13 +124,13 @@ def _partitions(hlo: Any) -> Sequence[int]:
 
 
 @lru_cache(maxsize=4096)
-def _index_list(sharding: Any, shape: Shape) -> tuple[Index, ...]:
+def _index_list(self: Any, shape: Shape) -> tuple[Index, ...]:
     """The part of each device, in the order of the sharding's devices."""
-    hlo = sharding._to_xla_hlo_sharding(len(shape))
-    count = len(sharding._internal_device_list)
+    hlo = self._to_xla_hlo_sharding(len(shape))
+    count = len(self._internal_device_list)
     if hlo.is_replicated():
         return ((slice(None),) * len(shape),) * count
-    part = _shard_shape_of(hlo, sharding, shape)
+    part = _shard_shape_of(hlo, self, shape)
     tiles = _partitions(hlo)
     order = np.asarray(hlo.tile_assignment_devices()).reshape(*tiles, -1)
     indices: list[Any] = [None] * count
@@ -144,31 +144,31 @@ def _index_list(sharding: Any, shape: Shape) -> tuple[Index, ...]:
     return tuple(indices)
 
 
-def _devices_indices_map(sharding: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
+def _devices_indices_map(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
     """The part of the array on each device, as a tuple of slices."""
     shape = tuple(global_shape)
-    return dict(zip(_device_tuple(sharding), _index_list(sharding, shape), strict=True))
+    return dict(zip(_device_tuple(self), _index_list(self, shape), strict=True))
 
 
-def _addressable_devices_indices_map(sharding: Any, global_shape: Sequence[int]
+def _addressable_devices_indices_map(self: Any, global_shape: Sequence[int]
                                      ) -> dict[Any, Index]:
     """The part of the array on each device of this process."""
-    everywhere = sharding.devices_indices_map(global_shape)
-    return {d: everywhere[d] for d in _addressable_device_tuple(sharding)}
+    everywhere = self.devices_indices_map(global_shape)
+    return {d: everywhere[d] for d in _addressable_device_tuple(self)}
 
 
-def _is_fully_addressable(sharding: Any) -> bool:
-    return bool(sharding._internal_device_list.is_fully_addressable)
+def _is_fully_addressable(self: Any) -> bool:
+    return bool(self._internal_device_list.is_fully_addressable)
 
 
-def _is_equivalent_to(sharding: Any, other: Any, ndim: int) -> bool:
+def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
     """Whether both put the same elements of every array of rank `ndim` on the same devices."""
-    if sharding is other:
+    if self is other:
         return True
     return bool(
-        sharding._internal_device_list == other._internal_device_list
-        and sharding.memory_kind == other.memory_kind
-        and _same_hlo(sharding._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim))
+        self._internal_device_list == other._internal_device_list
+        and self.memory_kind == other.memory_kind
+        and _same_hlo(self._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim))
     )
 
 
@@ -182,8 +182,18 @@ def _is_replicated_hlo(hlo: Any) -> bool:
     return not hlo.is_manual() and bool(hlo.is_tiled()) and math.prod(_partitions(hlo)) == 1
 
 
-def _check_compatible_aval(sharding: Any, shape: Shape) -> None:
+def _check_compatible_aval(self: Any, aval_shape: Shape) -> None:
     """ValueError if the sharding names more dimensions than the array has."""
+
+
+def _with_memory_kind(self: Any, kind: str) -> Any:
+    """The sharding in another memory of its devices."""
+    raise NotImplementedError(f"{type(self).__name__} has no with_memory_kind")
+
+
+def _is_fully_replicated(self: Any) -> bool:
+    """Whether each device has the whole array."""
+    raise NotImplementedError(f"{type(self).__name__} has no is_fully_replicated")
 
 
 _COMMON: dict[str, Any] = {
@@ -201,6 +211,8 @@ _COMMON: dict[str, Any] = {
     "addressable_devices_indices_map": _addressable_devices_indices_map,
     "is_equivalent_to": _is_equivalent_to,
     "check_compatible_aval": _check_compatible_aval,
+    "is_fully_replicated": property(_is_fully_replicated),
+    "with_memory_kind": _with_memory_kind,
 }
 
 
@@ -301,12 +313,12 @@ def _named_is_replicated(self: Any) -> bool:
     return all(sizes[a] == 1 for a in axes_of(self.spec))
 
 
-def _named_check_aval(self: Any, shape: Shape) -> None:
-    if len(shape) < len(self.spec):
-        hint = " For scalars the PartitionSpec should be P()" if not shape else ""
+def _named_check_aval(self: Any, aval_shape: Shape) -> None:
+    if len(aval_shape) < len(self.spec):
+        hint = " For scalars the PartitionSpec should be P()" if not aval_shape else ""
         raise ValueError(
             f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was "
-            f"applied to a value of rank {len(shape)}.{hint}"
+            f"applied to a value of rank {len(aval_shape)}.{hint}"
         )
 
 
