@@ -22,9 +22,10 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A folder with the program that the README shows."""
-    (program,) = blocks("python")
-    (tmp_path / "model.py").write_text(program)
+    """A folder with the programs that the README shows."""
+    for program in blocks("python"):
+        name = program.splitlines()[0].removeprefix("# ")
+        (tmp_path / name).write_text(program)
     return tmp_path
 
 
@@ -46,6 +47,17 @@ def test_emit_hlo_shows_it(model: Path) -> None:
     assert program == ".venv/bin/emit-hlo"
     out = run(model, "-m", "pyjx.cli.emit_hlo", *arguments)
     assert out.startswith("module @jit_loss") and "stablehlo.tanh" in out
+
+
+def test_explain_says_what_is_shown(model: Path) -> None:
+    def lines(text: str) -> list[str]:
+        """Without what differs from run to run."""
+        return re.sub(r"\d[\d.]* (ms|s)\b|\(compiled\)|\(disk\)|\(\d from disk\)", "", text
+                      ).splitlines()
+
+    (shown,) = [b for b in re.findall(r"^```\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+                if "3 traces" in b]
+    assert lines(run(model, "train.py").replace(f"{model}{os.sep}", "")) == lines(shown)
 
 
 def test_what_it_links_to_is_there() -> None:
