@@ -23,6 +23,7 @@ from pyjx.runtime import backends
 from pyjx.runtime.jit import jit
 from pyjx.runtime.lower import lower_closed
 from pyjx.transforms.vjp import vjp
+from pyjx.tree_util import tree_leaves
 
 # StableHLO of the oldest jaxlib that is supported: all of them read what is written for it.
 STABLEHLO_VERSION = "1.13.0"
@@ -78,6 +79,8 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
     names = _canonical(platforms) if platforms is not None else (default_export_platform(),)
 
     def exporter(*args: Any, **kwargs: Any) -> Exported:
+        # Before the trace, whose operations would only find that dimensions differ.
+        scope_of([x for x in tree_leaves((args, kwargs)) if hasattr(x, "shape")])
         traced = fun_jit.trace(*args, **kwargs)
         call = traced._traced
         if any(isinstance(c, Tracer) for c in call.closed.consts):

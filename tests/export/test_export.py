@@ -307,3 +307,9 @@ def test_weak_types_are_kept():
     assert e.in_avals[0].weak_type
     assert export.deserialize(e.serialize()).in_avals == e.in_avals
     assert e.call(np.float32(2)).dtype == np.float32
+
+
+def test_arguments_of_two_scopes_are_refused_before_the_trace():
+    shapes = [jax.ShapeDtypeStruct(export.symbolic_shape("b"), np.float32) for _ in range(2)]
+    with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes"):
+        export.export(jax.jit(lambda x, y: x + y))(*shapes)
