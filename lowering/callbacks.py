@@ -42,3 +42,25 @@ def _on_cpu(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
 @rule(*_NAMES, platform="rocm")
 def _on_gpu(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     return _call(b, eqn, operands, "xla_ffi_python_gpu_callback")
+
+
+def _on_buffers(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> list[str]:
+    params = eqn.params
+    calls = b.module.host_calls
+    calls.append(HostCall(params["callback"], params["result_avals"], False))
+    return b.custom_call(
+        target, operands, in_avals(eqn), [v.aval for v in eqn.outvars],
+        config={"index": np.uint64(len(calls) - 1)}, has_side_effect=params["has_side_effect"],
+        aliases={result: operand for operand, result in params["input_output_aliases"]})
+
+
+@rule("buffer_callback", platform="cpu")
+def _on_cpu_buffers(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    return _on_buffers(b, eqn, operands, "xla_buffer_python_cpu_callback")
+
+
+@rule("buffer_callback", platform="cuda")
+@rule("buffer_callback", platform="rocm")
+def _on_gpu_buffers(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    suffix = "_cmd_buffer" if eqn.params["command_buffer_compatible"] else ""
+    return _on_buffers(b, eqn, operands, f"xla_buffer_python_gpu_callback{suffix}")

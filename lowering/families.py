@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 FAMILIES: dict[str, str] = {
-    "lowering.callbacks": "debug_callback inspect_sharding io_callback pure_callback",
+    "lowering.callbacks": (
+        "buffer_callback debug_callback inspect_sharding io_callback pure_callback"
+    ),
     "lowering.calls": "composite custom_lin dce_sink jit outlined_call",
     "lowering.conditionals": "cond",
     "lowering.contractions": "dot_general",

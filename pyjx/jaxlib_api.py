@@ -63,6 +63,11 @@ HostBufferSemantics = _jax.HostBufferSemantics
 ArrayCopySemantics = _jax.ArrayCopySemantics
 PjitFunctionCache = _jax.PjitFunctionCache
 PjitFunction = _jax.PjitFunction
+
+# What callbacks on buffers are given.
+Buffer = _jax.ffi.Buffer
+ExecutionContext = _jax.ffi.ExecutionContext
+ExecutionStage = _jax.ffi.ExecutionStage
 JaxRuntimeError: type[RuntimeError] = getattr(_jax, "JaxRuntimeError", None) or _jax.XlaRuntimeError
 
 # isinstance(x, ArrayBase) asks the C++ metaclass, which also knows tracers.

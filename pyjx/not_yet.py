@@ -10,7 +10,7 @@ NAMES: dict[str, str] = {
         "collect_profile distributed extend interpreters lib make_array_from_process_local_data "
         "pmap reshard shard_map smap tools",
     "pyjx.experimental":
-        "EArray array_serialization buffer_callback colocated_python compilation_cache "
+        "EArray array_serialization colocated_python compilation_cache "
         "compute_on custom_partitioning fused hijax jax2tf key_reuse layout "
         "mesh_utils mosaic multihost_utils overlap pallas pjit primal_tangent_dtype profiler "
         "roofline scheduling_groups shard_map source_mapper "
@@ -54,8 +54,6 @@ SERVES: dict[str, str] = {
         "pyjx.lax.psum_scatter_start",
     "jax.profiler":
         "pyjx.collect_profile pyjx.experimental.profiler",
-    "jax.pure_callback, or jax.ffi for functions that are compiled":
-        "pyjx.experimental.buffer_callback",
     "jax.ffi.ffi_call":
         "pyjx.ffi.build_ffi_lowering_function pyjx.ffi.ffi_lowering",
     "jax.custom_batching.custom_vmap for rules of vmap":

@@ -8,6 +8,6 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.callbacks": "io_callback",
 }
 
-SUBMODULES = "checkify jet ode random rnn serialize_executable sparse topologies"
+SUBMODULES = "buffer_callback checkify jet ode random rnn serialize_executable sparse topologies"
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

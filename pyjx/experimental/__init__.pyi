@@ -1,5 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.
 
+from pyjx.experimental import buffer_callback as buffer_callback
 from pyjx.experimental import checkify as checkify
 from pyjx.experimental import jet as jet
 from pyjx.experimental import ode as ode
@@ -11,6 +12,7 @@ from pyjx.experimental import topologies as topologies
 from pyjx.lax.callbacks import io_callback as io_callback
 
 __all__ = [
+    "buffer_callback",
     "checkify",
     "jet",
     "ode",

@@ -329,7 +329,7 @@ def _debug_jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
     return debug_callback_p.bind(*primals, **params), []
 
 
-def _printed(params: Params) -> list[tuple[str, Any]]:
+def printed(params: Params) -> list[tuple[str, Any]]:
     callback = re.sub(r"\b0x[0-9a-f]+", "0xXXXXXXXXXXXX", str(params["callback"]))
     return [(key, callback if key == "callback" else params[key]) for key in sorted(params)]
 
@@ -344,7 +344,7 @@ def _io_effects(params: Params) -> Effects:
 
 pure_callback_p: Primitive = register(Primitive(
     "pure_callback", multiple_results=True, shape_rule=_shape, impl=_impl, batch_axis=_pure_batch,
-    printed=_printed, physical=_physical(lambda: pure_callback_p),
+    printed=printed, physical=_physical(lambda: pure_callback_p),
     jvp=refused("Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks "
                  "while taking gradients."),
     transpose=refused("Pure callbacks do not support transpose. Please use `jax.custom_vjp` to "
@@ -353,7 +353,7 @@ pure_callback_p: Primitive = register(Primitive(
 
 io_callback_p: Primitive = register(Primitive(
     "io_callback", multiple_results=True, shape_rule=_shape, impl=_impl, batch_axis=_io_batch,
-    printed=_printed, physical=_physical(lambda: io_callback_p), effects=_io_effects,
+    printed=printed, physical=_physical(lambda: io_callback_p), effects=_io_effects,
     thread=thread_operand,
     jvp=refused("IO callbacks do not support JVP."),
     transpose=refused("IO callbacks do not support transpose."),
@@ -361,7 +361,7 @@ io_callback_p: Primitive = register(Primitive(
 
 debug_callback_p: Primitive = register(Primitive(
     "debug_callback", multiple_results=True, shape_rule=lambda *avals, **params: [], impl=_impl,
-    batch_axis=_debug_batch, printed=_printed, physical=_physical(lambda: debug_callback_p),
+    batch_axis=_debug_batch, printed=printed, physical=_physical(lambda: debug_callback_p),
     effects=_debug_effects, thread=thread_operand, jvp=_debug_jvp,
     split=lambda trace, operands, params: [],  # what is linear has no value to look at
 ))

@@ -89,7 +89,7 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
             has_side_effect=bool(has_side_effect),
             input_layouts=_layouts("input_layouts", input_layouts, in_avals),
             output_layouts=out_layouts,
-            input_output_aliases=_aliases(input_output_aliases, in_avals, avals),
+            input_output_aliases=alias_pairs("ffi_call", input_output_aliases, values, avals),
             custom_call_api_version=custom_call_api_version,
             legacy_backend_config=legacy_backend_config,
             attributes=tuple([(k, _hashable(k, v)) for k, v in sorted(kwargs.items())]))
@@ -119,21 +119,22 @@ def _layouts(name: str, given: Any, avals: Sequence[Any]) -> tuple[Layout, ...]:
     return tuple(layouts)
 
 
-def _aliases(given: Mapping[int, int] | None, in_avals: Sequence[Any], out_avals: Sequence[Any]
-             ) -> tuple[tuple[int, int], ...]:
+def alias_pairs(op: str, given: Mapping[int, int] | None, operands: Sequence[Any],
+                out_avals: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+    """The pairs (operand, result) of what is to share its memory."""
     pairs = []
     for i, o in sorted((given or {}).items()):
-        i, o = as_int("ffi_call", "input_output_aliases", i), as_int(
-            "ffi_call", "input_output_aliases", o)
-        if not 0 <= i < len(in_avals):
+        i, o = as_int(op, "input_output_aliases", i), as_int(op, "input_output_aliases", o)
+        if not 0 <= i < len(operands):
             raise ValueError(f"Index {i} in input_output_aliases is outside the range of inputs: "
-                             f"there are {len(in_avals)}.")
+                             f"there are {len(operands)}.")
         if not 0 <= o < len(out_avals):
             raise ValueError(f"Index {o} in input_output_aliases is outside the range of outputs: "
                              f"there are {len(out_avals)}.")
-        if not out_avals[o].same_type(in_avals[i]):
+        aval = get_aval(operands[i])
+        if not out_avals[o].same_type(aval):
             raise ValueError(
-                f"input_output_aliases: operand {i} of type {in_avals[i]} cannot share its memory "
+                f"input_output_aliases: operand {i} of type {aval} cannot share its memory "
                 f"with result {o} of type {out_avals[o]}.")
         pairs.append((i, o))
     return tuple(pairs)

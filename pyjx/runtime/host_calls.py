@@ -52,7 +52,12 @@ def call_on_host(callback: FlatFunction, result_avals: Sequence[ShapedArray], ar
 
 def for_xla(callback: FlatFunction, result_avals: Sequence[ShapedArray], ordered: bool
             ) -> Callable[..., tuple[Any, ...]]:
-    """The function that XLA calls; where the calls are ordered it takes and gives a token first."""
+    """The function that XLA calls; where the calls are ordered it takes and gives a token first.
+
+    One that takes buffers gets these as they are, and writes its results into some.
+    """
+    if getattr(callback, "takes_buffers", False):
+        return _for_buffers(callback)
 
     def call(*args: Any) -> tuple[Any, ...]:
         try:
@@ -60,15 +65,31 @@ def for_xla(callback: FlatFunction, result_avals: Sequence[ShapedArray], ordered
             with ensure_compile_time_eval():
                 outs = _checked(callback, result_avals, callback(*map(_copied, given)))
         except BaseException as error:  # C++ ends the process for those that are no Exception
-            number = str(next(_numbers))
-            _failures[number] = error
-            if len(_failures) > _MOST_FAILURES:
-                _failures.pop(next(iter(_failures)), None)
-            raise RuntimeError(f"{type(error).__name__}: {error} [host call failure {number}]"
-                               ).with_traceback(error.__traceback__) from None
+            raise _marked(error) from None
         return (args[0], *outs) if ordered else tuple(outs)
 
     return call
+
+
+def _for_buffers(callback: Callable[..., Any]) -> Callable[..., Any]:
+    def call(context: Any, *buffers: Any) -> None:
+        try:
+            with ensure_compile_time_eval():
+                callback(context, *buffers)
+        except BaseException as error:
+            raise _marked(error) from None
+
+    return call
+
+
+def _marked(error: BaseException) -> RuntimeError:
+    """The error that XLA is given in the place of one that is kept here."""
+    number = str(next(_numbers))
+    _failures[number] = error
+    if len(_failures) > _MOST_FAILURES:
+        _failures.pop(next(iter(_failures)), None)
+    return RuntimeError(f"{type(error).__name__}: {error} [host call failure {number}]"
+                        ).with_traceback(error.__traceback__)
 
 
 def _checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequence[Any]
