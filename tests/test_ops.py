@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -190,8 +191,11 @@ CALLS = {
 
 # Values that are not arrays, or results that there are none of: tests/lax/test_staging.py, and
 # test_callbacks.py and test_foreign_calls.py for what calls other code.
-STAGING = {"after_all", "create_token", "dce_sink", "debug_callback", "ffi_call",
+STAGING = {"after_all", "buffer_callback", "create_token", "dce_sink", "debug_callback", "ffi_call",
            "inspect_sharding", "io_callback", "pure_callback", "stage"}
+
+# References, which programs have no more when they are lowered: tests/references.
+REFERENCES = {"addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "swap"}
 
 # Operations over named axes, of which no program consists that can run: samples are in
 # tests/lax/test_collectives.py.
@@ -210,6 +214,7 @@ def _load_all() -> dict[str, Any]:
     for module in (lax, lax.linalg):
         for name in dir(module):
             getattr(module, name)
+    importlib.import_module("pyjx.lax.references")
     return all_primitives()
 
 
@@ -225,7 +230,9 @@ def test_primitive_is_complete(name: str) -> None:
     lowered = rules_for("cpu")[name] is not None or primitive.physical is not None
     if not lowered and primitive.decomposition is None and primitive.impl is None:
         missing.append("lowering rule or decomposition")
-    if name not in CALLS | STAGING and name != "add_any":  # the sum that transformations make
+    if name in REFERENCES and (primitive.discharge is None or primitive.effects is None):
+        missing.append("rule to discharge it, or effects")
+    if name not in CALLS | STAGING | REFERENCES and name != "add_any":  # the sum that transformations make
         made_of_others = primitive.decomposition is not None
         if primitive.batch is None and primitive.batch_axis is None and not made_of_others:
             missing.append("batching rule")
