@@ -315,7 +315,7 @@ def test_a_folder_is_no_file(emit_to, place):
     (("pyjx.numpy:arctg",), "has no function 'arctg'. Did you mean arctan"),
     (("pyjx.numpy:nothing_like_it",), "has no function 'nothing_like_it'.\n"),
     (("pyjx:pmap",), "has no function 'pmap': it is not there yet. Meanwhile"),
-    (("pyjx.extend.core:jaxpr_as_fun",), "cannot import 'extend' from 'pyjx': it is not there yet."),
+    (("pyjx.extend.core:Var",), "cannot import 'extend' from 'pyjx': it is not there yet."),
     (("MODEL:affine", "key<fly>[2]"), "there is no dtype 'key<fly>'"),
     (("MODEL:CONSTANT",), "is a int, not a function"),
     (("MODEL:affine", "f99[2]"), "there is no dtype 'f99'"),
