@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any
 
@@ -599,6 +599,27 @@ def changed_traced() -> list[tuple[str, Any]]:
             if value != state.default]
 
 
+class _Held:
+    """The flag of a library on top, whose value an object of its own holds."""
+
+    __slots__ = ("_holder", "default", "environ", "flag", "help", "kind")
+
+    def __init__(self, flag: str, holder: Any, kind: Any, help: str) -> None:
+        self.flag = flag
+        self.kind = kind
+        self.help = help
+        self.environ = flag.upper()
+        self.default = holder.value
+        self._holder = holder
+
+    @property
+    def value(self) -> Any:
+        return self._holder.value
+
+    def update(self, value: Any) -> None:
+        self._holder._set(value)
+
+
 class Config:
     """`jax.config`: reads flags as attributes, sets them with `update`.
 
@@ -624,6 +645,23 @@ class Config:
           ValueError: the flag cannot take this value.
         """
         _state(name).update(val)
+
+    def add_option(self, name: str, holder: Any, opt_type: Any, meta_args: Sequence[Any],
+                   meta_kwargs: Mapping[str, Any]) -> None:
+        """Makes a flag of a library on top known to `update` and `read`.
+
+        Args:
+          name: of the flag.
+          holder: has its value as `value`, and sets it by `_set`.
+          opt_type: the type of the value, or the values it can take.
+          meta_args, meta_kwargs: as for a flag of absl; `help` among the latter is shown.
+
+        Raises:
+          ValueError: there is such a flag.
+        """
+        if name in states:
+            raise ValueError(f"Config option {name} already defined")
+        states[name] = _Held(name, holder, opt_type, str(meta_kwargs.get("help", "")))  # type: ignore[assignment]
 
     def read(self, name: str) -> Any:
         """The value of the flag `name`, in this thread."""

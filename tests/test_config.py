@@ -299,3 +299,22 @@ def test_absl_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.jax_enable_x64
     assert config.jax_numpy_rank_promotion == "warn"
     assert not config.jax_pyjx_cache
+
+
+def test_options_of_libraries_on_top() -> None:
+    class Holder:
+        value = 3
+
+        def _set(self, value: int) -> None:
+            self.value = value
+
+    config.add_option("my_library_option", Holder(), int, [], {"help": "A number."})
+    try:
+        assert config.read("my_library_option") == 3 and config.my_library_option == 3
+        config.update("my_library_option", 4)
+        assert config.values["my_library_option"] == 4
+        assert config.meta["my_library_option"] == (int, [], {"help": "A number."})
+        with pytest.raises(ValueError, match="Config option jax_enable_x64 already defined"):
+            config.add_option("jax_enable_x64", Holder(), bool, [], {})
+    finally:
+        del cfg.states["my_library_option"]
