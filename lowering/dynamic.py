@@ -20,7 +20,7 @@ from lowering.builder import Block
 from lowering.locations import Locations, Scope
 from lowering.module import Function, Module
 from lowering.rules import rule
-from lowering.types import CLOSE, OPEN, element_type, int_list, tensor_type
+from lowering.types import CLOSE, OPEN, element_type, expression_text, int_list, tensor_type
 from pyjx.core.avals import SymbolicDim
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.symbolic.parser import Parser
@@ -392,20 +392,39 @@ def _gather(b: DynamicBlock, m: Mapping[str, str]) -> str | None:
             f"({m['types']}, {_sizes_type(len(sizes))}) -> {m['out']}")
 
 
-@_replaces("stablehlo.convolution", r"\((?P<operands>.*?)\) (?P<head>.*)pad = (?P<pad>\[\[.*?\]\])"
-           r"(?P<tail>.*) : \((?P<types>.*)\) -> (?P<out>.*)")
+@_replaces("stablehlo.convolution",
+           r"\((?P<x>[^,]+), (?P<y>[^)]+)\) (?P<head>dim_numbers = \[(?P<spec>[^\]]*)\].*)"
+           r"pad = \[(?P<pad>.*)\], lhs_dilate = \[(?P<holes>[^\]]*)\](?P<tail>.*) : "
+           r"\((?P<types>.*)\) -> (?P<out>.*)")
 def _convolution(b: DynamicBlock, m: Mapping[str, str]) -> str | None:
-    rows = re.findall(r"\[([^\[\]]*)\]", m["pad"])
-    pads = [b.dims_in(row) for row in rows]
+    """What is padded and dilated by sizes is padded before the convolution, which then has none."""
+    pads = [b.dims_in(row) for row in re.findall(r"\[([^\[\]]*)\]", m["pad"])]
     if all(map(_static, pads)):
         return None
-    flat = b.vector([d for row in pads for d in row])
-    n = len(pads)
-    config = Block.line(b, f"stablehlo.reshape {flat} : ({_sizes_type(2 * n)}) -> "
-                           f"tensor<{n}x2xi64>")
-    head = re.sub(r",\s*$", "", m["head"])
-    return (f"stablehlo.dynamic_conv({m['operands']}, {config}) {head}{m['tail']} : "
-            f"({m['types']}, tensor<{n}x2xi64>) -> {m['out']}")
+    names = m["spec"].split(", ")
+    holes = list(map(int, m["holes"].split(", ")))
+    x_type, y_type = _types(m["types"])
+    shape = list(b.shape_in(x_type))
+    config = [(0, 0, 0)] * len(shape)
+    for i, ((low, high), hole) in enumerate(zip(pads, holes, strict=True)):
+        axis = names.index(str(i))
+        config[axis] = low, high, hole - 1
+        shape[axis] = shape[axis] + low + high + (shape[axis] - 1) * (hole - 1)
+    element = _element(x_type)
+    zero = Block.line(b, f"stablehlo.constant dense<{_ZERO.get(element, '0.0')}> : "
+                         f"tensor<{element}>")
+    vectors = ", ".join([b.vector([c[k] for c in config]) for k in range(3)])
+    padded = "".join([f"{d if type(d) is int else expression_text(d)}x" for d in shape])
+    x = Block.line(b, f"stablehlo.dynamic_pad {m['x']}, {zero}, {vectors} : ({x_type}, "
+                      f"tensor<{element}>, {_sizes_type(len(shape), 3)}) -> "
+                      f"tensor<{padded}{element}>")
+    ones = ", ".join(["1"] * len(pads))
+    return (f"stablehlo.convolution({x}, {m['y']}) {m['head']}"
+            f"pad = [{', '.join(['[0, 0]'] * len(pads))}], lhs_dilate = [{ones}]{m['tail']} : "
+            f"(tensor<{padded}{element}>, {y_type}) -> {m['out']}")
+
+
+_ZERO = {f"{sign}i{bits}": "0" for sign in ("", "u") for bits in (2, 4, 8, 16, 32, 64)}
 
 
 @rule("dim_as_value")

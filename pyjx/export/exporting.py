@@ -127,10 +127,21 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
         name, in_tree, in_avals, out_tree, tuple(closed.out_avals),
         (None,) * len(in_avals), (None,) * len(closed.out_avals),
         (None,) * len(in_avals), (None,) * len(closed.out_avals), 1, platforms, (), (), disabled,
-        jaxlib_api.portable_artifact(text, STABLEHLO_VERSION),
+        _artifact(name, text, programs[0].is_dynamic),
         maximum_supported_calling_convention_version, kept,
         several or any(p.is_dynamic for p in programs),
         lambda primal: _exported_vjp(primal, closed))
+
+
+def _artifact(name: str, text: str, is_dynamic: bool) -> bytes:
+    try:
+        return jaxlib_api.portable_artifact(text, STABLEHLO_VERSION)
+    except jaxlib_api.JaxRuntimeError as error:
+        if not is_dynamic:
+            raise
+        raise NotImplementedError(
+            f"export: '{name}' has an operation that needs a size as a number, where its shapes "
+            f"are symbolic: {str(error).splitlines()[0]}. Give that size as a number.") from None
 
 
 # -- several platforms -----------------------------------------------------------------------------

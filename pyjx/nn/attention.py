@@ -16,7 +16,7 @@ from pyjx.nn.normalization import log_sum_exp, softmax
 from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.einstein import einsum
-from pyjx.numpy.promotion import convert, literal, operands
+from pyjx.numpy.promotion import convert, literal, operands, size_literal
 
 __all__ = ["dot_product_attention"]
 
@@ -74,7 +74,8 @@ def _attend(query: Value, key: Value, value: Value, bias: Value, mask: Any, scal
     single = dtypes.promote_types(dtype, np.float32)
     query = lax.reshape(query, (b, t, k, groups, h))
     logits = einsum("btkgh,bskh->bkgts", query, key, preferred_element_type=single)
-    scale = 1 / np.sqrt(h) if scale is None else scale
+    if scale is None:
+        scale = 1 / np.sqrt(h) if type(h) is int else lax.rsqrt(size_literal(h, single))
     logits = ufuncs.multiply(logits, literal(float(scale), single) if isinstance(
         scale, (int, float)) else convert(scale, single))
     if bias is not None:

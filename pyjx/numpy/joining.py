@@ -14,7 +14,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.trace import Tracer, concrete_or_error, is_concrete
 from pyjx.numpy.axes import as_tuple, canonical_axis
@@ -446,7 +446,10 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
     >>> jax.numpy.repeat(jax.numpy.array([5, 6]), jax.numpy.array([1, 2])).tolist()
     [5, 6, 6]
     """
-    a, repeats = operands("repeat", a, repeats)
+    if not isinstance(repeats, SymbolicDim):
+        a, repeats = operands("repeat", a, repeats)
+    if isinstance(repeats, SymbolicDim) and total_repeat_length is None:
+        return _repeated_by_size(a, repeats, axis)
     if axis is None and type(repeats) is int and repeats >= 0 and total_repeat_length is None:
         return repeated(a, count=repeats, axis=None)
     if axis is None or not get_aval(a).ndim:
@@ -460,6 +463,18 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
                 "`total_repeat_length`."))
         return _repeat_static(a, np.ravel(np.asarray(repeats)), axis)
     return _repeat_dynamic(a, repeats, axis, operator.index(total_repeat_length))
+
+
+def _repeated_by_size(a: Any, count: Any, axis: int | None) -> Any:
+    """The slices of an array, each as often as a symbolic dimension says."""
+    (a,) = operands("repeat", a)
+    if axis is None or not get_aval(a).ndim:
+        a, axis = lax.reshape(a, (get_aval(a).size,)), 0
+    shape = get_aval(a).shape
+    axis = canonical_axis(axis, len(shape))
+    wide = (*shape[:axis + 1], count, *shape[axis + 1:])
+    spread = lax.broadcast_in_dim(a, wide, [i for i in range(len(wide)) if i != axis + 1])
+    return lax.reshape(spread, (*shape[:axis], shape[axis] * count, *shape[axis + 1:]))
 
 
 def _check_repeats(count: int, size: int) -> None:

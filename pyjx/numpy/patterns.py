@@ -413,11 +413,11 @@ def make_plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[An
             rank = get_aval(value).ndim
             dims = [place[d] for d in layout.block_dims[len(layout.block_dims) - rank:]]
         elif i in layout.strided:
-            steps = np.arange(entry.size, dtype=dtype) * np.asarray(entry.step, dtype)
+            steps = _steps(entry, dtype)
             value = offset(value, steps, dtype)
             dims = [place[layout.strided[i]]]
         elif type(entry) is Slice and entry.step < 0:
-            value = offset(value, np.asarray(1 - entry.size, dtype), dtype)
+            value = offset(value, scalar_constant(1 - entry.size, dtype), dtype)
         components.append(_along(convert(value, dtype), batch_shape, dims))
     return Plan(
         indices=_stack_last(components, batch_shape, dtype),
@@ -428,7 +428,15 @@ def make_plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[An
     )
 
 
-def offset(start: Any, steps: np.ndarray[Any, Any], dtype: Any) -> Any:
+def _steps(entry: Slice, dtype: Any) -> Any:
+    """The multiples of a slice's step."""
+    if type(entry.size) is int:
+        return np.arange(entry.size, dtype=dtype) * np.asarray(entry.step, dtype)
+    count = ops.iota(dtype, entry.size)
+    return ops.mul(count, ops.full_like(count, entry.step))
+
+
+def offset(start: Any, steps: Any, dtype: Any) -> Any:
     """start + steps."""
     if isinstance(start, (int, np.integer)) and isinstance(steps, (np.ndarray, np.generic)):
         return np.asarray(start, dtype) + steps

@@ -7,14 +7,13 @@ must be known; with `size` the functions can be traced.
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core import dtypes
+from pyjx.core import dtypes, integers
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error, is_concrete
@@ -87,7 +86,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if size is None:
         found = _concrete("nonzero", a).nonzero()
         return tuple([_array(i.astype(kind)) for i in found])
-    size = operator.index(concrete_or_error(
+    size = integers.index(concrete_or_error(
         None, size, "The size argument of jnp.nonzero must be statically specified to use "
         "jnp.nonzero within JAX transformations."))
     mask = convert(a, np.dtype(bool))

@@ -34,6 +34,7 @@ def shuffle(key: Any, x: Any, axis: int) -> Any:
     """`x`, sorted along an axis by random words; in rounds, so that equal words do not matter."""
     aval = get_aval(x)
     size = aval.size
+    size = size if type(size) is int else int(size)  # the bits depend on it: it must be a number
     rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
     for _ in range(rounds):
         key, subkey = split_traced(key)

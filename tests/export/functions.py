@@ -201,6 +201,29 @@ COMPOSED: dict[str, Any] = {
     "polyval": lambda x, y: jnp.polyval(jnp.array([1.0, 2.0, 3.0]), x),
     "apply_along": lambda x, y: jnp.apply_along_axis(lambda r: r - r.mean(), 1, x),
     "logcumsumexp": lambda x, y: lax.cumlogsumexp(x, 0),
+    "conv-strides": lambda x, y: lax.conv_general_dilated(
+        x[None, None], jnp.ones((1, 1, 2, 2)), (2, 2), "SAME"),
+    "conv-transpose": lambda x, y: lax.conv_transpose(
+        x[None, None], jnp.ones((1, 1, 2, 2)), (2, 2), "SAME",
+        dimension_numbers=("NCHW", "OIHW", "NCHW")),
+    "conv-grad": lambda x, y: jax.grad(lambda v: lax.conv_general_dilated(
+        v[None, None], jnp.ones((1, 1, 2, 2)), (1, 1), "VALID").sum())(x),
+    "at-steps": lambda x, y: x.at[::2].multiply(2.0),
+    "repeat-size": lambda x, y: jnp.repeat(x[0], x.shape[0]),
+    "tile-size": lambda x, y: jnp.tile(x[0], (x.shape[0], 1)),
+    "nonzero": lambda x, y: jnp.nonzero(x > 0, size=x.size),
+    "pad-edge": lambda x, y: jnp.pad(x, 1, mode="edge"),
+    "pad-reflect": lambda x, y: jnp.pad(x, 1, mode="reflect"),
+    "percentile": lambda x, y: jnp.percentile(x, 30.0, axis=0),
+    "solve": lambda x, y: jnp.linalg.solve(x @ x.T + 8 * jnp.eye(x.shape[0]), y),
+    "eigvalsh": lambda x, y: jnp.linalg.eigvalsh(x @ x.T),
+    "singular-values": lambda x, y: jnp.linalg.svd(x, compute_uv=False),
+    "lstsq": lambda x, y: jnp.linalg.inv(x.T @ x + jnp.eye(x.shape[1])),
+    "attention-nn": lambda x, y: jax.nn.dot_product_attention(
+        x[None, :, None], y[None, :, None], x[None, :, None]),
+    "scan-length": lambda x, y: lax.scan(lambda c, _: (c + 1, c), 0.0, None, length=x.shape[0]),
+    "grad-fori": lambda x, y: jax.grad(lambda v: lax.fori_loop(
+        0, x.shape[0], lambda i, s: s + v[i].sum() ** 2, 0.0))(x),
     "associative_scan": lambda x, y: lax.associative_scan(jnp.add, x[:, :2].T, axis=0),
 }
 

@@ -66,6 +66,8 @@ def _exchanged(pivots: Value, *, permutation_size: int) -> Value:
                            lax.broadcast_in_dim(mine, shape, range(axis + 1)), order)
         return lax.dynamic_update_slice_in_dim(order, other, step, axis)
 
+    if type(steps) is not int:
+        return lax.fori_loop(0, steps, exchange, rows)
     return lax.fori_loop(np.int32(0), np.int32(steps), exchange, rows)
 
 
