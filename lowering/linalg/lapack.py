@@ -23,6 +23,7 @@ from lowering.linalg.pieces import (
 from lowering.rules import rule
 from lowering.types import tensor_type
 from pyjx.core.avals import ShapedArray
+from pyjx.core.dimensions import min_dim
 from pyjx.core.jaxpr import JaxprEqn
 
 _PREFIX = {np.dtype(np.float32): "s", np.dtype(np.float64): "d", np.dtype(np.complex64): "c",
@@ -156,7 +157,7 @@ def _svd(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     algorithm = eqn.params["algorithm"]
     function = "gesvd" if algorithm is not None and algorithm.name == "QR" else "gesdd"
     *batch, m, n = aval.shape
-    k, avals = min(m, n), out_avals(eqn)
+    k, avals = min_dim(m, n), out_avals(eqn)
     if eqn.params["compute_uv"]:
         mode = "A" if eqn.params["full_matrices"] else "S"
         factors = avals[1:]

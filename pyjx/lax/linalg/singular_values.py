@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dimensions import min_dim
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Tangents, Value, Values
@@ -47,7 +48,7 @@ def _shape(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subset_by_i
            algorithm: SvdAlgorithm | None) -> list[ShapedArray]:
     check_operands("svd", (x,), (2,))
     m, n = x.shape[-2:]
-    k = min(m, n)
+    k = min_dim(m, n)
     s = typed_real(x, k)
     if not compute_uv:
         return [s]
@@ -112,7 +113,7 @@ def _vector_tangents(s: Value, u: Value, vh: Value, inner: Value, dx: Value
 def _by_polar_factors(x: Value, *, full_matrices: bool, compute_uv: bool, **params: Any) -> Values:
     """From the polar decomposition x = Q H and H = V diag(s) V^H: the left vectors are Q V."""
     m, n = get_aval(x).shape[-2:]
-    k = min(m, n)
+    k = min_dim(m, n)
     if not k:
         return _of_nothing(x, full_matrices, compute_uv)
     if m < n:
@@ -185,7 +186,7 @@ def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
     check_member("svd", "algorithm", algorithm, SvdAlgorithm)
     x = operand("svd", x)
     shape = get_aval(x).shape
-    bounds = subset_bounds("svd", subset_by_index, min(shape[-2:], default=0))
+    bounds = subset_bounds("svd", subset_by_index, min_dim(*shape[-2:]) if len(shape) > 1 else 0)
     if bounds is not None and full_matrices and compute_uv:
         raise ValueError("full_matrices and subset_by_index cannot both be set")
     s, *vectors = svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv),
