@@ -244,6 +244,8 @@ def _sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: DimensionNumber
                 for side in (0, 1)]
         A, B = (x.at[at].get(mode="fill", fill_value=0) if at else x
                 for x, at in zip((A, B), used, strict=True))
+        if all(used) and not rest:  # a sum over what is gathered, without storing that
+            return (A * B).sum(tuple(range(1, A.ndim)), dtype=wide)
         both = [pair for pair in rest if None not in pair]
         n_rows = [int(bool(at)) for at in used]
         # the dense batch dimensions follow the rows, the summed dimensions are the last ones

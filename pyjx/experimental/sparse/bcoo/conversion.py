@@ -170,21 +170,38 @@ def bcoo_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dens
 # -- bcoo_extract ----------------------------------------------------------------------------------
 
 
-def sorted_rows(indices: Any) -> tuple[Any, Any, Any]:
+def sorted_rows(indices: Any, sizes: tuple[int, ...] | None = None) -> tuple[Any, Any, Any]:
     """Rows `[nse, n_sparse]` in lexicographic order: their places before, the rows, and which of
-    them differ from the one before."""
+    them differ from the one before.
+
+    Where all are known to be from 0 up to and including `sizes`, they are sorted by one number
+    each, if there are not too many, which is several times as fast.
+    """
     nse, n_sparse = get_aval(indices).shape
     places = lax.iota(np.int32, nse)
+    first = jnp.ones(min(nse, 1), bool)
+    if n_sparse and sizes is not None and math.prod([n + 1 for n in sizes]) < 2 ** 31:
+        number = jnp.zeros(nse, np.int32)
+        for column, n in zip(columns(indices), sizes, strict=True):
+            number = number * (n + 1) + column.astype(np.int32)
+        number, places = lax.sort((number, places), num_keys=1)
+        return places, indices[places], jnp.concatenate([first, number[1:] != number[:-1]])
     if n_sparse:
         *cols, places = lax.sort((*columns(indices), places), num_keys=n_sparse)
         indices = jnp.stack(cols, -1)
-    differ = (indices[1:] != indices[:-1]).any(-1)
-    return places, indices, jnp.concatenate([jnp.ones(min(nse, 1), bool), differ])
+    return places, indices, jnp.concatenate([first, (indices[1:] != indices[:-1]).any(-1)])
+
+
+def canonical(indices: Any, sizes: Any) -> Any:
+    """The indices, with the sizes in place of all that are out of bounds."""
+    limits = jnp.array(sizes, get_aval(indices).dtype)
+    return jnp.where(in_bounds(indices, sizes)[..., None], indices, limits)
 
 
 def _extract(indices: Any, arr: Any, *, assume_unique: bool) -> Array:
     *batch, _, n_sparse = get_aval(indices).shape
     n_batch = len(batch)
+    sizes = get_aval(arr).shape[n_batch:n_batch + n_sparse]
     dense = get_aval(arr).shape[n_batch + n_sparse:]
 
     def one(indices: Any, arr: Any) -> Any:
@@ -194,7 +211,7 @@ def _extract(indices: Any, arr: Any, *, assume_unique: bool) -> Array:
             data = jnp.broadcast_to(arr, (get_aval(indices).shape[0], *dense))
         if assume_unique:
             return data
-        places, _, first = sorted_rows(indices)
+        places, _, first = sorted_rows(canonical(indices, sizes), sizes)
         first = jnp.zeros(first.shape, bool).at[places].set(first)
         return jnp.where(first.reshape(-1, *[1] * len(dense)), data, jnp.zeros((), data.dtype))
 

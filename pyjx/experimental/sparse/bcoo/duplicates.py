@@ -11,7 +11,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import is_concrete
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
-from pyjx.experimental.sparse.bcoo.conversion import in_bounds, sorted_rows
+from pyjx.experimental.sparse.bcoo.conversion import canonical, in_bounds, sorted_rows
 from pyjx.experimental.sparse.primitives import defined_by
 from pyjx.experimental.sparse.util import SparseInfo, added_at, over_batch
 from pyjx.runtime.operations import op_jit
@@ -48,19 +48,13 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 # -- bcoo_sum_duplicates ---------------------------------------------------------------------------
 
 
-def _canonical(indices: Any, sizes: Any) -> Any:
-    """The indices, with the sizes in place of all that are out of bounds."""
-    limits = jnp.array(sizes, get_aval(indices).dtype)
-    return jnp.where(in_bounds(indices, sizes)[..., None], indices, limits)
-
-
 def _sum_duplicates(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int) -> list[Array]:
     n_batch, n_sparse, _, _ = properties(
         get_aval(data).shape, get_aval(indices).shape, spinfo.shape)
     sizes = spinfo.shape[n_batch:n_batch + n_sparse]
 
     def one(data: Any, indices: Any) -> tuple[Any, Any]:
-        places, rows, first = sorted_rows(_canonical(indices, sizes))
+        places, rows, first = sorted_rows(canonical(indices, sizes), sizes)
         group = jnp.cumsum(first) - 1
         sums = added_at((nse, *get_aval(data).shape[1:]), (group,), data[places],
                         indices_are_sorted=True)
@@ -78,7 +72,7 @@ bcoo_sum_duplicates_p = defined_by("bcoo_sum_duplicates", _sum_duplicates, "spin
 def _count_different(indices: Any, *, sizes: tuple[int, ...]) -> Array:
     """How many different indices in bounds the batch with the most of them has."""
     def one(indices: Any) -> Any:
-        _, rows, first = sorted_rows(_canonical(indices, sizes))
+        _, rows, first = sorted_rows(canonical(indices, sizes), sizes)
         return (first & in_bounds(rows, sizes)).sum()
 
     return over_batch(one, get_aval(indices).ndim - 2, indices).max(initial=0)  # type: ignore[no-any-return]

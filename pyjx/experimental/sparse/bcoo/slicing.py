@@ -91,8 +91,12 @@ def _sliced(mat: BCOO, *, starts: tuple[int, ...], limits: tuple[int, ...], step
         return BCOO._of(data, indices, shape)
     first, limit, step = (jnp.array(x[n_batch:end], indices.dtype)
                           for x in (starts, limits, steps))
-    keep = ((indices >= first) & (indices < limit) & ((indices - first) % step == 0)).all(-1)
-    return _kept(data, indices, keep, (indices - first) // step, shape[n_batch:end], shape)
+    keep = (indices >= first) & (indices < limit)
+    moved = indices - first
+    if any([s != 1 for s in steps[n_batch:end]]):
+        keep &= moved % step == 0
+        moved = moved // step
+    return _kept(data, indices, keep.all(-1), moved, shape[n_batch:end], shape)
 
 
 @api_boundary
