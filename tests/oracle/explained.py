@@ -80,7 +80,7 @@ EXPLAINED = [
     Explained("of two wrong arguments the other one is named", "error",
               source=r"lax\.(dot|batch_matmul)\(|scaled_dot_general|jnp\.einsum|lax\.conv"),
     Explained("what is no number is a TypeError", "error", ours="is not a valid JAX (array )?type",
-              theirs="is not a valid dtype for JAX type promotion"),
+              theirs="is not a valid dtype for JAX type promotion|NumPy datetime"),
     Explained("the helper behind .at has a name of its own", "object", ours="IndexUpdateRef"),
     Explained("of equal values the first one has the derivative", "value",
               source=r"union1d|setxor1d|intersect1d|unique"),
