@@ -114,8 +114,8 @@ def drawn(jax: Any) -> dict[str, np.ndarray]:
                     continue
                 dtype = str(x.dtype)
                 host = np.asarray(x)
-                out[f"{label}/{dtype}"] = host if host.dtype.kind in "biuf" else host.view(
-                    f"u{host.dtype.itemsize}")
+                out[f"{label}/{dtype}"] = (
+                    host.astype(np.float32) if dtype == "bfloat16" else host)
     return out
 
 
