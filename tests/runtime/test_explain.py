@@ -473,9 +473,8 @@ def test_nothing_is_kept_alive():
 
 def test_the_ledger_is_bounded(monkeypatch):
     f = jax.jit(lambda x: x * 2)
-    with _never_warned():
-        for n in range(ledger.ENTRIES + 5):
-            f.eval_shape(np.zeros(n + 1, np.float32))
+    for n in range(ledger.ENTRIES + 5):
+        f.eval_shape(np.zeros(n + 1, np.float32))
     e = f.explain()
     assert len(e.traces) == ledger.ENTRIES and e.n_traces == ledger.ENTRIES + 5
     assert f"the latest {ledger.ENTRIES} traces:" in str(e)
@@ -486,13 +485,18 @@ def test_the_ledger_is_bounded(monkeypatch):
     assert len(ledger.histories()) == 3
 
 
-class _never_warned:
-    def __enter__(self):
-        self.old = jax.config.jax_pyjx_retraces_warn_count
-        jax.config.update("jax_pyjx_retraces_warn_count", -1)
+@pytest.fixture
+def warning_after():
+    """Sets after how many retraces, and seconds of them, the warning comes."""
+    names = ("jax_pyjx_retraces_warn_count", "jax_pyjx_retraces_warn_seconds")
+    old = [jax.config.read(name) for name in names]
 
-    def __exit__(self, *exc):
-        jax.config.update("jax_pyjx_retraces_warn_count", self.old)
+    def update(*new):
+        for name, value in zip(names, new, strict=True):
+            jax.config.update(name, value)
+
+    yield update
+    update(*old)
 
 
 def test_threads():
@@ -514,20 +518,15 @@ def test_threads():
 # -- warning and logs ------------------------------------------------------------------------------
 
 
-def test_one_warning_after_many_retraces():
-    jax.config.update("jax_pyjx_retraces_warn_count", 3)
-    jax.config.update("jax_pyjx_retraces_warn_seconds", 0.0)
-    try:
-        f = jax.jit(lambda x: x * 2)
-        for n in range(1, 5):
-            f.eval_shape(np.zeros(n, np.float32))
-        with pytest.warns(jax.RetraceWarning) as caught:
-            f.eval_shape(np.zeros(5, np.float32))
-        for n in range(6, 9):
-            f.eval_shape(np.zeros(n, np.float32))
-    finally:
-        jax.config.update("jax_pyjx_retraces_warn_count", 32)
-        jax.config.update("jax_pyjx_retraces_warn_seconds", 60.0)
+def test_one_warning_after_many_retraces(warning_after):
+    warning_after(3, 0.0)
+    f = jax.jit(lambda x: x * 2)
+    for n in range(1, 5):
+        f.eval_shape(np.zeros(n, np.float32))
+    with pytest.warns(jax.RetraceWarning) as caught:
+        f.eval_shape(np.zeros(5, np.float32))
+    for n in range(6, 9):
+        f.eval_shape(np.zeros(n, np.float32))
     (warning,) = caught
     text = str(warning.message)
     assert "was traced 5 times, which took " in text
@@ -536,36 +535,24 @@ def test_one_warning_after_many_retraces():
     assert warning.filename == __file__
 
 
-def test_the_warning_can_be_switched_off_and_is_for_what_takes_long():
-    def work():
-        for _ in range(70):
-            jax.eval_shape(jax.jit(lambda x: x), 1.0)
-
+def test_the_warning_can_be_switched_off_and_is_for_what_takes_long(warning_after):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        work()
-        jax.config.update("jax_pyjx_retraces_warn_seconds", 0.0)
-        try:
-            with _never_warned():
-                work()
-        finally:
-            jax.config.update("jax_pyjx_retraces_warn_seconds", 60.0)
+        for thresholds in ((32, 3600.0), (-1, 0.0)):
+            warning_after(*thresholds)
+            for _ in range(70):
+                jax.eval_shape(jax.jit(lambda x: x), 1.0)
 
 
-def test_functions_that_capture_other_values_are_no_retraces():
-    jax.config.update("jax_pyjx_retraces_warn_count", 3)
-    jax.config.update("jax_pyjx_retraces_warn_seconds", 0.0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            for n in range(8):
-                jax.eval_shape(jax.jit(lambda x, n=n: x * n), 1.0)
-            with pytest.raises(jax.RetraceWarning, match="made anew by the same code"):
-                for _ in range(8):
-                    jax.eval_shape(jax.jit(lambda x: x), 1.0)
-    finally:
-        jax.config.update("jax_pyjx_retraces_warn_count", 32)
-        jax.config.update("jax_pyjx_retraces_warn_seconds", 60.0)
+def test_functions_that_capture_other_values_are_no_retraces(warning_after):
+    warning_after(3, 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in range(8):
+            jax.eval_shape(jax.jit(lambda x, n=n: x * n), 1.0)
+        with pytest.raises(jax.RetraceWarning, match="made anew by the same code"):
+            for _ in range(8):
+                jax.eval_shape(jax.jit(lambda x: x), 1.0)
 
 
 def test_explain_cache_misses(caplog):
