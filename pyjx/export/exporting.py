@@ -8,7 +8,9 @@ from typing import Any
 
 from lowering.program import LoweredProgram
 from pyjx import jaxlib_api
+from pyjx.core.effects import has_state
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.references import Ref
 from pyjx.core.symbolic.solving import scope_of, solve
 from pyjx.core.trace import Tracer, eval_jaxpr
 from pyjx.export.exported import Exported
@@ -19,7 +21,7 @@ from pyjx.export.safety import (
     maximum_supported_calling_convention_version,
 )
 from pyjx.export.trees import flat_tree
-from pyjx.runtime import backends
+from pyjx.runtime import backends, references
 from pyjx.runtime.jit import jit
 from pyjx.runtime.lower import lower_closed
 from pyjx.transforms.vjp import vjp
@@ -60,7 +62,7 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
     Raises:
       ValueError: `fun_jit` is no result of `jit`, a platform is unknown, a variable of a shape does
         not follow from the arguments, or the program calls foreign functions that may change.
-      NotImplementedError: the program calls Python functions.
+      NotImplementedError: the program calls Python functions, or takes mutable references.
 
     >>> import pyjx as jax
     >>> from pyjx import export
@@ -83,7 +85,7 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
         scope_of([x for x in tree_leaves((args, kwargs)) if hasattr(x, "shape")])
         traced = fun_jit.trace(*args, **kwargs)
         call = traced._traced
-        if any(isinstance(c, Tracer) for c in call.closed.consts):
+        if any(isinstance(c, Tracer) and type(c) is not Ref for c in call.closed.consts):
             raise TypeError(f"export: {call.name} closes over values of an outer transformation, "
                             "which are not known yet. Pass them as arguments.")
         return export_closed(call.closed, call.name, call.in_tree, call.out_tree, names,
@@ -110,8 +112,13 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
     in_avals = tuple(closed.in_avals)
     scope_of(in_avals)
     solve(in_avals)
+    if references.has_refs(closed):
+        raise NotImplementedError(
+            f"export: {name} takes or closes over mutable references, which a module has no types "
+            "for. Take their values as arguments, and return the new ones.")
     several = len(platforms) > 1
-    programs = [lower_closed(closed, name, platform=p, keep_unused=several, for_export=True)
+    pure = references.without_own_refs(closed) if has_state(closed.effects) else closed
+    programs = [lower_closed(pure, name, platform=p, keep_unused=several, for_export=True)
                 for p in platforms]
     for program in programs:
         if program.host_calls:
@@ -200,4 +207,4 @@ def _exported_vjp(primal: Exported, closed: ClosedJaxpr) -> Exported:
     avals = [*primal.in_avals, *[a.to_tangent_aval() for a in primal.out_avals]]
     call = jit(backward).trace(*avals)._traced
     return export_closed(call.closed, call.name, flat_tree(len(avals)), call.out_tree,
-                             primal.platforms, tuple(primal.disabled_safety_checks))
+                         primal.platforms, tuple(primal.disabled_safety_checks))

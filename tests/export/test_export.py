@@ -313,3 +313,23 @@ def test_arguments_of_two_scopes_are_refused_before_the_trace():
     shapes = [jax.ShapeDtypeStruct(export.symbolic_shape("b"), np.float32) for _ in range(2)]
     with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes"):
         export.export(jax.jit(lambda x, y: x + y))(*shapes)
+
+
+def test_references_of_the_function_itself():
+    @jax.jit
+    def doubled(x):
+        ref = jax.new_ref(x)
+        ref[...] *= 2 * x
+        return ref[...]
+
+    exported = export.export(doubled, platforms=["cpu", "tpu"])(X)
+    np.testing.assert_allclose(exported.call(X), 2 * X * X)
+    np.testing.assert_allclose(jax.grad(lambda x: exported.call(x).sum())(X), 4 * X)
+
+
+def test_references_from_outside_are_refused():
+    ref = jax.new_ref(X)
+    with pytest.raises(NotImplementedError, match="takes or closes over mutable references"):
+        export.export(jax.jit(lambda r: r[...]))(ref)
+    with pytest.raises(NotImplementedError, match="takes or closes over mutable references"):
+        export.export(jax.jit(lambda x: ref[...] + x))(X)
