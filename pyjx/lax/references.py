@@ -610,6 +610,12 @@ def _parts(self: Any) -> _At:
     return _At(self)
 
 
+def _deepcopy(self: Ref, memo: Any) -> Ref:
+    """A reference to a copy: what is written to one, the other does not see."""
+    return new_ref(get(self), memory_space=self.aval.memory_space, kind=self.aval.kind)
+
+
+Ref.__deepcopy__ = _deepcopy  # type: ignore[assignment, method-assign]
 # Tracers of references have these methods, too (numpy/array_methods.py).
 for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", property(_parts)),
                        ("addupdate", _addupdate_method)):

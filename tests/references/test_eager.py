@@ -230,3 +230,13 @@ def test_empty_and_free():
 def test_errors(do, error, words):
     with pytest.raises(error, match=words):
         do(jax.new_ref(jnp.arange(3.0)))
+
+
+def test_deep_copies_are_references_of_their_own():
+    ref = jax.new_ref(jnp.zeros(2), kind="counter")
+    copied = copy.deepcopy({"a": ref, "b": [ref]})
+    assert copied["a"] is copied["b"][0] and copied["a"].aval is ref.aval
+    copied["a"][0] = 5.0
+    ref[1] = 7.0
+    np.testing.assert_array_equal(ref[...], [0, 7])
+    np.testing.assert_array_equal(copied["a"][...], [5, 0])
