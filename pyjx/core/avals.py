@@ -138,7 +138,8 @@ class AbstractRef(AbstractValue):
       memory_space: the memory the array lies in; None is the device's.
       kind: what distinguishes the reference from others; hashable.
 
-    >>> AbstractRef(ShapedArray((3,), "float32"))
+    >>> import pyjx as jax
+    >>> jax.ref.AbstractRef(jax.core.ShapedArray((3,), "float32"))
     Ref{float32[3]}
     """
 
