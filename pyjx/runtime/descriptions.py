@@ -6,6 +6,7 @@ No code of the user's runs for them: no `__repr__`, no properties.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
@@ -35,16 +36,17 @@ def brief(x: Any, depth: int = 0) -> str:
         return repr(x) if x.bit_length() <= 128 else f"<int of {x.bit_length()} bits>"
     if kind in (str, bytes):
         return repr(x) if len(x) <= _LONGEST else f"{x[:_LONGEST]!r}..."
-    if isinstance(x, (np.ndarray, np.generic, ArrayImpl, Tracer)):
+    # By the type, as `isinstance` would ask proxies for what they stand for.
+    if issubclass(kind, (np.ndarray, np.generic, ArrayImpl, Tracer)):
         return f"{x.dtype}[{','.join(map(str, x.shape))}]"
-    if isinstance(x, np.dtype):
+    if issubclass(kind, np.dtype):
         return str(x)
-    if isinstance(x, type):
-        return x.__qualname__
-    if isinstance(x, (FunctionType, BuiltinFunctionType, MethodType, partial, PjitFunction)):
+    if issubclass(kind, type):
+        return _name(x)
+    if issubclass(kind, (FunctionType, BuiltinFunctionType, MethodType, partial, PjitFunction)):
         return _function(x, depth)
     if depth >= _DEEPEST:
-        return f"<{kind.__name__}>"
+        return f"<{_name(kind)}>"
     if kind in (tuple, list, set, frozenset):
         return _sequence(x, depth)
     if kind is dict:
@@ -83,20 +85,26 @@ def _object(x: Any, depth: int) -> str:
     """The fields of a named tuple or a data class, the name of an enumeration's member; else the
     name of the class alone."""
     kind = type(x)
-    name = kind.__qualname__
-    fields = vars(kind).get("_fields") if isinstance(x, tuple) else None
-    if fields:
+    name = _name(kind)
+    fields = _of_class(kind, "_fields") if issubclass(kind, tuple) else None
+    if type(fields) is tuple:
         return _fields(name, list(zip(fields, tuple.__iter__(x), strict=False)), depth)
-    held = getattr(x, "__dict__", None)
-    if type(held) is not dict:
+    declared = _of_class(kind, "__dataclass_fields__")
+    if type(declared) is not dict and not issubclass(kind, Enum):
         return f"<{name}>"
-    if "_name_" in held:  # a member of an enumeration
-        return f"{name}.{held['_name_']}"
-    declared = getattr(kind, "__dataclass_fields__", None)
+    held = object.__getattribute__(x, "__dict__") if kind.__dictoffset__ else {}
     if type(declared) is dict:
-        names = [f for f in declared if f in held]
-        return _fields(name, [(f, held[f]) for f in names], depth)
-    return f"<{name}>"
+        return _fields(name, [(f, held[f]) for f in declared if f in held], depth)
+    return f"{name}.{held['_name_']}"
+
+
+def _of_class(kind: type, name: str) -> Any:
+    """What a class or one that it inherits from defines, looked up without its metaclass."""
+    return next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), None)
+
+
+def _name(kind: type) -> str:
+    return type.__dict__["__qualname__"].__get__(kind)  # type: ignore[no-any-return]
 
 
 def _fields(name: str, pairs: list[tuple[str, Any]], depth: int) -> str:

@@ -132,6 +132,29 @@ def test_static_objects_are_not_shown_by_code_of_theirs():
     jax.jit(lambda x, loud: x, static_argnums=1)(1.0, Loud())
 
 
+class Proxy:
+    """Fails when it is asked for what it stands for."""
+
+    __slots__ = ()
+
+    @property
+    def __class__(self):
+        raise RuntimeError("there is nothing behind it")
+
+    def __getattr__(self, name):
+        raise RuntimeError("there is nothing behind it")
+
+    def __hash__(self):
+        return 1
+
+
+def test_proxies_are_not_asked_what_they_stand_for():
+    proxy = Proxy()
+    f = jax.jit(lambda x, p: x if p is proxy else -x, static_argnums=1)
+    assert f(2.0, proxy) == 2.0
+    assert f.explain().traces[0].arguments[1] == "p = <Proxy>"
+
+
 def test_nodes_of_the_user():
     @register_pytree_node_class
     class Tagged:
@@ -469,6 +492,19 @@ def test_nothing_is_kept_alive():
     del f, big
     gc.collect()
     assert fun() is None and held() is None
+
+
+def test_keys_of_dicts_are_not_kept_alive():
+    class Key:
+        pass
+
+    key = Key()
+    f = jax.jit(lambda d: sum(d.values()))
+    f({key: 1.0})
+    known, key = weakref.ref(key), None
+    del f
+    gc.collect()
+    assert known() is None and ledger.histories()
 
 
 def test_the_ledger_is_bounded(monkeypatch):
