@@ -311,13 +311,17 @@ _CONTAINERS = (tuple, list, dict, type(None))
 
 
 def _is_plain(tree: TreeDef) -> bool:
-    """Whether all nodes of the structure of arguments are Python's own containers."""
+    """Whether the structure of arguments holds nothing but Python's own containers and strings."""
     return bool(tree.num_nodes - tree.num_leaves == 3 or all(map(_is_container, tree.children())))
 
 
 def _is_container(tree: TreeDef) -> bool:
     node = tree.node_data()
-    return node is None or (node[0] in _CONTAINERS and all(map(_is_container, tree.children())))
+    if node is None:
+        return True
+    kind, data = node
+    return kind in _CONTAINERS and (kind is not dict or all([type(k) is str for k in data])) \
+        and all(map(_is_container, tree.children()))
 
 
 # -- structures ------------------------------------------------------------------------------------
