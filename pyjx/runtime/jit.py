@@ -365,7 +365,8 @@ def _traces_of(fun: Callable[..., Any], key: Any) -> Traces:
             own = {}
     known = own.get(key)
     if known is None:  # the function has one number, whatever its options
-        numbers = [t.function for t in own.values() if type(t) is Traces]
+        # A list of all at once, as another thread may jit the function with other options.
+        numbers = [t.function for t in list(own.values()) if type(t) is Traces]
         number = numbers[0] if numbers else ledger.new_function()
         known = own.setdefault(key, Traces(TRACES, number, key))
     return known  # type: ignore[no-any-return]

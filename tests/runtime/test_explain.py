@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import gc
 import logging
+import sys
 import threading
 import warnings
 import weakref
@@ -552,6 +553,33 @@ def test_threads():
 
 
 # -- warning and logs ------------------------------------------------------------------------------
+
+
+def test_threads_that_jit_one_function_with_many_options():
+    failed = []
+
+    def jitted(fun, k):
+        try:
+            for i in range(120):
+                jax.jit(fun, compiler_options={f"{k}_{i}": True})
+        except RuntimeError as error:
+            failed.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(10):
+            def fun(x):
+                return x
+
+            threads = [threading.Thread(target=jitted, args=(fun, k)) for k in range(6)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failed
 
 
 def test_one_warning_after_many_retraces(warning_after):
