@@ -406,7 +406,9 @@ def operations() -> dict[str, Costs]:
 
 def _logs() -> bool:
     """Whether anybody could see a message."""
-    return configuration.log_compiles.value or "logging" in sys.modules
+    logging = sys.modules.get("logging")
+    return configuration.log_compiles.value or (
+        logging is not None and logging.getLogger(__name__).isEnabledFor(logs.DEBUG))
 
 
 def _log(message: str) -> None:
