@@ -184,15 +184,15 @@ def test_derivatives(sample: Sample) -> None:
 
 # Primitives that hold programs or are about placement: their rules have tests of their own.
 CALLS = {
-    "closed_call", "composite", "cond", "custom_jvp_call", "custom_lin", "custom_linear_solve",
-    "custom_remat", "custom_root", "custom_vjp_call", "custom_vmap_call", "device_put", "jit",
-    "linear_call", "outlined_call", "remat2", "remat_opt", "scan", "while",
+    "call_exported", "closed_call", "composite", "cond", "custom_jvp_call", "custom_lin",
+    "custom_linear_solve", "custom_remat", "custom_root", "custom_vjp_call", "custom_vmap_call",
+    "device_put", "jit", "linear_call", "outlined_call", "remat2", "remat_opt", "scan", "while",
 }
 
 # Values that are not arrays, or results that there are none of: tests/lax/test_staging.py, and
-# test_callbacks.py and test_foreign_calls.py for what calls other code.
-STAGING = {"after_all", "buffer_callback", "create_token", "dce_sink", "debug_callback", "ffi_call",
-           "inspect_sharding", "io_callback", "pure_callback", "stage"}
+# test_callbacks.py and test_foreign_calls.py for what calls other code; sizes: tests/export.
+STAGING = {"after_all", "buffer_callback", "create_token", "dce_sink", "debug_callback",
+           "dim_as_value", "ffi_call", "inspect_sharding", "io_callback", "pure_callback", "stage"}
 
 # References, which programs have no more when they are lowered: tests/references.
 REFERENCES = {"addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "swap"}
