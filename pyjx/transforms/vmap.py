@@ -78,19 +78,17 @@ def vmap(
         )
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
-    prefixes: dict[Any, list[int | None]] = {}
+    prefixes: dict[Any, tuple[list[int | None], bool]] = {}
 
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = flatten((args, kwargs))
         try:
-            in_dims = prefixes[in_tree]
+            in_dims, knows_axes = prefixes[in_tree]
         except KeyError:
-            in_dims = prefixes[in_tree] = _in_dims(in_axes, args, kwargs, in_tree)
+            in_dims, knows_axes = prefixes[in_tree] = (
+                _in_dims(in_axes, args, kwargs, in_tree), _holds_mappable(in_tree))
         size, dims = _axis_size(fun, leaves, in_dims, in_tree, args, kwargs, axis_size)
-        example = in_tree
-        knows_axes = bool(Mappable.__subclasses__())  # whether there can be such nodes
-        if knows_axes:
-            example = _example_tree(in_tree, leaves, in_dims)
+        example = _example_tree(in_tree, leaves, in_dims) if knows_axes else in_tree
         flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), example, of=fun)
         with transform_name_stack("vmap"):
             outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, spmd_axis_name))
@@ -101,7 +99,7 @@ def vmap(
             outs = [x if d == w else _placed(x, d, w, size)
                     for x, d, w in zip(outs, out_dims, wanted, strict=True)]
         result = flat.unflatten(outs)
-        return _with_axes(result, wanted, size) if knows_axes else result
+        return _with_axes(result, wanted, size) if _holds_mappable(flat.out_tree) else result
 
     return wraps(fun, vmap_f, _DOC)
 
@@ -217,21 +215,25 @@ def _is_mappable(x: Any) -> bool:
     return isinstance(x, Mappable)
 
 
+def _holds_mappable(tree: TreeDef) -> bool:
+    node = tree.node_data()
+    return node is not None and (
+        issubclass(node[0], Mappable) or any(map(_holds_mappable, tree.children())))
+
+
 def _nodes_and_dims(tree: Any, dims: Sequence[int | None]
                     ) -> Iterator[tuple[Any, int | None]]:
     """The leaves of `tree`, nodes that know their axes being some, and where each is mapped."""
     left = iter(dims)
     for x in flatten(tree, _is_mappable)[0]:
         own = [next(left) for _ in flatten(x)[0]] if _is_mappable(x) else [next(left)]
-        yield x, own[0]
+        yield x, own[0] if own else None
 
 
 def _example_tree(in_tree: TreeDef, leaves: Sequence[Any], dims: Sequence[int | None]) -> TreeDef:
     """The structure of one example of the arguments."""
     args = in_tree.unflatten(leaves)
-    nodes, outer = flatten(args, _is_mappable)
-    if not any(map(_is_mappable, nodes)):
-        return in_tree
+    outer = flatten(args, _is_mappable)[1]
     return flatten(outer.unflatten([
         x if d is None or not _is_mappable(x) else x.without_axis(d)
         for x, d in _nodes_and_dims(args, dims)]))[1]
@@ -239,9 +241,7 @@ def _example_tree(in_tree: TreeDef, leaves: Sequence[Any], dims: Sequence[int | 
 
 def _with_axes(result: Any, wanted: Sequence[int | None], size: int) -> Any:
     """The result with nodes that know of the new axis."""
-    nodes, outer = flatten(result, _is_mappable)
-    if not any(map(_is_mappable, nodes)):
-        return result
+    outer = flatten(result, _is_mappable)[1]
     return outer.unflatten([
         x if d is None or not _is_mappable(x) else x.with_axis(d, size)
         for x, d in _nodes_and_dims(result, wanted)])

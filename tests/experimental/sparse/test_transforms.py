@@ -120,3 +120,19 @@ def test_sparse_jacobians(transform: Any) -> None:
     want = np.where(M[None] != 0, jax.jacfwd(lambda m: m @ V)(M), 0)
     np.testing.assert_allclose(jac.todense(), want)
     np.testing.assert_allclose(transform(lambda v: bcoo(M) @ v)(V), M)
+
+
+def test_vmap_of_a_node_that_knows_its_axes_and_has_no_leaves() -> None:
+    from pyjx.transforms.vmap import Mappable
+
+    @jax.tree_util.register_pytree_node_class
+    class Nothing(Mappable):
+        def tree_flatten(self):
+            return (), None
+
+        @classmethod
+        def tree_unflatten(cls, _, leaves):
+            return cls()
+
+    out, nothing = jax.vmap(lambda x, n: (x + 1, n))(jnp.zeros(2), Nothing())
+    assert out.tolist() == [1, 1] and type(nothing) is Nothing
