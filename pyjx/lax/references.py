@@ -472,49 +472,36 @@ def _get_batch(trace: BatchTrace, operands: Values, dims: Dims, *, indexers: Ind
     return out, out_dim
 
 
-def _check_batched(what: str, ref: Any, dim: int | None) -> None:
-    if dim is None:
-        raise Exception(
-            f"performing {what} with vmapped value on an unbatched array reference of type "
-            f"{get_aval(ref)}. Move the array reference to be an argument to the vmapped function?")
+def _write_batch(primitive: Primitive, what: str, adding: bool) -> Callable[..., Any]:
+    """The rule of `swap`, or of `addupdate`, which has no result."""
 
+    def batch(trace: BatchTrace, operands: Values, dims: Dims, *, indexers: Indexers) -> Any:
+        (ref, value, *integers), (dim, value_dim, *others) = operands, dims
 
-def _swap_batch(trace: BatchTrace, operands: Values, dims: Dims, *, indexers: Indexers) -> Any:
-    (ref, value, *integers), (dim, value_dim, *others) = operands, dims
-    if not any([d is not None for d in dims]):
-        return swap_p.bind(*operands, indexers=indexers), None
-    _check_batched("a set/swap operation", ref, dim)
-    assert dim is not None
-    size = trace.axis.size
-    moved = _moved(indexers, dim, size, integers) if all([d is None for d in others]) else None
-    if moved is not None:
-        value = match_axis(value, value_dim, moved[1], size)
-        return swap_p.bind(ref, value, *integers, indexers=moved[0]), moved[1]
-    whole = get_p.bind(ref, indexers=())
-    old, new = _batched(
-        trace, lambda x, v, *i: [ref_views.read(x, indexers, i),
-                                 ref_views.write(x, v, indexers, i)],
-        [whole, value, *integers], dims)
-    swap_p.bind(ref, moveaxis(new, 0, dim), indexers=())
-    return old, 0
+        def write(ref: Any, value: Any, indexers: Indexers, out_dim: int | None) -> Any:
+            out = primitive.bind(ref, value, *integers, indexers=indexers)
+            return out, out_dim if not adding else []
 
+        if not any([d is not None for d in dims]):
+            return write(ref, value, indexers, None)
+        if dim is None:
+            raise Exception(
+                f"performing {what} with vmapped value on an unbatched array reference of type "
+                f"{get_aval(ref)}. Move the array reference to be an argument to the vmapped "
+                "function?")
+        size = trace.axis.size
+        moved = _moved(indexers, dim, size, integers) if all([d is None for d in others]) else None
+        if moved is not None:
+            return write(ref, match_axis(value, value_dim, moved[1], size), *moved)
+        whole = get_p.bind(ref, indexers=())
+        *old, new = _batched(
+            trace, lambda x, v, *i: [*(() if adding else (ref_views.read(x, indexers, i),)),
+                                     ref_views.write(x, v, indexers, i, adding)],
+            [whole, value, *integers], dims)
+        swap_p.bind(ref, moveaxis(new, 0, dim), indexers=())
+        return ([], []) if adding else (old[0], 0)
 
-def _addupdate_batch(trace: BatchTrace, operands: Values, dims: Dims, *, indexers: Indexers) -> Any:
-    (ref, value, *integers), (dim, value_dim, *others) = operands, dims
-    if not any([d is not None for d in dims]):
-        return addupdate_p.bind(*operands, indexers=indexers), []
-    _check_batched("an addupdate operation", ref, dim)
-    assert dim is not None
-    size = trace.axis.size
-    moved = _moved(indexers, dim, size, integers) if all([d is None for d in others]) else None
-    if moved is not None:
-        value = match_axis(value, value_dim, moved[1], size)
-        return addupdate_p.bind(ref, value, *integers, indexers=moved[0]), []
-    whole = get_p.bind(ref, indexers=())
-    new, = _batched(trace, lambda x, v, *i: [ref_views.write(x, v, indexers, i, adding=True)],
-                    [whole, value, *integers], dims)
-    swap_p.bind(ref, moveaxis(new, 0, dim), indexers=())
-    return [], []
+    return batch
 
 
 def _batched(trace: BatchTrace, fun: Callable[..., list[Any]], args: Values, dims: Dims
@@ -580,12 +567,12 @@ get_p.define(
     split=_refuse_linear(get_p))
 swap_p.define(
     shape_rule=lambda ref, value, *integers, indexers: _part_type(ref, integers, indexers),
-    impl=_swap_now, jvp=_swap_jvp, batch_axis=_swap_batch, discharge=_swap_discharge,
-    text=_swap_text, split=_refuse_linear(swap_p))
+    impl=_swap_now, jvp=_swap_jvp, discharge=_swap_discharge, text=_swap_text,
+    batch_axis=_write_batch(swap_p, "a set/swap operation", False), split=_refuse_linear(swap_p))
 addupdate_p.define(
     shape_rule=lambda ref, value, *integers, indexers: [], impl=_add_now, jvp=_addupdate_jvp,
-    batch_axis=_addupdate_batch, discharge=_addupdate_discharge, text=_addupdate_text,
-    split=_refuse_linear(addupdate_p))
+    batch_axis=_write_batch(addupdate_p, "an addupdate operation", True),
+    discharge=_addupdate_discharge, text=_addupdate_text, split=_refuse_linear(addupdate_p))
 freeze_p.define(
     shape_rule=lambda ref: ref.inner_aval, impl=lambda ref: _copy(ref._refs), jvp=_freeze_jvp,
     batch=lambda operands, dims: (freeze_p.bind(*operands), dims[0]),
