@@ -118,3 +118,8 @@ class JAXSparse(abc.ABC):
 
     def __getitem__(self, item: Any) -> Any:
         self._refuse("__getitem__")
+
+
+def diagonal_length(n_rows: int, n_cols: int, k: int) -> int:
+    """How many elements diagonal `k` of a matrix has."""
+    return max(0, min(n_rows, n_cols - k) if k > 0 else min(n_rows + k, n_cols))

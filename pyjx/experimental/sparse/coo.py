@@ -14,7 +14,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.tracebacks import api_boundary
-from pyjx.experimental.sparse.base import JAXSparse
+from pyjx.experimental.sparse.base import JAXSparse, diagonal_length
 from pyjx.experimental.sparse.bcoo.conversion import TRACED_NSE, count_stored
 from pyjx.experimental.sparse.primitives import defined_by
 from pyjx.experimental.sparse.util import added_at
@@ -101,10 +101,9 @@ class COO(JAXSparse):
 
     @classmethod
     def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
-        length = max(0, min(N, M - k) if k > 0 else min(N + k, M))
-        first = jnp.arange(length, dtype=index_dtype)
-        return cls((jnp.ones(length, dtype), first + max(0, -k), first + max(0, k)), shape=(N, M),
-                   rows_sorted=True, cols_sorted=True)
+        first = jnp.arange(diagonal_length(N, M, k), dtype=index_dtype)
+        return cls((jnp.ones(first.shape, dtype), first + max(0, -k), first + max(0, k)),
+                   shape=(N, M), rows_sorted=True, cols_sorted=True)
 
     def todense(self) -> Array:
         return coo_todense(self)
@@ -168,14 +167,15 @@ def times_rows(data: Any, row: Any, col: Any, other: Any, n_rows: int, is_sorted
 # -- coo_fromdense ---------------------------------------------------------------------------------
 
 
-def _fromdense(mat: Any, *, nse: int, index_dtype: Any) -> list[Array]:
+def stored_elements(mat: Any, *, nse: int, index_dtype: Any) -> list[Array]:
+    """The elements that are not zero, padded with zeros, with their rows and columns."""
     row, col = jnp.nonzero(mat, size=nse)
     stored = jnp.arange(nse) < (mat != 0).sum()
     data = jnp.where(stored, mat[row, col], jnp.zeros((), mat.dtype))
     return [data, row.astype(index_dtype), col.astype(index_dtype)]
 
 
-coo_fromdense_p = defined_by("coo_fromdense", _fromdense, "nse", "index_dtype",
+coo_fromdense_p = defined_by("coo_fromdense", stored_elements, "nse", "index_dtype",
                              multiple_results=True)
 
 

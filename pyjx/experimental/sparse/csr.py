@@ -11,12 +11,13 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.tracebacks import api_boundary
-from pyjx.experimental.sparse.base import JAXSparse
+from pyjx.experimental.sparse.base import JAXSparse, diagonal_length
 from pyjx.experimental.sparse.coo import (
     as_matrix_shape,
     check_product,
     product,
     stored_count,
+    stored_elements,
     times_rows,
 )
 from pyjx.experimental.sparse.primitives import defined_by
@@ -61,7 +62,7 @@ class _Compressed(JAXSparse):
     @classmethod
     def _diagonal(cls, n_rows: int, n_cols: int, k: int, dtype: Any, index_dtype: Any
                   ) -> tuple[Array, Array, Array]:
-        length = max(0, min(n_rows, n_cols - k) if k > 0 else min(n_rows + k, n_cols))
+        length = diagonal_length(n_rows, n_cols, k)
         starts = np.clip(np.arange(n_rows + 1) - max(0, -k), 0, length)
         return (jnp.ones(length, dtype), jnp.arange(length, dtype=index_dtype) + max(0, k),
                 jnp.array(starts, index_dtype))
@@ -176,13 +177,10 @@ def rows_of(indptr: Any, nse: int) -> Any:
 
 
 def _fromdense(mat: Any, *, nse: int, index_dtype: Any) -> list[Array]:
-    row, col = jnp.nonzero(mat, size=nse)
-    count = (mat != 0).sum()
-    stored = jnp.arange(nse) < count
-    data = jnp.where(stored, mat[row, col], jnp.zeros((), mat.dtype))
+    data, _, col = stored_elements(mat, nse=nse, index_dtype=index_dtype)
     lengths = jnp.minimum(jnp.cumsum((mat != 0).sum(1)), nse)
     indptr = jnp.concatenate([jnp.zeros(1, lengths.dtype), lengths])
-    return [data, col.astype(index_dtype), indptr.astype(index_dtype)]
+    return [data, col, indptr.astype(index_dtype)]
 
 
 csr_fromdense_p = defined_by("csr_fromdense", _fromdense, "nse", "index_dtype",

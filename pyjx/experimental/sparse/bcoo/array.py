@@ -11,7 +11,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.experimental import sparse
-from pyjx.experimental.sparse.base import JAXSparse
+from pyjx.experimental.sparse.base import JAXSparse, diagonal_length
 from pyjx.experimental.sparse.operators import ArithmeticOperators
 from pyjx.experimental.sparse.util import SparseInfo
 from pyjx.transforms.vmap import Mappable
@@ -228,7 +228,7 @@ class BCOO(ArithmeticOperators, JAXSparse, Mappable):
         if n_sparse < 0 or n_batch < 0 or n_dense < 0:
             raise ValueError(f"Invalid inputs: shape=({N}, {M}), n_dense={n_dense}, "
                              f"n_batch={n_batch}")
-        length = max(0, min(N, M - k) if k > 0 else min(N + k, M))
+        length = diagonal_length(N, M, k)
         if not length:
             return cls._empty((N, M), dtype=dtype, index_dtype=index_dtype, n_batch=n_batch,
                               n_dense=n_dense)
