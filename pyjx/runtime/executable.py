@@ -39,10 +39,13 @@ class Executable:
         self.kept = program.kept
         self.device = device
         self.sharding = single_device_sharding(device)
-        self.const_args = [self.put(c, get_aval(c)) for c in program.const_args]
+        self.const_args = self._constants(program)
         self.out_avals = [physical_aval(a) for a in closed.out_avals]
         self._handlers: dict[bool, list[Any]] = {}
         self.from_disk: dict[str, Any] | None = None
+
+    def _constants(self, program: LoweredProgram) -> list[Any]:
+        return [self.put(c, get_aval(c)) for c in program.const_args]
 
     def put(self, x: Any, aval: ShapedArray) -> Any:
         """The argument as an array on the program's device."""
@@ -96,18 +99,8 @@ class DescribedExecutable(Executable):
 
     __slots__ = ()
 
-    def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram, device: Any
-                 ) -> None:
-        self.loaded = loaded
-        self.in_avals = closed.in_avals
-        self.logical_out_avals = closed.out_avals
-        self.kept = program.kept
-        self.device = device
-        self.sharding = single_device_sharding(device)
-        self.const_args = []
-        self.out_avals = [physical_aval(a) for a in closed.out_avals]
-        self._handlers = {}
-        self.from_disk = None
+    def _constants(self, program: LoweredProgram) -> list[Any]:
+        return []  # there is no memory to put them into
 
     def call(self, args: Sequence[Any], committed: bool = False) -> list[Any]:
         raise RuntimeError(f"This program was compiled for {self.device}, which is not attached: "
