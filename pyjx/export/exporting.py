@@ -13,6 +13,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.references import Ref
 from pyjx.core.symbolic.solving import scope_of, solve
 from pyjx.core.trace import Tracer, eval_jaxpr
+from pyjx.engine import discharge
 from pyjx.export.exported import Exported
 from pyjx.export.programs import PLATFORM_FUNCTION, lowered_type
 from pyjx.export.safety import (
@@ -117,7 +118,7 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
             f"export: {name} takes or closes over mutable references, which a module has no types "
             "for. Take their values as arguments, and return the new ones.")
     several = len(platforms) > 1
-    pure = references.without_own_refs(closed) if has_state(closed.effects) else closed
+    pure = discharge.pure(closed).jaxpr if has_state(closed.effects) else closed
     programs = [lower_closed(pure, name, platform=p, keep_unused=several, for_export=True)
                 for p in platforms]
     for program in programs:

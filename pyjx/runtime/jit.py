@@ -31,6 +31,7 @@ from pyjx.core.named_axes import named_axes
 from pyjx.core.options import Inline
 from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.trace import Tracer, eager_trace, eval_jaxpr, state, trace_to_jaxpr
+from pyjx.engine import discharge
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
@@ -306,7 +307,7 @@ class JitSpec:
         traced, leaves = self.trace(args, kwargs)
         closed = traced.closed
         if closed.effects and has_state(closed.effects) and not references.has_refs(closed):
-            closed = references.without_own_refs(closed)
+            closed = discharge.pure(closed).jaxpr
         if (state.dynamic is not eager_trace or closed.effects
                 or _any_tracer(leaves, closed.consts)):
             return self.bind(traced, leaves), None, False

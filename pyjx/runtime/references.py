@@ -61,8 +61,3 @@ def has_refs(closed: ClosedJaxpr) -> bool:
     """Whether a program takes references or closes over some."""
     return (any([type(a) is AbstractRef for a in closed.in_avals])
             or any([type(c) is Ref for c in closed.consts]))
-
-
-def without_own_refs(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """A program that takes no references, to be compiled."""
-    return pure(closed).jaxpr
