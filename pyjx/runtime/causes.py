@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pyjx.core.avals import ShapedArray
 from pyjx.runtime.descriptions import brief
 from pyjx.runtime.jit import OPTIONS
-from pyjx.runtime.ledger import Entry, layout_of
+from pyjx.runtime.ledger import Entry, Path, layout_of
 
 
 class Change(NamedTuple):
@@ -32,11 +32,12 @@ class Change(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The structure of arguments: a name for each leaf, path and text of each node, such as
-    `("batch", "dict with 2 keys")`, and the arguments given by keyword."""
+    """The structure of arguments: the path of each leaf, such as `("batch", "['x']")`, path and
+    text of each node, such as `(("batch",), "dict with 2 keys")`, and the arguments given by
+    keyword."""
 
-    leaves: tuple[str, ...]
-    nodes: tuple[tuple[str, str], ...]
+    leaves: tuple[Path, ...]
+    nodes: tuple[tuple[Path, str], ...]
     keywords: tuple[str, ...]
 
 
@@ -89,8 +90,8 @@ def layout(entry: Entry) -> Layout:
 
 def arguments(entry: Entry) -> list[str]:
     """What the function was traced for: `x: f32[3]` for each leaf, and the static arguments."""
-    names = layout(entry).leaves
-    texts = [f"{n}: {type_text(a)}" for n, a in zip(names, entry.avals, strict=True)]
+    paths = layout(entry).leaves
+    texts = [f"{''.join(p)}: {type_text(a)}" for p, a in zip(paths, entry.avals, strict=True)]
     return texts + [f"{name} = {text}" for name, _, text, _ in entry.static]
 
 
@@ -160,10 +161,10 @@ def _signature_changes(before: Entry, after: Entry) -> tuple[Change, ...]:
 def _type_changes(before: Entry, after: Entry) -> list[Change]:
     then = dict(zip(layout(before).leaves, before.avals, strict=True))
     changes = []
-    for name, now in zip(layout(after).leaves, after.avals, strict=True):
-        old = then.get(name)
+    for path, now in zip(layout(after).leaves, after.avals, strict=True):
+        old = then.get(path)
         if old is not None and old is not now and old != now:
-            changes.append(Change(_kind(old, now), name, type_text(old), type_text(now)))
+            changes.append(Change(_kind(old, now), "".join(path), type_text(old), type_text(now)))
     return changes
 
 
@@ -197,24 +198,24 @@ def _structure_changes(before: Entry, after: Entry) -> list[Change]:
     old, new = layout(before), layout(after)
     then, now = dict(old.nodes), dict(new.nodes)
     changes = []
-    told: list[str] = []
+    told: set[Path] = set()
     old_types = dict(zip(old.leaves, before.avals, strict=True))
     new_types = dict(zip(new.leaves, after.avals, strict=True))
 
-    def text(nodes: dict[str, str], types: dict[str, Any], path: str) -> str:
+    def text(nodes: dict[Path, str], types: dict[Path, Any], path: Path) -> str:
         return nodes.get(path) or (type_text(types[path]) if path in types else "not given")
 
     paths = list(dict.fromkeys([p for p, _ in new.nodes] + list(new.leaves)
                                + [p for p, _ in old.nodes] + list(old.leaves)))
     for path in sorted(paths, key=len):
-        if any([path.startswith(t) and path[len(t):len(t) + 1] in ("[", ".") for t in told]):
+        if any([path[:n] in told for n in range(1, len(path))]):
             continue
         a, b = text(then, old_types, path), text(now, new_types, path)
         if (path in old_types and path in new_types) or a == b:
             continue
-        told.append(path)
+        told.add(path)
         keys = _key_changes(path, old, new) if a.startswith("dict") and b.startswith("dict") else []
-        changes += keys or [Change("structure", path, a, b)]
+        changes += keys or [Change("structure", "".join(path), a, b)]
     if not changes and old.keywords != new.keywords:
         for name in sorted({*old.keywords} ^ {*new.keywords}):
             by = ("by keyword", "by position") if name in old.keywords else (
@@ -223,15 +224,17 @@ def _structure_changes(before: Entry, after: Entry) -> list[Change]:
     return changes or [Change("structure", "the arguments", "", "another structure of containers")]
 
 
-def _key_changes(path: str, old: Layout, new: Layout) -> list[Change]:
+def _key_changes(path: Path, old: Layout, new: Layout) -> list[Change]:
     """Keys that a dict has more or less."""
-    def keys(layout: Layout) -> list[str]:
-        inside = [p for p in (*layout.leaves, *[p for p, _ in layout.nodes])
-                  if p.startswith(path + "[")]
-        return list(dict.fromkeys([p[len(path):].split("]")[0] + "]" for p in inside]))
+    n = len(path)
 
-    then, now = keys(old), keys(new)
+    def keys(layout: Layout) -> list[str]:
+        inside = [p[n] for p in (*layout.leaves, *[p for p, _ in layout.nodes])
+                  if len(p) > n and p[:n] == path]
+        return list(dict.fromkeys(inside))
+
+    then, now, where = keys(old), keys(new), "".join(path)
     return [
-        *[Change("structure", path + k, "", "new key") for k in now if k not in then],
-        *[Change("structure", path + k, "", "key gone") for k in then if k not in now],
+        *[Change("structure", where + k, "", "new key") for k in now if k not in then],
+        *[Change("structure", where + k, "", "key gone") for k in then if k not in now],
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -31,7 +32,6 @@ from pyjx.core.named_axes import named_axes
 from pyjx.core.options import Inline
 from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.trace import Tracer, eager_trace, eval_jaxpr, state, trace_to_jaxpr
-from pyjx.engine import discharge
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
@@ -109,6 +109,7 @@ class JitOptions(TypedDict, total=False):
 
 _traces: Any = weakref.WeakKeyDictionary()  # function -> {options: {signature: TracedCall}}
 _holders: Any = weakref.WeakSet()  # functions that hold such a dict themselves
+_numbering = threading.RLock()  # while a function gets its number; a finalizer may jit one
 
 TRACES = 2048  # signatures of a function that are kept: of more the oldest goes
 
@@ -307,7 +308,7 @@ class JitSpec:
         traced, leaves = self.trace(args, kwargs)
         closed = traced.closed
         if closed.effects and has_state(closed.effects) and not references.has_refs(closed):
-            closed = discharge.pure(closed).jaxpr
+            closed = references.pure(closed).jaxpr
         if (state.dynamic is not eager_trace or closed.effects
                 or _any_tracer(leaves, closed.consts)):
             return self.bind(traced, leaves), None, False
@@ -366,10 +367,10 @@ def _traces_of(fun: Callable[..., Any], key: Any) -> Traces:
             own = {}
     known = own.get(key)
     if known is None:  # the function has one number, whatever its options
-        # A list of all at once, as another thread may jit the function with other options.
-        numbers = [t.function for t in list(own.values()) if type(t) is Traces]
-        number = numbers[0] if numbers else ledger.new_function()
-        known = own.setdefault(key, Traces(TRACES, number, key))
+        with _numbering:
+            numbers = [t.function for t in own.values() if type(t) is Traces]
+            number = numbers[0] if numbers else ledger.new_function()
+            known = own.setdefault(key, Traces(TRACES, number, key))
     return known  # type: ignore[no-any-return]
 
 

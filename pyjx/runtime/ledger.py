@@ -22,6 +22,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_api import Traceback
 from pyjx.runtime import signature
@@ -87,9 +88,12 @@ def new_function() -> int:
 
 # Of a static argument: its name, class, a short text, its hash. The fields of `causes.Static`.
 Static = tuple[str, str, str, int]
-# The structure of arguments: a name for each leaf, path and text of each node, the arguments given
+# Where something is among the arguments: the argument and the steps into it, ("batch", "['x']").
+Path = tuple[str, ...]
+# The structure of arguments: the path of each leaf, path and text of each node, the arguments given
 # by keyword. The fields of `causes.Layout`.
-Layout = tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]
+Layout = tuple[tuple[Path, ...], tuple[tuple[Path, str], ...], tuple[str, ...]]
+Program = Callable[[], ClosedJaxpr | None]  # a weak reference
 # A program that was compiled. The fields of `explain.Program`.
 Compiled = tuple[str, bool, str, bool | None, float]
 
@@ -98,8 +102,8 @@ class Entry:
     """One trace of a function."""
 
     __slots__ = ("avals", "axes", "captures_tracers", "clears", "compiled", "costs", "flags",
-                 "function", "layout", "number", "options", "program", "source", "static",
-                 "traceback", "tree", "tree_hash", "within")
+                 "function", "layout", "number", "options", "program", "replacements", "source",
+                 "static", "traceback", "tree", "tree_hash", "within")
 
     avals: tuple[Any, ...]
     axes: str
@@ -112,7 +116,8 @@ class Entry:
     layout: Layout | None
     number: int  # among those of the function, from 1
     options: Any
-    program: Callable[[], ClosedJaxpr | None]
+    program: Program
+    replacements: tuple[Program, ...]  # what is compiled in the place of `program`
     source: Source
     static: tuple[Static, ...]
     traceback: Traceback | None  # of the call
@@ -197,6 +202,7 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
     costs.traces, costs.trace = 1, seconds
     entry.compiled = []
     entry.program = weakref.ref(closed)
+    entry.replacements = ()
     info.entry = entry
     with _lock:
         info.history = history = _history_of(traces, source, fun, name, info.traced_for)
@@ -237,10 +243,25 @@ def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
     entry = getattr(closed.debug_info, "entry", None)
     if entry is not None and len(entry.compiled) < ENTRIES:
         where = f"{device.platform}:{device.id}"
-        entry.compiled.append((where, entry.program() is not closed, brief(options), from_disk,
+        entry.compiled.append((where, not _is_own(entry, closed), brief(options), from_disk,
                                seconds))
     if _logs():
         _log(f"Finished XLA compilation of jit({name}) in {seconds:.9f} sec")
+
+
+def note_replaced(closed: ClosedJaxpr, by: ClosedJaxpr) -> None:
+    """The program `by` is compiled in the place of `closed`."""
+    entry = getattr(closed.debug_info, "entry", None)
+    if entry is not None and _is_own(entry, closed) and not _is_own(entry, by):
+        entry.replacements += (weakref.ref(by),)
+
+
+def _is_own(entry: Entry, closed: ClosedJaxpr) -> bool:
+    """Whether `closed` is what was traced, rather than a derivative or a batch of that."""
+    traced = entry.program()
+    if traced is not None and (traced is closed or consts_as_inputs(traced) is closed):
+        return True
+    return any([program() is closed for program in entry.replacements])
 
 
 def note_lowering(closed: ClosedJaxpr, name: str) -> None:
@@ -334,18 +355,18 @@ def layout_of(source: Source, tree: TreeDef, static: tuple[Static, ...]) -> Layo
     free = [p for p in parameters.positional if p not in given]
     args, kwargs = tree.children()
     keywords: tuple[str, ...] = tuple(kwargs.node_data()[1])
-    leaves: list[str] = []
-    nodes: list[tuple[str, str]] = []
+    leaves: list[Path] = []
+    nodes: list[tuple[Path, str]] = []
     for i, child in enumerate(args.children()):
         name = free[i] if i < len(free) else f"{parameters.variadic}[{i - len(free)}]"
-        _walk(child, name, leaves, nodes)
+        _walk(child, (name,), leaves, nodes)
     for key, child in zip(keywords, kwargs.children(), strict=True):
         known = parameters.keywords is None or key in parameters.every
-        _walk(child, key if known else f"{parameters.keywords}[{key!r}]", leaves, nodes)
+        _walk(child, (key if known else f"{parameters.keywords}[{key!r}]",), leaves, nodes)
     return tuple(leaves), tuple(nodes), keywords
 
 
-def _walk(tree: TreeDef, path: str, leaves: list[str], nodes: list[tuple[str, str]]) -> None:
+def _walk(tree: TreeDef, path: Path, leaves: list[Path], nodes: list[tuple[Path, str]]) -> None:
     node = tree.node_data()
     if node is None:
         leaves.append(path)
@@ -369,7 +390,7 @@ def _walk(tree: TreeDef, path: str, leaves: list[str], nodes: list[tuple[str, st
         steps = [f".{f}" for f in fields] if known else [
             f"[<flat index {i}>]" for i in range(len(children))]
     for step, child in zip(steps, children, strict=True):
-        _walk(child, path + step, leaves, nodes)
+        _walk(child, (*path, step), leaves, nodes)
 
 
 def reports() -> Any:

@@ -9,7 +9,9 @@ from pyjx.core.avals import AbstractRef
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.references import Ref
-from pyjx.engine.discharge import Discharged, pure
+from pyjx.engine import discharge
+from pyjx.engine.discharge import Discharged
+from pyjx.runtime import ledger
 
 # From a program and which of its inputs are donated to a callable of arrays.
 Compile = Callable[[ClosedJaxpr, tuple[bool, ...]], Callable[..., Any]]
@@ -37,6 +39,14 @@ class Call(NamedTuple):
         for i, new in zip(self.written, outs[self.n_out:], strict=True):
             operands[i]._refs = new
         return list(outs[:self.n_out])
+
+
+@derived
+def pure(closed: ClosedJaxpr) -> Discharged:
+    """The program on values that is compiled in the place of `closed`."""
+    found = discharge.pure(closed)
+    ledger.note_replaced(closed, found.jaxpr)
+    return found
 
 
 @derived

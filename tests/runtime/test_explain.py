@@ -6,6 +6,7 @@ import gc
 import logging
 import sys
 import threading
+import time
 import warnings
 import weakref
 from collections import namedtuple
@@ -16,6 +17,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.runtime import ledger
+from pyjx.runtime.jit import _traces
 from pyjx.tree_util import register_pytree_node_class
 
 Pair = namedtuple("Pair", "left right")
@@ -62,6 +64,13 @@ SIGNATURES = {
     "dict key gone": ([({"a": X, "b": X},), ({"a": X},)], {}, ["x['b']: key gone"]),
     "dict key renamed": ([({"a": X},), ({"b": X},)], {}, [
         "x['b']: not given -> f32[8,128]; x['a']: f32[8,128] -> not given"]),
+    "keys with brackets": ([({"a": {"b]c": X, "b": X}},), ({"a": {"b]d": X, "b": X}},)], {}, [
+        "x['a']['b]d']: not given -> f32[8,128]; x['a']['b]c']: f32[8,128] -> not given"]),
+    "a key with brackets added": ([({"a": X},), ({"a": X, "b]['c": [X]},)], {}, [
+        "x[\"b]['c\"]: new key"]),
+    "a key that looks like a path": (
+        [({"a": {"b": X}, "a']['b": X},), ({"a": {"b": X}, "a']['b": X[0]},)], {},
+        ["x[\"a']['b\"]: f32[8,128] -> f32[128]"]),
     "None and an array": ([(X, None), (X, X)], {}, ["y: None -> f32[8,128]"]),
     "an array and None": ([(X, X), (X, None)], {}, ["y: f32[8,128] -> None"]),
     "left out": ([(X, X), (X,)], {}, ["y: f32[8,128] -> not given"]),
@@ -370,6 +379,34 @@ def test_derivatives_and_batches_do_not_trace_again():
     assert "2 programs of derivatives or batches of it" in str(f.explain())
 
 
+def test_programs_with_references_and_captured_arrays_are_the_function_s_own():
+    ref, other, captured = jax.new_ref(jnp.zeros(3)), jax.new_ref(jnp.zeros(3)), jnp.arange(3.0)
+
+    def takes(r, x):
+        r[...] += x * captured
+
+    def closes_over(x):
+        ref[...] += x * captured
+
+    def makes(x):
+        own = jax.new_ref(x)
+        own[0] = 1.0
+        return own[...]
+
+    def calls(x):
+        jax.debug.callback(lambda x: None, x, ordered=True)
+        return x + captured
+
+    functions = [jax.jit(f) for f in (takes, closes_over, makes, calls)]
+    x = jnp.ones(3)
+    for f, args in zip(functions, [(other, x), (x,), (x,), (x,)], strict=True):
+        for _ in range(2):
+            f(*args)
+        assert [p.derived for p in f.explain().traces[0].programs] == [False]
+    jax.vmap(functions[2])(jnp.ones((2, 3)))
+    assert [p.derived for p in functions[2].explain().traces[0].programs] == [False, True]
+
+
 def test_named_axes():
     f = jax.jit(lambda x: x * 2)
     x = np.ones((3, 2), np.float32)
@@ -580,6 +617,26 @@ def test_threads_that_jit_one_function_with_many_options():
     finally:
         sys.setswitchinterval(interval)
     assert not failed
+
+
+def test_a_function_has_one_number_though_threads_jit_it_at_once(monkeypatch):
+    def slowly(number=ledger.new_function):
+        n = number()
+        time.sleep(0.01)
+        return n
+
+    monkeypatch.setattr(ledger, "new_function", slowly)
+
+    def fun(x):
+        return x
+
+    threads = [threading.Thread(target=jax.jit, args=(fun,), kwargs={"keep_unused": k})
+               for k in (False, True)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len({t.function for t in _traces[fun].values()}) == 1
 
 
 def test_one_warning_after_many_retraces(warning_after):
