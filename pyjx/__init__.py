@@ -22,9 +22,10 @@ from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
 from pyjx.lazy import attach
+from pyjx.version import PYJX_VERSION, PYJX_VERSION_INFO
 
-__version__ = "0.1.0"
-__version_info__ = (0, 1, 0)
+__version__ = PYJX_VERSION
+__version_info__ = PYJX_VERSION_INFO
 
 FAMILIES = {
     "pyjx.configuration":
@@ -81,7 +82,7 @@ FAMILIES = {
 SUBMODULES = (
     "ad ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors "
     "example_libraries experimental export ffi flatten_util image lax memory monitoring nn numpy "
-    "ops profiler random ref scipy sharding stages test_util tree tree_util typing"
+    "ops profiler random ref scipy sharding stages test_util tree tree_util typing version"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -32,6 +32,7 @@ from pyjx import test_util as test_util
 from pyjx import tree as tree
 from pyjx import tree_util as tree_util
 from pyjx import typing as typing
+from pyjx import version as version
 from pyjx.configuration import allow_f16_reductions as allow_f16_reductions
 from pyjx.configuration import array_garbage_collection_guard as array_garbage_collection_guard
 from pyjx.configuration import auto_pcast as auto_pcast
@@ -172,6 +173,7 @@ __all__ = [
     "tree",
     "tree_util",
     "typing",
+    "version",
     "allow_f16_reductions",
     "array_garbage_collection_guard",
     "auto_pcast",

@@ -1,4 +1,4 @@
-"""`python -m pyjx COMMAND`: the commands of the package."""
+"""`python -m pyjx COMMAND`: the commands of the package; `python -m pyjx FILE` runs a program."""
 
 from __future__ import annotations
 
@@ -6,26 +6,39 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-# Each is a module with `main(arguments) -> exit status`, and what it does.
+# Each is a function `arguments -> exit status` of a module, and what it does.
 COMMANDS = {
-    "doctor": ("pyjx.cli.doctor", "say what is installed, found and in use, and try it"),
-    "emit-hlo": ("pyjx.cli.emit_hlo", "show what a function becomes, stage by stage"),
+    "doctor": ("pyjx.cli.doctor:main", "say what is installed, found and in use, and try it"),
+    "emit-hlo": ("pyjx.cli.emit_hlo:main", "show what a function becomes, stage by stage"),
+    "install-alias": ("pyjx.cli.alias_files:install",
+                      "let `import jax` give pyjx wherever PYJX_AS_JAX=1 is set"),
+    "uninstall-alias": ("pyjx.cli.alias_files:uninstall", "undo install-alias"),
+}
+PROGRAMS = {
+    "FILE": "run a program that imports jax",
+    "-m MODULE": "run a module in the same way",
+    "-c CODE": "run code in the same way",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; its exit status."""
+    """Run a command or a program; its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given and given[0] in COMMANDS:
-        module = importlib.import_module(COMMANDS[given[0]][0])
-        return int(module.main(given[1:]) or 0)
-    lines = ["usage: python -m pyjx COMMAND [ARGUMENTS]", "", "commands:"]
-    lines += [f"  {name:10}{what}" for name, (_, what) in COMMANDS.items()]
+        module, _, function = COMMANDS[given[0]][0].partition(":")
+        return int(getattr(importlib.import_module(module), function)(given[1:]) or 0)
+    programs = importlib.import_module("pyjx.cli.programs")
+    if programs.is_program(given):
+        return int(programs.main(given))
+    lines = ["usage: python -m pyjx COMMAND|FILE|-m MODULE|-c CODE [ARGUMENTS]", "", "commands:"]
+    lines += [f"  {name:16}{what}" for name, (_, what) in COMMANDS.items()]
+    lines += ["programs, which find pyjx when they import jax:"]
+    lines += [f"  {name:16}{what}" for name, what in PROGRAMS.items()]
     if given and given[0] in ("-h", "--help"):
         print("\n".join(lines))
         return 0
     if given:
-        lines.append(f"\nthere is no command {given[0]!r}")
+        lines.append(f"\nthere is no command {given[0]!r}, and no file of that name")
     print("\n".join(lines), file=sys.stderr)
     return 2
 

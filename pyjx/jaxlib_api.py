@@ -6,7 +6,7 @@ jaxlib is met in one place.
 jaxlib's C++ code imports a few modules of the package `jax` by itself (`jax.core` for the aval of
 an array that C++ made, `jax._src.named_sharding`, `jax._src.sharding_impls`). Where jax is
 installed this would import it in silence, so this module answers those imports with pyjx's own
-objects, once, and blocks the one that is looked up for every array.
+objects, once; `jax_imports` blocks the one that is looked up for every array.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from __future__ import annotations
 import importlib
 import os
 import re
-import sys
-import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from pyjx.jax_imports import answering, refuse_beside_jax, watch
 
 # Before jaxlib is loaded: only warnings and errors of XLA's C++ log reach the user.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -77,63 +76,12 @@ ARRAY_CLASS_KNOWS_TRACERS: bool = hasattr(_jax, "ArrayMeta")
 # ---- start-up -----------------------------------------------------------------------------
 
 
-class _RefuseJax:
-    """A finder that turns `import jax` after `import pyjx` into an error that says why."""
-
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
-        if name == "jax._src":
-            raise ImportError(
-                "jax and pyjx cannot share a process: both extend jaxlib's array class. "
-                "This process has imported pyjx."
-            )
-
-
-def refuse_jax() -> None:
-    """Keep jax out of this process.
-
-    Raises:
-      ImportError: jax has been imported already.
-    """
-    if sys.modules.get("jax._src") is not None:
-        raise ImportError(
-            "jax and pyjx cannot share a process: both extend jaxlib's array class. "
-            "This process has imported jax; import pyjx in another one."
-        )
-    if not any(finder is _RefuseJax for finder in sys.meta_path):
-        sys.meta_path.insert(0, _RefuseJax)
-    # C++ looks this up for every array it makes; None fails at once, without any search.
-    modules: Any = sys.modules
-    modules["jax._src.sharding_impls"] = None
-
-
-if sys.modules.get("jax._src") is not None:
-    refuse_jax()  # before anything is registered a second time
-
-
-@contextmanager
-def _answer_imports(names: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
-    """Let `import jax.x` of C++ find the given attributes, for the time of the block."""
-    saved = {}
-    for name in ("jax", "jax._src", *names):
-        saved[name] = sys.modules.get(name)
-        module = types.ModuleType(name)
-        module.__path__ = []
-        module.__dict__.update(names.get(name, {}))
-        sys.modules[name] = module
-    try:
-        yield
-    finally:
-        for name, old in saved.items():
-            if old is None:
-                del sys.modules[name]
-            else:
-                sys.modules[name] = old
+refuse_beside_jax()  # before anything is registered a second time
 
 
 def initialize(tracer_class: Any) -> None:
     """Tell C++ which class the tracers have; call it once, before the first array is made."""
-    refuse_jax()
+    watch()
     if hasattr(_jax, "set_tracer_class"):
         _jax.set_tracer_class(tracer_class)
     tracer_class._is_traced_array = _is_traced_array
@@ -154,7 +102,8 @@ def set_check_pspec(check_pspec: Callable[..., None], spec: Any) -> None:
         size = 1
         _internal_device_list = None
 
-    with _answer_imports({"jax._src.named_sharding": {"check_pspec": check_pspec}}):
+    watch()
+    with answering({"jax._src.named_sharding": {"check_pspec": check_pspec}}):
         NamedSharding(EmptyMesh, spec)
 
 
@@ -176,7 +125,7 @@ def _prime_arrays(client: Any) -> None:
     if _primed or _shaped_array is None or not client.local_devices():
         return
     _primed = True
-    with _answer_imports({"jax.core": {"ShapedArray": _shaped_array}}):
+    with answering({"jax.core": {"ShapedArray": _shaped_array}}):
         buffer = np.zeros(128, np.uint8)  # aligned, or C++ warns of a copy
         start = -buffer.ctypes.data % 64
         capsule = buffer[start:start + 64].__dlpack__()

@@ -20,6 +20,7 @@ import pyjx as jax
 from pyjx import configuration, jaxlib_api
 from pyjx.runtime import backends, cache
 from pyjx.runtime.cache_report import size_text
+from pyjx.version import PYJX_VERSION
 
 Section = dict[str, Any]
 
@@ -30,7 +31,7 @@ _PLUGINS = ("jax-cuda13-plugin", "jax-cuda12-plugin", "jax-rocm7-plugin", "libtp
 
 def versions() -> Section:
     """What is installed, by the name of the package."""
-    found = {"pyjx": jax.__version__, "jaxlib": jaxlib_api.JAXLIB_RELEASE,
+    found = {"pyjx": PYJX_VERSION, "jaxlib": jaxlib_api.JAXLIB_RELEASE,
              "python": platform.python_version(), "system": platform.platform()}
     for name in (*_PACKAGES, *_PLUGINS):
         try:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import jaxlib_api
 from pyjx.runtime import backends
+from pyjx.version import PYJX_VERSION
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
@@ -24,7 +25,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     devices = backends.devices()
     kinds = ", ".join(sorted({d.device_kind for d in devices}))
     lines = [
-        f"pyjx:   {sys.modules['pyjx'].__version__}",
+        f"pyjx:   {PYJX_VERSION}",
         f"jaxlib: {jaxlib_api.JAXLIB_RELEASE}",
         f"numpy:  {np.__version__}",
         f"python: {sys.version}",

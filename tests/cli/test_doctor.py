@@ -82,7 +82,7 @@ def test_the_cache_may_be_off():
 
 def test_commands(capsys):
     assert main(["--help"]) == 0
-    assert "  doctor    say what is installed" in capsys.readouterr().out
+    assert "  doctor          say what is installed" in capsys.readouterr().out
     assert main(["no-such"]) == 2
     assert "there is no command 'no-such'" in capsys.readouterr().err
     assert main([]) == 2

@@ -1,0 +1,96 @@
+"""Who answers `import jax` in this process.
+
+Three states: nobody has asked for the alias, and the package jax is refused, because both packages
+extend jaxlib's array class; pyjx answers under jax's name (`pyjx.as_jax`); or jax came first, and
+pyjx refuses to load. jaxlib's C++ code imports modules of `jax` by itself, too: `answering` gives
+it what it looks for.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+_TOGETHER = "jax and pyjx cannot share a process: both extend jaxlib's array class. "
+
+
+class Answer(Protocol):
+    """What finds modules and the distribution of the name `jax`."""
+
+    def find_spec(self, name: str) -> Any: ...
+
+    def find_distributions(self, name: str | None) -> Iterable[Any]: ...
+
+
+class JaxFinder:
+    """The finder of `jax` and what is below it."""
+
+    answer: Answer | None = None
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
+        if cls.answer is not None:
+            return cls.answer.find_spec(name) if name.partition(".")[0] == "jax" else None
+        if name == "jax._src":
+            raise ImportError(
+                f"{_TOGETHER}This process has imported pyjx. For pyjx to answer to the name jax, "
+                "write `import pyjx.as_jax` first, or run `python -m pyjx FILE`.")
+        return None
+
+    @classmethod
+    def find_distributions(cls, context: Any = None) -> Iterable[Any]:
+        """What `importlib.metadata` knows of the name `jax`."""
+        return () if cls.answer is None else cls.answer.find_distributions(
+            getattr(context, "name", None))
+
+
+def refuse_beside_jax() -> None:
+    """Make sure that jax has not been imported.
+
+    Raises:
+      ImportError: it has.
+    """
+    if JaxFinder.answer is None and sys.modules.get("jax._src") is not None:
+        raise ImportError(f"{_TOGETHER}This process has imported jax; import pyjx in another one.")
+
+
+def watch() -> None:
+    """Be the first that is asked for `jax`, and keep C++ from searching for it."""
+    refuse_beside_jax()
+    if JaxFinder not in sys.meta_path:
+        sys.meta_path.insert(0, JaxFinder)
+    if JaxFinder.answer is None:
+        # C++ looks this up for every array it makes; None fails at once, without any search.
+        modules: Any = sys.modules
+        modules["jax._src.sharding_impls"] = None
+
+
+def answer_with(answer: Answer) -> None:
+    """Let `answer` find `jax` from now on."""
+    watch()
+    JaxFinder.answer = answer
+    if sys.modules.get("jax._src.sharding_impls", answer) is None:
+        del sys.modules["jax._src.sharding_impls"]
+
+
+@contextmanager
+def answering(names: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
+    """Let `import jax.x` of C++ find the given attributes, for the time of the block."""
+    saved = {}
+    for name in ("jax", "jax._src", *names):
+        saved[name] = sys.modules.get(name)
+        module = types.ModuleType(name)
+        module.__path__ = []
+        module.__dict__.update(names.get(name, {}))
+        sys.modules[name] = module
+    try:
+        yield
+    finally:
+        for name, old in saved.items():
+            if old is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = old

@@ -1,0 +1,115 @@
+"""`python -m pyjx FILE|-m MODULE|-c CODE`, and the alias in a whole environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyjx.cli import alias_files
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def python(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    given = {k: v for k, v in os.environ.items() if k not in ("PYJX_AS_JAX", "PYTHONPATH")}
+    return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True,
+                          env={**given, "PYTHONPATH": str(ROOT), **env}, timeout=300)
+
+
+def run(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return python("-m", "pyjx", *arguments, cwd=cwd, **env)
+
+
+def test_a_file_runs_as_python_runs_it(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("import jax\n")
+    (tmp_path / "train.py").write_text(
+        "import sys, beside, pyjx, jax.numpy as jnp\n"
+        "assert beside.jax is pyjx and jnp is pyjx.numpy\n"
+        "assert sys.modules['__main__'].__dict__ is globals()\n"
+        "print(__name__, __file__, sys.argv, sys.path[0], float(jnp.sin(0.)))\n")
+    done = run("sub/../train.py", "-m", "x", cwd=tmp_path)
+    (tmp_path / "sub").mkdir()
+    done = run("sub/../train.py", "-m", "x", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    place = os.path.abspath(tmp_path / "train.py")
+    assert done.stdout == (f"__main__ {place} ['sub/../train.py', '-m', 'x'] "
+                           f"{os.path.realpath(tmp_path)} 0.0\n")
+
+
+def test_a_module_runs_as_python_runs_it(tmp_path: Path) -> None:
+    package = tmp_path / "tool"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text(
+        "import sys, jax\nfrom . import __name__ as name\n"
+        "print(name, __name__, __spec__.name, sys.argv[1:], jax.__name__)\n")
+    done = run("-m", "tool", "a", cwd=tmp_path)
+    assert done.stdout == "tool __main__ tool.__main__ ['a'] pyjx\n", done.stderr
+    done = run("-m", "no_such", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "No module named no_such" in done.stderr
+
+
+@pytest.mark.parametrize("code,status,error", [
+    ("import sys; sys.exit(3)", 3, ""),
+    ("import sys; print(sys.argv); 1 / 0", 1,
+     'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n'
+     "ZeroDivisionError: division by zero\n"),
+    ("raise SystemExit('over')", 1, "over\n"),
+])
+def test_code_ends_as_python_ends_it(code: str, status: int, error: str, tmp_path: Path) -> None:
+    done = run("-c", code, "a", cwd=tmp_path)
+    assert done.returncode == status
+    assert done.stderr == error
+    if "argv" in code:
+        assert done.stdout == "['-c', 'a']\n"
+
+
+def test_processes_that_a_program_starts_find_pyjx_too(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import multiprocessing, subprocess, sys\n"
+        "def name(_):\n"
+        "    import jax\n"
+        "    return jax.__name__\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+        "        print(pool.map(name, [0]))\n"
+        "    sys.exit(subprocess.call([sys.executable, '-c', 'import jax; print(jax.__name__)']))"
+        "\n")
+    done = run("program.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split()) == ["['pyjx']", "pyjx"]
+
+
+def test_an_argument_that_is_neither_command_nor_file(tmp_path: Path) -> None:
+    done = run("nothing.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "there is no command 'nothing.py', and no file of that name" in done.stderr
+    assert run("-c", cwd=tmp_path).returncode == 2
+
+
+def test_the_alias_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                     capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(alias_files, "folder", lambda: tmp_path)
+    assert alias_files.install([]) == 0
+    assert str(tmp_path) in capsys.readouterr().out
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(alias_files.NAMES)
+    site = f"import site; site.addsitedir({str(tmp_path)!r})\n"
+    look = ("import sys; early = 'pyjx' in sys.modules\n"
+            "import importlib.metadata as m\n"
+            "try: found = m.version('jax')\n"
+            "except m.PackageNotFoundError: found = None\n"
+            "try: import jax.numpy; print(early, jax.__name__, found)\n"
+            "except ImportError: print(early, None, found)\n")
+    done = python("-c", site + look, cwd=tmp_path, PYJX_AS_JAX="0.10.2")
+    assert done.stdout == "False pyjx 0.10.2\n", done.stderr
+    done = python("-c", site + look, cwd=tmp_path)
+    assert "pyjx" not in done.stdout
+    assert alias_files.uninstall([]) == 0
+    assert not list(tmp_path.iterdir())
+    assert alias_files.uninstall([]) == 0
+    assert "there is no alias" in capsys.readouterr().out

@@ -1,0 +1,103 @@
+"""`import pyjx.as_jax`: pyjx answers to the name jax, as one and the same modules."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def under_alias(code: str, tmp_path: Path, first: str = "import pyjx.as_jax\n", **env: str
+                ) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own, beside a package jax of which nothing may be used."""
+    package = tmp_path / "jax"
+    package.mkdir(exist_ok=True)
+    (package / "__init__.py").write_text("import jax._src\nprint('the real one')\n")
+    (package / "_src.py").write_text("")
+    info = tmp_path / "jax-0.0.1.dist-info"
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: jax\nVersion: 0.0.1\n")
+    given = {k: v for k, v in os.environ.items() if k not in ("PYJX_AS_JAX", "PYTHONPATH")}
+    paths = os.pathsep.join([str(ROOT), str(tmp_path)])
+    return subprocess.run([sys.executable, "-c", first + code], capture_output=True, text=True,
+                          env={**given, "PYTHONPATH": paths, **env}, timeout=300)
+
+
+def check(code: str, tmp_path: Path, **options: str) -> str:
+    done = under_alias(code, tmp_path, **options)
+    assert done.returncode == 0, done.stderr
+    assert "the real one" not in done.stdout
+    return done.stdout
+
+
+def test_modules_are_the_same_objects(tmp_path: Path) -> None:
+    check("import jax, jax.numpy as jnp, pyjx, sys\n"
+          "from jax.scipy import linalg\n"
+          "import jax.experimental.sparse\n"
+          "assert jax is pyjx and jnp is pyjx.numpy is sys.modules['jax.numpy']\n"
+          "assert linalg is pyjx.scipy.linalg\n"
+          "assert jax.experimental.sparse is sys.modules['pyjx.experimental.sparse']\n"
+          "assert jnp.__spec__.name == jnp.__name__ == 'pyjx.numpy'\n"
+          "assert jax.grad(jnp.sin)(0.) == 1.\n", tmp_path)
+
+
+def test_what_importlib_and_pkgutil_say(tmp_path: Path) -> None:
+    out = check("import importlib.metadata as m, importlib.util as u, pkgutil, jax\n"
+                "print(m.version('jax'), jax.__version__, jax.__version_info__[:2])\n"
+                "print([d.version for d in m.distributions() if d.metadata['Name'] == 'jax'][0])\n"
+                "from jax.version import __version__; assert __version__ == jax.__version__\n"
+                "assert u.find_spec('jax.numpy') and u.find_spec('jax.scipy.special')\n"
+                "assert u.find_spec('jax.no_such') is None\n"
+                "found = {i.name for i in pkgutil.walk_packages(jax.__path__, 'jax.')}\n"
+                "assert {'jax.numpy', 'jax.experimental.sparse.bcoo'} <= found\n", tmp_path)
+    assert out == "0.12.0 0.12.0 (0, 12)\n0.12.0\n"
+
+
+def test_the_version_that_programs_are_told_can_be_chosen(tmp_path: Path) -> None:
+    code = "import jax, importlib.metadata as m; print(jax.__version__, m.version('jax'))"
+    assert check(code, tmp_path, PYJX_AS_JAX="0.10.2") == "0.10.2 0.10.2\n"
+    done = under_alias(code, tmp_path, PYJX_AS_JAX="0.3")
+    assert "PYJX_AS_JAX is 1, 0 or a version of JAX from 0.7.2 to 0.12.0, got '0.3'" in done.stderr
+
+
+def test_pickles_load_under_either_name(tmp_path: Path) -> None:
+    make = ("import pickle, sys, {0}.numpy as jnp, {0} as jax\n"
+            "x = (jnp.arange(3), jax.random.key(1), jax.sharding.PartitionSpec('a'), jnp.sin)\n"
+            "pickle.dump(x, open({1!r}, 'wb'))\n")
+    load = ("import pickle, {0}.numpy as jnp\n"
+            "a, key, spec, sin = pickle.load(open({1!r}, 'rb'))\n"
+            "assert a.tolist() == [0, 1, 2] and sin is jnp.sin and spec == spec\n")
+    first = {"jax": "import pyjx.as_jax\n", "pyjx": ""}
+    for maker, reader in (("jax", "pyjx"), ("pyjx", "jax")):
+        place = str(tmp_path / f"made by {maker}")
+        check(make.format(maker, place), tmp_path, first=first[maker])
+        check(load.format(reader, place), tmp_path, first=first[reader])
+
+
+@pytest.mark.parametrize("code,said", [
+    ("import jax\nimport pyjx.as_jax", "This process has imported jax"),
+    ("import pyjx.numpy\nimport jax", "For pyjx to answer to the name jax"),
+])
+def test_both_in_one_process_are_an_error(code: str, said: str, tmp_path: Path) -> None:
+    done = under_alias(code, tmp_path, first="")
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
+def test_an_absent_module_says_so(tmp_path: Path) -> None:
+    check("try: import jax.no_such.module\n"
+          "except ModuleNotFoundError as e: assert e.name == 'jax.no_such', e.name\n"
+          "try: from jax.experimental import pallas\n"
+          "except ImportError as e: assert 'pallas' in str(e)\n"
+          "else: assert False\n", tmp_path)
+
+
+def test_arrays_that_cpp_makes_have_types_and_shardings(tmp_path: Path) -> None:
+    check("import jax, numpy as np\n"
+          "x = jax.dlpack.from_dlpack(np.arange(4.))\n"
+          "assert x.aval.shape == (4,) and x.sharding == jax.numpy.zeros(1).sharding\n", tmp_path)
