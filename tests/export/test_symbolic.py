@@ -2,11 +2,13 @@
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
 
 from pyjx import export
+from pyjx.core import frames
 from pyjx.errors import InconclusiveDimensionOperation
 
 a, b = export.symbolic_shape("a, b")
@@ -136,6 +138,15 @@ def test_scopes_do_not_mix():
     with pytest.raises(ValueError, match="together with `scope`"):
         export.symbolic_shape("n", scope=scope, constraints=["n >= 2"])
     assert "n >= 4" in str(scope)
+
+
+def test_scopes_name_the_line_of_the_program(monkeypatch):
+    line = sys._getframe().f_lineno + 1
+    assert str(export.SymbolicScope()).endswith(f" created at {__file__}:{line}")
+    # a library on top has excluded its own lines
+    monkeypatch.setattr(frames, "_excluded", [*frames._excluded, __file__])
+    monkeypatch.setattr(frames, "_is_internal_file", {})
+    assert __file__ not in str(export.SymbolicScope())
 
 
 def test_values_by_substitution():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pyjx.core.frames import user_frame
 from pyjx.core.symbolic.bounds import Interval, bounds
 from pyjx.core.symbolic.expressions import (
     CONSTANT,
@@ -22,6 +22,7 @@ from pyjx.core.symbolic.expressions import (
     variable,
 )
 from pyjx.core.symbolic.parser import Parser, parse_constraint
+from pyjx.jaxlib_api import Traceback
 
 KEPT = 4096  # bounds that a scope remembers
 
@@ -65,10 +66,7 @@ class SymbolicScope:
         self._bounds: dict[Any, Interval] = {}
         self._variables: dict[str, list[float]] = {}
         self._parsed: dict[str, Any] = {}
-        frame: Any = sys._getframe(1)
-        while frame is not None and "pyjx" in frame.f_globals.get("__name__", "").split("."):
-            frame = frame.f_back
-        self._place = "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        self._made = Traceback.get_traceback()
         for text in constraints_str:
             self._constrain(str(text))
 
@@ -186,13 +184,17 @@ class SymbolicScope:
                 "Make both shapes by one `symbolic_shape`, or with `scope=` the same.")
 
     def _described(self, d: Any) -> str:
-        return f"scope {id(self)} of '{d}', created at {self._place}"
+        return f"scope {id(self)} of '{d}', created at {self._place()}"
+
+    def _place(self) -> str:
+        frame = user_frame(self._made)
+        return "?" if frame is None else f"{frame.file_name}:{frame.start_line}"
 
     def __reduce__(self) -> Any:
         return SymbolicScope, (tuple([c.text for c in self.constraints]),)
 
     def __str__(self) -> str:
-        lines = [f"{id(self)} created at {self._place}"]
+        lines = [f"{id(self)} created at {self._place()}"]
         if self.constraints:
             lines[0] += " with constraints:"
         return "\n".join([*lines, *[f"  {c.text}" for c in self.constraints]])
