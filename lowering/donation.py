@@ -8,10 +8,17 @@ from typing import Any
 
 from pyjx.core.avals import ShapedArray
 
+_DONOR = "jax.buffer_donor = true"
+
 
 def donation(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
-             donated: Sequence[bool]) -> tuple[list[str], list[ShapedArray]]:
-    """The attribute of each argument, and the types of those donated in vain."""
+             donated: Sequence[bool], in_shardings: Sequence[Any], out_shardings: Sequence[Any]
+             ) -> tuple[list[str], list[ShapedArray]]:
+    """The attribute of each argument, and the types of those donated in vain.
+
+    An argument and a result whose shardings are not known to be equal may share memory or not;
+    XLA will know.
+    """
     attributes = [""] * len(in_avals)
     unused: list[ShapedArray] = []
     if not any(donated):
@@ -23,7 +30,10 @@ def donation(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
     for i, (aval, given) in enumerate(zip(in_avals, donated, strict=True)):
         results = free.get((aval.shape, aval.dtype))
         if given and results:
-            attributes[i] = f" {{tf.aliasing_output = {results.pop()} : i32}}"
+            result = results.pop()
+            equal = not in_shardings or (in_shardings[i] is not None
+                                         and in_shardings[i] == out_shardings[result])
+            attributes[i] = f"tf.aliasing_output = {result} : i32" if equal else _DONOR
         elif given:
             left.append(i)
     # XLA may find a use for memory of another shape, if there is a result of the same size.
@@ -32,7 +42,7 @@ def donation(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
         aval = in_avals[i]
         if aval.size in free_sizes:
             free_sizes.remove(aval.size)
-            attributes[i] = " {jax.buffer_donor = true}"
+            attributes[i] = _DONOR
         else:
             unused.append(aval)
     return attributes, unused

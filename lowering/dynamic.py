@@ -54,6 +54,7 @@ class DynamicModule(Module):
         else:
             block.sizes = {s.name: f"%dim{i}" for i, s in enumerate(self.solutions)}
             function.params[:0] = [f"{v}: {SIZE}" for v in block.sizes.values()]
+            function.param_attributes[:0] = [[] for _ in block.sizes]
         return function
 
     def text(self, places: Locations | None = None) -> str:

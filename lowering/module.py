@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +11,12 @@ import numpy as np
 from lowering.builder import Block
 from lowering.locations import Locations, Scope
 from lowering.rules import PLATFORMS, rules_for
+from lowering.shardings import Meshes
 from lowering.types import quoted, tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 
-_TOKEN = " {jax.token = true}"
+_TOKEN = "jax.token = true"
 KEEP_CALL = ' {mhlo.frontend_attributes = {inlineable = "false"}}'
 
 
@@ -28,8 +28,8 @@ def clean_name(wanted: str) -> str:
 class Function:
     """A function of a module: its signature, and its body as a block."""
 
-    __slots__ = ("arg_names", "block", "name", "params", "result_attributes", "results",
-                 "visibility")
+    __slots__ = ("arg_names", "block", "name", "param_attributes", "params",
+                 "result_attributes", "results", "visibility")
 
     def __init__(self, block: Block, name: str, params: Sequence[Any], results: Sequence[Any]
                  ) -> None:
@@ -37,14 +37,15 @@ class Function:
         self.name = name
         self.params = [f"%arg{i}: {tensor_type(a)}" for i, a in enumerate(params)]
         self.results = [tensor_type(a) for a in results]
-        self.result_attributes = [""] * len(self.results)
+        self.param_attributes: list[list[str]] = [[] for _ in self.params]
+        self.result_attributes: list[list[str]] = [[] for _ in self.results]
         self.visibility = "private"
         self.arg_names: Sequence[str] = ()
 
     def mark_tokens(self, position: int) -> None:
         """Say of the parameter at this position, and of the first result, that they are tokens."""
-        self.params[position] += _TOKEN
-        self.result_attributes[0] = _TOKEN
+        self.param_attributes[position].append(_TOKEN)
+        self.result_attributes[0].append(_TOKEN)
 
     def close(self, outs: Sequence[str]) -> None:
         """Write the end of the body, which returns the values of these names."""
@@ -54,17 +55,23 @@ class Function:
 
     def text(self, places: Locations | None = None) -> str:
         """MLIR's text; with `places` operations and arguments have locations."""
-        params, lines = self.params, self.block.lines
+        params = list(map(_with, self.params, self.param_attributes))
+        lines = self.block.lines
         if places is not None:
             lines = places.located(self.block)
             if self.arg_names:
                 params = [f"{p} loc({quoted(n)})"
                           for p, n in zip(params, self.arg_names, strict=True)]
-        results = ", ".join(map(add, self.results, self.result_attributes))
+        results = ", ".join(map(_with, self.results, self.result_attributes))
         results = f" -> ({results})" if results else ""
         body = "\n".join(lines)
         return (f"  func.func {self.visibility} @{self.name}({', '.join(params)}){results} {{\n"
                 f"{body}\n  }}")
+
+
+def _with(text: str, attributes: Sequence[str]) -> str:
+    """A parameter or a result with its attributes."""
+    return f"{text} {{{', '.join(attributes)}}}" if attributes else text
 
 
 class HostCall(NamedTuple):
@@ -80,11 +87,13 @@ class Module:
     """The functions of a module as they are written, and what they need at run time."""
 
     __slots__ = ("_by_key", "_names", "custom_calls", "foreign", "functions", "host_calls",
-                 "inspections", "name", "platform", "rules")
+                 "inspections", "meshes", "name", "partitions", "platform", "rules")
 
-    def __init__(self, name: str, platform: str) -> None:
+    def __init__(self, name: str, platform: str, partitions: int = 1) -> None:
         self.name = name
         self.platform = platform
+        self.partitions = partitions
+        self.meshes = Meshes()
         self.rules = rules_for(platform)
         self.functions: list[Function] = []
         self.custom_calls: set[str] = set()
@@ -140,8 +149,9 @@ class Module:
     def text(self, places: Locations | None = None) -> str:
         """MLIR's text; with `places` operations have locations."""
         body = "\n".join([f.text(places) for f in self.functions])
-        text = (f"module @{clean_name(f'jit_{self.name}')} attributes {{mhlo.num_partitions = 1 : "
-                f"i32, mhlo.num_replicas = 1 : i32}} {{\n{body}\n}}\n")
+        text = (f"module @{clean_name(f'jit_{self.name}')} attributes {{mhlo.num_partitions = "
+                f"{self.partitions} : i32, mhlo.num_replicas = 1 : i32}} {{\n"
+                f"{self.meshes.text()}{body}\n}}\n")
         return text if places is None else "\n".join([text[:-1], *places.lines, ""])
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from operator import add
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from lowering.donation import donation
 from lowering.locations import Locations, Scope
-from lowering.module import Module, constant_operand, emit_jaxpr
+from lowering.module import Function, Module, constant_operand, emit_jaxpr
+from lowering.shardings import ONE, Partitioning, annotate, with_token
 from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import is_ordered
-from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.passes.dce import used_variables
 
 # Constants of up to so many bytes are written into the text; larger ones become arguments.
@@ -70,9 +71,29 @@ def dynamic_module(name: str, platform: str, avals: Sequence[Any]) -> Module:
     return module
 
 
+def _annotate(main: Function, jaxpr: Jaxpr, donated: Sequence[bool], kept: Sequence[bool],
+              partitioning: Partitioning, hoisted: Sequence[bool]) -> list[ShapedArray]:
+    """Say of the main function's arguments and results all that is known; the types of those
+    donated in vain."""
+    given, results = partitioning.in_shardings, partitioning.out_shardings
+    attributes, unused = donation(jaxpr.in_avals, jaxpr.out_avals, donated, given, results)
+    taken = [*compress(jaxpr.constvars, hoisted), *compress(jaxpr.invars, kept)]
+    n_consts = sum(hoisted)
+    for words, attribute in zip(main.param_attributes[n_consts:], compress(attributes, kept),
+                                strict=True):
+        if attribute:
+            words.append(attribute)
+    if partitioning is not ONE:
+        annotate(main, [v.aval for v in taken], jaxpr.out_avals, partitioning._replace(
+            in_shardings=[*compress(partitioning.const_shardings, hoisted),
+                          *compress(given, kept)],
+            in_kinds=[*[None] * n_consts, *compress(partitioning.in_kinds, kept)]))
+    return unused
+
+
 def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
           donated: Sequence[bool] = (), keep_unused: bool = True,
-          inline_constants: bool = False) -> LoweredProgram:
+          inline_constants: bool = False, partitioning: Partitioning = ONE) -> LoweredProgram:
     """Lower a jaxpr. The same jaxpr gives the same text.
 
     Args:
@@ -83,6 +104,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
       donated: for each argument, whether its memory may be reused for a result.
       keep_unused: whether the program takes arguments that it does not use.
       inline_constants: whether constants are written into the text, however large.
+      partitioning: how the program is spread over devices.
 
     Raises:
       NotImplementedError: a primitive has no rule for the platform.
@@ -91,6 +113,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
     ordered = is_ordered(jaxpr.effects)
     if ordered:
         donated = [False, *(donated or [False] * (len(jaxpr.invars) - 1))]
+        partitioning = with_token(partitioning)
     used = set(jaxpr.invars) if keep_unused else used_variables(jaxpr)
     kept = [v in used or has_symbols(v.aval) for v in jaxpr.invars]
     donated = [d and k for d, k in zip(donated or [False] * len(kept), kept, strict=True)]
@@ -100,12 +123,10 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
     params = [*hoisted, *[v for v, k in zip(jaxpr.invars, kept, strict=True) if k]]
 
     module = dynamic_module(name, platform, jaxpr.in_avals) \
-        if any(map(has_symbols, jaxpr.in_avals)) else Module(name, platform)
+        if any(map(has_symbols, jaxpr.in_avals)) else Module(name, platform, partitioning.parts)
     main = module.add("main", [v.aval for v in params], jaxpr.out_avals, Scope(f"jit({name})"))
     main.visibility = "public"
-    attributes, unused = donation(jaxpr.in_avals, jaxpr.out_avals, donated)
-    given = [a for a, k in zip(attributes, kept, strict=True) if k]
-    main.params[len(hoisted):] = map(add, main.params[len(hoisted):], given)
+    unused = _annotate(main, jaxpr, donated, kept, partitioning, [not s for s in small])
     env = {v: f"%arg{i}" for i, v in enumerate(params)}
     for v, c, s in zip(jaxpr.constvars, closed.consts, small, strict=True):
         if s:

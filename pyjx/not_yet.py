@@ -26,7 +26,7 @@ NAMES: dict[str, str] = {
     "pyjx.sharding":
         "auto_axes explicit_axes no_collectives reshard",
     "pyjx.lax":
-        "psum_scatter_start sharding_constraint_p with_sharding_constraint",
+        "psum_scatter_start",
 }
 
 # What serves meanwhile, and the names that it serves for.
@@ -40,8 +40,7 @@ SERVES: dict[str, str] = {
     "jax.device_put(x, device), which places an array on one device":
         "pyjx.make_array_from_process_local_data pyjx.reshard pyjx.sharding.reshard "
         "pyjx.sharding.auto_axes pyjx.sharding.explicit_axes "
-        "pyjx.sharding.no_collectives pyjx.experimental.layout pyjx.lax.sharding_constraint_p "
-        "pyjx.lax.with_sharding_constraint",
+        "pyjx.sharding.no_collectives pyjx.experimental.layout",
     "jax.devices()":
         "pyjx.experimental.mesh_utils",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":

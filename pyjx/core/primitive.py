@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import AbstractRef, AbstractValue
@@ -18,7 +18,7 @@ Rule = Callable[..., Any]
 # All kinds of rules there are. `Primitive` documents them.
 RULE_KINDS = (
     "batch", "batch_axis", "check", "cut", "dce", "decomposition", "discharge", "effects", "impl",
-    "jvp", "label", "linearize", "lowered_as", "physical", "printed", "record", "shape_rule",
+    "jvp", "label", "linearize", "lowered_as", "physical", "placed", "printed", "record", "shape_rule",
     "split", "text", "thread", "transpose",
 )
 
@@ -65,6 +65,7 @@ class Primitive:
         saves inside it, of what holds jaxprs.
       discharge: `(operands, params, derivable) -> results` on values, where a `Box` stands for each
         reference (engine/discharge.py).
+      placed: `params -> [sharding or mesh]`, what it names devices by.
       printed: `params -> [(name, value)]`, the parameters that jaxprs show.
       text: `(eqn, operands, results) -> str | None`, how jaxprs show an equation, given how they
         show its operands and results (None for one that is not read); None for the usual form.
@@ -94,6 +95,7 @@ class Primitive:
     linearize: Rule | None
     lowered_as: Callable[[dict[str, Any]], ClosedJaxpr] | None
     physical: Rule | None
+    placed: Callable[[dict[str, Any]], Sequence[Any]] | None
     printed: Callable[[dict[str, Any]], list[tuple[str, Any]]] | None
     record: Rule | None
     shape_rule: Rule | None

@@ -29,6 +29,7 @@ from pyjx.runtime.compile import compile_options, register_targets
 from pyjx.runtime.executable import Executable, physical_aval
 from pyjx.runtime.jit import JitSpec, TracedCall
 from pyjx.runtime.lower import lower_closed
+from pyjx.runtime.placement import NO_REQUEST, on_device
 from pyjx.runtime.stages import Compiled
 
 __all__ = ["deserialize_and_load", "serialize"]
@@ -60,6 +61,11 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         raise ValueError("Compilation does not support serialization: the program calls Python "
                          "functions, which are of this process, or was compiled for devices that "
                          "are not here.")
+    if executable.placement.mesh is not None:
+        raise ValueError("serialize: the program is spread over a mesh of "
+                         f"{len(executable.placement.devices)} devices; those for one device can "
+                         "be serialized. Use jax.export for a program that is compiled where it "
+                         "is loaded.")
     client = executable.device.client
     closed = traced.closed
     consts = list(map(np.asarray, executable.const_args))
@@ -156,11 +162,11 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any, backend
     closed = _typed(in_avals, out_avals, name, names)
     spec = JitSpec(lambda *args, **kwargs: None, (), (), (), (), False, Inline.AUTO, (), None)
     spec.name = name
-    traced = TracedCall(closed, in_tree, out_tree, name, tuple(donated), ())
+    traced = TracedCall(closed, in_tree, out_tree, name, tuple(donated), (), NO_REQUEST)
     lowered: Any = _Lowered(kept, consts)
-    made = _LoadedExecutable(loaded, closed, lowered, device)
+    made = _LoadedExecutable(loaded, closed, lowered, on_device(device))
     made.data = bytes(executable)
-    return Compiled(spec, traced, made)
+    return Compiled(spec, traced, (None,) * len(in_avals), made)
 
 
 def _opened(serialized: bytes, client: Any) -> tuple[Header, memoryview, memoryview]:

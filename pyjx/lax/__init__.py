@@ -20,6 +20,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.roots": "custom_root",
     "pyjx.lax.common": "broadcast_shapes",
     "pyjx.core.dtypes": "dtype",
+    "pyjx.runtime.constraints": "sharding_constraint_p with_sharding_constraint",
     "pyjx.runtime.device_put": "device_put_p",
     "pyjx.engine.barriers": "optimization_barrier_p",
     "pyjx.engine.axes": (

@@ -18,6 +18,8 @@ from pyjx.lax.composites import composite as composite
 from pyjx.lax.roots import custom_root as custom_root
 from pyjx.lax.common import broadcast_shapes as broadcast_shapes
 from pyjx.core.dtypes import dtype as dtype
+from pyjx.runtime.constraints import sharding_constraint_p as sharding_constraint_p
+from pyjx.runtime.constraints import with_sharding_constraint as with_sharding_constraint
 from pyjx.runtime.device_put import device_put_p as device_put_p
 from pyjx.engine.barriers import optimization_barrier_p as optimization_barrier_p
 from pyjx.engine.axes import broadcast_in_dim as broadcast_in_dim
@@ -395,6 +397,8 @@ __all__ = [
     "custom_root",
     "broadcast_shapes",
     "dtype",
+    "sharding_constraint_p",
+    "with_sharding_constraint",
     "device_put_p",
     "optimization_barrier_p",
     "broadcast_in_dim",

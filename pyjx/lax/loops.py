@@ -67,7 +67,7 @@ from pyjx.lax.elementwise import add
 from pyjx.lax.nary import operand
 from pyjx.lax.reductions import reduce_or
 from pyjx.lax.replays import Replay
-from pyjx.runtime.device_put import array_from_host
+from pyjx.runtime.transfers import array_from_host
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_is_leaf
 
 

@@ -33,7 +33,8 @@ from pyjx.lax.convert import filler
 from pyjx.numpy.promotion import check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
-from pyjx.runtime.device_put import array_from_numpy, default_placement, device_put
+from pyjx.runtime.device_put import device_put
+from pyjx.runtime.transfers import array_from_numpy, default_placement
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 _registry = jaxlib_api.pytree.default_registry()

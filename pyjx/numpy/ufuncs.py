@@ -57,9 +57,9 @@ from pyjx.numpy.promotion import (
     stretch,
 )
 from pyjx.numpy.universal import BinaryUfunc, universal, unsupported
-from pyjx.runtime.device_put import array_from_host
 from pyjx.runtime.jit import Wrapped
 from pyjx.runtime.operations import op_jit
+from pyjx.runtime.transfers import array_from_host
 
 _bool = dtypes.bool_dtype
 _Body = Callable[..., Any]

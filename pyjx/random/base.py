@@ -36,8 +36,9 @@ from pyjx.random.keys import (
     random_unwrap_p,
     random_wrap_p,
 )
-from pyjx.runtime.device_put import array_from_numpy, device_put
+from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
+from pyjx.runtime.transfers import array_from_numpy
 
 _UINT32 = np.dtype(np.uint32)
 

@@ -23,7 +23,8 @@ from pyjx.engine.types import Avals, Dims, Rule, Value, Values
 from pyjx.numpy import array_methods
 from pyjx.random.implementations import PRNGImpl, over_batch
 from pyjx.runtime.array import Array, ArrayImpl
-from pyjx.runtime.device_put import array_from_host, device_put, put_handlers
+from pyjx.runtime.device_put import device_put, put_handlers
+from pyjx.runtime.transfers import array_from_host
 
 _UINT32 = np.dtype(np.uint32)
 

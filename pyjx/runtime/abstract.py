@@ -18,6 +18,7 @@ from pyjx.core.specs import P
 from pyjx.core.trace import eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.runtime.jit import JitSpec
+from pyjx.runtime.placement import Described
 from pyjx.runtime.sharding import Sharding
 from pyjx.runtime.signature import argument_sets, check_jittable, static_positions
 from pyjx.tree_util import tree_map, tree_unflatten
@@ -95,24 +96,17 @@ class ShapeDtypeStruct:
         return text + (", weak_type=True)" if self.weak_type else ")")
 
 
-class _Described:
-    """A leaf that only its aval is known of."""
-
-    __slots__ = ("aval",)
-
-    def __init__(self, aval: ShapedArray) -> None:
-        self.aval = aval
-
-
 def described(x: Any) -> Any:
     """Structs, and other objects with a shape and a dtype, as leaves that can be traced."""
     if isinstance(x, ShapedArray):
-        return _Described(x)
+        return Described(x)
     if isinstance(x, ShapeDtypeStruct) or (
         not is_valid_value(x) and hasattr(x, "shape") and hasattr(x, "dtype")
     ):
         dtype = x.dtype if dtypes.is_extended(x.dtype) else dtypes.canonicalize_dtype(x.dtype)
-        return _Described(ShapedArray(x.shape, dtype, getattr(x, "weak_type", False)))
+        sharding = getattr(x, "sharding", None)
+        return Described(ShapedArray(x.shape, dtype, getattr(x, "weak_type", False)),
+                         sharding if isinstance(sharding, Sharding) else None)
     return x
 
 

@@ -12,6 +12,7 @@ from pyjx.engine.types import TreeDef
 from pyjx.runtime import tokens
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.host_calls import for_xla, with_cause
+from pyjx.runtime.placement import Placement
 
 if TYPE_CHECKING:
     from lowering.program import LoweredProgram
@@ -27,9 +28,9 @@ class CallingExecutable(Executable):
 
     __slots__ = ("_token_handler", "has_effects", "ordered")
 
-    def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram, device: Any
-                 ) -> None:
-        super().__init__(loaded, closed, program, device)
+    def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram,
+                 placement: Placement) -> None:
+        super().__init__(loaded, closed, program, placement)
         self.has_effects = keeps_alive(closed.effects)
         self.ordered = program.ordered
         self._token_handler = jaxlib_api.result_handler(tokens.TOKEN, self.sharding, True)

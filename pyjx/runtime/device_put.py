@@ -3,147 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from pyjx import configuration as config
 from pyjx import jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.meshes import Mesh
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import Tracer
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
-from pyjx.runtime import backends
+from pyjx.runtime import backends, dispatch
 from pyjx.runtime.array import ArrayImpl, value
 from pyjx.runtime.meshes import get_mesh
-from pyjx.runtime.sharding import (
-    IndivisibleError,
-    NamedSharding,
-    Sharding,
-    SingleDeviceSharding,
-    Space,
-    single_device_sharding,
+from pyjx.runtime.placement import Request
+from pyjx.runtime.sharding import NamedSharding, Sharding, Space, single_device_sharding
+from pyjx.runtime.transfers import (
+    check_fits,
+    default_placement,
+    host_value,
+    move_array,
+    put_host,
 )
 
 _put = jaxlib_api.batched_device_put
 _Device = jaxlib_api.Device
-_default_device_flag = config.default_device
 _CopySemantics = jaxlib_api.ArrayCopySemantics
+_ONE_RESULT = dispatch.registry.flatten(0)[1]
 
 # How leaves of other classes (typed PRNG keys) are put: `(x, device, donate) -> x'` by class.
 put_handlers: dict[type, Callable[[Any, Any, bool], Any]] = {}
-
-
-# ---- host to device -----------------------------------------------------------------------
-
-_default_placement: tuple[Any, list[Any]] | None = None
-
-
-def default_placement() -> tuple[Any, list[Any]]:
-    """The sharding of uncommitted arrays, and its device in a list."""
-    global _default_placement
-    if _default_device_flag.value is None:
-        if _default_placement is None:
-            device = backends.default_device()
-            _default_placement = single_device_sharding(device), [device]
-        return _default_placement
-    device = backends.default_device()
-    return single_device_sharding(device), [device]
-
-
-def array_from_numpy(x: np.ndarray[Any, Any], aval: ShapedArray, *, alias: bool = False) -> Any:
-    """The uncommitted array of the elements of `x`, on the default device: one transfer.
-
-    Args:
-      x: array of the dtype of `aval`.
-      aval: the aval of the result.
-      alias: nobody else has `x`, or will write to it: its memory may be shared.
-    """
-    sharding, devices = default_placement()
-    return _put(aval, sharding, (x,), devices, False, alias)
-
-
-def _host_value(x: Any, aval: ShapedArray) -> tuple[np.ndarray[Any, Any], bool]:
-    """`x` as NumPy array of the dtype of its aval, and whether it is a new one."""
-    if isinstance(x, np.ndarray):
-        if x.dtype == aval.dtype:
-            return x, False
-        return x.astype(aval.dtype), True
-    try:
-        return np.array(x, dtype=aval.dtype), True
-    except OverflowError:
-        raise OverflowError(f"Python int {x} too large to convert to {aval.dtype}") from None
-
-
-def array_from_host(x: Any) -> Any:
-    """The uncommitted array of a NumPy array, NumPy scalar or Python scalar."""
-    aval = get_aval(x)
-    array, fresh = _host_value(x, aval)
-    sharding, devices = default_placement()
-    return _put(aval, sharding, (array,), devices, False, fresh)
-
-
-def _put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Any, alias: bool) -> Any:
-    """A committed array with the given sharding."""
-    if type(sharding) is SingleDeviceSharding:
-        return _put(aval, sharding, (x,), [sharding._device], True, alias)
-    _check_fits(sharding, aval)
-    parts = sharding.addressable_devices_indices_map(aval.shape)
-    cut: dict[str, Any] = {}  # copies of a part share host memory
-    shards = [cut[k] if (k := str(index)) in cut else cut.setdefault(k, x[index])
-              for index in parts.values()]
-    return _put(aval, sharding, shards, list(parts), True, alias)
-
-
-def _check_fits(sharding: Any, aval: ShapedArray) -> None:
-    try:
-        sharding.check_compatible_aval(aval.shape)
-    except ValueError as error:
-        raise ValueError(
-            "One of device_put args is incompatible with its sharding annotation "
-            f"{sharding}: {error}"
-        ) from None
-    try:
-        sharding.shard_shape(aval.shape)
-    except IndivisibleError as error:
-        raise IndivisibleError(f"One of device_put args was given the sharding {error}") from None
-
-
-# ---- device to device ---------------------------------------------------------------------
-
-
-def _put_array(x: Any, sharding: Any, alias: bool) -> Any:
-    """A committed array with the elements of `x` and the given sharding."""
-    old = x._sharding
-    aval = x.aval
-    if old is sharding or old == sharding or old.is_equivalent_to(sharding, aval.ndim):
-        if not alias:
-            x = jaxlib_api.copy_on_device(x)
-        if x._committed and x._sharding == sharding:
-            return x
-        x._check_if_deleted()
-        return jaxlib_api.commit(x, sharding)
-    x._check_if_deleted()
-    _check_fits(sharding, aval)
-    if _same_parts(old, sharding, aval):
-        copy = jaxlib_api.copy_arrays([x], [sharding._internal_device_list], [sharding],
-                                      [_CopySemantics.REUSE_INPUT])[0]
-        return copy if copy._committed else jaxlib_api.commit(copy, sharding)
-    return _put_host(value(x), aval, sharding, False)
-
-
-def _same_parts(old: Any, new: Any, aval: ShapedArray) -> bool:
-    """Whether device number i holds the same elements in both, for all i."""
-    if old.num_devices != new.num_devices:
-        return False
-    if not (old.is_fully_addressable and new.is_fully_addressable):
-        return False
-    a, b = old.devices_indices_map(aval.shape), new.devices_indices_map(aval.shape)
-    return list(a.values()) == list(b.values())
 
 
 # ---- device_put ---------------------------------------------------------------------------
@@ -187,6 +81,37 @@ def _target_sharding(device: Any, x: Any) -> Any:
     return device.sharding  # a Format
 
 
+def _put_array(x: Any, sharding: Any, alias: bool) -> Any:
+    """A committed array with the elements of `x` and the given sharding."""
+    old = x._sharding
+    if old is sharding or old == sharding or old.is_equivalent_to(sharding, x.aval.ndim):
+        if not alias:
+            x = jaxlib_api.copy_on_device(x)
+        if x._committed and x._sharding == sharding:
+            return x
+        x._check_if_deleted()
+        return jaxlib_api.commit(x, sharding)
+    if (old.num_devices > 1 and old._internal_device_list == sharding._internal_device_list
+            and old.memory_kind == sharding.memory_kind):
+        check_fits(sharding, x.aval)
+        return _resharded(x, sharding)
+    return move_array(x, sharding)
+
+
+def _resharded(x: Any, sharding: Any) -> Any:
+    """An array laid out otherwise on its devices, which exchange parts."""
+    closed = _identity(x.aval)
+    outs, _, _ = dispatch.compile_and_run(closed, "reshard", [x], _ONE_RESULT,
+                                          request=Request(out_shardings=(sharding,)))
+    return outs
+
+
+@lru_cache(maxsize=1024)
+def _identity(aval: ShapedArray) -> ClosedJaxpr:
+    x = Var(aval)
+    return ClosedJaxpr(Jaxpr([], [x], [x], []), [])
+
+
 def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
     if isinstance(x, ArrayImpl):
         sharding = _target_sharding(device, x)
@@ -202,12 +127,12 @@ def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
     if hasattr(x, "__jax_array__"):
         return _put_leaf(x.__jax_array__(), device, donate, may_alias)
     aval = _aval_of_leaf(x)
-    array, fresh = _host_value(x, aval)
+    array, fresh = host_value(x, aval)
     sharding = _target_sharding(device, x)
     if sharding is None:
         sharding, devices = default_placement()
         return _put(aval, sharding, (array,), devices, False, fresh)
-    return _put_host(array, aval, sharding, fresh)
+    return put_host(array, aval, sharding, fresh)
 
 
 def _share_buffers(x: Any, y: Any) -> bool:

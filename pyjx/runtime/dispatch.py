@@ -13,8 +13,9 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import probation
 from pyjx.runtime.array import ArrayImpl
-from pyjx.runtime.executable import Executable, device_of, shard_argument
+from pyjx.runtime.executable import Executable, shard_argument
 from pyjx.runtime.loaded import fast_paths
+from pyjx.runtime.placement import NO_REQUEST, Request, committed_sharding, placement_of
 from pyjx.runtime.programs import Program, compile_closed
 from pyjx.runtime.result_checks import check_results, checks_results
 
@@ -46,17 +47,16 @@ copyreg.pickle(jaxlib_api.PjitFunction, _reduce)
 
 
 def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_tree: TreeDef, *,
-                    device: Any = None, label: str = "", on_probation: bool = False,
+                    request: Request = NO_REQUEST, label: str = "", on_probation: bool = False,
                     **options: Any) -> Miss:
-    """Run a jaxpr on flat arguments, on `device` or where these say.
+    """Run a jaxpr on flat arguments, where `request` and these say.
 
     `options` go to `compile_closed`; `label` is what errors call the program; a program
     `on_probation` is that of a single operation, which need not stay loaded.
     """
-    committed = device is not None
-    if not committed:
-        device, committed = device_of((*leaves, *closed.consts))
-    program, executable = compile_closed(closed, name, device=device, quick=on_probation,
+    placement, committed = placement_of(
+        closed, tuple([committed_sharding(x) for x in leaves]), request)
+    program, executable = compile_closed(closed, name, placement=placement, quick=on_probation,
                                          **options)
     return run(executable, closed, label or name, leaves, out_tree, committed,
                program if on_probation else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, Token, abstract_token, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
-from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl
-from pyjx.runtime.sharding import single_device_sharding
+from pyjx.runtime.placement import Placement
+from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
+from pyjx.runtime.transfers import move_array, put_host
 
 if TYPE_CHECKING:
     from lowering.program import LoweredProgram
@@ -25,57 +28,83 @@ class Executable:
 
     `kept` says which arguments of the jaxpr the program takes; the others are not used. Before
     them it takes `const_args`, the constants that were too large to write into its text.
+    `in_shardings` are those of the arguments it takes, `out_shardings` those of its results.
     `from_disk` are the options that one was compiled with which the disk cache had; else None.
     """
 
-    __slots__ = ("_handlers", "const_args", "device", "from_disk", "in_avals", "kept", "loaded",
-                 "logical_out_avals", "out_avals", "sharding")
+    __slots__ = ("_const_shardings", "_handlers", "const_args", "from_disk", "in_avals",
+                 "in_shardings", "kept", "loaded", "logical_out_avals", "out_avals",
+                 "out_shardings", "placement")
 
-    def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram, device: Any
-                 ) -> None:
+    def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram,
+                 placement: Placement) -> None:
         self.loaded = loaded
         self.in_avals = closed.in_avals
         self.logical_out_avals = closed.out_avals
         self.kept = program.kept
-        self.device = device
-        self.sharding = single_device_sharding(device)
-        self.const_args = self._constants(program)
+        self.placement = placement
         self.out_avals = [physical_aval(a) for a in closed.out_avals]
+        self._const_shardings = [placement.of_constant(c) for c in program.const_args]
+        sharding = placement.sharding
+        if sharding is not None:
+            self.in_shardings = [sharding] * sum(program.kept)
+            self.out_shardings = [sharding] * len(self.out_avals)
+        else:
+            self.in_shardings, self.out_shardings = settled(
+                loaded, placement, program, list(map(physical_aval, closed.in_avals)),
+                self.out_avals)
+        self.const_args = self._constants(program)
         self._handlers: dict[bool, list[Any]] = {}
         self.from_disk: dict[str, Any] | None = None
 
-    def _constants(self, program: LoweredProgram) -> list[Any]:
-        return [self.put(c, get_aval(c)) for c in program.const_args]
+    @property
+    def device(self) -> Any:
+        """The device, or the first one."""
+        return self.placement.devices[0]
 
-    def put(self, x: Any, aval: ShapedArray) -> Any:
-        """The argument as an array on the program's device."""
+    @property
+    def sharding(self) -> Any:
+        """Where it runs: on one device, or as copies on several."""
+        placement = self.placement
+        return placement.sharding or NamedSharding(placement.mesh, PartitionSpec())
+
+    def _constants(self, program: LoweredProgram) -> list[Any]:
+        return [self.put(c, get_aval(c), s)
+                for c, s in zip(program.const_args, self._const_shardings, strict=True)]
+
+    def put(self, x: Any, aval: ShapedArray, sharding: Any) -> Any:
+        """The argument as an array with this sharding."""
         if type(x) is ArrayImpl:
-            if x.sharding == self.sharding:
+            if x.sharding == sharding:
                 x._check_if_deleted()
                 return x
-            return _array_on(x, self.sharding, self.device)
+            return _array_on(x, sharding)
         physical = getattr(x, "_base_array", None)
         if physical is not None:  # an array of an extended dtype, such as PRNG keys
-            return self.put(physical, get_aval(physical))
+            return self.put(physical, get_aval(physical), sharding)
         if aval.dtype == dtypes.float0:
             x, aval = False, physical_aval(aval)
         host = np.asarray(x, dtype=aval.dtype)
         if host.shape != aval.shape:
             host = np.broadcast_to(host, aval.shape)
-        return jaxlib_api.batched_device_put(aval, self.sharding, [host], [self.device], False)
+        if type(sharding) is not SingleDeviceSharding:
+            return put_host(host, aval, sharding, False)
+        return jaxlib_api.batched_device_put(aval, sharding, [host], [sharding._device], False)
 
     def handlers(self, committed: bool) -> list[Any]:
         handlers = self._handlers.get(committed)
         if handlers is None:
             handlers = self._handlers[committed] = [
-                jaxlib_api.result_handler(a, self.sharding, committed) for a in self.out_avals
+                jaxlib_api.result_handler(a, s, committed)
+                for a, s in zip(self.out_avals, self.out_shardings, strict=True)
             ]
         return handlers
 
     def call(self, args: Sequence[Any], committed: bool = False) -> list[Any]:
         """Run on flat arguments; results are arrays."""
-        operands = [self.put(x, a)
-                    for x, a, keep in zip(args, self.in_avals, self.kept, strict=True) if keep]
+        kept = self.kept
+        operands = [self.put(x, a, s) for x, a, s in zip(
+            compress(args, kept), compress(self.in_avals, kept), self.in_shardings, strict=True)]
         outs = self.run(operands, self.handlers(committed))
         return [wrap_extended(o, a) for o, a in zip(outs, self.logical_out_avals, strict=True)]
 
@@ -86,11 +115,11 @@ class Executable:
 
     def fast_path(self, out_tree: TreeDef, committed: bool) -> Any:
         """What C++ needs to make the next call itself."""
-        n = len(self.const_args) + sum(self.kept)
+        in_shardings = [*self._const_shardings, *self.in_shardings]
         outs = self.out_avals
         return jaxlib_api.FastPath(
-            self.loaded, out_tree, [self.sharding] * n, [self.sharding] * len(outs), outs,
-            [committed] * len(outs), self.kept, [None] * n, self.const_args,
+            self.loaded, out_tree, in_shardings, self.out_shardings, outs,
+            [committed] * len(outs), self.kept, [None] * len(in_shardings), self.const_args,
         )
 
 
@@ -128,37 +157,54 @@ def wrap_extended(x: Any, aval: Any) -> Any:
     return Token() if aval is abstract_token else x
 
 
-def _array_on(x: Any, sharding: Any, device: Any) -> Any:
+def settled(loaded: Any, placement: Placement, program: LoweredProgram, in_avals: Sequence[Any],
+            out_avals: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The shardings of a program's arguments and results, with those that XLA has chosen."""
+    ins = list(compress(placement.in_shardings, program.kept))
+    outs = list(placement.out_shardings)
+    if None in ins:
+        chosen = loaded.get_parameter_shardings()
+        chosen = chosen and chosen[len(chosen) - len(ins):]
+        _fill(ins, chosen, list(compress(in_avals, program.kept)), placement, [])
+    if None in outs:
+        chosen = loaded.get_output_shardings()
+        _fill(outs, chosen and chosen[len(chosen) - len(outs):], out_avals, placement, ins)
+    return ins, outs
+
+
+def _fill(shardings: list[Any], chosen: Any, avals: Sequence[Any], placement: Placement,
+          known: Sequence[Any]) -> None:
+    """Put XLA's choice where a sharding is None, as one of those `known` if it is equivalent."""
+    for i, sharding in enumerate(shardings):
+        if sharding is None:
+            ndim = avals[i].ndim
+            proto = chosen[i] if chosen else None
+            found = placement.named(proto, ndim)
+            shardings[i] = next((s for s in known if s.is_equivalent_to(found, ndim)), found)
+
+
+def _array_on(x: Any, sharding: Any) -> Any:
     x._check_if_deleted()
-    if len(x.sharding.device_set) > 1:
-        raise ValueError(
-            f"A program for one device got an array that is spread over "
-            f"{len(x.sharding.device_set)} devices (sharding {x.sharding})."
-        )
-    if x.committed and x.sharding.device_set != sharding.device_set:
-        raise ValueError(
-            "Received incompatible devices for jitted computation: the program runs on "
-            f"{device}, an argument of shape {x.aval.str_short()} is committed to "
-            f"{next(iter(x.sharding.device_set))}."
-        )
-    return jaxlib_api.batched_device_put(x.aval, sharding, [x], [device], x.committed)
-
-
-def device_of(args: Sequence[Any]) -> tuple[Any, bool]:
-    """Where a program on `args` runs: the device that one is committed to, or the default one."""
-    for x in args:
-        x = getattr(x, "_base_array", x)
-        if type(x) is ArrayImpl and x.committed:
-            return next(iter(x.sharding.device_set)), True
-    return backends.default_device(), False
+    old = x.sharding
+    if old.is_equivalent_to(sharding, x.aval.ndim):
+        return x
+    if not x.committed or old._internal_device_list == sharding._internal_device_list:
+        if type(sharding) is not SingleDeviceSharding:
+            return move_array(x, sharding)
+        return jaxlib_api.batched_device_put(x.aval, sharding, [x], [sharding._device],
+                                             x.committed)
+    raise ValueError(
+        "Received incompatible devices for jitted computation: the program runs on "
+        f"{sharding}, an argument of shape {x.aval.str_short()} is committed to {old}."
+    )
 
 
 def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
     """Called by C++ for an argument that is not where the program wants it."""
-    device = next(iter(sharding.device_set))
     if type(x) is ArrayImpl:
-        return _array_on(x, sharding, device)
+        return _array_on(x, sharding)
     aval = get_aval(x)
-    return jaxlib_api.batched_device_put(
-        aval, sharding, [np.asarray(x, dtype=aval.dtype)], [device], False
-    )
+    host = np.asarray(x, dtype=aval.dtype)
+    if type(sharding) is not SingleDeviceSharding:
+        return put_host(host, aval, sharding, False)
+    return jaxlib_api.batched_device_put(aval, sharding, [host], [sharding._device], False)

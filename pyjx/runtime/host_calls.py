@@ -19,8 +19,9 @@ from pyjx import jaxlib_api
 from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import ensure_compile_time_eval
 from pyjx.runtime import backends
-from pyjx.runtime.device_put import array_from_numpy, device_put
+from pyjx.runtime.device_put import device_put
 from pyjx.runtime.sharding import single_device_sharding
+from pyjx.runtime.transfers import array_from_numpy
 
 FlatFunction = Callable[..., Sequence[Any]]
 

@@ -37,10 +37,12 @@ from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.monitoring import timed
-from pyjx.runtime import backends, dispatch, ledger, references, signature
+from pyjx.runtime import backends, dispatch, ledger, references, requests, signature
 from pyjx.runtime import eager as _eager  # noqa: F401  (runs what is not traced)
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.ledger import TracedInfo, Traces
+from pyjx.runtime.placement import NO_REQUEST, Request
+from pyjx.runtime.requests import Asked
 from pyjx.runtime.turns import turn
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
@@ -118,16 +120,17 @@ class TracedCall:
     """A function traced for one signature."""
 
     __slots__ = ("_surroundings", "_tracers", "closed", "donated", "in_tree", "name", "out_tree",
-                 "static", "takes_refs")
+                 "request", "static", "takes_refs")
 
     def __init__(self, closed: ClosedJaxpr, in_tree: TreeDef, out_tree: TreeDef, name: str,
-                 donated: tuple[bool, ...], static: Any) -> None:
+                 donated: tuple[bool, ...], static: Any, request: Request) -> None:
         self.closed = closed
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.name = name
         self.donated = donated
         self.static = static
+        self.request = request
         self.takes_refs = any([type(a) is AbstractRef for a in closed.in_avals])
         # The tracers it closes over, and where it was traced: elsewhere these may be others.
         self._tracers = [c for c in closed.consts if isinstance(c, Tracer) and type(c) is not Ref]
@@ -143,7 +146,7 @@ class TracedCall:
 
 # What `JitSpec.key` holds.
 OPTIONS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused",
-           "inline", "compiler_options", "device")
+           "inline", "compiler_options", "device", "in_shardings", "out_shardings")
 
 
 class JitSpec:
@@ -153,8 +156,8 @@ class JitSpec:
     """
 
     __slots__ = ("compiler_options", "device", "donate_argnames", "donate_argnums", "fun",
-                 "inline", "keep_unused", "name", "on_probation", "static_argnames",
-                 "static_argnums", "traces")
+                 "in_shardings", "inline", "keep_unused", "name", "on_probation", "out_shardings",
+                 "static_argnames", "static_argnums", "traces")
 
     traced_for = "jit"  # for messages
 
@@ -162,6 +165,7 @@ class JitSpec:
                  static_argnames: tuple[str, ...], donate_argnums: tuple[int, ...],
                  donate_argnames: tuple[str, ...], keep_unused: bool, inline: Inline,
                  compiler_options: tuple[tuple[str, Any], ...], device: Any,
+                 in_shardings: Asked | None = None, out_shardings: Asked | None = None,
                  on_probation: bool = False) -> None:
         self.fun = fun
         self.name = name_of(fun)
@@ -173,6 +177,8 @@ class JitSpec:
         self.inline = inline
         self.compiler_options = compiler_options
         self.device = device
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
         self.on_probation = on_probation
         self.traces: Traces = Traces(TRACES) if on_probation else _traces_of(fun, self.key)
 
@@ -184,7 +190,7 @@ class JitSpec:
         """What two wrappers of one function share compiled programs by: its `OPTIONS`."""
         return (self.static_argnums, self.static_argnames, self.donate_argnums,
                 self.donate_argnames, self.keep_unused, self.inline, self.compiler_options,
-                self.device)
+                self.device, self.in_shardings, self.out_shardings)
 
     def without_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]
               ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
@@ -256,7 +262,11 @@ class JitSpec:
                                lambda i: path_in(out_tree, i))
         debug.result_paths = partial(_result_paths, out_tree)
         donated = self.donated_leaves(in_tree, static)
-        return TracedCall(closed, in_tree, out_tree, self.name, donated, static)
+        request = NO_REQUEST if self.device is None else Request(self.device)
+        if self.in_shardings is not None or self.out_shardings is not None:
+            request = requests.request_for(self.device, self.in_shardings, self.out_shardings,
+                                           in_tree, out_tree)
+        return TracedCall(closed, in_tree, out_tree, self.name, donated, static, request)
 
     def donated_leaves(self, in_tree: TreeDef, static: Any) -> tuple[bool, ...]:
         """Which leaves are donated."""
@@ -278,7 +288,7 @@ class JitSpec:
 
     def bind(self, traced: TracedCall, leaves: Sequence[Any]) -> Any:
         """The call as an operation of the interpreters that are active."""
-        if self.inline is not Inline.JAX_EARLY:
+        if self.inline is not Inline.JAX_EARLY or not traced.request.is_trivial:
             return self.bind_call(traced, leaves)
         closed = traced.closed
         return traced.out_tree.unflatten(eval_jaxpr(closed.jaxpr, closed.consts, *leaves))
@@ -287,12 +297,17 @@ class JitSpec:
         """As `bind`, in one operation also where the function is to stand in line."""
         closed = traced.closed
         consts = closed.consts
+        asked = not traced.request.is_trivial
+        if asked:
+            leaves = requests.constrain(leaves, traced.request.in_shardings)
         outs = jit_p.bind(
             *consts, *leaves, jaxpr=consts_as_inputs(closed) if consts else closed,
             name=self.name, donated_invars=(False,) * len(consts) + traced.donated,
             keep_unused=self.keep_unused, inline=self.inline is not Inline.AUTO and self.inline,
             compiler_options_kvs=self.compiler_options,
         )
+        if asked:
+            outs = requests.constrain(outs, traced.request.out_shardings)
         return traced.out_tree.unflatten(outs)
 
     @tracebacks.mark_boundary
@@ -314,7 +329,7 @@ class JitSpec:
             return self.bind(traced, leaves), None, False
         try:
             return dispatch.compile_and_run(
-                closed, self.name, leaves, traced.out_tree, device=self.device,
+                closed, self.name, leaves, traced.out_tree, request=traced.request,
                 label=self.name if self.on_probation else f"jit({self.name})",
                 donated=traced.donated, keep_unused=self.keep_unused,
                 compiler_options=self.compiler_options,
@@ -441,7 +456,9 @@ def jit(  # type: ignore[misc]
       donate_argnums, donate_argnames: arguments whose memory results may take over; they must
         not be used after the call.
       keep_unused: pass arguments to XLA that the function does not use.
-      in_shardings, out_shardings: pytrees of shardings on the device to run on.
+      in_shardings, out_shardings: how arguments and results lie on devices: pytree prefixes of
+        them of shardings or, for the mesh that is set, PartitionSpecs. None leaves arguments
+        where they are, and results to XLA.
       device, backend: where to run.
       inline: whether, in another jitted function, its operations stand there rather than a call of
         it; see `Inline`.
@@ -449,7 +466,7 @@ def jit(  # type: ignore[misc]
 
     Raises:
       TypeError: `fun` is not callable.
-      ValueError: the function has no such arguments, or shardings name several devices.
+      ValueError: the function has no such arguments, or shardings are no prefix of them.
 
     >>> import pyjx as jax
     >>> jax.jit(lambda x: x * 2 + 1)(3.0)
@@ -469,32 +486,21 @@ def jit(  # type: ignore[misc]
     signature.check_disjoint(static, donated)
     if backend is not None and device is None:
         device = backends.local_devices(backend=backend)[0]
+    ins = outs = None
     if in_shardings is not None or out_shardings is not None:
-        device = _one_device((in_shardings, out_shardings)) or device
+        if device is not None:
+            raise ValueError("If backend or device is specified on jit, then in_shardings and "
+                             "out_shardings cannot be: they say where it runs.")
+        ins = requests.asked(in_shardings, "in_shardings")
+        outs = requests.asked(out_shardings, "out_shardings")
     options = tuple(sorted((compiler_options or {}).items()))
     if isinstance(inline, bool):
         inline = Inline.JAX_LATE if inline else Inline.AUTO
     elif not isinstance(inline, Inline):
         raise ValueError(f"Invalid inline option: {inline!r}. jit takes True, False or a member of "
                          "jax.Inline.")
-    spec = JitSpec(fun, *static, *donated, keep_unused, inline, options, device)
+    spec = JitSpec(fun, *static, *donated, keep_unused, inline, options, device, ins, outs)
     return pjit_callable(spec, spec.miss, fun)
-
-
-def _one_device(shardings: Any) -> Any:
-    """The device that all of `shardings` (a pytree) place their arrays on, None if there is none.
-
-    Raises:
-      ValueError: they name several devices.
-    """
-    leaves, _ = registry.flatten(shardings)
-    devices = {d for s in leaves if hasattr(s, "device_set") for d in s.device_set}
-    if len(devices) > 1:
-        raise ValueError(
-            "jit: in_shardings and out_shardings must place all arrays on one device, got "
-            f"{sorted(devices, key=str)}"
-        )
-    return next(iter(devices), None)
 
 
 def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., Any]) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram, lower
+from lowering.shardings import ONE
 from pyjx import configuration
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.passes.prepare import prepare
@@ -15,17 +16,20 @@ from pyjx.engine.decompose import decompose
 from pyjx.engine.physical import physicalize
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
+from pyjx.runtime.placement import Placement
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
                  keep_unused: bool = False, platform: str = "cpu",
-                 for_export: bool = False) -> LoweredProgram:
-    """The program of a jaxpr for a platform; `for_export` writes constants into it, and leaves it
-    in the functions that it has."""
+                 placement: Placement | None = None, for_export: bool = False) -> LoweredProgram:
+    """The program of a jaxpr for a placement or, for one device, for a platform; `for_export`
+    writes constants into it, and leaves it in the functions that it has."""
     if closed.consts and not for_export:
         from pyjx.runtime.captured import warn_of_captured  # most programs capture nothing
 
         warn_of_captured(closed)
+    if placement is not None:
+        platform = placement.platform
     mode = configuration.outline.value
     outline = not for_export and (mode == "on" or (mode == "auto" and platform == "cpu"))
     ledger.note_lowering(closed, name)
@@ -33,7 +37,9 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
             collector_paused():
         prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
         program = lower(prepared, name, platform=platform, donated=donated,
-                        keep_unused=keep_unused, inline_constants=for_export)
+                        keep_unused=keep_unused, inline_constants=for_export,
+                        partitioning=ONE if placement is None
+                        else placement.partitioning(prepared.consts))
     ledger.note_lowered(closed, name, time.seconds)
     if program.unused_donations:
         _warn_of_unused(program.unused_donations)

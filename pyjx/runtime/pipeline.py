@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 from lowering.program import LoweredProgram
@@ -13,6 +14,7 @@ from pyjx.monitoring import timed
 from pyjx.runtime import compile as compiler
 from pyjx.runtime import ledger
 from pyjx.runtime.executable import DescribedExecutable, Executable
+from pyjx.runtime.placement import Placement
 from pyjx.runtime.quick import quick_options
 
 _ADDRESSABLE = 1 << 47  # bytes
@@ -27,10 +29,11 @@ def _check_results_fit(closed: ClosedJaxpr) -> None:
 
 
 def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, compiler_options: Any,
-                    device: Any, quick: bool) -> Executable:
+                    placement: Placement, quick: bool) -> Executable:
     """The executable of `closed`, whose program is `source`; `quick` says that it is a single
     operation, which is to be compiled in little time."""
     _check_results_fit(closed)
+    device = placement.devices[0]
     if quick:
         compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
                                          device.platform)
@@ -42,11 +45,17 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
         from pyjx.runtime import calling  # callbacks, which few programs have
 
         executable, functions = calling.CallingExecutable, calling.host_functions(source)
+    in_shardings = [*[placement] * len(source.const_args),
+                    *compress(placement.in_shardings, source.kept)] \
+        if placement.mesh is not None else ()
     with timed("/jax/core/compile/backend_compile_duration", name) as time:
         loaded, from_disk = compiler.compile_or_load(
-            source, devices=(device,), compiler_options=options or None, host_callbacks=functions)
+            source, devices=placement.devices, compiler_options=options or None,
+            host_callbacks=functions,
+            propagate_to_parameters=[s is None for s in in_shardings],
+            propagate_to_outputs=[s is None for s in placement.out_shardings])
     ledger.note_compiled(closed, name, device, options, from_disk, time.seconds)
-    made: Executable = executable(loaded, closed, source, device)
+    made: Executable = executable(loaded, closed, source, placement)
     made.from_disk = options if from_disk else None
     for inspect in source.inspections:
         inspect(made.sharding)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pyjx import configuration
 from pyjx.core.derived import derived_under
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.runtime import backends, loaded
+from pyjx.runtime import loaded
 from pyjx.runtime.executable import Executable
+from pyjx.runtime.placement import Placement
 from pyjx.runtime.turns import turn
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """A jaxpr lowered and compiled for a device; `calls` and `was_dropped` are of its probation."""
+    """A jaxpr lowered and compiled; `calls` and `was_dropped` are of its probation."""
 
     __slots__ = ("__weakref__", "calls", "executable", "was_dropped")
 
@@ -35,22 +36,21 @@ class Program:
 
 @derived_under(lambda: (configuration.trace_context(), configuration.outline.value))
 def _program(closed: ClosedJaxpr, name: str, donated: tuple[bool, ...], keep_unused: bool,
-             compiler_options: Any, device: Any) -> Program:
+             compiler_options: Any, placement: Placement) -> Program:
     return Program()
 
 
 def compile_closed(
     closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (), keep_unused: bool = False,
-    compiler_options: Any = (), device: Any = None, lowered: LoweredProgram | None = None,
+    compiler_options: Any = (), placement: Placement, lowered: LoweredProgram | None = None,
     quick: bool = False,
 ) -> tuple[Program, Executable]:
-    """The program of a jaxpr for a device, kept with the jaxpr, and its executable.
+    """The program of a jaxpr for where it runs, kept with the jaxpr, and its executable.
 
     `lowered` is what `lower_closed` gave for it, if it is at hand; `quick` says that it is a single
     operation, which is to be compiled in little time.
     """
-    device = backends.default_device() if device is None else device
-    key = (name, tuple(donated), keep_unused, compiler_options, device)
+    key = (name, tuple(donated), keep_unused, compiler_options, placement)
     program = _program(closed, *key)
     executable = program.executable
     if executable is None:
@@ -63,8 +63,8 @@ def compile_closed(
 
                 source = lowered or lower.lower_closed(
                     closed, name, donated=donated, keep_unused=keep_unused,
-                    platform=device.platform)
+                    placement=placement)
                 executable = program.executable = pipeline.compile_lowered(
-                    source, closed, name, compiler_options, device, quick)
+                    source, closed, name, compiler_options, placement, quick)
                 loaded.add(program, len(source.text))
     return program, executable

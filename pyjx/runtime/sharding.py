@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import jaxlib_api
-from pyjx.core.meshes import AbstractMesh
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.jaxlib_api import (
     DeviceList,
@@ -270,8 +270,11 @@ def single_device_sharding(device: Any, memory_kind: str | None = None) -> Any:
 
 @lru_cache(maxsize=4096)
 def _named_hlo(mesh: Any, spec: Any, ndim: int) -> Any:
+    return _hlo_of(mesh.axis_names, mesh.axis_sizes, spec, ndim)
+
+
+def _hlo_of(names: tuple[Any, ...], sizes: Shape, spec: Any, ndim: int) -> Any:
     """The V2 form: the mesh's devices, axes transposed so that each dimension's come first."""
-    names, sizes = mesh.axis_names, mesh.axis_sizes
     entries = (*spec, *(None,) * (ndim - len(spec)))
     order: list[int] = []
     tiles: list[int] = []
@@ -420,3 +423,77 @@ GSPMDSharding.get_replicated = staticmethod(_get_replicated)
 
 def _make_gspmd(devices: tuple[Any, ...], proto: Any, memory_kind: Any) -> Any:
     return GSPMDSharding(devices, proto, memory_kind=memory_kind)
+
+
+# ---- from XLA's form to names -------------------------------------------------------------
+
+
+def named_sharding(sharding: Any, mesh: Any, ndim: int) -> Any:
+    """A sharding of values of this rank by the names of axes of `mesh`, whose devices it has."""
+    if type(sharding) is NamedSharding:
+        return sharding
+    hlo = sharding._to_xla_hlo_sharding(ndim)
+    spec = spec_of_hlo(hlo, mesh.axis_names, mesh.axis_sizes, ndim)
+    if spec is None:  # it cuts across the axes: name the prime factors of the number of devices
+        factors = tuple(_prime_factors(mesh.size))
+        mesh = Mesh(mesh.devices.reshape(factors), tuple([f"_axis_{i}" for i in
+                                                          range(len(factors))]))
+        spec = spec_of_hlo(hlo, mesh.axis_names, mesh.axis_sizes, ndim)
+    if spec is None:
+        raise NotImplementedError(f"The sharding {sharding} does not follow the axes of any mesh. "
+                                  "Put the array into a NamedSharding with device_put.")
+    return NamedSharding(mesh, spec, memory_kind=sharding.memory_kind)
+
+
+def _prime_factors(n: int) -> list[int]:
+    found, d = [], 2
+    while n > 1:
+        while n % d == 0:
+            found.append(d)
+            n //= d
+        d += 1
+    return found
+
+
+def spec_of_hlo(hlo: Any, names: tuple[Any, ...], sizes: Shape, ndim: int) -> Any:
+    """The spec by which values of this rank lie as `hlo` says on a mesh of devices 0, 1, 2 ...;
+    None if there is none."""
+    if _is_replicated_hlo(hlo):
+        return PartitionSpec()
+    if not hlo.is_tiled():
+        return None
+    tiles = _partitions(hlo)
+    # The lowest device of each part; further copies of it do not matter.
+    order = np.asarray(hlo.tile_assignment_devices()).reshape(*tiles, -1)
+    strides = {math.prod(sizes[i + 1:]): i for i, k in enumerate(sizes) if k > 1}
+    entries: list[Any] = []
+    for dim, count in enumerate(tiles):
+        along = np.moveaxis(order.min(axis=-1), dim, 0).reshape(count, -1)[:, 0]
+        axes: list[Any] = []
+        step = 1  # between devices along the axes that are found, the innermost first
+        while step < count:
+            axis = strides.get(int(along[step] - along[0]))
+            if axis is None or count % (step * sizes[axis]):
+                return None
+            axes.insert(0, names[axis])
+            step *= sizes[axis]
+        entries.append(tuple(axes) if axes else None)
+    while entries and entries[-1] is None:
+        entries.pop()
+    spec = PartitionSpec(*entries)
+    used = axes_of(spec)
+    if len(set(used)) < len(used) or not _same_parts(hlo, _hlo_of(names, sizes, spec, ndim)):
+        return None
+    return spec
+
+
+def _same_parts(a: Any, b: Any) -> bool:
+    """Whether each device has the same part in both."""
+    if bool(a == b):
+        return True
+    tiles = _partitions(a)
+    if a.is_replicated() or b.is_replicated() or list(tiles) != list(_partitions(b)):
+        return False
+    orders = [np.sort(np.asarray(h.tile_assignment_devices()).reshape(*tiles, -1), axis=-1)
+              for h in (a, b)]
+    return bool((orders[0] == orders[1]).all())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
@@ -16,8 +16,8 @@ from pyjx.engine.physical import physicalize
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.runtime import abstract, backends, dispatch, ledger, references
 from pyjx.runtime.dispatch import Miss
-from pyjx.runtime.executable import device_of
 from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, spec_of
+from pyjx.runtime.placement import Shardings, committed_sharding, placement_of
 from pyjx.runtime.programs import compile_closed
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
@@ -55,13 +55,14 @@ class ArgInfo:
 
 
 class _Stage:
-    """What every stage knows: the signature."""
+    """What every stage knows: the signature, and the shardings of arguments that are settled."""
 
-    __slots__ = ("_spec", "_traced")
+    __slots__ = ("_given", "_spec", "_traced")
 
-    def __init__(self, spec: JitSpec, traced: TracedCall) -> None:
+    def __init__(self, spec: JitSpec, traced: TracedCall, given: Shardings) -> None:
         self._spec = spec
         self._traced = traced
+        self._given = given
 
     @property
     def in_tree(self) -> Any:
@@ -163,8 +164,9 @@ class Traced(_Stage):
     def physicalize(self, ctx: Any = None) -> Traced:
         """The traced function with key arrays as the integer arrays that they are."""
         t = self._traced
-        return Traced(self._spec, TracedCall(
-            physicalize(t.closed), t.in_tree, t.out_tree, t.name, t.donated, t.static))
+        physical = TracedCall(physicalize(t.closed), t.in_tree, t.out_tree, t.name, t.donated,
+                              t.static, t.request)
+        return Traced(self._spec, physical, self._given)
 
     def lower(self, *, lowering_platforms: Any = None, _private_parameters: Any = None) -> Lowered:
         """The StableHLO program, for the default backend's platform or another one."""
@@ -176,22 +178,24 @@ class Traced(_Stage):
                     f"lowering_platforms={tuple(lowering_platforms)}"
                 )
             platform = lowering_platforms[0]
-        return Lowered(self._spec, self._traced, platform)
+        return Lowered(self._spec, self._traced, self._given, platform)
 
 
 class Lowered(_Stage):
     """A function lowered to StableHLO."""
 
-    __slots__ = ("_call", "_closed", "_donated", "_platform", "_program")
+    __slots__ = ("_call", "_closed", "_donated", "_placement", "_platform", "_program")
 
-    def __init__(self, spec: JitSpec, traced: TracedCall, platform: str | None) -> None:
-        super().__init__(spec, traced)
+    def __init__(self, spec: JitSpec, traced: TracedCall, given: Shardings, platform: str | None
+                 ) -> None:
+        super().__init__(spec, traced, given)
         if any(isinstance(c, Tracer) and type(c) is not Ref for c in traced.closed.consts):
             raise TypeError(
                 f"lower: {spec.name} closes over values of an outer transformation, which are "
                 "not known yet. Pass them as arguments."
             )
-        self._platform = platform or (spec.device or backends.default_device()).platform
+        self._placement, _ = placement_of(traced.closed, given, traced.request)
+        self._platform = platform or self._placement.platform
         # Passes and lowering, which need not load before the first program.
         from pyjx.runtime.lower import lower_closed
 
@@ -205,6 +209,7 @@ class Lowered(_Stage):
         self._program = lower_closed(
             self._closed, spec.name, donated=self._donated, keep_unused=spec.keep_unused,
             platform=self._platform,
+            placement=self._placement if self._platform == self._placement.platform else None,
         )
 
     def _text(self, debug_info: bool) -> str:
@@ -240,16 +245,14 @@ class Lowered(_Stage):
         """
         spec = self._spec
         options = tuple(sorted({**dict(spec.compiler_options), **(compiler_options or {})}.items()))
-        device = spec.device if device_assignment is None else device_assignment[0]
+        placement = self._placement if device_assignment is None else \
+            self._placement.on(tuple(device_assignment))
         _, executable = compile_closed(
             self._closed, spec.name, donated=self._donated,
-            keep_unused=spec.keep_unused, compiler_options=options, device=device,
-            lowered=self._program if self._is_for(device) else None,
+            keep_unused=spec.keep_unused, compiler_options=options, placement=placement,
+            lowered=self._program if placement.platform == self._platform else None,
         )
-        return Compiled(spec, self._traced, executable, self._call)
-
-    def _is_for(self, device: Any) -> bool:
-        return bool((device or backends.default_device()).platform == self._platform)
+        return Compiled(spec, self._traced, self._given, executable, self._call)
 
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimates (flops, bytes accessed) of the program before optimisation."""
@@ -281,9 +284,9 @@ class Compiled(_Stage):
 
     __slots__ = ("__weakref__", "_call", "_executable", "_with_refs")
 
-    def __init__(self, spec: JitSpec, traced: TracedCall, executable: Any,
+    def __init__(self, spec: JitSpec, traced: TracedCall, given: Shardings, executable: Any,
                  with_refs: references.Call | None = None) -> None:
-        super().__init__(spec, traced)
+        super().__init__(spec, traced, given)
         self._executable = executable
         self._with_refs = with_refs
         self._call: Any = None  # the C++ callable, made at the first call
@@ -302,7 +305,7 @@ class Compiled(_Stage):
         leaves = self._leaves(args, kwargs)
         if self._with_refs is not None:
             return self._run_with_refs(self._with_refs, leaves), None, False
-        _, committed = device_of(leaves)
+        committed = self._is_committed(leaves)
         out, fast_path, drop = dispatch.run(
             self._executable, self._traced.closed, f"jit({self._spec.name})", leaves,
             self.out_tree, committed)
@@ -315,8 +318,12 @@ class Compiled(_Stage):
                        lambda i: (closed.debug_info.arg_names or ())[i])
         operands = [*closed.consts, *leaves]
         args = call.arguments(operands)
-        outs = self._executable.call(args, device_of(args)[1])
+        outs = self._executable.call(args, self._is_committed(args))
         return self.out_tree.unflatten(call.store(operands, outs))
+
+    def _is_committed(self, leaves: Sequence[Any]) -> bool:
+        return (self._executable.placement.mesh is not None or self._spec.device is not None
+                or any([committed_sharding(x) is not None for x in leaves]))
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The dynamic leaves; static arguments may be given or left out."""
@@ -363,10 +370,9 @@ class Compiled(_Stage):
 
     @property
     def out_info(self) -> Any:
-        sharding = self._executable.sharding
         return tree_unflatten(self.out_tree, [
-            abstract.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding, weak_type=a.weak_type)
-            for a in self._traced.closed.out_avals
+            abstract.ShapeDtypeStruct(a.shape, a.dtype, sharding=s, weak_type=a.weak_type)
+            for a, s in zip(self._traced.closed.out_avals, self._out_shardings, strict=True)
         ])
 
     def as_text(self) -> str:
@@ -398,14 +404,22 @@ class Compiled(_Stage):
         return self._executable.loaded
 
     @property
+    def _out_shardings(self) -> list[Any]:
+        n = len(self._traced.closed.out_avals)
+        return self._executable.out_shardings[:n]  # new values of references come after them
+
+    @property
     def input_shardings(self) -> Any:
-        sharding = self._executable.sharding
-        return tree_unflatten(self.in_tree, [sharding] * len(self._traced.closed.in_avals))
+        """The shardings of the arguments."""
+        executable = self._executable
+        used = iter(executable.in_shardings)
+        return tree_unflatten(self.in_tree, [
+            next(used) if kept else executable.sharding for kept in executable.kept])
 
     @property
     def output_shardings(self) -> Any:
-        sharding = self._executable.sharding
-        return tree_unflatten(self.out_tree, [sharding] * len(self._traced.closed.out_avals))
+        """The shardings of the results."""
+        return tree_unflatten(self.out_tree, self._out_shardings)
 
     @property
     def input_formats(self) -> Any:
@@ -417,8 +431,8 @@ class Compiled(_Stage):
 
 
 def trace(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-    traced, _ = spec.trace(*abstract.describe_arguments(spec, args, kwargs))
-    return Traced(spec, traced)
+    traced, leaves = spec.trace(*abstract.describe_arguments(spec, args, kwargs))
+    return Traced(spec, traced, tuple(map(committed_sharding, leaves)))
 
 
 def lower(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lowered:

@@ -9,7 +9,6 @@ from pyjx import jit
 from pyjx.core.avals import ShapedArray
 from pyjx.runtime import backends
 from pyjx.runtime.device_put import (
-    array_from_numpy,
     block_until_ready,
     copy_to_host_async,
     device_get,
@@ -18,6 +17,7 @@ from pyjx.runtime.device_put import (
     device_put_sharded,
 )
 from pyjx.runtime.sharding import SingleDeviceSharding
+from pyjx.runtime.transfers import array_from_numpy
 
 pytestmark = pytest.mark.smoke
 

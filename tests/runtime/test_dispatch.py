@@ -10,6 +10,7 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import eager_trace, trace_to_jaxpr
 from pyjx.runtime import lower, programs
+from pyjx.runtime.placement import on_device
 
 pytestmark = pytest.mark.smoke
 
@@ -62,10 +63,11 @@ def test_number_of_eager_programs_is_bounded(monkeypatch):
 
 def test_executables_are_kept_with_their_jaxpr():
     closed = trace_to_jaxpr(lambda a: [a * 2], [ShapedArray((3,), np.float32)])
-    first = programs.compile_closed(closed, "f")[1]
-    assert programs.compile_closed(closed, "f")[1] is first
+    where = on_device(jax.devices()[0])
+    first = programs.compile_closed(closed, "f", placement=where)[1]
+    assert programs.compile_closed(closed, "f", placement=where)[1] is first
     with configuration.outline("off"):
-        assert programs.compile_closed(closed, "f")[1] is not first
+        assert programs.compile_closed(closed, "f", placement=where)[1] is not first
     (out,) = first.call([np.ones(3, np.float32)])
     assert out.tolist() == [2, 2, 2]
 

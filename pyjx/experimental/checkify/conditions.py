@@ -20,7 +20,7 @@ from pyjx.experimental.checkify.errors import Error, JaxRuntimeError, Site
 from pyjx.lax.bitwise import bitwise_not
 from pyjx.lax.reductions import argmax, reduce_or
 from pyjx.lax.slicing import dynamic_index_in_dim
-from pyjx.runtime.device_put import array_from_host
+from pyjx.runtime.transfers import array_from_host
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 

@@ -1,0 +1,153 @@
+"""Constraints on how the values inside a program lie on its devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyjx import tree_util
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.meshes import AbstractMesh
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.specs import PartitionSpec
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.batching import BatchTrace
+from pyjx.engine.tangents import Zero
+from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
+from pyjx.runtime.device_put import device_put
+from pyjx.runtime.meshes import get_abstract_mesh
+from pyjx.runtime.sharding import NamedSharding, Sharding, SingleDeviceSharding
+
+UNCONSTRAINED = PartitionSpec.UNCONSTRAINED
+
+
+@api_boundary
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Say how arrays lie on the devices of the program that they are computed in.
+
+    Args:
+      x: a pytree of arrays.
+      shardings: a Sharding or, for the mesh that is set, a PartitionSpec, or a pytree prefix of
+        `x` of them. Dimensions that are `PartitionSpec.UNCONSTRAINED` are left to XLA.
+
+    Returns:
+      `x`; outside of jit, put there.
+
+    Raises:
+      RuntimeError: a PartitionSpec is given and no mesh is set.
+      ValueError: a sharding has more dimensions than its array, or outside of jit does not
+        divide it.
+
+    >>> import pyjx as jax
+    >>> from pyjx.sharding import NamedSharding, PartitionSpec
+    >>> mesh = jax.make_mesh((1,), ("x",))
+    >>> rows = NamedSharding(mesh, PartitionSpec("x"))
+    >>> jax.jit(lambda x: jax.lax.with_sharding_constraint(2 * x, rows))(jax.numpy.ones(3)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    leaves, tree = tree_util.tree_flatten(x)
+    try:
+        targets = tree_util.broadcast_prefix(shardings, x, lambda s: s is None)
+    except ValueError:
+        errors = tree_util.prefix_errors(shardings, x, lambda s: s is None)
+        raise ValueError("with_sharding_constraint: shardings must be a tree prefix of x. "
+                         f"{errors[0]('shardings') if errors else ''}") from None
+    return tree_util.tree_unflatten(tree, [
+        leaf if s is None else constrained(leaf, resolved(s, "with_sharding_constraint"))
+        for leaf, s in zip(leaves, targets, strict=True)])
+
+
+def resolved(sharding: Any, caller: str) -> Any:
+    """The sharding that was given, or stands for a spec along the mesh that is set.
+
+    Raises:
+      RuntimeError: no mesh is set.
+      TypeError: it is neither.
+    """
+    if isinstance(sharding, PartitionSpec):
+        mesh = get_abstract_mesh()
+        if mesh.empty:
+            raise RuntimeError(
+                f"{caller} requires a non-empty mesh in context if you are passing "
+                "`PartitionSpec`s to shardings. You can define a context mesh via "
+                "`jax.set_mesh(mesh)`. Alternatively, provide `Sharding`s.")
+        return NamedSharding(mesh, sharding)
+    if isinstance(sharding, Sharding):
+        return sharding
+    inner = getattr(sharding, "sharding", None)  # of a Format
+    if isinstance(inner, Sharding):
+        return inner
+    raise TypeError(f"{caller}: shardings are of type Sharding or PartitionSpec, got {sharding!r} "
+                    f"of type {type(sharding)}.")
+
+
+def constrained(x: Any, sharding: Any) -> Any:
+    """A value that is to lie as `sharding` says."""
+    sharding.check_compatible_aval(get_aval(x).shape)
+    free = frozenset([i for i, p in enumerate(getattr(sharding, "spec", ())) if p is UNCONSTRAINED])
+    return sharding_constraint_p.bind(x, sharding=sharding, layout=None,
+                                      context_mesh=get_abstract_mesh(), unconstrained_dims=free)
+
+
+def _impl(x: Value, *, sharding: Any, **params: Any) -> Value:
+    if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+        sharding = sharding.spec  # along the mesh that is set
+    return device_put(x, _fully_constrained(sharding))
+
+
+def _fully_constrained(sharding: Any) -> Any:
+    """With None, which cuts nothing, where it leaves a choice."""
+    spec = sharding if isinstance(sharding, PartitionSpec) else getattr(sharding, "spec", None)
+    if spec is None or UNCONSTRAINED not in spec:
+        return sharding
+    entries = [None if p is UNCONSTRAINED else p for p in spec]
+    spec = PartitionSpec(*entries)
+    return spec if isinstance(sharding, PartitionSpec) else sharding.update(spec=spec)
+
+
+def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, sharding: Any,
+           unconstrained_dims: Any, **params: Any) -> tuple[Value, Any]:
+    (x,), (dim,) = operands, dims
+    assert dim is not None  # the rule is asked for operands that are mapped
+    spec = getattr(sharding, "spec", None)
+    if spec is not None:
+        name = trace.axis.spmd_name
+        along = UNCONSTRAINED if name is None else name
+        entries = [*spec, *[None] * (dim - len(spec))]
+        entries.insert(dim, along)
+        sharding = sharding.update(spec=spec.update(partitions=entries))
+        unconstrained_dims = frozenset([i for i, p in enumerate(entries) if p is UNCONSTRAINED])
+    return sharding_constraint_p.bind(
+        x, sharding=sharding, unconstrained_dims=unconstrained_dims, **params), dim
+
+
+def _jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Any]:
+    out = sharding_constraint_p.bind(*primals, **params)
+    (t,) = tangents
+    return out, t if type(t) is Zero else sharding_constraint_p.bind(t, **params)
+
+
+def _transpose(ct: Any, x: Operand, **params: Any) -> list[Any]:
+    return [ct if type(ct) is Zero else sharding_constraint_p.bind(ct, **params)]
+
+
+def _placed(params: dict[str, Any]) -> Sequence[Any]:
+    sharding = params["sharding"]
+    return () if type(sharding) is SingleDeviceSharding else (sharding,)
+
+
+def _shape(x: ShapedArray, **params: Any) -> ShapedArray:
+    return x
+
+
+sharding_constraint_p: Primitive = register(Primitive(
+    "sharding_constraint",
+    shape_rule=_shape,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch_axis=_batch,
+    impl=_impl,
+    placed=_placed,
+    physical=lambda avals, x, **params: sharding_constraint_p.bind(x, **params),
+    linear=True,
+))

@@ -1,0 +1,324 @@
+"""Where a program runs: on which devices, and how its arguments and results lie on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from lowering.shardings import ONE, Partitioning
+from pyjx import configuration
+from pyjx.core.avals import ShapedArray
+from pyjx.core.derived import derived_structure
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
+from pyjx.core.meshes import AbstractMesh, Mesh
+from pyjx.core.specs import PartitionSpec
+from pyjx.jaxlib_api import DeviceList, HloSharding
+from pyjx.runtime import backends
+from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.sharding import (
+    GSPMDSharding,
+    IndivisibleError,
+    NamedSharding,
+    SingleDeviceSharding,
+    named_sharding,
+    single_device_sharding,
+    spec_of_hlo,
+)
+
+Shardings = tuple[Any, ...]  # for each argument or result its sharding, None where it is left open
+
+
+class Request(NamedTuple):
+    """What the user asks of a program: to run on `device`, with these shardings of its leaves;
+    empty where none was asked for."""
+
+    device: Any = None
+    in_shardings: Shardings = ()
+    out_shardings: Shardings = ()
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether arguments alone decide."""
+        return not self.in_shardings and not self.out_shardings
+
+
+NO_REQUEST = Request()
+
+
+class Placement:
+    """The devices of a program, one for each of its parts, and the shardings of its arguments and
+    results; interned.
+
+    A program for one device has `sharding`, that of all its values, and no `mesh`. One for several
+    has shardings along `mesh`, or None where XLA is to choose.
+    """
+
+    __slots__ = ("devices", "in_shardings", "mesh", "out_shardings", "sharding")
+
+    def __init__(self, devices: tuple[Any, ...], mesh: Mesh | None, in_shardings: Shardings,
+                 out_shardings: Shardings) -> None:
+        self.devices = devices
+        self.mesh = mesh
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
+        self.sharding = single_device_sharding(devices[0]) if mesh is None else None
+
+    @property
+    def platform(self) -> str:
+        return self.devices[0].platform  # type: ignore[no-any-return]
+
+    def on(self, devices: tuple[Any, ...]) -> Placement:
+        """The same on other devices."""
+        if self.mesh is None:
+            return on_device(devices[0])
+        mesh = self.mesh.update(
+            devices=np.array(devices, dtype=object).reshape(self.mesh.axis_sizes))
+        return _on_mesh(mesh, *[
+            tuple([s and s.update(mesh=mesh) for s in shardings])
+            for shardings in (self.in_shardings, self.out_shardings)])
+
+    def of_constant(self, x: Any) -> Any:
+        """The sharding of a constant of the program."""
+        if self.mesh is None:
+            return self.sharding
+        found = committed_sharding(x)
+        if found is None or len(found.device_set) != len(self.devices):
+            return NamedSharding(self.mesh, PartitionSpec())
+        return named_sharding(found, self.mesh, np.ndim(x))
+
+    def partitioning(self, consts: Sequence[Any]) -> Partitioning:
+        """How a program with these constants is spread, as the lowering writes it."""
+        if self.mesh is None:
+            return ONE
+        return Partitioning(
+            len(self.devices), self.in_shardings, self.out_shardings,
+            [self.of_constant(c) for c in consts], self._kinds(self.in_shardings),
+            self._kinds(self.out_shardings))
+
+    def named(self, chosen: Any, ndim: int) -> Any:
+        """The sharding that XLA has chosen for values of this rank; None for copies everywhere."""
+        assert self.mesh is not None  # on one device there is no choice
+        hlo = None if chosen is None else HloSharding.from_proto(chosen)
+        spec = PartitionSpec() if hlo is None else spec_of_hlo(
+            hlo, self.mesh.axis_names, self.mesh.axis_sizes, ndim)
+        if spec is None:
+            return GSPMDSharding(self.mesh._internal_device_list, hlo)
+        return NamedSharding(self.mesh, spec)
+
+    def _kinds(self, shardings: Shardings) -> list[str | None]:
+        own = self.devices[0].default_memory().kind
+        return [None if s is None or s.memory_kind in (None, own) else s.memory_kind
+                for s in shardings]
+
+
+@lru_cache(maxsize=256)
+def on_device(device: Any) -> Placement:
+    """That of programs for one device."""
+    return Placement((device,), None, (), ())
+
+
+@lru_cache(maxsize=4096)
+def _on_mesh(mesh: Mesh, in_shardings: Shardings, out_shardings: Shardings) -> Placement:
+    return Placement(tuple(mesh.devices.flat), mesh, in_shardings, out_shardings)
+
+
+class Described:
+    """An argument that only its aval and, it may be, its sharding are known of."""
+
+    __slots__ = ("aval", "sharding")
+
+    def __init__(self, aval: ShapedArray, sharding: Any = None) -> None:
+        self.aval = aval
+        self.sharding = sharding
+
+
+def committed_sharding(x: Any) -> Any:
+    """Where a value has been put on purpose, or is described to be; None if it may be moved."""
+    kind = type(x)
+    if kind is ArrayImpl:
+        return x._sharding if x._committed else None
+    if kind is Described:
+        return x.sharding
+    base: Any = getattr(x, "_base_array", None)  # an array of an extended dtype, such as PRNG keys
+    return base._sharding if type(base) is ArrayImpl and base._committed else None
+
+
+def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request
+                 ) -> tuple[Placement, bool]:
+    """Where a program runs on arguments with the shardings `given`, None for those that are not
+    committed; and whether its results are committed there.
+
+    Raises:
+      ValueError: arguments are on other devices than each other or than the program, or lie
+        otherwise than was asked for.
+      IndivisibleError: a dimension cannot be cut into so many parts.
+    """
+    placed, consts = _placed(closed)
+    if not placed and request.is_trivial and configuration.mesh.value is None:
+        device = request.device
+        for sharding in (*given, *consts):
+            if sharding is not None:
+                if type(sharding) is not SingleDeviceSharding:
+                    break
+                if device is None:
+                    device = sharding._device
+                elif device is not sharding._device:
+                    _raise_incompatible(closed, given, (device,))
+        else:
+            if device is None:
+                return on_device(backends.default_device()), False
+            return on_device(device), True
+    return _general(closed, given, request, (*placed, *consts)), True
+
+
+def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any]
+             ) -> Placement:
+    ins = _wanted(closed, given, request.in_shardings)
+    outs = request.out_shardings or (None,) * len(closed.out_avals)
+    known = [s for s in (*ins, *outs, *placed) if s is not None]
+    devices = next((d for s in known if (d := _devices(s)) is not None), None)
+    context = configuration.mesh.value
+    if devices is None:
+        devices = context._internal_device_list if context is not None and request.device is None \
+            else DeviceList((request.device or backends.default_device(),))
+    if any([(d := _devices(s)) is not None and d != devices for s in known]):
+        _raise_incompatible(closed, ins, tuple(devices))
+    mesh = _mesh(known, devices, context)
+    if mesh is None:
+        return on_device(devices[0])
+    in_shardings = _fitted(closed, "arguments", ins, closed.in_avals, mesh)
+    out_shardings = _fitted(closed, "outputs", outs, closed.out_avals, mesh)
+    return _on_mesh(mesh, in_shardings, out_shardings)
+
+
+def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings) -> Shardings:
+    """The sharding of each argument that is settled."""
+    if not asked:
+        return given
+    for i, (has, wants) in enumerate(zip(given, asked, strict=True)):
+        if has is None or wants is None or has.is_equivalent_to(wants, closed.in_avals[i].ndim):
+            continue
+        on = _devices(wants)
+        if on is None or on == has._internal_device_list:
+            raise ValueError(
+                "Sharding passed to jit does not match the sharding on the respective arg. Got jit "
+                f"sharding: {wants},\narg sharding: {has} for arg "
+                f"{_arg_name(closed, i)} of type: {closed.in_avals[i].str_short()}. Put the "
+                "argument there with device_put, or leave in_shardings out: jit takes arguments "
+                "where they are.")
+        _raise_incompatible(closed, given, tuple(on))
+    return tuple([has if wants is None else wants
+                  for has, wants in zip(given, asked, strict=True)])
+
+
+def _devices(sharding: Any) -> Any:
+    """The devices of a sharding or mesh; None where it has names of axes alone."""
+    mesh = getattr(sharding, "mesh", sharding)
+    if isinstance(mesh, AbstractMesh):
+        return None
+    return sharding._internal_device_list
+
+
+def _mesh(known: Sequence[Any], devices: Any, context: Mesh | None) -> Mesh | None:
+    """The mesh whose axes the results are named by; None for one device without a mesh."""
+    meshes = [m for s in known if isinstance(m := getattr(s, "mesh", s), Mesh)]
+    if context is not None and context._internal_device_list == devices:
+        meshes.append(context)
+    if meshes:
+        return meshes[0]
+    if len(devices) == 1:
+        return None
+    abstract = [m for s in known if isinstance(m := getattr(s, "mesh", s), AbstractMesh)]
+    shape, names = (abstract[0].axis_sizes, abstract[0].axis_names) if abstract else \
+        ((len(devices),), ("devices",))
+    return Mesh(np.array(list(devices), dtype=object).reshape(shape), names)
+
+
+def _fitted(closed: ClosedJaxpr, what: str, shardings: Shardings, avals: Sequence[Any], mesh: Mesh
+            ) -> Shardings:
+    """The shardings by the names of a mesh, where they fit the shapes."""
+    out = []
+    for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
+        if sharding is not None:
+            sharding = _with_devices(sharding, mesh)
+            try:
+                sharding.check_compatible_aval(aval.shape)
+                sharding.shard_shape(aval.shape)
+            except ValueError as error:
+                name = _arg_name(closed, i) if what == "arguments" else _result_name(closed, i)
+                raise type(error)(f"One of pjit {what} with pytree key path {name} was given the "
+                                  f"sharding {error}") from None
+            sharding = named_sharding(sharding, mesh, aval.ndim)
+        out.append(sharding)
+    return tuple(out)
+
+
+def _with_devices(sharding: Any, mesh: Mesh) -> Any:
+    """A sharding along an abstract mesh with the devices of `mesh`."""
+    abstract = getattr(sharding, "mesh", None)
+    if not isinstance(abstract, AbstractMesh):
+        return sharding
+    if abstract.shape_tuple != mesh.shape_tuple:
+        if abstract.size != mesh.size:
+            raise IndivisibleError(f"{sharding}, whose mesh has {abstract.size} devices, but the "
+                                   f"program runs on {mesh.size}.")
+        mesh = Mesh(mesh.devices.reshape(abstract.axis_sizes), abstract.axis_names)
+    return sharding.update(mesh=mesh)
+
+
+# ---- what a program says itself -----------------------------------------------------------
+
+
+@derived_structure
+def _placed(closed: ClosedJaxpr) -> tuple[Shardings, Shardings]:
+    """The meshes and shardings that operations of a program name, and those of its constants that
+    are committed."""
+    consts = [s for c in closed.consts if (s := committed_sharding(c)) is not None]
+    return tuple(dict.fromkeys(_placed_in(closed.jaxpr))), tuple(consts)
+
+
+def _placed_in(jaxpr: Jaxpr) -> Iterator[Any]:
+    for eqn in jaxpr.eqns:
+        rule = eqn.primitive.placed
+        if rule is not None:
+            yield from rule(eqn.params)
+        for sub in subjaxprs(eqn):
+            yield from _placed_in(sub)
+
+
+# ---- errors -------------------------------------------------------------------------------
+
+
+def _arg_name(closed: ClosedJaxpr, i: int) -> str:
+    names = closed.debug_info.arg_names
+    return names[i] if names else f"number {i}"
+
+
+def _result_name(closed: ClosedJaxpr, i: int) -> str:
+    paths = closed.debug_info.result_paths
+    return paths[i] if paths else f"number {i}"
+
+
+def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tuple[Any, ...]
+                        ) -> NoReturn:
+    """Say of two arguments, or of one and the program, that they are on different devices."""
+    function = closed.debug_info.func_src_info.partition(" ")[0] or "the function"
+    described: dict[Any, str] = {}
+    for i, sharding in enumerate(shardings):
+        if sharding is not None and (where := _devices(sharding)) is not None:
+            described.setdefault(tuple(where), (
+                f"argument {_arg_name(closed, i)} of {function} with shape "
+                f"{closed.in_avals[i].str_short()} and {_ids(tuple(where))}"))
+    others = [text for where, text in described.items() if where != devices]
+    first = described.get(devices, f"a program that runs on {_ids(devices)}")
+    second = others[0] if others else "a sharding inside it that names other devices"
+    raise ValueError("Received incompatible devices for jitted computation. Got "
+                     f"{first} and {second}. Move one of them with device_put.")
+
+
+def _ids(devices: tuple[Any, ...]) -> str:
+    return (f"with device ids {[d.id for d in devices]} on platform "
+            f"{devices[0].platform.upper()}")

@@ -1,0 +1,89 @@
+"""The shardings that users of `jit` ask for: pytree prefixes, brought to the leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyjx import tree_util
+from pyjx.core.specs import PartitionSpec
+from pyjx.engine.types import TreeDef
+from pyjx.runtime.constraints import constrained, resolved
+from pyjx.runtime.placement import Request, Shardings
+from pyjx.runtime.sharding import Sharding
+
+
+class Asked:
+    """A pytree of shardings, PartitionSpecs and None; hashable."""
+
+    __slots__ = ("leaves", "tree", "what")
+
+    def __init__(self, shardings: Any, what: str) -> None:
+        leaves, self.tree = tree_util.tree_flatten(shardings, is_leaf=_is_none)
+        self.leaves = tuple([_checked(s, what) for s in leaves])
+        self.what = what
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Asked) and (self.leaves, self.tree) == (other.leaves, other.tree)
+
+    def __hash__(self) -> int:
+        return hash((self.leaves, self.tree))
+
+    def for_leaves(self, tree: TreeDef) -> Shardings:
+        """The sharding of each leaf of a tree that this one is a prefix of.
+
+        Raises:
+          ValueError: it is none.
+        """
+        prefix = self.tree.unflatten(self.leaves)
+        full = tree.unflatten(range(tree.num_leaves))
+        try:
+            leaves = tree_util.broadcast_prefix(prefix, full, _is_none)
+        except ValueError:
+            errors = tree_util.prefix_errors(prefix, full, _is_none)
+            detail = str(errors[0](f"pjit {self.what}")) if errors else ""
+            raise ValueError(
+                f"pytree structure error: pjit {self.what} specification must be a tree prefix of "
+                f"the corresponding value.\n{detail}") from None
+        return tuple([s if s is None else resolved(s, "jit") for s in leaves])
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def _checked(sharding: Any, what: str) -> Any:
+    if sharding is None or isinstance(sharding, (Sharding, PartitionSpec)):
+        return sharding
+    inner = getattr(sharding, "sharding", None)  # of a Format
+    if isinstance(inner, Sharding):
+        return inner
+    raise ValueError(f"{what} leaf specifications are expected to be PartitionSpec, Sharding or "
+                     f"None, but got {sharding!r}.")
+
+
+def asked(shardings: Any, what: str) -> Asked | None:
+    """What is asked for; None if nothing is."""
+    if shardings is None:
+        return None
+    found = Asked(shardings, what)
+    return found if any([s is not None for s in found.leaves]) else None
+
+
+def request_for(device: Any, ins: Asked | None, outs: Asked | None, in_tree: TreeDef,
+                out_tree: TreeDef) -> Request:
+    """What is asked of a function with these trees of arguments and results."""
+    in_shardings: Shardings = ()
+    if ins is not None:
+        args_tree, kwargs_tree = in_tree.children()
+        if kwargs_tree.num_leaves:
+            raise ValueError("jit does not support kwargs when in_shardings is specified. Pass all "
+                             "arguments by position.")
+        in_shardings = ins.for_leaves(args_tree)
+    return Request(device, in_shardings, () if outs is None else outs.for_leaves(out_tree))
+
+
+def constrain(values: Sequence[Any], shardings: Shardings) -> list[Any]:
+    """Values inside a program that is being traced, where they were asked to be."""
+    return [x if s is None else constrained(x, s)
+            for x, s in zip(values, shardings or (None,) * len(values), strict=True)]

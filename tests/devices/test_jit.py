@@ -1,0 +1,209 @@
+"""jit over meshes: arguments, in_shardings, out_shardings, constraints."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.lax import with_sharding_constraint
+from pyjx.sharding import AbstractMesh, NamedSharding
+from pyjx.sharding import PartitionSpec as P
+
+
+@pytest.fixture
+def rows(mesh):
+    return NamedSharding(mesh, P("x", None))
+
+
+@pytest.fixture
+def x(rows):
+    return jax.device_put(jnp.arange(64.).reshape(8, 8), rows)
+
+
+def test_programs_run_where_their_arguments_are(x, rows):
+    f = jax.jit(lambda x: (x * 2, x.sum(), x.T, x @ x))
+    for _ in range(3):  # by Python, then by C++
+        doubled, total, transposed, product = f(x)
+        assert doubled.sharding == rows
+        assert total.sharding == NamedSharding(rows.mesh, P()) and total == 2016
+        assert transposed.sharding.spec == P(None, "x")
+        np.testing.assert_array_equal(product, np.asarray(x) @ np.asarray(x))
+    assert (x + 1).sharding == rows and jnp.sin(x).sharding == rows  # operations too
+
+
+def test_in_and_out_shardings(mesh):
+    f = jax.jit(lambda x: x + 1, in_shardings=NamedSharding(mesh, P("x")),
+                out_shardings=NamedSharding(mesh, P("y")))
+    for given in (jnp.ones(8), np.ones(8, "f4"),
+                  jax.device_put(np.ones(8), NamedSharding(mesh, P("x")))):
+        for _ in range(3):
+            out = f(given)
+            assert out.sharding == NamedSharding(mesh, P("y")) and out.tolist() == [2] * 8
+    compiled = f.lower(jnp.ones(8)).compile()
+    assert compiled.input_shardings[0] == (NamedSharding(mesh, P("x")),)
+    assert compiled.output_shardings == NamedSharding(mesh, P("y"))
+    assert compiled(jnp.ones(8)).sharding == NamedSharding(mesh, P("y"))
+
+
+def test_shardings_are_prefixes_of_trees(mesh):
+    cut, whole = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
+    f = jax.jit(lambda a, b: {"a": a, "b": [b["p"], b["q"]]}, in_shardings=(cut, {"p": whole,
+                                                                                 "q": None}),
+                out_shardings={"a": None, "b": cut})
+    out = f(jnp.ones(4), {"p": jnp.ones(4), "q": jnp.ones(4)})
+    assert [x.sharding for x in (out["a"], *out["b"])] == [cut, cut, cut]
+    with pytest.raises(ValueError, match="must be a tree prefix"):
+        jax.jit(lambda a, b: a, in_shardings=(cut,))(1., 2.)
+    with pytest.raises(ValueError, match="does not support kwargs"):
+        jax.jit(lambda a: a, in_shardings=(cut,))(a=jnp.ones(8))
+    with pytest.raises(ValueError, match="expected to be PartitionSpec, Sharding or None"):
+        jax.jit(lambda a: a, in_shardings=("x",))
+
+
+def test_nested_and_differentiated(mesh):
+    cut = NamedSharding(mesh, P("x"))
+    inner = jax.jit(lambda x: jnp.sin(x) * x, in_shardings=cut, out_shardings=cut)
+    x = jnp.arange(8.)
+    expected = np.cos(x) * x + np.sin(x)
+    np.testing.assert_allclose(jax.grad(lambda x: inner(x).sum())(x), expected, rtol=1e-6)
+    outer = jax.jit(jax.grad(lambda x: inner(x).sum()))
+    np.testing.assert_allclose(outer(x), expected, rtol=1e-6)
+    assert outer.lower(x).as_text().count("sdy.sharding_constraint") >= 2
+    np.testing.assert_allclose(jax.vmap(inner)(jnp.stack([x, x]))[1], np.sin(x) * x, rtol=1e-6)
+
+
+def test_constraints(mesh, x):
+    columns = NamedSharding(mesh, P(None, "y"))
+    f = jax.jit(lambda x: with_sharding_constraint(x * 2, columns) + 1)
+    assert "sdy.sharding_constraint %1 <@mesh, [{}, {\"y\"}]>" in f.lower(x).as_text()
+    assert f(x).sharding == columns
+    assert with_sharding_constraint(x, columns).sharding == columns  # eager
+    free = NamedSharding(mesh, P(P.UNCONSTRAINED, "y"))
+    text = jax.jit(lambda x: with_sharding_constraint(x, free)).lower(x).as_text()
+    assert '<@mesh, [{?}, {"y"}]>' in text
+    assert with_sharding_constraint(x, free).sharding == columns
+    with jax.set_mesh(mesh):
+        assert jax.jit(lambda x: with_sharding_constraint(x, P("y")))(jnp.ones(8)).sharding.spec \
+            == P("y")
+    with pytest.raises(RuntimeError, match="requires a non-empty mesh in context"):
+        jax.jit(lambda x: with_sharding_constraint(x, P("y")))(jnp.ones(8))
+    with pytest.raises(ValueError, match="rank at least 3"):
+        with_sharding_constraint(x, NamedSharding(mesh, P("x", None, "y")))
+
+
+def test_the_mesh_that_is_set(mesh):
+    with jax.set_mesh(mesh):
+        out = jax.jit(lambda x: x + 1, out_shardings=P("x"))(jnp.ones(8))
+        assert out.sharding == NamedSharding(mesh, P("x"))
+        assert jax.jit(lambda x: x + 1)(1.).sharding == NamedSharding(mesh, P())
+    assert len(jax.jit(lambda x: x + 1)(1.).devices()) == 1
+
+
+def test_abstract_meshes_get_the_devices_of_others(mesh, x):
+    abstract = NamedSharding(AbstractMesh((4, 2), ("x", "y")), P(None, "y"))
+    out = jax.jit(lambda x: with_sharding_constraint(x, abstract))(x)
+    assert out.sharding == NamedSharding(mesh, P(None, "y"))
+
+
+def test_lowering_for_described_arguments(rows):
+    lowered = jax.jit(lambda x: x * 2).lower(jax.ShapeDtypeStruct((8, 8), "float32",
+                                                                  sharding=rows))
+    text = lowered.as_text()
+    assert "mhlo.num_partitions = 8" in text
+    assert 'sdy.mesh @mesh = <["x"=4, "y"=2]>' in text
+    assert '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}' in text
+    assert lowered.compile().output_shardings == rows
+
+
+def test_closed_over_arrays(mesh, x):
+    y = jax.device_put(np.ones(100, "f4"), NamedSharding(mesh, P("y")))
+    f = jax.jit(lambda a: a * y)
+    for _ in range(2):
+        assert f(2.).sharding.spec == P("y") and float(f(2.)[7]) == 2
+    big = np.arange(64, dtype="f4").reshape(8, 8)
+    np.testing.assert_array_equal(jax.jit(lambda a: a + big)(x), 2 * big)
+
+
+def test_donation(mesh, rows):
+    f = jax.jit(lambda x: x + 1, donate_argnums=0)
+    x = jax.device_put(jnp.zeros((8, 8)), rows)
+    f(x)
+    assert x.is_deleted()
+
+
+def test_errors(mesh, x):
+    cut = NamedSharding(mesh, P("x"))
+    with pytest.raises(ValueError, match="Sharding passed to jit does not match the sharding on"):
+        jax.jit(lambda a: a, in_shardings=cut)(jax.device_put(jnp.ones(8),
+                                                              NamedSharding(mesh, P("y"))))
+    with pytest.raises(ValueError, match=r"Received incompatible devices for jitted computation. "
+                       r"Got argument a of .* with shape float32\[8,8\] and with device ids \[0, 1"
+                       r".* and argument b .* device ids \[0\] on platform CPU"):
+        jax.jit(lambda a, b: (a, b))(x, jax.device_put(1., jax.devices()[0]))
+    for f, what in ((jax.jit(lambda a: a, in_shardings=cut), "arguments with pytree key path a"),
+                    (jax.jit(lambda a: {"r": a}, out_shardings=cut),
+                     r"outputs with pytree key path result\['r'\]")):
+        with pytest.raises(ValueError, match=f"One of pjit {what} was given the sharding .*array "
+                           "axis 0 is partitioned 4 times, but the dimension size is 7"):
+            f(jnp.ones(7))
+    with pytest.raises(ValueError, match="cannot be: they say where it runs"):
+        jax.jit(lambda a: a, in_shardings=cut, device=jax.devices()[0])
+
+
+def test_resharding(mesh, x):
+    for spec in (P("y", "x"), P(), P(("x", "y")), P(None, ("y", "x")), P("x", "y")):
+        moved = jax.device_put(x, NamedSharding(mesh, spec))
+        assert moved.sharding == NamedSharding(mesh, spec)
+        np.testing.assert_array_equal(moved, x)
+        again = jax.jit(lambda a: a * 1)(moved)
+        assert again.sharding.is_equivalent_to(moved.sharding, 2)
+
+
+def test_keys(mesh):
+    keys = jax.device_put(jax.random.split(jax.random.key(0), 8), NamedSharding(mesh, P("x")))
+    draws = jax.jit(jax.vmap(jax.random.normal))(keys)
+    np.testing.assert_array_equal(
+        draws, jax.vmap(jax.random.normal)(jax.random.split(jax.random.key(0), 8)))
+
+
+def test_scans_and_outlined_blocks(mesh):
+    """Repeated layers stay one function of the text, sharded too."""
+    rows, columns = NamedSharding(mesh, P("x", None)), NamedSharding(mesh, P(None, "y"))
+
+    def layer(x, w):
+        return jnp.tanh(with_sharding_constraint(x @ w, rows))
+
+    ws = [jax.device_put(np.random.RandomState(i).randn(16, 16).astype("f4"), columns)
+          for i in range(6)]
+
+    @jax.jit
+    def loss(x, ws):
+        for w in ws:
+            x = layer(x, w)
+        return (x ** 2).sum()
+
+    x = jax.device_put(np.ones((8, 16), "f4"), rows)
+    one = jax.devices()[0]
+    host = jax.device_put(np.asarray(x), one), [jax.device_put(np.asarray(w), one) for w in ws]
+
+    @jax.jit
+    def plain(x, ws):
+        for w in ws:
+            x = jnp.tanh(x @ w)
+        return (x ** 2).sum()
+
+    for got, want in zip(jax.tree.leaves(jax.grad(loss, (0, 1))(x, ws)),
+                         jax.tree.leaves(jax.grad(plain, (0, 1))(*host)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-4, atol=1e-6)
+
+    def step(x, w):
+        return layer(x, w), x.sum()
+
+    stacked = jax.device_put(np.stack([np.asarray(w) for w in ws]),
+                             NamedSharding(mesh, P(None, None, "y")))
+    out, sums = jax.jit(lambda x, ws: jax.lax.scan(step, x, ws))(x, stacked)
+    expected = host[0]
+    for w in host[1]:
+        expected = jnp.tanh(expected @ w)
+    np.testing.assert_allclose(out, expected, rtol=1e-5)
+    assert sums.shape == (6,)
