@@ -18,8 +18,8 @@ Rule = Callable[..., Any]
 # All kinds of rules there are. `Primitive` documents them.
 RULE_KINDS = (
     "batch", "batch_axis", "check", "cut", "dce", "decomposition", "discharge", "effects", "impl",
-    "jvp", "label", "linearize", "lowered_as", "physical", "placed", "printed", "record", "shape_rule",
-    "split", "text", "thread", "transpose",
+    "jvp", "label", "linearize", "lowered_as", "physical", "placed", "printed", "record",
+    "shape_rule", "split", "text", "thread", "transpose",
 )
 
 # What it costs to compute a byte of a result again, and to keep it in memory instead.
