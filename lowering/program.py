@@ -12,7 +12,7 @@ import numpy as np
 from lowering.donation import donation
 from lowering.locations import Locations, Scope
 from lowering.module import Function, Module, constant_operand, emit_jaxpr
-from lowering.shardings import ONE, Partitioning, annotate, with_token
+from lowering.shardings import ONE, Partitioning, annotate, placed_in_memory, with_token
 from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import is_ordered
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
@@ -84,10 +84,11 @@ def _annotate(main: Function, jaxpr: Jaxpr, donated: Sequence[bool], kept: Seque
         if attribute:
             words.append(attribute)
     if partitioning is not ONE:
-        annotate(main, [v.aval for v in taken], jaxpr.out_avals, partitioning._replace(
-            in_shardings=[*compress(partitioning.const_shardings, hoisted),
-                          *compress(given, kept)],
-            in_kinds=[*[None] * n_consts, *compress(partitioning.in_kinds, kept)]))
+        p, before = partitioning, [None] * n_consts
+        ins = [*compress(p.const_shardings, hoisted), *compress(given, kept)]
+        annotate(main, ([v.aval for v in taken], jaxpr.out_avals), (ins, results), p._replace(
+            kinds=([*before, *compress(p.kinds[0], kept)], p.kinds[1]),
+            layouts=([*before, *compress(p.layouts[0], kept)], p.layouts[1])))
     return unused
 
 
@@ -131,7 +132,11 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
     for v, c, s in zip(jaxpr.constvars, closed.consts, small, strict=True):
         if s:
             env[v] = constant_operand(main.block, c, v.aval)
-    main.close(emit_jaxpr(main.block, jaxpr, env))
+    outs = emit_jaxpr(main.block, jaxpr, env)
+    for i, kind in enumerate(partitioning.kinds[1]):
+        if kind is not None:
+            outs[i] = placed_in_memory(main.block, outs[i], jaxpr.out_avals[i], kind)
+    main.close(outs)
     if ordered:
         main.mark_tokens(len(hoisted))
         kept = kept[1:]

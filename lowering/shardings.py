@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pyjx.core.jaxpr import JaxprEqn
 
 
+Texts = Sequence[str | None]
+
+
 class Partitioning(NamedTuple):
     """How a program is spread over devices.
 
@@ -25,16 +28,17 @@ class Partitioning(NamedTuple):
       parts: into how many parts, one for each device.
       in_shardings, out_shardings: those of the program's arguments and results; empty for None.
       const_shardings: those of its constants, which are copied to all devices where it is None.
-      in_kinds, out_kinds: the memories of arguments and results, where these are not the
-        devices' own.
+      kinds: the memories of arguments and of results, where these are not the devices' own.
+      layouts: XLA's names of the layouts of arguments and of results, where these are not the
+        usual ones.
     """
 
     parts: int
     in_shardings: Sequence[Any] = ()
     out_shardings: Sequence[Any] = ()
     const_shardings: Sequence[Any] = ()
-    in_kinds: Sequence[str | None] = ()
-    out_kinds: Sequence[str | None] = ()
+    kinds: tuple[Texts, Texts] = ((), ())
+    layouts: tuple[Texts, Texts] = ((), ())
 
 
 ONE = Partitioning(1)
@@ -43,10 +47,16 @@ ONE = Partitioning(1)
 class Meshes:
     """The meshes that a module declares, by the names and sizes of their axes."""
 
-    __slots__ = ("_names",)
+    __slots__ = ("_groups", "_names")
 
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
+        self._groups = 0
+
+    def fresh_group(self) -> int:
+        """The number of a group of values that are to lie alike."""
+        self._groups += 1
+        return self._groups - 1
 
     def name(self, mesh: Any) -> str:
         """The symbol of a mesh."""
@@ -88,20 +98,20 @@ def attribute(meshes: Meshes, sharding: Any, aval: Any) -> str:
     return f"sdy.sharding = #sdy.sharding{sharding_text(meshes, sharding, aval.ndim)}"
 
 
-def annotate(main: Function, in_avals: Sequence[Any], out_avals: Sequence[Any],
-             partitioning: Partitioning) -> None:
+def annotate(main: Function, avals: tuple[Sequence[Any], Sequence[Any]],
+             shardings: tuple[Sequence[Any], Sequence[Any]], partitioning: Partitioning) -> None:
     """Say how the arguments and results of the main function lie, and in which memories."""
-    p, module = partitioning, main.block.module
-    for attributes, avals, shardings, kinds in (
-            (main.param_attributes, in_avals, p.in_shardings, p.in_kinds),
-            (main.result_attributes, out_avals, p.out_shardings, p.out_kinds)):
-        if p.parts > 1:
-            for words, aval, sharding in zip(attributes, avals, shardings, strict=True):
-                if sharding is not None:
-                    words.append(attribute(module.meshes, sharding, aval))
-        for words, kind in zip(attributes, kinds, strict=False):
-            if kind is not None:
-                words.append(f"mhlo.memory_kind = {quoted(kind)}")
+    module = main.block.module
+    for words, types, given, kinds, layouts in zip(
+            (main.param_attributes, main.result_attributes), avals, shardings,
+            partitioning.kinds, partitioning.layouts, strict=True):
+        for i, sharding in enumerate(given if partitioning.parts > 1 else ()):
+            if sharding is not None:
+                words[i].append(attribute(module.meshes, sharding, types[i]))
+        for name, texts in (("memory_kind", kinds), ("layout_mode", layouts)):
+            for i, text in enumerate(texts):
+                if text is not None:
+                    words[i].append(f"mhlo.{name} = {quoted(text)}")
 
 
 def with_token(partitioning: Partitioning) -> Partitioning:
@@ -109,8 +119,46 @@ def with_token(partitioning: Partitioning) -> Partitioning:
     if partitioning is ONE:
         return ONE
     p = partitioning
-    return Partitioning(p.parts, (None, *p.in_shardings), (None, *p.out_shardings),
-                        p.const_shardings, (None, *p.in_kinds), (None, *p.out_kinds))
+    return Partitioning(
+        p.parts, (None, *p.in_shardings), (None, *p.out_shardings), p.const_shardings,
+        ((None, *p.kinds[0]), (None, *p.kinds[1])), ((None, *p.layouts[0]), (None, *p.layouts[1])))
+
+
+def placed_in_memory(b: Block, x: str, aval: Any, kind: str) -> str:
+    """A value that is to be in this memory of its devices."""
+    kept = tensor_type(aval)
+    return b.line(
+        f"stablehlo.custom_call @annotate_device_placement({x}) {{has_side_effect = true, "
+        f"mhlo.frontend_attributes = {{_xla_buffer_placement = {quoted(kind)}}}}} : ({kept}) -> "
+        f"{kept}")
+
+
+@rule("device_put")
+def _device_put(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    """Constraints where the target spans a mesh or is another memory; else nothing."""
+    out = []
+    for x, atom, target in zip(operands, eqn.invars, eqn.params["devices"], strict=True):
+        if b.module.partitions > 1 and hasattr(target, "spec"):
+            text = sharding_text(b.module.meshes, target, atom.aval.ndim)
+            x = b.line(f"sdy.sharding_constraint {x} {text} : {tensor_type(atom.aval)}")
+        out.append(x)
+    return out
+
+
+@rule("layout_constraint")
+def _layout_constraint(b: Block, eqn: JaxprEqn, x: str) -> str:
+    aval = eqn.invars[0].aval
+    order = [eqn.params["layout"].major_to_minor]
+    return b.custom_call("LayoutConstraint", [x], [aval], [aval], layouts=[order, order])[0]
+
+
+@rule("shard_alike")
+def _shard_alike(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    if b.module.partitions > 1:
+        group = b.module.meshes.fresh_group()
+        for x, atom in zip(operands, eqn.invars, strict=True):
+            b.raw(f"sdy.sharding_group {x} group_id={group} : {tensor_type(atom.aval)}")
+    return operands
 
 
 @rule("sharding_constraint")

@@ -283,6 +283,15 @@ def serialize_executable(client: Any, executable: Any) -> bytes:
     return client.serialize_executable(executable)
 
 
+def parameter_layouts(loaded: Any, count: int) -> Sequence[Any]:
+    """The layouts of the last `count` parameters of a loaded program; None where it cannot say."""
+    try:
+        layouts = loaded.get_parameter_layouts()
+    except (RuntimeError, JaxRuntimeError):  # a plugin that does not know them
+        return [None] * count
+    return layouts[len(layouts) - count:]  # type: ignore[no-any-return]
+
+
 def set_effort(build_options: Any, level: str, memory_level: str, time_effort: float,
                memory_effort: float) -> None:
     """Set how hard XLA tries; the two efforts (-1 to 1) are gone from newer versions."""

@@ -11,8 +11,8 @@ NAMES: dict[str, str] = {
         "pmap reshard shard_map smap tools",
     "pyjx.experimental":
         "EArray array_serialization colocated_python compilation_cache "
-        "compute_on custom_partitioning fused hijax jax2tf key_reuse layout "
-        "mesh_utils mosaic multihost_utils overlap pallas pjit primal_tangent_dtype profiler "
+        "compute_on custom_partitioning fused hijax jax2tf key_reuse "
+        "mosaic multihost_utils overlap pallas primal_tangent_dtype profiler "
         "roofline scheduling_groups shard_map source_mapper "
         "thunky transfer xla_metadata",
     "pyjx.experimental.jet":
@@ -35,14 +35,10 @@ SERVES: dict[str, str] = {
         "pyjx.shard_map pyjx.smap pyjx.experimental.shard_map",
     "jax.vmap, on one device":
         "pyjx.pmap",
-    "jax.jit, on one device":
-        "pyjx.experimental.pjit",
     "jax.device_put(x, device), which places an array on one device":
         "pyjx.make_array_from_process_local_data pyjx.reshard pyjx.sharding.reshard "
         "pyjx.sharding.auto_axes pyjx.sharding.explicit_axes "
-        "pyjx.sharding.no_collectives pyjx.experimental.layout",
-    "jax.devices()":
-        "pyjx.experimental.mesh_utils",
+        "pyjx.sharding.no_collectives",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
         "pyjx.experimental.jax2tf",
     "the cache in the folder jax_compilation_cache_dir":

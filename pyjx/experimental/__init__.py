@@ -8,6 +8,9 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.callbacks": "io_callback",
 }
 
-SUBMODULES = "buffer_callback checkify jet ode random rnn serialize_executable sparse topologies"
+SUBMODULES = (
+    "buffer_callback checkify jet layout mesh_utils ode pjit random rnn serialize_executable "
+    "shard_alike sparse topologies"
+)
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

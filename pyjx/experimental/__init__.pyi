@@ -3,10 +3,14 @@
 from pyjx.experimental import buffer_callback as buffer_callback
 from pyjx.experimental import checkify as checkify
 from pyjx.experimental import jet as jet
+from pyjx.experimental import layout as layout
+from pyjx.experimental import mesh_utils as mesh_utils
 from pyjx.experimental import ode as ode
+from pyjx.experimental import pjit as pjit
 from pyjx.experimental import random as random
 from pyjx.experimental import rnn as rnn
 from pyjx.experimental import serialize_executable as serialize_executable
+from pyjx.experimental import shard_alike as shard_alike
 from pyjx.experimental import sparse as sparse
 from pyjx.experimental import topologies as topologies
 from pyjx.lax.callbacks import io_callback as io_callback
@@ -15,10 +19,14 @@ __all__ = [
     "buffer_callback",
     "checkify",
     "jet",
+    "layout",
+    "mesh_utils",
     "ode",
+    "pjit",
     "random",
     "rnn",
     "serialize_executable",
+    "shard_alike",
     "sparse",
     "topologies",
     "io_callback",

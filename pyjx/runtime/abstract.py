@@ -12,11 +12,13 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.layouts import Format
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.options import Inline
 from pyjx.core.specs import P
 from pyjx.core.trace import eager_trace
 from pyjx.core.tracebacks import api_boundary
+from pyjx.runtime.constraints import resolved
 from pyjx.runtime.jit import JitSpec
 from pyjx.runtime.placement import Described
 from pyjx.runtime.sharding import Sharding
@@ -32,12 +34,16 @@ class ShapeDtypeStruct:
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("dtype", "is_ref", "manual_axis_type", "shape", "sharding", "weak_type")
+    __slots__ = ("dtype", "is_ref", "layout", "manual_axis_type", "shape", "sharding",
+                 "weak_type")
 
     def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
                  vma: Any = None, is_ref: bool = False, manual_axis_type: Any = None) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        layout = None
+        if isinstance(sharding, Format):
+            layout, sharding = sharding.layout, sharding.sharding
         if sharding is not None and not isinstance(sharding, (Sharding, P)):
             raise ValueError(
                 "sharding should be an instance of `Sharding` or `PartitionSpec` (jax.P). Got "
@@ -45,6 +51,7 @@ class ShapeDtypeStruct:
             )
         self.shape = canonical_shape(shape)
         self.dtype = dtype if dtypes.is_extended(dtype) else np.dtype(dtype)
+        self.layout = layout
         self.sharding = sharding
         self.weak_type = weak_type
         self.is_ref = is_ref
@@ -59,8 +66,9 @@ class ShapeDtypeStruct:
         return len(self.shape)
 
     @property
-    def format(self) -> Any:
-        return self.sharding
+    def format(self) -> Format:
+        """The layout and the sharding."""
+        return Format(self.layout, None if isinstance(self.sharding, P) else self.sharding)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -73,6 +81,9 @@ class ShapeDtypeStruct:
         if unknown:
             raise TypeError(f"ShapeDtypeStruct.update: unknown fields {sorted(unknown)}")
         values = {name: fields.get(name, getattr(self, name)) for name in self.__slots__}
+        layout = values.pop("layout")
+        if layout is not None and isinstance(values["sharding"], Sharding):
+            values["sharding"] = Format(layout, values["sharding"])
         return ShapeDtypeStruct(values.pop("shape"), values.pop("dtype"), **values)
 
     @staticmethod
@@ -93,6 +104,8 @@ class ShapeDtypeStruct:
         text = f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.name(self.dtype)}"
         if self.sharding is not None:
             text += f", sharding={self.sharding}"
+        if self.layout is not None:
+            text += f", format={self.layout}"
         return text + (", weak_type=True)" if self.weak_type else ")")
 
 
@@ -105,6 +118,8 @@ def described(x: Any) -> Any:
     ):
         dtype = x.dtype if dtypes.is_extended(x.dtype) else dtypes.canonicalize_dtype(x.dtype)
         sharding = getattr(x, "sharding", None)
+        if isinstance(sharding, P):
+            sharding = resolved(sharding, "ShapeDtypeStruct")
         return Described(ShapedArray(x.shape, dtype, getattr(x, "weak_type", False)),
                          sharding if isinstance(sharding, Sharding) else None)
     return x

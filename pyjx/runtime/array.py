@@ -18,6 +18,7 @@ from pyjx import jaxlib_api
 from pyjx.core import avals, dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray
+from pyjx.core.layouts import Format, Layout
 from pyjx.core.trace import Tracer
 from pyjx.runtime import backends
 from pyjx.runtime import sharding as shardings  # noqa: F401  (gives the shardings their methods)
@@ -239,6 +240,11 @@ def _device(self: Any) -> Any:
     return sharding._device if type(sharding) is SingleDeviceSharding else sharding
 
 
+def _format_of(self: Any) -> Format:
+    """The order of the elements in memory, and the sharding."""
+    return Format(Layout.for_array(self), self._sharding)
+
+
 def _devices(self: Any) -> set[Any]:
     """The devices which hold (parts of) the array."""
     _raise_if_deleted(self)
@@ -428,6 +434,7 @@ _PROPERTIES: dict[str, Any] = {
     "is_fully_addressable": attrgetter("_sharding.is_fully_addressable"),
     "nbytes": lambda self: self.aval.size * self.aval.dtype.itemsize,
     "device": _device,
+    "format": _format_of,
     "_value": value,
     "device_buffer": _removed("device_buffer", "arr.addressable_data(0)"),
     "device_buffers": _removed("device_buffers", "[x.data for x in arr.addressable_shards]"),

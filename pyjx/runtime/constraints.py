@@ -74,9 +74,6 @@ def resolved(sharding: Any, caller: str) -> Any:
         return NamedSharding(mesh, sharding)
     if isinstance(sharding, Sharding):
         return sharding
-    inner = getattr(sharding, "sharding", None)  # of a Format
-    if isinstance(inner, Sharding):
-        return inner
     raise TypeError(f"{caller}: shardings are of type Sharding or PartitionSpec, got {sharding!r} "
                     f"of type {type(sharding)}.")
 

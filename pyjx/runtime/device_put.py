@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from pyjx import jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
+from pyjx.core.layouts import Format, Layout
 from pyjx.core.meshes import Mesh
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
@@ -21,8 +20,13 @@ from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime import backends, dispatch
 from pyjx.runtime.array import ArrayImpl, value
 from pyjx.runtime.meshes import get_mesh
-from pyjx.runtime.placement import Request
-from pyjx.runtime.sharding import NamedSharding, Sharding, Space, single_device_sharding
+from pyjx.runtime.sharding import (
+    MEMORY_KINDS,
+    NamedSharding,
+    Sharding,
+    Space,
+    single_device_sharding,
+)
 from pyjx.runtime.transfers import (
     check_fits,
     default_placement,
@@ -34,7 +38,6 @@ from pyjx.runtime.transfers import (
 _put = jaxlib_api.batched_device_put
 _Device = jaxlib_api.Device
 _CopySemantics = jaxlib_api.ArrayCopySemantics
-_ONE_RESULT = dispatch.registry.flatten(0)[1]
 
 # How leaves of other classes (typed PRNG keys) are put: `(x, device, donate) -> x'` by class.
 put_handlers: dict[type, Callable[[Any, Any, bool], Any]] = {}
@@ -44,11 +47,8 @@ put_handlers: dict[type, Callable[[Any, Any, bool], Any]] = {}
 
 
 def _is_target(x: Any) -> bool:
-    return x is None or isinstance(x, (_Device, Sharding, Space, PartitionSpec)) or _is_format(x)
-
-
-def _is_format(x: Any) -> bool:
-    return hasattr(x, "layout") and hasattr(x, "sharding") and not hasattr(x, "aval")
+    return x is None or isinstance(x, (_Device, Sharding, Space, PartitionSpec,
+                                               Format))
 
 
 def _check_target(device: Any) -> Any:
@@ -60,7 +60,6 @@ def _check_target(device: Any) -> Any:
     )
 
 
-_MEMORY_KINDS = {Space.Host: "pinned_host", Space.Device: "device"}
 
 
 def _target_sharding(device: Any, x: Any) -> Any:
@@ -71,7 +70,7 @@ def _target_sharding(device: Any, x: Any) -> Any:
         return single_device_sharding(device)
     if isinstance(device, Space):
         old = x._sharding if isinstance(x, ArrayImpl) else default_placement()[0]
-        return None if device is Space.Any else old.with_memory_kind(_MEMORY_KINDS[device])
+        return None if device is Space.Any else old.with_memory_kind(MEMORY_KINDS[device])
     if isinstance(device, PartitionSpec):
         mesh = get_mesh()
         if mesh.empty:
@@ -94,25 +93,13 @@ def _put_array(x: Any, sharding: Any, alias: bool) -> Any:
     if (old.num_devices > 1 and old._internal_device_list == sharding._internal_device_list
             and old.memory_kind == sharding.memory_kind):
         check_fits(sharding, x.aval)
-        return _resharded(x, sharding)
+        return dispatch.formatted(x, Format(None, sharding))
     return move_array(x, sharding)
 
 
-def _resharded(x: Any, sharding: Any) -> Any:
-    """An array laid out otherwise on its devices, which exchange parts."""
-    closed = _identity(x.aval)
-    outs, _, _ = dispatch.compile_and_run(closed, "reshard", [x], _ONE_RESULT,
-                                          request=Request(out_shardings=(sharding,)))
-    return outs
-
-
-@lru_cache(maxsize=1024)
-def _identity(aval: ShapedArray) -> ClosedJaxpr:
-    x = Var(aval)
-    return ClosedJaxpr(Jaxpr([], [x], [x], []), [])
-
-
 def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
+    if isinstance(device, Format) and device.layout is not None:
+        return _put_formatted(x, device, donate, may_alias)
     if isinstance(x, ArrayImpl):
         sharding = _target_sharding(device, x)
         if sharding is None:
@@ -133,6 +120,15 @@ def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
         sharding, devices = default_placement()
         return _put(aval, sharding, (array,), devices, False, fresh)
     return put_host(array, aval, sharding, fresh)
+
+
+def _put_formatted(x: Any, wanted: Format, donate: bool, may_alias: bool | None) -> Any:
+    if not isinstance(wanted.layout, Layout):
+        raise ValueError("sharding and layout in `Layout` instance should be concrete. Got layout: "
+                         f"{wanted} for input {_aval_of_leaf(x).str_short()}")
+    x = _put_leaf(x, wanted.sharding, donate, may_alias)
+    wanted.layout.check_compatible_aval(x.shape)
+    return x if wanted.layout.is_of(x) else dispatch.formatted(x, wanted)
 
 
 def _share_buffers(x: Any, y: Any) -> bool:
@@ -276,14 +272,20 @@ def _put_nonzero(xs: Any, **params: Any) -> list[Any]:
     return out
 
 
-device_put_p = register(Primitive(
+def _placed(params: dict[str, Any]) -> list[Any]:
+    """What spans a mesh; a single device is taken as a wish."""
+    return [d for d in params["devices"] if type(d) is NamedSharding]
+
+
+device_put_p: Primitive = register(Primitive(
     "device_put",
     shape_rule=_device_put_shape,
     jvp=_device_put_jvp,
     batch=_device_put_batch,
     transpose=_device_put_transpose,
     impl=_device_put_impl,
-    decomposition=lambda *operands, **_: list(operands),
+    physical=lambda avals, *operands, **params: device_put_p.bind(*operands, **params),
+    placed=_placed,
     multiple_results=True,
     linear=True,
 ))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import copyreg
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core import wide
-from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.avals import ShapedArray
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
+from pyjx.core.layouts import Format, Layout
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import probation
 from pyjx.runtime.array import ArrayImpl
@@ -69,16 +72,61 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
         program = label if label.startswith("jit(") else f"jit({label})"
         raise RuntimeError(f"JAX tried to execute function {program}, but the no_execution config "
                            "option is set")
-    outs = executable.call(leaves, committed)
+    laid_out = _laid_out(executable, leaves)
+    outs = executable.call(laid_out, committed)
     out = out_tree.unflatten(outs)
     checked = checks_results()
     if checked:
         check_results(closed, label, leaves, outs)
     mistaken = any([type(x) in wide.kinds for x in leaves])  # by C++, for NumPy's scalars
-    fast = not checked and not mistaken and all(type(x) is ArrayImpl for x in outs)
+    fast = (laid_out is leaves and not checked and not mistaken
+            and all([type(x) is ArrayImpl for x in outs]))
     if on_probation is not None and not probation.passes(on_probation, fast):
         return out, None, fast or mistaken
     return out, executable.fast_path(out_tree, committed) if fast else None, mistaken
+
+
+def _laid_out(executable: Executable, leaves: Sequence[Any]) -> Sequence[Any]:
+    """The arguments, with those whose elements stand in another order in memory than the program
+    wants them laid out anew."""
+    out: list[Any] | None = None
+    asked = executable.placement.in_layouts
+    settled = iter(zip(executable.in_layouts, executable.in_shardings, strict=True))
+    for i, keep in enumerate(executable.kept):
+        if keep:
+            (layout, sharding), x = next(settled), leaves[i]
+            if type(x) is not ArrayImpl and asked and asked[i] is not None:  # a host value
+                x = executable.put(x, executable.in_avals[i], sharding)
+            if type(x) is ArrayImpl and layout is not None and x._pjrt_layout != layout:
+                if asked and isinstance(asked[i], Layout) and x is leaves[i] and x._committed:
+                    _raise_other_layout(asked[i], x)
+                out = list(leaves) if out is None else out
+                out[i] = formatted(x, Format(Layout.from_pjrt_layout(layout), x.sharding))
+    return leaves if out is None else out
+
+
+def _raise_other_layout(asked: Layout, x: Any) -> NoReturn:
+    raise ValueError(
+        "Layout passed to jit does not match the layout on the respective arg. Got jit layout: "
+        f"{asked},\narg layout: {Layout.for_array(x)} for arg type: {x.aval.str_short()}. Put it "
+        "there with device_put(x, Format(layout, sharding)).")
+
+
+def formatted(x: Any, wanted: Format) -> Any:
+    """An array laid out otherwise on its devices, which may exchange parts."""
+    request = Request(out_shardings=(wanted.sharding,))
+    if wanted.layout is not None:
+        request = request._replace(in_layouts=(Layout.for_array(x),), out_layouts=(wanted.layout,))
+    return compile_and_run(_identity(x.aval), "reshard", [x], _ONE_RESULT, request=request)[0]
+
+
+_ONE_RESULT = registry.flatten(0)[1]
+
+
+@lru_cache(maxsize=1024)
+def _identity(aval: ShapedArray) -> ClosedJaxpr:
+    x = Var(aval)
+    return ClosedJaxpr(Jaxpr([], [x], [x], []), [])
 
 
 def clear_caches() -> None:

@@ -29,11 +29,12 @@ class Executable:
     `kept` says which arguments of the jaxpr the program takes; the others are not used. Before
     them it takes `const_args`, the constants that were too large to write into its text.
     `in_shardings` are those of the arguments it takes, `out_shardings` those of its results.
+    `in_layouts` are the layouts of these arguments, None where the device cannot say.
     `from_disk` are the options that one was compiled with which the disk cache had; else None.
     """
 
     __slots__ = ("_const_shardings", "_handlers", "const_args", "from_disk", "in_avals",
-                 "in_shardings", "kept", "loaded", "logical_out_avals", "out_avals",
+                 "in_layouts", "in_shardings", "kept", "loaded", "logical_out_avals", "out_avals",
                  "out_shardings", "placement")
 
     def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram,
@@ -48,11 +49,12 @@ class Executable:
         sharding = placement.sharding
         if sharding is not None:
             self.in_shardings = [sharding] * sum(program.kept)
-            self.out_shardings = [sharding] * len(self.out_avals)
+            self.out_shardings = placement.in_memories([sharding] * len(self.out_avals))
         else:
             self.in_shardings, self.out_shardings = settled(
                 loaded, placement, program, list(map(physical_aval, closed.in_avals)),
                 self.out_avals)
+        self.in_layouts = jaxlib_api.parameter_layouts(loaded, sum(program.kept))
         self.const_args = self._constants(program)
         self._handlers: dict[bool, list[Any]] = {}
         self.from_disk: dict[str, Any] | None = None
@@ -169,7 +171,7 @@ def settled(loaded: Any, placement: Placement, program: LoweredProgram, in_avals
     if None in outs:
         chosen = loaded.get_output_shardings()
         _fill(outs, chosen and chosen[len(chosen) - len(outs):], out_avals, placement, ins)
-    return ins, outs
+    return ins, placement.in_memories(outs)
 
 
 def _fill(shardings: list[Any], chosen: Any, avals: Sequence[Any], placement: Placement,

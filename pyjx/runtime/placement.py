@@ -12,7 +12,8 @@ from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
+from pyjx.core.layouts import Layout
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.specs import PartitionSpec
 from pyjx.jaxlib_api import DeviceList, HloSharding
@@ -28,42 +29,50 @@ from pyjx.runtime.sharding import (
     spec_of_hlo,
 )
 
+Layouts = tuple[Any, ...]  # for each argument or result its layout, None for the usual one
 Shardings = tuple[Any, ...]  # for each argument or result its sharding, None where it is left open
 
 
 class Request(NamedTuple):
-    """What the user asks of a program: to run on `device`, with these shardings of its leaves;
-    empty where none was asked for."""
+    """What the user asks of a program: to run on `device`, with these shardings and layouts of its
+    leaves; empty where none was asked for."""
 
     device: Any = None
     in_shardings: Shardings = ()
     out_shardings: Shardings = ()
+    in_layouts: Layouts = ()
+    out_layouts: Layouts = ()
 
     @property
     def is_trivial(self) -> bool:
         """Whether arguments alone decide."""
-        return not self.in_shardings and not self.out_shardings
+        return not (self.in_shardings or self.out_shardings)
 
 
 NO_REQUEST = Request()
 
 
 class Placement:
-    """The devices of a program, one for each of its parts, and the shardings of its arguments and
-    results; interned.
+    """The devices of a program, one for each of its parts, and the shardings and layouts of its
+    arguments and results; interned.
 
     A program for one device has `sharding`, that of all its values, and no `mesh`. One for several
     has shardings along `mesh`, or None where XLA is to choose.
     """
 
-    __slots__ = ("devices", "in_shardings", "mesh", "out_shardings", "sharding")
+    __slots__ = ("devices", "in_layouts", "in_shardings", "mesh", "out_kinds", "out_layouts",
+                 "out_shardings", "sharding")
 
-    def __init__(self, devices: tuple[Any, ...], mesh: Mesh | None, in_shardings: Shardings,
-                 out_shardings: Shardings) -> None:
+    def __init__(self, devices: tuple[Any, ...], mesh: Mesh | None, in_shardings: Shardings = (),
+                 out_shardings: Shardings = (), in_layouts: Layouts = (),
+                 out_layouts: Layouts = (), out_kinds: tuple[str | None, ...] = ()) -> None:
         self.devices = devices
         self.mesh = mesh
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
+        self.in_layouts = in_layouts
+        self.out_layouts = out_layouts
+        self.out_kinds = out_kinds
         self.sharding = single_device_sharding(devices[0]) if mesh is None else None
 
     @property
@@ -76,9 +85,10 @@ class Placement:
             return on_device(devices[0])
         mesh = self.mesh.update(
             devices=np.array(devices, dtype=object).reshape(self.mesh.axis_sizes))
-        return _on_mesh(mesh, *[
+        return _interned(devices, mesh, *[
             tuple([s and s.update(mesh=mesh) for s in shardings])
-            for shardings in (self.in_shardings, self.out_shardings)])
+            for shardings in (self.in_shardings, self.out_shardings)],
+            self.in_layouts, self.out_layouts, self.out_kinds)
 
     def of_constant(self, x: Any) -> Any:
         """The sharding of a constant of the program."""
@@ -91,12 +101,20 @@ class Placement:
 
     def partitioning(self, consts: Sequence[Any]) -> Partitioning:
         """How a program with these constants is spread, as the lowering writes it."""
+        layouts = list(map(_mode, self.in_layouts)), list(map(_mode, self.out_layouts))
         if self.mesh is None:
-            return ONE
+            return Partitioning(1, kinds=((), self.out_kinds), layouts=layouts) \
+                if any(map(any, layouts)) or any(self.out_kinds) else ONE
         return Partitioning(
             len(self.devices), self.in_shardings, self.out_shardings,
-            [self.of_constant(c) for c in consts], self._kinds(self.in_shardings),
-            self._kinds(self.out_shardings))
+            [self.of_constant(c) for c in consts],
+            (kinds_of(self.in_shardings, self.devices[0]), self.out_kinds), layouts)
+
+    def in_memories(self, out_shardings: Sequence[Any]) -> list[Any]:
+        """The shardings of results, in the memories that they are in."""
+        return [s if k is None else s.with_memory_kind(k)
+                for s, k in zip(out_shardings, self.out_kinds or (None,) * len(out_shardings),
+                                strict=True)]
 
     def named(self, chosen: Any, ndim: int) -> Any:
         """The sharding that XLA has chosen for values of this rank; None for copies everywhere."""
@@ -108,21 +126,28 @@ class Placement:
             return GSPMDSharding(self.mesh._internal_device_list, hlo)
         return NamedSharding(self.mesh, spec)
 
-    def _kinds(self, shardings: Shardings) -> list[str | None]:
-        own = self.devices[0].default_memory().kind
-        return [None if s is None or s.memory_kind in (None, own) else s.memory_kind
-                for s in shardings]
+
+def kinds_of(places: Sequence[Any], device: Any) -> tuple[str | None, ...]:
+    """The memories that shardings name, where these are not the device's own."""
+    own = device.default_memory().kind
+    return tuple([None if p is None or p.memory_kind in (None, own) else p.memory_kind
+                  for p in places])
+
+
+def _mode(layout: Any) -> str | None:
+    """XLA's name of a layout."""
+    return None if layout is None else "auto" if layout is Layout.AUTO else layout.text()
 
 
 @lru_cache(maxsize=256)
 def on_device(device: Any) -> Placement:
     """That of programs for one device."""
-    return Placement((device,), None, (), ())
+    return Placement((device,), None)
 
 
 @lru_cache(maxsize=4096)
-def _on_mesh(mesh: Mesh, in_shardings: Shardings, out_shardings: Shardings) -> Placement:
-    return Placement(tuple(mesh.devices.flat), mesh, in_shardings, out_shardings)
+def _interned(*fields: Any) -> Placement:
+    return Placement(*fields)
 
 
 class Described:
@@ -156,8 +181,9 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request
         otherwise than was asked for.
       IndivisibleError: a dimension cannot be cut into so many parts.
     """
-    placed, consts = _placed(closed)
-    if not placed and request.is_trivial and configuration.mesh.value is None:
+    placed, consts, targets = _placed(closed)
+    if (not placed and not targets and request.is_trivial and not request.in_layouts
+            and not request.out_layouts and configuration.mesh.value is None):
         device = request.device
         for sharding in (*given, *consts):
             if sharding is not None:
@@ -171,11 +197,11 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request
             if device is None:
                 return on_device(backends.default_device()), False
             return on_device(device), True
-    return _general(closed, given, request, (*placed, *consts)), True
+    return _general(closed, given, request, (*placed, *consts), targets), True
 
 
-def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any]
-             ) -> Placement:
+def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any],
+             targets: Shardings) -> Placement:
     ins = _wanted(closed, given, request.in_shardings)
     outs = request.out_shardings or (None,) * len(closed.out_avals)
     known = [s for s in (*ins, *outs, *placed) if s is not None]
@@ -187,11 +213,22 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
     if any([(d := _devices(s)) is not None and d != devices for s in known]):
         _raise_incompatible(closed, ins, tuple(devices))
     mesh = _mesh(known, devices, context)
+    layouts = request.in_layouts, request.out_layouts
+    for what, asked, avals in zip(("arguments", "outputs"), layouts,
+                                  (closed.in_avals, closed.out_avals), strict=True):
+        _check_layouts(closed, what, asked, avals)
+    kinds: tuple[str | None, ...] = tuple([
+        a or b for a, b in zip(kinds_of(outs, devices[0]),
+                               kinds_of(targets or (None,) * len(outs), devices[0]), strict=True)])
+    if not any(kinds):
+        kinds = ()
     if mesh is None:
-        return on_device(devices[0])
+        if not any(layouts) and not kinds:
+            return on_device(devices[0])
+        return _interned((devices[0],), None, (), (), *layouts, kinds)
     in_shardings = _fitted(closed, "arguments", ins, closed.in_avals, mesh)
     out_shardings = _fitted(closed, "outputs", outs, closed.out_avals, mesh)
-    return _on_mesh(mesh, in_shardings, out_shardings)
+    return _interned(tuple(devices), mesh, in_shardings, out_shardings, *layouts, kinds)
 
 
 def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings) -> Shardings:
@@ -248,12 +285,23 @@ def _fitted(closed: ClosedJaxpr, what: str, shardings: Shardings, avals: Sequenc
                 sharding.check_compatible_aval(aval.shape)
                 sharding.shard_shape(aval.shape)
             except ValueError as error:
-                name = _arg_name(closed, i) if what == "arguments" else _result_name(closed, i)
-                raise type(error)(f"One of pjit {what} with pytree key path {name} was given the "
-                                  f"sharding {error}") from None
+                raise type(error)(f"One of pjit {what} with pytree key path "
+                                  f"{_name(closed, what, i)} was given the sharding {error}"
+                                  ) from None
             sharding = named_sharding(sharding, mesh, aval.ndim)
         out.append(sharding)
     return tuple(out)
+
+
+def _check_layouts(closed: ClosedJaxpr, what: str, layouts: Layouts, avals: Sequence[Any]) -> None:
+    for i, layout in enumerate(layouts):
+        if layout is not None and layout is not Layout.AUTO:
+            try:
+                layout.check_compatible_aval(avals[i].shape)
+            except ValueError as error:
+                raise ValueError(
+                    f"One of jit {what} with pytree key path {_name(closed, what, i)} is "
+                    f"incompatible with its layout annotation {layout}: {error}") from None
 
 
 def _with_devices(sharding: Any, mesh: Mesh) -> Any:
@@ -273,11 +321,18 @@ def _with_devices(sharding: Any, mesh: Mesh) -> Any:
 
 
 @derived_structure
-def _placed(closed: ClosedJaxpr) -> tuple[Shardings, Shardings]:
-    """The meshes and shardings that operations of a program name, and those of its constants that
-    are committed."""
+def _placed(closed: ClosedJaxpr) -> tuple[Shardings, Shardings, Shardings]:
+    """The meshes and shardings that operations of a program name, those of its constants that are
+    committed, and for each result the memory or the sharding that `device_put` has made it for;
+    empty if for none."""
     consts = [s for c in closed.consts if (s := committed_sharding(c)) is not None]
-    return tuple(dict.fromkeys(_placed_in(closed.jaxpr))), tuple(consts)
+    targets = {v: d for e in closed.jaxpr.eqns if e.primitive.name == "device_put"
+               for v, d in zip(e.outvars, e.params["devices"], strict=True)
+               if getattr(d, "memory_kind", None) is not None}
+    return (tuple(dict.fromkeys(_placed_in(closed.jaxpr))), tuple(consts),
+            tuple([targets.get(v) if type(v) is Var else None for v in closed.jaxpr.outvars])
+            if targets and any([type(v) is Var and v in targets for v in closed.jaxpr.outvars])
+            else ())
 
 
 def _placed_in(jaxpr: Jaxpr) -> Iterator[Any]:
@@ -297,7 +352,9 @@ def _arg_name(closed: ClosedJaxpr, i: int) -> str:
     return names[i] if names else f"number {i}"
 
 
-def _result_name(closed: ClosedJaxpr, i: int) -> str:
+def _name(closed: ClosedJaxpr, what: str, i: int) -> str:
+    if what == "arguments":
+        return _arg_name(closed, i)
     paths = closed.debug_info.result_paths
     return paths[i] if paths else f"number {i}"
 

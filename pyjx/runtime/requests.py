@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyjx import tree_util
+from pyjx.core.layouts import Format
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
 from pyjx.runtime.constraints import constrained, resolved
-from pyjx.runtime.placement import Request, Shardings
+from pyjx.runtime.placement import Layouts, Request, Shardings
 from pyjx.runtime.sharding import Sharding
 
 
 class Asked:
-    """A pytree of shardings, PartitionSpecs and None; hashable."""
+    """A pytree of shardings, PartitionSpecs, Formats and None; hashable."""
 
     __slots__ = ("leaves", "tree", "what")
 
@@ -29,8 +30,9 @@ class Asked:
     def __hash__(self) -> int:
         return hash((self.leaves, self.tree))
 
-    def for_leaves(self, tree: TreeDef) -> Shardings:
-        """The sharding of each leaf of a tree that this one is a prefix of.
+    def for_leaves(self, tree: TreeDef) -> tuple[Shardings, Layouts]:
+        """The sharding of each leaf of a tree that this one is a prefix of, and its layout; empty
+        where none is asked for.
 
         Raises:
           ValueError: it is none.
@@ -45,7 +47,11 @@ class Asked:
             raise ValueError(
                 f"pytree structure error: pjit {self.what} specification must be a tree prefix of "
                 f"the corresponding value.\n{detail}") from None
-        return tuple([s if s is None else resolved(s, "jit") for s in leaves])
+        layouts = tuple([s.layout if isinstance(s, Format) else None for s in leaves])
+        shardings = tuple([s.sharding if isinstance(s, Format) else s for s in leaves])
+        return (tuple([s if s is None else resolved(s, "jit") for s in shardings])
+                if any([s is not None for s in shardings]) else (),
+                layouts if any([x is not None for x in layouts]) else ())
 
 
 def _is_none(x: Any) -> bool:
@@ -53,11 +59,8 @@ def _is_none(x: Any) -> bool:
 
 
 def _checked(sharding: Any, what: str) -> Any:
-    if sharding is None or isinstance(sharding, (Sharding, PartitionSpec)):
+    if sharding is None or isinstance(sharding, (Sharding, PartitionSpec, Format)):
         return sharding
-    inner = getattr(sharding, "sharding", None)  # of a Format
-    if isinstance(inner, Sharding):
-        return inner
     raise ValueError(f"{what} leaf specifications are expected to be PartitionSpec, Sharding or "
                      f"None, but got {sharding!r}.")
 
@@ -74,13 +77,15 @@ def request_for(device: Any, ins: Asked | None, outs: Asked | None, in_tree: Tre
                 out_tree: TreeDef) -> Request:
     """What is asked of a function with these trees of arguments and results."""
     in_shardings: Shardings = ()
+    in_layouts: Layouts = ()
     if ins is not None:
         args_tree, kwargs_tree = in_tree.children()
         if kwargs_tree.num_leaves:
             raise ValueError("jit does not support kwargs when in_shardings is specified. Pass all "
                              "arguments by position.")
-        in_shardings = ins.for_leaves(args_tree)
-    return Request(device, in_shardings, () if outs is None else outs.for_leaves(out_tree))
+        in_shardings, in_layouts = ins.for_leaves(args_tree)
+    out_shardings, out_layouts = ((), ()) if outs is None else outs.for_leaves(out_tree)
+    return Request(device, in_shardings, out_shardings, in_layouts, out_layouts)
 
 
 def constrain(values: Sequence[Any], shardings: Shardings) -> list[Any]:

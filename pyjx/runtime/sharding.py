@@ -53,6 +53,14 @@ class Space(enum.Enum):
     def __repr__(self) -> str:
         return f"MemorySpace.{self.name}"
 
+    @property
+    def memory_kind(self) -> str | None:
+        """What devices call it; None where any will do."""
+        return MEMORY_KINDS.get(self)
+
+
+MEMORY_KINDS = {Space.Host: "pinned_host", Space.Device: "device"}
+
 
 # ---- meshes -------------------------------------------------------------------------------
 

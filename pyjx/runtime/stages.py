@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import has_state
+from pyjx.core.layouts import Format, Layout
 from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer, eval_jaxpr
 from pyjx.core.tracebacks import api_boundary
@@ -423,11 +424,23 @@ class Compiled(_Stage):
 
     @property
     def input_formats(self) -> Any:
-        return self.input_shardings
+        """The layouts and shardings of the arguments."""
+        executable = self._executable
+        used = iter(zip(executable.in_layouts, executable.in_shardings, strict=True))
+        return tree_unflatten(self.in_tree, [
+            _format(*next(used)) if kept else Format(None, executable.sharding)
+            for kept in executable.kept])
 
     @property
     def output_formats(self) -> Any:
-        return self.output_shardings
+        """The layouts and shardings of the results."""
+        shardings = self._out_shardings
+        layouts = self._executable.loaded.get_output_layouts()[-len(shardings):]
+        return tree_unflatten(self.out_tree, list(map(_format, layouts, shardings)))
+
+
+def _format(pjrt_layout: Any, sharding: Any) -> Format:
+    return Format(None if pjrt_layout is None else Layout.from_pjrt_layout(pjrt_layout), sharding)
 
 
 def trace(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:

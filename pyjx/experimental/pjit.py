@@ -1,0 +1,33 @@
+"""`pjit`: the older name of `jit`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyjx.lazy import directory, refuse
+from pyjx.runtime.jit import jit
+
+__all__ = ["pjit"]
+__dir__ = directory(__name__, __all__)
+
+if not TYPE_CHECKING:
+    __getattr__ = refuse(__name__)
+
+
+def pjit(
+    fun: Any, in_shardings: Any = None, out_shardings: Any = None, static_argnums: Any = None,
+    static_argnames: Any = None, donate_argnums: Any = None, donate_argnames: Any = None,
+    keep_unused: bool = False, device: Any = None, backend: str | None = None,
+    inline: bool = False, compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """`jit`, which does all that it did.
+
+    >>> from pyjx.experimental.pjit import pjit
+    >>> pjit(lambda x: x + 1)(1.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
+    return jit(
+        fun, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
+        static_argnames=static_argnames, donate_argnums=donate_argnums,
+        donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, backend=backend,
+        inline=inline, compiler_options=compiler_options)
