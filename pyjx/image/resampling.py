@@ -16,6 +16,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.core.integers import as_shape
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
@@ -145,8 +146,8 @@ def _method(method: Any) -> ResizeMethod:
     return method
 
 
-def _check_shape(x: Array, shape: Any) -> tuple[int, ...]:
-    shape = tuple(int(n) for n in shape)
+def _check_shape(name: str, x: Array, shape: Any) -> tuple[int, ...]:
+    shape = as_shape(name, "shape", shape)
     if len(shape) != x.ndim:
         raise ValueError("shape must have length equal to the number of dimensions of x;  "
                          f"{shape} vs {x.shape}")
@@ -184,7 +185,7 @@ def scale_and_translate(image: Any, shape: Sequence[int], spatial_dims: Sequence
     """
     check_arraylike("scale_and_translate", image, scale, translation)
     (x,) = (as_array(a) for a in promote_dtypes_inexact(image))
-    shape = _check_shape(x, shape)
+    shape = _check_shape("scale_and_translate", x, shape)
     method = _method(method)
     if method is ResizeMethod.NEAREST:
         raise ValueError("Nearest neighbor resampling is not currently supported for "
@@ -201,7 +202,8 @@ def scale_and_translate(image: Any, shape: Sequence[int], spatial_dims: Sequence
 def _nearest(x: Array, shape: tuple[int, ...]) -> Array:
     for axis, (old, new) in enumerate(zip(x.shape, shape, strict=True)):
         if old != new:
-            place = (2 * np.arange(new) + 1) * old // (2 * new)  # floor((i + 1/2) old/new)
+            numbers = np.arange(new) if type(old) is type(new) is int else jnp.arange(new)
+            place = (2 * numbers + 1) * old // (2 * new)  # floor((i + 1/2) old/new)
             x = jnp.take(x, place, axis)
     return x
 
@@ -231,7 +233,7 @@ def resize(image: Any, shape: Sequence[int], method: str | ResizeMethod, antiali
     """
     check_arraylike("resize", image)
     x = as_array(image)
-    shape = _check_shape(x, shape)
+    shape = _check_shape("resize", x, shape)
     method = _method(method)
     if method is ResizeMethod.NEAREST:
         return _nearest(x, shape)

@@ -23,6 +23,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.runtime.constraints": "sharding_constraint_p with_sharding_constraint",
     "pyjx.runtime.device_put": "device_put_p",
     "pyjx.engine.barriers": "optimization_barrier_p",
+    "pyjx.engine.positions": "iota_p",
     "pyjx.engine.axes": (
         "broadcast_in_dim broadcast_in_dim_p reduce_sum_p transpose transpose_p"
     ),
@@ -109,7 +110,7 @@ FAMILIES: dict[str, str] = {
         "after_all after_all_p broadcast_like create_token create_token_p dce_sink dce_sink_p "
         "shape_as_value stage stage_p"
     ),
-    "pyjx.lax.creation": "broadcasted_iota empty iota iota_p",
+    "pyjx.lax.creation": "broadcasted_iota empty iota",
     "pyjx.lax.random_bits": (
         "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p"
     ),

@@ -22,6 +22,7 @@ from pyjx.runtime.constraints import sharding_constraint_p as sharding_constrain
 from pyjx.runtime.constraints import with_sharding_constraint as with_sharding_constraint
 from pyjx.runtime.device_put import device_put_p as device_put_p
 from pyjx.engine.barriers import optimization_barrier_p as optimization_barrier_p
+from pyjx.engine.positions import iota_p as iota_p
 from pyjx.engine.axes import broadcast_in_dim as broadcast_in_dim
 from pyjx.engine.axes import broadcast_in_dim_p as broadcast_in_dim_p
 from pyjx.engine.axes import reduce_sum_p as reduce_sum_p
@@ -340,7 +341,6 @@ from pyjx.lax.staging import stage_p as stage_p
 from pyjx.lax.creation import broadcasted_iota as broadcasted_iota
 from pyjx.lax.creation import empty as empty
 from pyjx.lax.creation import iota as iota
-from pyjx.lax.creation import iota_p as iota_p
 from pyjx.lax.random_bits import RandomAlgorithm as RandomAlgorithm
 from pyjx.lax.random_bits import rng_bit_generator as rng_bit_generator
 from pyjx.lax.random_bits import rng_bit_generator_p as rng_bit_generator_p
@@ -401,6 +401,7 @@ __all__ = [
     "with_sharding_constraint",
     "device_put_p",
     "optimization_barrier_p",
+    "iota_p",
     "broadcast_in_dim",
     "broadcast_in_dim_p",
     "reduce_sum_p",
@@ -719,7 +720,6 @@ __all__ = [
     "broadcasted_iota",
     "empty",
     "iota",
-    "iota_p",
     "RandomAlgorithm",
     "rng_bit_generator",
     "rng_bit_generator_p",

@@ -201,7 +201,18 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> li
     """
     operand = _operand("top_k", operand)
     axis = as_axis("top_k", "axis", axis, get_aval(operand).ndim)
-    return top_k_p.bind(operand, axis=axis, is_stable=bool(is_stable), k=as_int("top_k", "k", k))
+    k = as_int("top_k", "k", k)
+    if type(k) is not int:
+        return _symbolic_top_k(operand, axis, k)
+    return top_k_p.bind(operand, axis=axis, is_stable=bool(is_stable), k=k)
+
+
+def _symbolic_top_k(x: Value, axis: int, k: Any) -> list[Any]:
+    """All sorted, from the last one on; sorting the reversed array puts equal ones in order."""
+    places = lax.broadcasted_iota(np.int32, get_aval(x).shape, axis)
+    reverse = [lax.rev(y, (axis,)) for y in (x, places)]
+    ordered = sort(reverse, dimension=axis, num_keys=1)
+    return [lax.slice_in_dim(lax.rev(y, (axis,)), 0, k, axis=axis) for y in ordered]
 
 
 # -- approx_max_k, approx_min_k --------------------------------------------------------------------

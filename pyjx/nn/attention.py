@@ -36,17 +36,20 @@ def _check(name: str, x: Value, shape: tuple[int | None, ...], dtype: Any) -> No
 
 
 def _allowed_pairs(queries: int, keys: int, is_causal: bool, window: Window) -> Any:
-    """The mask of shape (queries, keys) of what the positions alone allow, or None."""
+    """The mask of shape (1, 1, queries, keys) of what the positions alone allow, or None."""
     if not is_causal and window is None:
         return None
-    row, column = np.ogrid[:queries, :keys]
-    allowed = np.ones((queries, keys), bool)
-    if is_causal:
-        allowed &= column <= row
+    row: Any
+    column: Any
+    if type(queries) is type(keys) is int:
+        row, column = np.ogrid[:queries, :keys]
+    else:
+        row, column = [lax.broadcasted_iota(np.int32, (queries, keys), axis) for axis in (0, 1)]
+    allowed: Any = column <= row if is_causal else True
     if window is not None:
         left, right = (window, window) if isinstance(window, int) else window
         allowed &= (column >= row - left) & (column <= row + right)
-    return allowed
+    return allowed[None, None]
 
 
 def _within(lengths: Any, size: int, axis: int) -> Any:
@@ -98,13 +101,11 @@ def _attend(query: Value, key: Value, value: Value, bias: Value, mask: Any, scal
 
 
 def _combined(*masks: Any) -> Any:
-    """The conjunction of masks of rank 4 or, for positions alone, 2; None where there is none."""
+    """The conjunction of masks of rank 4; None where there is none."""
     out = None
     for mask in masks:
         if mask is None:
             continue
-        if isinstance(mask, np.ndarray) and mask.ndim == 2:
-            mask = mask[None, None]
         out = mask if out is None else ufuncs.logical_and(out, mask)
     return out
 

@@ -13,6 +13,8 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.dimensions import max_dim, min_dim
+from pyjx.core.integers import as_shape
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -91,12 +93,11 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]
     [1, 2]
     """
     (indices,) = operands("unravel_index", indices)
-    sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)  # type: ignore[arg-type]
-    dims = [operator.index(n) for n in sizes]  # type: ignore[arg-type]
+    dims = as_shape("unravel_index", "shape", shape)
     size = math.prod(dims)
     limit = dtypes.iinfo(dtype_of(indices)).max if is_integer(indices) else math.inf
-    left = jnp.clip(indices, None if _is_unsigned(indices) else -min(size, limit),
-                    min(max(size - 1, 0), limit))
+    left = jnp.clip(indices, None if _is_unsigned(indices) else -min_dim(size, limit),
+                    min_dim(max_dim(size - 1, 0), limit))
     if not _is_unsigned(indices):
         left = jnp.where(left < 0, left + size, left)
     out = []

@@ -11,7 +11,7 @@ from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error, eager_trace, state
@@ -135,6 +135,23 @@ def _host_indices(indices: Any) -> tuple[Any, ...]:
     return tuple([array(i, dtypes.default_int_dtype()) for i in indices])
 
 
+def _symbolic_indices(n: Any, m: Any, k: int, keep_lower: bool) -> tuple[Array, Array]:
+    lower = _mask((n, m), k if keep_lower else k - 1, "greater_equal")
+    size = n * m - _number_above(n, m, k + 1) if keep_lower else _number_above(n, m, k)
+    rows, columns = jnp.nonzero(lower if keep_lower else ops.bitwise_not(lower),
+                                size=max_dim(size, 0))  # which cannot be seen of each size
+    return rows, columns
+
+
+def _number_above(n: Any, m: Any, k: int) -> Any:
+    """How many elements of an n x m matrix are on and above diagonal `k`."""
+    if k < 0:  # all but those of the transpose above its diagonal -k
+        return n * m - _number_above(m, n, 1 - k)
+    longest = max_dim(m - k, 0)
+    rows = min_dim(n, longest)  # of longest, longest - 1, ... elements
+    return rows * longest - rows * (rows - 1) // 2
+
+
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Row and column indices of the elements on and below diagonal `k` of an n x m matrix.
 
@@ -142,6 +159,8 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in jax.numpy.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
     """
+    if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
+        return _symbolic_indices(n, n if m is None else m, k, True)
     return _host_indices(np.tril_indices(n, k, m))  # type: ignore[return-value]
 
 
@@ -152,6 +171,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in jax.numpy.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
+    if isinstance(n, SymbolicDim) or isinstance(m, SymbolicDim):
+        return _symbolic_indices(n, n if m is None else m, k, False)
     return _host_indices(np.triu_indices(n, k, m))  # type: ignore[return-value]
 
 

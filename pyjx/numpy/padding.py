@@ -11,7 +11,8 @@ import pyjx
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import SymbolicDim, get_aval
+from pyjx.core.integers import index
 from pyjx.numpy import reductions, rounding, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, operands, stretch
@@ -64,12 +65,14 @@ def _widths(pad_width: Any, ndim: int) -> Pairs:
         flat = np.asarray(pad_width)
     except ValueError:
         raise TypeError(f"`pad_width` entries must be the same shape: {pad_width}") from None
-    if flat.dtype == object or (flat.size and not np.issubdtype(flat.dtype, np.integer)):
+    symbolic = flat.dtype == object and any([isinstance(n, SymbolicDim) for n in flat.flat])
+    if not symbolic and (flat.dtype == object or (
+            flat.size and not np.issubdtype(flat.dtype, np.integer))):
         raise TypeError("`pad_width` must be of integral type.")
     pairs = _pairs("pad_width", flat.tolist(), ndim)
     if any(n < 0 for pair in pairs for n in pair):
         raise ValueError("index can't contain negative values")
-    return tuple([(int(a), int(b)) for a, b in pairs])
+    return tuple([(index(a), index(b)) for a, b in pairs])
 
 
 def _part(x: Any, start: int, stop: int, axis: int) -> Any:

@@ -446,7 +446,7 @@ def offset(start: Any, steps: Any, dtype: Any) -> Any:
 
 def _along(x: Any, shape: list[int], dims: list[int]) -> Any:
     """`x` with its axes at `dims` of `shape`, where it is stretched over the other axes."""
-    if isinstance(x, (np.ndarray, np.generic, int)):
+    if isinstance(x, (np.ndarray, np.generic, int)) and all([type(n) is int for n in shape]):
         host = np.asarray(x)
         wide = np.reshape(host, [host.shape[dims.index(d)] if d in dims else 1
                                  for d in range(len(shape))])

@@ -236,16 +236,22 @@ def _less(x: Any, y: Any) -> Any:
 def _bisected(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     """For each v, the number of elements of the sorted `a` that are less (or equal)."""
     size, shape = get_aval(a).shape[0], get_aval(v).shape
-    low, high = lax.full(shape, 0, dtype), lax.full(shape, size, dtype)
     one = literal(1, dtype)
-    for _ in range(size.bit_length() if type(size) is int else 31):  # of less than 2^31
+
+    def halved(low: Any, high: Any) -> tuple[Any, Any]:
         middle = lax.add(low, lax.shift_right_logical(lax.sub(high, low), one))
         there = jnp.indexing.take(a, lax.min(middle, literal(size - 1, dtype)), axis=0, mode="clip")
         above = lax.bitwise_not(_less(v, there)) if right else _less(there, v)
         open_ = lax.lt(low, high)
-        low = lax.select(lax.bitwise_and(open_, above), lax.add(middle, one), low)
-        high = lax.select(lax.bitwise_and(open_, lax.bitwise_not(above)), middle, high)
-    return low
+        return (lax.select(lax.bitwise_and(open_, above), lax.add(middle, one), low),
+                lax.select(lax.bitwise_and(open_, lax.bitwise_not(above)), middle, high))
+
+    interval = lax.full(shape, 0, dtype), lax.full(shape, size, dtype)
+    if type(size) is not int:  # below 2^31; so many steps in line take XLA forever
+        return lax.fori_loop(0, 31, lambda i, ends: halved(*ends), interval)[0]
+    for _ in range(size.bit_length()):
+        interval = halved(*interval)
+    return interval[0]
 
 
 def _compared(a: Any, v: Any, right: bool, dtype: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core.avals import get_aval
+from pyjx.core.named_axes import Axis
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.types import Value
@@ -101,7 +102,7 @@ def over_batch(ndim: int, fun: Callable[..., Any], *args: Any) -> Any:
     def rest(*examples: Any) -> list[Any]:
         return [over_batch(ndim - 1, fun, *examples)]
 
-    (out,), (dim,) = batch_flat(rest, args, [0] * len(args), size)
+    (out,), (dim,) = batch_flat(rest, args, [0] * len(args), Axis(None, size))
     return match_axis(out, dim, 0, size)
 
 

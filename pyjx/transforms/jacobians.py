@@ -14,6 +14,7 @@ from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.functions import check_values, flatten
+from pyjx.engine.positions import iota_p
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import P
 from pyjx.transforms.arguments import (
@@ -177,12 +178,24 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
     start = 0
     for aval in avals:
         dtype = aval.to_tangent_aval().dtype
+        if type(n) is not int:
+            basis.append(_symbolic_block(n, start, aval, dtype))
+            start += aval.size
+            continue
         block = np.zeros((n, aval.size), dtype)
         if dtype != dtypes.float0:
             np.fill_diagonal(block[start:start + aval.size], 1)
         basis.append(_array(block.reshape((n, *aval.shape))))
         start += aval.size
     return basis
+
+
+def _symbolic_block(n: Any, start: Any, aval: Any, dtype: Any) -> Any:
+    """The columns of an `n` by `n` identity from `start` on that belong to a value."""
+    rows = iota_p.bind(dtype=np.dtype(np.int32), shape=(n, aval.size), dimension=0, sharding=None)
+    columns = iota_p.bind(dtype=np.dtype(np.int32), shape=(n, aval.size), dimension=1,
+                          sharding=None)
+    return (rows == columns + start).astype(dtype).reshape((n, *aval.shape))
 
 
 def _array(x: np.ndarray[Any, Any]) -> Any:

@@ -98,7 +98,7 @@ def det(x: Any) -> Any:
     aval = get_aval(x)
     _det_shape(aval)
     n = aval.shape[-1]
-    if not 1 <= n <= 3:
+    if type(n) is not int or not 1 <= n <= 3:
         return det_p.bind(x)
 
     def at(i: int, j: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.integers import index
 from pyjx.numpy.axes import all_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import operands
@@ -41,7 +41,7 @@ def _quotient(k: Any, n: Any, d: Any) -> Any:
 def _count(name: str, n: Any) -> int:
     if isinstance(n, (list, tuple)):
         raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {n}.")
-    return int(n) if isinstance(n, float) and n.is_integer() else operator.index(n)
+    return int(n) if isinstance(n, float) and n.is_integer() else index(n)
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
@@ -88,7 +88,7 @@ def _halves(name: str, x: Any, axes: Any, sign: int) -> Any:
         places = (canonical_axis(axes, len(shape)),)
     for i in places:
         size, step = shape[i], shape[i] // 2
-        if size > 1:
+        if type(size) is not int or size > 1:
             split = size - step if sign > 0 else step
             x = lax.concatenate([lax.slice_in_dim(x, split, size, axis=i),
                                  lax.slice_in_dim(x, 0, split, axis=i)], i)

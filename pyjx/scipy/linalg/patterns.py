@@ -34,6 +34,10 @@ def _gathered(elements: Any, places: np.ndarray) -> Any:
     return jnp.take(elements, places, axis=-1, mode="clip")
 
 
+def _places(n: Any) -> Any:
+    return np.arange(n) if type(n) is int else jnp.arange(n)
+
+
 def _joined(*parts: Any) -> Any:
     """Vectors one behind the other, their batch axes broadcast."""
     shapes = [get_aval(x).shape for x in parts]
@@ -64,7 +68,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     m, n = get_aval(c).shape[-1], get_aval(r).shape[-1]
     # behind c[m - 1], ..., c[0] come r[1], ..., r[n - 1]
     elements = _joined(jnp.flip(c, -1), r[..., 1:])
-    return _gathered(elements, m - 1 - np.arange(m)[:, None] + np.arange(n))
+    return _gathered(elements, m - 1 - _places(m)[:, None] + _places(n))
 
 
 @numpy_function
@@ -88,7 +92,7 @@ def hankel(c: Any, r: Any = None) -> Array:
     r = lax.full_like(c, 0) if r is None else _vector("hankel", r)
     c, r = promote_dtypes(c, r)
     m, n = get_aval(c).shape[-1], get_aval(r).shape[-1]
-    return _gathered(_joined(c, r[..., 1:]), np.arange(m)[:, None] + np.arange(n))
+    return _gathered(_joined(c, r[..., 1:]), _places(m)[:, None] + _places(n))
 
 
 @numpy_function
@@ -101,7 +105,7 @@ def circulant(c: Any) -> Array:
     """
     c = _vector("circulant", c)
     n = get_aval(c).shape[-1]
-    return _gathered(c, (np.arange(n)[:, None] - np.arange(n)) % max(n, 1))
+    return _gathered(c, (_places(n)[:, None] - _places(n)) % max(n, 1))
 
 
 @numpy_function

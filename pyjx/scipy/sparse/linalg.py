@@ -88,8 +88,8 @@ def _solve(solver: _Solver, A: Any, b: Any, x0: Any, M: Any, symmetric: bool) ->
                                    symmetric=symmetric and real)
 
 
-def _length(b: Any) -> int:
-    return sum(int(jnp.size(x)) for x in tree_leaves(b))
+def _length(b: Any) -> Any:
+    return sum(jnp.size(x) for x in tree_leaves(b))
 
 
 # -- conjugate gradients ---------------------------------------------------------------------------

@@ -1,0 +1,85 @@
+"""Operations that ask for more than elementwise ones where their sizes are symbolic."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import export, lax, nn
+
+KEY = jax.random.key(0)
+
+
+def _jacobian(of, argnums):
+    def f(a, b):
+        return {"u": jnp.sin(a) @ b, "v": b.sum()}
+
+    return lambda a: of(f, argnums)(a, a[0])
+
+
+def _grams(x):
+    return x @ x.T + jnp.eye(x.shape[0])
+
+
+OPERATIONS = {
+    "jacfwd": _jacobian(jax.jacfwd, 0),
+    "jacfwd of both": _jacobian(jax.jacfwd, (0, 1)),
+    "jacrev": _jacobian(jax.jacrev, 1),
+    "jacrev of both": _jacobian(jax.jacrev, (0, 1)),
+    "hessian": lambda x: jax.hessian(lambda v: jnp.sin(v * v).sum())(x[0]),
+    "resize": lambda x: jax.image.resize(x, (2 * x.shape[0], 7), "linear"),
+    "resize, nearest": lambda x: jax.image.resize(x, (2 * x.shape[0] + 1, 7), "nearest"),
+    "resize, antialiased": lambda x: jax.image.resize(x, (2, x.shape[1]), "cubic"),
+    "resize, area": lambda x: jax.image.resize(x, (2 * x.shape[0], 3), "area"),
+    "fftfreq": lambda x: (jnp.fft.fftfreq(x.shape[0]), jnp.fft.rfftfreq(x.shape[0], 0.5)),
+    "fftshift": lambda x: (jnp.fft.fftshift(x), jnp.fft.ifftshift(x, 0)),
+    "gamma": lambda x: jax.random.gamma(KEY, 2.0, x.shape),
+    "beta": lambda x: jax.random.beta(KEY, 2.0, 3.0, x.shape),
+    "dirichlet": lambda x: jax.random.dirichlet(KEY, jnp.ones(3), x.shape),
+    "pad by a dimension": lambda x: jnp.pad(x, ((0, x.shape[0]), (1, 2))),
+    "edges": lambda x: jnp.pad(x, (x.shape[0], 1), mode="edge"),
+    "take_along_axis": lambda x: jnp.take_along_axis(x, jnp.argsort(x, 0), 0),
+    "take_along_axis by one row": lambda x: jnp.take_along_axis(x, jnp.array([[0]]), 1),
+    "det": lambda x: jnp.linalg.det(_grams(x)),
+    "causal attention": lambda x: nn.dot_product_attention(
+        *[x[None, :, None]] * 3, is_causal=True),
+    "attention in a window": lambda x: nn.dot_product_attention(
+        *[x[None, :, None]] * 3, local_window_size=1),
+    "partition": lambda x: jnp.sort(jnp.partition(x, 1, axis=0)[2:], 0),
+    "top_k of all": lambda x: lax.top_k(jnp.round(x).astype(int), x.shape[1]),
+    "unravel_index": lambda x: jnp.unravel_index(jnp.array([2, -1, 99]), x.shape),
+    "tril_indices": lambda x: (jnp.tril_indices(x.shape[0]), jnp.tril_indices(x.shape[1], 1),
+                               jnp.tril_indices(x.shape[0], -1, x.shape[1])),
+    "triu_indices": lambda x: (jnp.triu_indices(x.shape[0]), jnp.triu_indices(x.shape[0], 2),
+                               jnp.triu_indices(x.shape[0], -2, x.shape[1])),
+    "polyadd": lambda x: jnp.polyadd(jnp.ones(2), x[0]),
+    "toeplitz": lambda x: jax.scipy.linalg.toeplitz(x[0], x[:, 0]),
+    "hankel": lambda x: jax.scipy.linalg.hankel(x[0], x[:, 0]),
+    "circulant": lambda x: jax.scipy.linalg.circulant(x[0]),
+    "shorter or longer": lambda x: (jnp.resize(x, (3, 5)), jnp.resize(x, (x.shape[0], 2))),
+    "conjugate gradients": lambda x: jax.scipy.sparse.linalg.cg(lambda v: 2 * v, x)[0],
+    "unique": lambda x: jnp.unique(jnp.round(x), size=4, fill_value=-1),
+    "searchsorted": lambda x: (jnp.searchsorted(jnp.sort(x[0]), x),
+                               jnp.searchsorted(jnp.sort(x[:, 0]), x, side="right")),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_symbolic_sizes_give_what_known_ones_give(name):
+    fun = jax.jit(OPERATIONS[name])
+    dims = export.symbolic_shape("m + 2, n + 2")
+    e = export.export(fun)(jax.ShapeDtypeStruct(dims, np.float32))
+    x = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    wanted, tree = jax.tree.flatten(fun(x))
+    got, got_tree = jax.tree.flatten(e.call(x))
+    assert got_tree == tree
+    for a, b in zip(got, wanted, strict=True):
+        assert (a.dtype, a.shape, a.weak_type) == (b.dtype, b.shape, b.weak_type)
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+
+
+def test_a_second_derivative_in_64_bits():
+    with jax.enable_x64(True):
+        x = jax.ShapeDtypeStruct(export.symbolic_shape("n"), np.float64)
+        e = export.export(jax.jit(jax.hessian(lambda x: (x ** 3).sum())))(x)
+        assert e.call(np.arange(3.0)).tolist() == np.diag([0.0, 6.0, 12.0]).tolist()
