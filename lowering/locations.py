@@ -7,18 +7,19 @@ same traceback, name stack and primitive.
 from __future__ import annotations
 
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lowering.types import quoted
 from pyjx.core.frames import frame_at, user_code
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.records import Record
 
 if TYPE_CHECKING:
     from lowering.builder import Block
 
 
 
-class Scope(NamedTuple):
+class Scope(Record):
     """Where the operations of a function are: what their names begin with and, for a function that
     is called, the Python function that it was traced from, as (name, file).
 

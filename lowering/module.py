@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from lowering.shardings import Meshes
 from lowering.types import quoted, tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from pyjx.core.records import Record
 
 _TOKEN = "jax.token = true"
 KEEP_CALL = ' {mhlo.frontend_attributes = {inlineable = "false"}}'
@@ -74,7 +75,7 @@ def _with(text: str, attributes: Sequence[str]) -> str:
     return f"{text} {{{', '.join(attributes)}}}" if attributes else text
 
 
-class HostCall(NamedTuple):
+class HostCall(Record):
     """A Python function that a program calls: it takes and gives arrays, and if `ordered` a token
     before them."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lowering.rules import rule
 from lowering.types import quoted, tensor_type
+from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Texts = Sequence[str | None]
 
 
-class Partitioning(NamedTuple):
+class Partitioning(Record):
     """How a program is spread over devices.
 
     A sharding here is what has a `mesh` of named axes and a `spec`, the `PartitionSpec` along

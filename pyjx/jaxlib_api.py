@@ -14,8 +14,9 @@ from __future__ import annotations
 import importlib
 import os
 import re
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -360,11 +361,8 @@ def artifact_text(artifact: bytes) -> str:
         return str(_jax.mlir.deserialize_portable_artifact(artifact, mlir_context()))
     text = str(parse_module(_jax.mlir.deserialize_portable_artifact(artifact)))
     # Composites of later versions are not made static there: call what they are made of.
-    return _COMPOSITE.sub(r"func.call @\2(\1) :", text)
-
-
-_COMPOSITE = re.compile(
-    r'stablehlo\.composite "chlo\.[^"]*" (.*?) \{.*?decomposition = @([\w.]+).*?\} :')
+    composite = r'stablehlo\.composite "chlo\.[^"]*" (.*?) \{.*?decomposition = @([\w.]+).*?\} :'
+    return re.sub(composite, r"func.call @\2(\1) :", text)
 
 
 def refined(text: str) -> str:
@@ -456,18 +454,10 @@ else:
     result_handler = _jax.array_result_handler
 
 
-class _FastPath(NamedTuple):
-    """The record that C++ reads, by these names."""
-
-    xla_executable: Any
-    out_pytree_def: Any
-    in_shardings: Sequence[Any]
-    out_shardings: Sequence[Any]
-    out_avals: Sequence[Any]
-    out_committed: Sequence[bool]
-    kept_var_bitvec: Sequence[bool]
-    in_device_local_layouts: Sequence[Any]
-    const_args: Sequence[Any]
+# The record that C++ reads, by these names.
+_FastPath = namedtuple(
+    "_FastPath", "xla_executable out_pytree_def in_shardings out_shardings out_avals out_committed "
+    "kept_var_bitvec in_device_local_layouts const_args")
 
 
 def FastPath(

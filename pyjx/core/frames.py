@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from types import CodeType
-from typing import NamedTuple
 
+from pyjx.core.records import Record
 from pyjx.jaxlib_api import Traceback
 
 _addr2location = Traceback.code_addr2location
 
 
-class Frame(NamedTuple):
+class Frame(Record):
     """A position in the user's program. Lines count from 1 and columns from 0."""
 
     file_name: str

@@ -11,11 +11,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import Effects, NamedAxisEffect
+from pyjx.core.records import Record
 from pyjx.core.trace import Trace, state
 
 _interned: weakref.WeakValueDictionary[Any, Axis] = weakref.WeakValueDictionary()
@@ -59,7 +60,7 @@ class Axis:
         return f"Axis({self.name!r}, {self.size}{spmd})"
 
 
-class AxisFrame(NamedTuple):
+class AxisFrame(Record):
     """A named axis with the interpreter that maps it."""
 
     axis: Axis

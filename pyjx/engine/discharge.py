@@ -11,7 +11,7 @@ that take references: `bind_discharged`. So no rule of a loop or branch knows ab
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx.core import source_info
 from pyjx.core.avals import AbstractRef
@@ -20,13 +20,14 @@ from pyjx.core.effects import has_state
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
 from pyjx.core.nested import map_jaxprs
 from pyjx.core.primitive import Primitive
+from pyjx.core.records import Record
 from pyjx.core.references import is_ref
 from pyjx.core.trace import literal_value, trace_to_jaxpr
 from pyjx.engine.references import Box, get_p, operations, swap_p
 from pyjx.engine.types import Flags, Params, Values
 
 
-class Discharged(NamedTuple):
+class Discharged(Record):
     """From inputs, with values for references, to results and the values of those `written`."""
 
     jaxpr: ClosedJaxpr

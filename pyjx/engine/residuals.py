@@ -10,13 +10,14 @@ such rules are made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx.configuration import LocalState
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects, keeps_alive, unrepeatable
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
+from pyjx.core.records import Record
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
 from pyjx.engine.subjaxprs import LinearizedJaxpr, linearize_jaxpr, selected, tangent_avals
 from pyjx.engine.types import Flags
@@ -44,7 +45,7 @@ Saveable = _Answer("Saveable")
 Recompute = _Answer("Recompute")
 
 
-class Offloadable(NamedTuple):
+class Offloadable(Record):
     """A policy's answer: keep the value, in memory of the kind `dst` until it is read."""
 
     src: str
@@ -71,7 +72,7 @@ def is_saved(policy: Policy, eqn: JaxprEqn) -> bool:
     )
 
 
-class CutEqn(NamedTuple):
+class CutEqn(Record):
     """What a rule `cut` gives: the equation, with saved values as further results; these; and the
     equation that computes the needed results that are not saved again, from them and operands."""
 
@@ -80,7 +81,7 @@ class CutEqn(NamedTuple):
     again: JaxprEqn | None
 
 
-class CutJaxpr(NamedTuple):
+class CutJaxpr(Record):
     """A program in two: `known` maps inputs to (results, saved values), `again` maps (saved values,
     forwarded inputs) to the results that are needed. `forwarded` says which inputs these are."""
 

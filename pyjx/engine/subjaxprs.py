@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx.core import source_info
 from pyjx.core.avals import AbstractValue, ShapedArray
@@ -18,6 +18,7 @@ from pyjx.core.effects import keeps_alive
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.named_axes import Axis
 from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables, without_effects
+from pyjx.core.records import Record
 from pyjx.core.trace import (
     Tracer,
     eager_trace,
@@ -193,7 +194,7 @@ def dependent_outputs(closed: ClosedJaxpr, marked: Flags, or_effects: bool = Fal
 # -- forward mode ----------------------------------------------------------------------------------
 
 
-class JvpJaxpr(NamedTuple):
+class JvpJaxpr(Record):
     """From (primals, nonzero tangents) to (outs, nonzero out tangents)."""
 
     jaxpr: ClosedJaxpr
@@ -223,7 +224,7 @@ def jvp_jaxpr(closed: ClosedJaxpr, nonzero: Flags, instantiated: Flags | None = 
 # -- linearization ---------------------------------------------------------------------------------
 
 
-class LinearizedJaxpr(NamedTuple):
+class LinearizedJaxpr(Record):
     """A program split in two.
 
     `known` maps primals to (outs, residuals); `linear` maps (residuals, forwarded primals, nonzero
@@ -251,7 +252,7 @@ def linearize_jaxpr(closed: ClosedJaxpr, nonzero: Flags, instantiated: Flags | N
     return LinearizedJaxpr(known, linear, forwarded, out_nonzero)
 
 
-class SplitJaxpr(NamedTuple):
+class SplitJaxpr(Record):
     """A program that is linear in some inputs, split in two.
 
     `known` maps the other inputs to (outs that do not depend on linear ones, residuals); `linear`
@@ -390,7 +391,7 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
     ]
 
 
-class TransposedJaxpr(NamedTuple):
+class TransposedJaxpr(Record):
     """From (residuals, nonzero cotangents) to the nonzero cotangents of the linear inputs.
 
     Behind these are the arrays of `log`, if backward rules write one.
@@ -459,7 +460,7 @@ def in_front(batched: Sequence[bool]) -> Places:
     return tuple([0 if flag else None for flag in batched])
 
 
-class BatchedJaxpr(NamedTuple):
+class BatchedJaxpr(Record):
     """The program of a whole batch, and where its outputs have their batch axes."""
 
     jaxpr: ClosedJaxpr

@@ -6,13 +6,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx import configuration
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
+from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.functions import source_of
@@ -22,7 +23,7 @@ from pyjx.runtime.jit import path_in
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 
-class TracedBody(NamedTuple):
+class TracedBody(Record):
     """A function, traced: its program and the structure of its results."""
 
     closed: ClosedJaxpr

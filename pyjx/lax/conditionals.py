@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pyjx.core.effects import join_effects, unrepeatable
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, is_concrete, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine import logs
@@ -252,7 +253,7 @@ def _cond_jvp(primals: Values, tangents: Tangents, *, branches: tuple[ClosedJaxp
     return results[:n], with_zeros(results[n:], either, list(map(get_aval, results[:n])))
 
 
-class _Slots(NamedTuple):
+class _Slots(Record):
     """Places for the residuals of all branches, of which each branch fills some.
 
     `avals` are their types; `filled[b][s]` is the residual of branch b in slot s, or None.

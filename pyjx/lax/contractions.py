@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_dtypes as ml
 import numpy as np
@@ -16,6 +16,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_ints
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Record
 from pyjx.engine.axes import transpose
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
@@ -62,7 +63,7 @@ _precision_names: dict[Any, Precision] = {
 }
 
 
-class DotAlgorithm(NamedTuple):
+class DotAlgorithm(Record):
     """What a `dot_general` computes with: the types operands are rounded to, the type of the sums,
     and into how many parts operands are split.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx.core.integers import as_ints
+from pyjx.core.records import Record
 
 Padding = tuple[tuple[int, int], ...]
 
 
-class ConvDimensionNumbers(NamedTuple):
+class ConvDimensionNumbers(Record):
     """Which axes of input, kernel and result are which.
 
     Each field lists axes: batch, feature, space... for `lhs_spec` and `out_spec`; output feature,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Record
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.tangents import Zero, full_aval
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
@@ -27,7 +28,7 @@ from pyjx.lax.nary import operand as _operand
 Axes = tuple[int, ...]
 
 
-class GatherDimensionNumbers(NamedTuple):
+class GatherDimensionNumbers(Record):
     """How the axes of a gather's operand, indices and result belong together.
 
     Attributes:

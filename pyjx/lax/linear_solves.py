@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.records import Record
 from pyjx.core.trace import jaxpr_as_fun
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, moveaxis
@@ -139,7 +140,7 @@ def check_tree(op: str, name: str, expected_name: str, tree: Any, expected: Any)
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-class _Four(NamedTuple):
+class _Four(Record):
     """What each of the functions has one of: a program, the values it closes over, their number."""
 
     matvec: Any

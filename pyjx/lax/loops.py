@@ -7,7 +7,7 @@ first; with a bound on their number these are computed again from few that are k
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.passes.dce import without_effects
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Record
 from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import is_concrete, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
@@ -183,7 +184,7 @@ def _check_cond(tree: Any, avals: Sequence[ShapedArray]) -> None:
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-class _Parts(NamedTuple):
+class _Parts(Record):
     """What a while equation has one entry of each for: an operand, a tangent or a dim."""
 
     cond_consts: list[Any]
@@ -253,7 +254,7 @@ def _without_boxes(xs: Sequence[Any]) -> list[Any]:
     return [x for x in xs if not isinstance(x, Box)]
 
 
-class _Boxed(NamedTuple):
+class _Boxed(Record):
     """From (constants, values of all references, carry) to (these values, results), and which
     references are written; `writes` is empty if none is."""
 
@@ -432,7 +433,7 @@ def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangen
             *[ct if lin else None for ct, lin in zip(pulled, start, strict=True)]]
 
 
-class _Backward(NamedTuple):
+class _Backward(Record):
     """From (constants of the condition, known ones of the body, the known carry at the start,
     cotangents of the linear carry at the end) to (cotangents of the linear constants that have
     some, cotangents of the linear carry at the start)."""

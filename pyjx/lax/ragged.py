@@ -6,7 +6,7 @@ ends. What lies after the last group takes no part.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Record
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
@@ -35,7 +36,7 @@ from pyjx.lax.nary import operand
 from pyjx.transforms.linear_transpose import linear_transpose
 
 
-class RaggedDotDimensionNumbers(NamedTuple):
+class RaggedDotDimensionNumbers(Record):
     """The axes of `ragged_dot_general`.
 
     `dot_dimension_numbers` are those of `dot_general`; `lhs_ragged_dimensions` is the one ragged

@@ -8,7 +8,7 @@ out of bounds is moved to the nearest place that is not; negative integers count
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pyjx import errors
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import Literal
+from pyjx.core.records import Record
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax import indexing, scattering, slicing
@@ -108,7 +109,7 @@ def _integer(part: Any, n: int) -> Any:
 # -- shapes and text -------------------------------------------------------------------------------
 
 
-class _View(NamedTuple):
+class _View(Record):
     """An indexer at a value: the integers by axis, None for slices."""
 
     entries: Indexer
@@ -257,7 +258,7 @@ def _counted(i: Any, n: int) -> Any:
     return select(lt(i, zero), add(i, length), i)
 
 
-class _Dims(NamedTuple):
+class _Dims(Record):
     """What gather and scatter want to know."""
 
     windows: Shape  # axes of the part that are those of slices

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx.core.avals import get_aval
+from pyjx.core.records import Record
 from pyjx.core.trace import jaxpr_as_fun
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import moveaxis
@@ -99,7 +100,7 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any,
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-class _Three(NamedTuple):
+class _Three(Record):
     """What each function has one of: a program, or the values it closes over.
 
     The programs take, after these, `f` a root, `solve` a guess, `tangent_solve` a root and a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
@@ -12,6 +12,7 @@ from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Record
 from pyjx.core.trace import concrete_or_error, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine import logs
@@ -184,7 +185,7 @@ def _scan_in_python(f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Se
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-class _Parts(NamedTuple):
+class _Parts(Record):
     """What a scan has one entry of each for: an operand, a tangent, a dim or a flag."""
 
     consts: list[Any]
@@ -306,7 +307,7 @@ def _only_carry(carry: Flags, body: ClosedJaxpr) -> Flags:
 # -- reverse mode ----------------------------------------------------------------------------------
 
 
-class _Residuals(NamedTuple):
+class _Residuals(Record):
     """What the linear part reads, in its order: values, and whether they are stacked."""
 
     values: list[Any]
@@ -403,7 +404,7 @@ def _scan_split(trace: LinearTrace, operands: Values, params: Params) -> list[An
     return [next(tangents) if dependent else next(known_outs) for dependent in parts.dependent]
 
 
-class _Backward(NamedTuple):
+class _Backward(Record):
     """The body of a transposed scan, and which cotangents it gives.
 
     It maps (residuals that are the same for all iterations; sums of cotangents of linear constants,

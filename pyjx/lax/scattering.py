@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from pyjx.engine.axes import at_front, broadcast_in_dim
@@ -47,7 +48,7 @@ from pyjx.lax.shapes import batch_size, reshape
 from pyjx.lax.sorting import take_along
 
 
-class ScatterDimensionNumbers(NamedTuple):
+class ScatterDimensionNumbers(Record):
     """How the axes of a scatter's operand, indices and updates belong together.
 
     Attributes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.dimensions import max_dim
+from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
@@ -48,7 +49,7 @@ from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import op_jit
 
 
-class Options(NamedTuple):
+class Options(Record):
     """What `at[]` and `take` let users choose."""
 
     mode: Any = None

@@ -7,7 +7,7 @@ slices, index arrays. A pattern with its values makes a plan, the arguments of a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
 from pyjx.core.dimensions import range_size, slice_indices
 from pyjx.core.integers import index
+from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
@@ -26,7 +27,7 @@ from pyjx.numpy.creation import host_sequence, of_sequence
 from pyjx.numpy.promotion import as_operand, convert, is_arraylike
 
 
-class Slice(NamedTuple):
+class Slice(Record):
     """Every `step`-th element of an axis, `size` in all; the start is a value.
 
     A start that `wraps` may be negative, to count from the end when the elements are read.
@@ -298,7 +299,7 @@ def check_bounds(shape: tuple[int, ...], pattern: tuple[Entry, ...], values: lis
 # -- where a pattern reads and writes --------------------------------------------------------------
 
 
-class Plan(NamedTuple):
+class Plan(Record):
     """A pattern as a gather: which axes have an index, and what the result's axes are.
 
     The index vectors have components for the axes `indexed`; `indices` is the array of them, its

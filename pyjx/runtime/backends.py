@@ -15,11 +15,12 @@ import sys
 import threading
 import warnings
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import avals
+from pyjx.core.records import Record
 
 Client = jaxlib_api.Client
 Device = jaxlib_api.Device
@@ -30,7 +31,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {"gpu": ("cuda", "rocm")}
 _PUBLIC_NAMES = {"cuda": "gpu", "rocm": "gpu"}
 
 
-class Plugin(NamedTuple):
+class Plugin(Record):
     """A PJRT plugin: where its library may lie below an entry of sys.path, and its hardware."""
 
     platform: str

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from pyjx import configuration
 from pyjx.core import bounded
+from pyjx.core.records import Record
 from pyjx.runtime import cache, loaded, probation
 
 
-class Cache(NamedTuple):
+class Cache(Record):
     """One cache: how much it holds, and what bounds it.
 
     Attributes:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx.core.avals import ShapedArray
+from pyjx.core.records import Record
 from pyjx.runtime.descriptions import brief
 from pyjx.runtime.jit import OPTIONS
 from pyjx.runtime.ledger import Entry, Path, layout_of
 
 
-class Change(NamedTuple):
+class Change(Record):
     """One difference between a trace and an earlier one.
 
     Attributes:
@@ -31,7 +32,7 @@ class Change(NamedTuple):
         return f"{where}{self.before} -> {self.after}" if self.before else f"{where}{self.after}"
 
 
-class Layout(NamedTuple):
+class Layout(Record):
     """The structure of arguments: the path of each leaf, such as `("batch", "['x']")`, path and
     text of each node, such as `(("batch",), "dict with 2 keys")`, and the arguments given by
     keyword."""
@@ -41,7 +42,7 @@ class Layout(NamedTuple):
     keywords: tuple[str, ...]
 
 
-class Static(NamedTuple):
+class Static(Record):
     """A static argument: its name, its class, a short text, its hash."""
 
     name: str

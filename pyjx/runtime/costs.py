@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.nested import holds_jaxprs
+from pyjx.core.records import Record
 
 _FUNCTIONS = (
     "acos acosh asin asinh atan atan2 atanh cbrt cos cosh digamma erf erf_inv erfc exp exp2 expm1 "
@@ -28,7 +29,7 @@ _TRANSCENDENTAL, _MOVES, _REDUCES = [
 _BITS = 60.0  # integer operations for a random word: 20 rounds of threefry give two
 
 
-class Cost(NamedTuple):
+class Cost(Record):
     """What some operations cost.
 
     Attributes:

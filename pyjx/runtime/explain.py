@@ -7,10 +7,11 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx import configuration
 from pyjx.core.frames import user_frame
+from pyjx.core.records import Record
 from pyjx.runtime import cache_report, causes, ledger
 from pyjx.runtime.causes import Change
 from pyjx.runtime.ledger import Entry, History
@@ -28,7 +29,7 @@ class RetraceWarning(UserWarning):
     """
 
 
-class Program(NamedTuple):
+class Program(Record):
     """A program that was compiled for a trace.
 
     Attributes:
@@ -46,7 +47,7 @@ class Program(NamedTuple):
     seconds: float
 
 
-class Trace(NamedTuple):
+class Trace(Record):
     """One trace of a function.
 
     Attributes:

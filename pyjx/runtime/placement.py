@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from pyjx.core.derived import derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from pyjx.core.layouts import Layout
 from pyjx.core.meshes import AbstractMesh, Mesh
+from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 from pyjx.jaxlib_api import DeviceList, HloSharding
 from pyjx.runtime import backends
@@ -33,7 +34,7 @@ Layouts = tuple[Any, ...]  # for each argument or result its layout, None for th
 Shardings = tuple[Any, ...]  # for each argument or result its sharding, None where it is left open
 
 
-class Request(NamedTuple):
+class Request(Record):
     """What the user asks of a program: to run on `device`, with these shardings and layouts of its
     leaves; empty where none was asked for."""
 

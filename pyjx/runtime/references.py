@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyjx.core.avals import AbstractRef
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.records import Record
 from pyjx.core.references import Ref
 from pyjx.engine import discharge
 from pyjx.engine.discharge import Discharged
@@ -17,7 +18,7 @@ from pyjx.runtime import ledger
 Compile = Callable[[ClosedJaxpr, tuple[bool, ...]], Callable[..., Any]]
 
 
-class Call(NamedTuple):
+class Call(Record):
     """A program without references, as it is called: `refs` are the inputs that are references,
     `written` those of them whose new values stand behind the `n_out` results."""
 

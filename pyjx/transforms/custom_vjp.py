@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine import logs
@@ -44,7 +45,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return treedef.unflatten([x.value if isinstance(x, CustomVJPPrimal) else x for x in leaves])
 
 
-class RematRules(NamedTuple):
+class RematRules(Record):
     """What `defremat` sets."""
 
     fwd: Callable[..., Any]

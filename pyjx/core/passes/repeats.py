@@ -13,11 +13,12 @@ best repeat of a distance is looked for again only when its old one would be the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pyjx.core.jaxpr import JaxprEqn, Var
+from pyjx.core.records import Record
 
 # Blocks of fewer equations stay where they are: calling them costs more than compiling them.
 MIN_BLOCK = 20
@@ -48,7 +49,7 @@ def _literal_key(literal: Any) -> Any:
     return (literal.aval, value) if value and type(value) is float else literal.key
 
 
-class Repeat(NamedTuple):
+class Repeat(Record):
     """A run of equations that holds `copies` adjacent blocks of `length` equations."""
 
     start: int

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from pyjx.core.records import Record
 from pyjx.core.symbolic.expressions import DimExpr, Factor, made, subtracted
 from pyjx.core.symbolic.scopes import SymbolicScope
 
 
-class Solution(NamedTuple):
+class Solution(Record):
     """A variable: (size of an argument's axis - rest) / coefficient."""
 
     name: str
