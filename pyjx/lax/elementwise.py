@@ -41,6 +41,7 @@ from pyjx.lax.nary import (
     REAL_OR_COMPLEX,
     accepts,
     check_kinds,
+    coefficient,
     differentiate,
     differentiate_by_result,
     elementwise,
@@ -233,7 +234,7 @@ def _integer_pow_tangent(g: Tangent, x: Value, *, y: int) -> Value:
     if y == 0:
         return zeros_like(g)
     power = x if y == 2 else integer_pow(x, y - 1) if y != 1 else None
-    return g if power is None else mul(g, mul(like(x, y), power))
+    return g if power is None else mul(g, mul(coefficient(x, y), power))
 
 
 def _integer_pow_by_squaring(x: Value, *, y: int) -> Value:
@@ -285,8 +286,8 @@ def reciprocal(x: Any) -> Array:
 
 
 square_p = elementwise("square", REAL_OR_COMPLEX, cost=CHEAP)
-# d x^2 = 2 x dx, where the number makes the derivative by a weak x one of no weak type
-differentiate(square_p, lambda g, x: mul(g, mul(scalar_constant(2, get_aval(x).dtype), x)))
+# d x^2 = 2 x dx
+differentiate(square_p, lambda g, x: mul(g, mul(coefficient(x, 2), x)))
 
 
 def square(x: Any) -> Array:
@@ -304,8 +305,7 @@ one_minus_square_p = elementwise(
     decomposition=lambda x: mul(add(like(x, 1), x), sub(like(x, 1), x)),
 )
 # d(1 - x^2) = -2 x dx
-differentiate(one_minus_square_p,
-              lambda g, x: mul(g, mul(scalar_constant(-2, get_aval(x).dtype), x)))
+differentiate(one_minus_square_p, lambda g, x: mul(g, mul(coefficient(x, -2), x)))
 
 
 def one_minus_square(x: Any) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.scalars import scalar_of
+from pyjx.core.scalars import scalar_constant, scalar_of
 from pyjx.core.trace import Tracer
 from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import Zero, is_undefined_primal
@@ -141,6 +141,15 @@ def operands(name: str, x: Any, y: Any) -> tuple[Any, ...]:
 def like(x: Any, value: Any) -> Any:
     """The number `value` with the type of `x`, as a scalar that jaxprs show inline."""
     return scalar_of(get_aval(x), value)
+
+
+def coefficient(x: Any, value: Any) -> Any:
+    """A number in the derivative by `x`: of a weak type only where `x` is a weakly typed scalar.
+
+    So the derivative by a weakly typed array is of no weak type, as in JAX.
+    """
+    aval = get_aval(x)
+    return like(x, value) if aval.shape == () else scalar_constant(value, aval.dtype)
 
 
 # -- transpose rules -------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import DEAR
+from pyjx.core.scalars import scalar_constant
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Tangent, Value
@@ -23,6 +24,7 @@ from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sign, squ
 from pyjx.lax.log_gamma import log_gamma
 from pyjx.lax.nary import (
     FLOATING,
+    coefficient,
     differentiate,
     differentiate_by_result,
     elementwise,
@@ -47,15 +49,21 @@ def _no_derivative(message: str) -> Callable[..., NoReturn]:
 erf_p = elementwise("erf", FLOATING, cost=DEAR)
 erfc_p = elementwise("erfc", FLOATING)
 erf_inv_p = elementwise("erf_inv", FLOATING)
+
+
+def _bell(g: Tangent, x: Value, scale: float) -> Value:
+    factor = scalar_constant(scale / math.sqrt(math.pi), get_aval(x).dtype)
+    return mul(factor, mul(g, exp(neg(square(x)))))
+
+
 # d erf(x) = 2/sqrt(pi) e^(-x^2) dx
-differentiate(
-    erf_p, lambda g, x: mul(like(x, 2 / math.sqrt(math.pi)), mul(g, exp(neg(square(x))))))
+differentiate(erf_p, lambda g, x: _bell(g, x, 2))
 # d erfc(x) = -2/sqrt(pi) e^(-x^2) dx
-differentiate(
-    erfc_p, lambda g, x: mul(like(x, -2 / math.sqrt(math.pi)), mul(g, exp(neg(square(x))))))
+differentiate(erfc_p, lambda g, x: _bell(g, x, -2))
 # d erf_inv(x) = sqrt(pi)/2 e^(erf_inv(x)^2) dx
 differentiate_by_result(
-    erf_inv_p, lambda g, ans, x: mul(like(x, math.sqrt(math.pi) / 2), mul(g, exp(square(ans)))))
+    erf_inv_p,
+    lambda g, ans, x: mul(coefficient(x, math.sqrt(math.pi) / 2), mul(g, exp(square(ans)))))
 
 
 def erf(x: Any) -> Array:
@@ -106,7 +114,7 @@ zeta_p = elementwise("zeta", FLOATING, FLOATING)
 # d log |Gamma(x)| = psi(x) dx
 differentiate(lgamma_p, lambda g, x: mul(g, digamma(x)))
 # d psi(x) = psi'(x) dx
-differentiate(digamma_p, lambda g, x: mul(g, polygamma(like(x, 1), x)))
+differentiate(digamma_p, lambda g, x: mul(g, polygamma(coefficient(x, 1), x)))
 # d/dx psi^(m)(x) = psi^(m+1)(x)
 polygamma_p.define(jvp=jvp_by_operand(
     polygamma_p, _no_derivative("polygamma gradient with respect to m is not supported"),

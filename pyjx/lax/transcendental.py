@@ -30,6 +30,7 @@ from pyjx.lax.elementwise import (
 from pyjx.lax.nary import (
     FLOATING,
     INEXACT,
+    coefficient,
     differentiate,
     differentiate_by_result,
     elementwise,
@@ -115,7 +116,7 @@ def _exp2(x: Value, *, accuracy: Any = None) -> Value:
 
 exp2_p = elementwise("exp2", INEXACT, decomposition=_exp2, cost=DEAR)
 # d 2^x = log(2) 2^x dx
-differentiate_by_result(exp2_p, lambda g, ans, x: mul(like(x, math.log(2.0)), mul(g, ans)))
+differentiate_by_result(exp2_p, lambda g, ans, x: mul(coefficient(x, math.log(2.0)), mul(g, ans)))
 
 
 def exp2(x: Any, *, accuracy: Any = None) -> Array:
@@ -171,7 +172,7 @@ def _log2(x: Value, *, accuracy: Any = None) -> Value:
 
 log2_p = elementwise("log2", INEXACT, decomposition=_log2)
 # d log2 x = dx / (x log 2)
-differentiate(log2_p, lambda g, x: div(g, mul(x, like(x, math.log(2.0)))))
+differentiate(log2_p, lambda g, x: div(g, mul(x, coefficient(x, math.log(2.0)))))
 
 
 def log2(x: Any, *, accuracy: Any = None) -> Array:
@@ -223,7 +224,7 @@ def logistic(x: Any, *, accuracy: Any = None) -> Array:
 
 sqrt_p = elementwise("sqrt", INEXACT, cost=DEAR)
 # d sqrt(x) = dx / (2 sqrt(x))
-differentiate_by_result(sqrt_p, lambda g, ans, x: mul(g, div(like(x, 0.5), ans)))
+differentiate_by_result(sqrt_p, lambda g, ans, x: mul(g, div(coefficient(x, 0.5), ans)))
 
 
 def sqrt(x: Any, *, accuracy: Any = None) -> Array:
@@ -238,7 +239,7 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Array:
 
 rsqrt_p = elementwise("rsqrt", INEXACT, cost=DEAR)
 # d x^(-1/2) = -x^(-1/2) / (2 x) dx
-differentiate_by_result(rsqrt_p, lambda g, ans, x: mul(g, mul(like(x, -0.5), div(ans, x))))
+differentiate_by_result(rsqrt_p, lambda g, ans, x: mul(g, mul(coefficient(x, -0.5), div(ans, x))))
 
 
 def rsqrt(x: Any, *, accuracy: Any = None) -> Array:
@@ -253,7 +254,8 @@ def rsqrt(x: Any, *, accuracy: Any = None) -> Array:
 
 cbrt_p = elementwise("cbrt", FLOATING)
 # d x^(1/3) = dx / (3 x^(2/3))
-differentiate_by_result(cbrt_p, lambda g, ans, x: mul(g, mul(like(x, 1 / 3), integer_pow(ans, -2))))
+differentiate_by_result(
+    cbrt_p, lambda g, ans, x: mul(g, mul(coefficient(x, 1 / 3), integer_pow(ans, -2))))
 
 
 def cbrt(x: Any, *, accuracy: Any = None) -> Array:
@@ -279,7 +281,7 @@ differentiate(sin_p, lambda g, x: mul(g, cos(x)))
 # d cos x = -sin x dx
 differentiate(cos_p, lambda g, x: neg(mul(g, sin(x))))
 # d tan x = (1 + tan^2 x) dx
-differentiate_by_result(tan_p, lambda g, ans, x: mul(g, add(like(x, 1), square(ans))))
+differentiate_by_result(tan_p, lambda g, ans, x: mul(g, add(coefficient(x, 1), square(ans))))
 
 
 def sin(x: Any, *, accuracy: Any = None) -> Array:
@@ -320,7 +322,7 @@ differentiate(asin_p, lambda g, x: mul(g, rsqrt(one_minus_square(x))))
 # d acos x = -dx / sqrt(1 - x^2)
 differentiate(acos_p, lambda g, x: mul(g, neg(rsqrt(one_minus_square(x)))))
 # d atan x = dx / (1 + x^2)
-differentiate(atan_p, lambda g, x: div(g, add(like(x, 1), square(x))))
+differentiate(atan_p, lambda g, x: div(g, add(coefficient(x, 1), square(x))))
 
 
 def asin(x: Any) -> Array:

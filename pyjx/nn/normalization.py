@@ -18,6 +18,7 @@ from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import creation, reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names, canonical_axis, names_in
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import beside_constants
 from pyjx.numpy.promotion import (
     convert,
     literal,
@@ -56,6 +57,10 @@ def _shifted(x: Value, axes: tuple[int, ...], names: tuple[str, ...], where: Any
     return lax.sub_p.bind(x, lax.stop_gradient_p.bind(along(top, shape, axes)))
 
 
+def _strong(x: Value) -> Value:
+    return convert(x, get_aval(x).dtype)
+
+
 def _total(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Value:
     return (reduce_sum_p.bind(x, axes=axes, out_sharding=None) if is_wide(x) and not names
             else convert(_sum(x, (*names, *axes)), get_aval(x).dtype, get_aval(x).weak_type))
@@ -74,7 +79,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     >>> jax.nn.softmax(jax.numpy.array([1.0, 1.0])).tolist()
     [0.5, 0.5]
     """
-    x = promote_inexact("softmax", x)
+    x = _strong(promote_inexact("softmax", x))
     where = check_where("softmax", where)
     shape = get_aval(x).shape
     axes, names = axes_and_names(axis, len(shape))
@@ -92,7 +97,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     >>> jax.numpy.exp(jax.nn.log_softmax(jax.numpy.array([1.0, 1.0]))).tolist()
     [0.5, 0.5]
     """
-    x = promote_inexact("log_softmax", x)
+    x = _strong(promote_inexact("log_softmax", x))
     where = check_where("log_softmax", where)
     shape = get_aval(x).shape
     axes, names = axes_and_names(axis, len(shape))
@@ -244,7 +249,7 @@ def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
     >>> jax.nn.standardize(jax.numpy.array([-1.0, 1.0]), epsilon=0.0).tolist()
     [-1.0, 1.0]
     """
-    x = promote_inexact("standardize", x)
+    x = beside_constants(promote_inexact("standardize", x))
     where = check_where("standardize", where)
     if algorithm not in ("fast", "stable"):
         raise ValueError("standardize: algorithm must be 'fast' or 'stable', got "

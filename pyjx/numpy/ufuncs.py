@@ -30,6 +30,7 @@ from pyjx.lax.bitwise import (
 from pyjx.lax.common import broadcast_shapes, misfit
 from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, select_n_p
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
+from pyjx.lax.nary import coefficient
 from pyjx.numpy import monoids
 from pyjx.numpy.examples import with_example
 from pyjx.numpy.operands import (
@@ -91,7 +92,7 @@ def _scaled(x: Any, factor: float, operation: _Body = ops.mul) -> Any:
 
 
 def _times(x: Any, factor: float) -> Any:
-    return ops.mul(beside_constants(x), constant_like(x, factor))
+    return ops.mul(x, coefficient(x, factor))
 
 
 def _float_function(name: str, operation: _Body, doc: str) -> _Unary:

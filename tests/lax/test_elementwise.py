@@ -252,3 +252,21 @@ def test_batched_second_derivatives_of_polynomials():
 def test_polynomials_of_weak_arrays_are_strong() -> None:
     assert not lax.polynomial(jnp.broadcast_to(2.0, (2,)), [1.0, 2.0]).weak_type
     assert lax.polynomial(jnp.asarray(2.0), [1.0, 2.0]).weak_type
+
+
+@pytest.mark.parametrize("name", [
+    "square", "one_minus_square", "sqrt", "rsqrt", "cbrt", "reciprocal", "log2", "exp2", "tan",
+    "atan", "erf_inv", "digamma",
+])
+def test_derivatives_by_weak_arrays_are_not_weak(name):
+    function = getattr(jax.lax, name)
+    for shape, weak in (((), True), ((2,), False)):
+        x = jnp.broadcast_to(0.5, shape)
+        assert x.weak_type
+        assert jax.jvp(function, (x,), (x,))[1].weak_type == weak
+        assert jax.grad(lambda x: jnp.sum(function(x)))(x).weak_type == weak
+
+
+def test_derivatives_of_the_error_functions_are_never_weak():
+    for function in (jax.lax.erf, jax.lax.erfc):
+        assert not jax.grad(function)(0.5).weak_type

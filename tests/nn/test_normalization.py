@@ -216,3 +216,10 @@ def test_one_hot_over_a_named_axis():
     np.testing.assert_array_equal(got, x == np.arange(3)[:, None])
     with pytest.raises(ValueError, match="match the size of axis i, but 4 != 3"):
         jax.vmap(lambda x: nn.one_hot(x, 4, axis="i"), axis_name="i")(x)
+
+
+def test_results_of_weak_arrays_are_not_weak():
+    x = jnp.broadcast_to(0.5, (2,))
+    for function in (jax.nn.softmax, jax.nn.log_softmax, jax.nn.standardize):
+        assert x.weak_type and not function(x).weak_type
+        assert jax.grad(lambda x, f=function: jnp.sum(f(x)))(x).weak_type

@@ -313,3 +313,10 @@ def test_betainc_of_parameters_of_every_size(single):
                    *[abs(reference.betainc(a, b, np.clip(x * (1 + k * eps), 0, 1)) - want)
                      for k in (-1, 1)]], axis=0)
     assert (abs(got - want) <= 1e-3 * want + (1e-6 if single else 1e-10) + 2 * near).all()
+
+
+@pytest.mark.parametrize("name", [
+    "ndtr", "log_ndtr", "dawsn", "erfcx", "exp1", "expi", "spence", "softmax", "log_softmax",
+])
+def test_results_of_weak_numbers_are_not_weak(name):
+    assert not getattr(special, name)(0.5).weak_type

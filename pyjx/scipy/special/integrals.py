@@ -16,7 +16,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.scipy.special import coefficients as parts
 from pyjx.scipy.special.coefficients import evaluate
-from pyjx.scipy.special.operands import floats, in_single, partials, reals
+from pyjx.scipy.special.operands import floats, in_single, partials, reals, strong
 from pyjx.transforms.custom_jvp import custom_jvp
 
 _GAMMA = 0.57721566490153286  # Euler's constant
@@ -46,7 +46,7 @@ def exp1(x: Any) -> Array:
     >>> round(float(jax.scipy.special.exp1(1.0)), 4)
     0.2194
     """
-    return _exp1(*reals("exp1", x))
+    return _exp1(strong(*reals("exp1", x)))
 
 
 @custom_jvp
@@ -76,7 +76,7 @@ def expi(x: Any) -> Array:
     >>> round(float(jax.scipy.special.expi(1.0)), 4)
     1.8951
     """
-    return _expi(*reals("expi", x))
+    return _expi(strong(*reals("expi", x)))
 
 
 def _expn_fraction(n: Array, x: Array) -> Array:
@@ -292,4 +292,4 @@ def spence(x: Any) -> Array:
     >>> round(float(jax.scipy.special.spence(0.0)), 4)
     1.6449
     """
-    return _spence(*reals("spence", x))
+    return _spence(strong(*reals("spence", x)))

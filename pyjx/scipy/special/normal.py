@@ -22,7 +22,7 @@ from pyjx.numpy.promotion import promote_args_inexact, promote_inexact
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special import coefficients as parts
 from pyjx.scipy.special.coefficients import evaluate
-from pyjx.scipy.special.operands import floats, in_single, partials, reals
+from pyjx.scipy.special.operands import floats, in_single, partials, reals, strong
 from pyjx.transforms.custom_jvp import custom_jvp
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -110,7 +110,7 @@ def erfcx(x: Any) -> Array:
     >>> round(float(jax.scipy.special.erfcx(10.0)), 5)
     0.05614
     """
-    (x,) = floats("erfcx", x)
+    x = strong(*floats("erfcx", x))
     return _wofz(1j * x) if is_complex(x) else _erfcx(x)
 
 
@@ -139,7 +139,7 @@ def dawsn(x: Any) -> Array:
     0.5381
     """
     (x,) = reals("dawsn", x)
-    return _dawsn(x)
+    return _dawsn(strong(x))
 
 
 @functools.cache
@@ -212,7 +212,7 @@ def ndtr(x: Any) -> Array:
     >>> float(jax.scipy.special.ndtr(0.0))
     0.5
     """
-    x = jnp.asarray(x)
+    x = strong(jnp.asarray(x))
     _check_dtype(x)
     return ndtr_of(x)
 
@@ -301,7 +301,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
         raise TypeError("series_order must be a Python integer.")
     if not 0 <= operator.index(series_order) <= 30:
         raise ValueError(f"series_order must be in [0, 30], got {series_order}.")
-    x = jnp.asarray(x)
+    x = strong(jnp.asarray(x))
     _check_dtype(x)
     return log_ndtr_of(x)
 

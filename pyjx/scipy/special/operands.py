@@ -40,6 +40,11 @@ def reals(name: str, *args: Any) -> list[Array]:
     return xs
 
 
+def strong(x: Array) -> Array:
+    """The array with no weak type, where a function's result has none in JAX."""
+    return convert(x, get_aval(x).dtype)
+
+
 def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
     """The function of arrays of one dtype, computed in float32 where that is narrower."""
 
