@@ -558,7 +558,9 @@ def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int
 
 
 def _check_index_vectors(idxs: Any, axes: tuple[int, ...]) -> None:
-    if not isinstance(idxs, (tuple, list)) or not idxs or len(idxs) != len(axes):
+    if isinstance(idxs, (tuple, list)) and not idxs:
+        raise ValueError("index_take: idxs must hold a vector of indices for each axis, got none")
+    if not isinstance(idxs, (tuple, list)) or len(idxs) != len(axes):
         raise TypeError("index_take: idxs must be a sequence of vectors, one for each of axes "
                         f"{axes}, got {idxs!r}")
     avals = [get_aval(_operand("index_take (idxs)", x, i)) for i, x in enumerate(idxs)]
@@ -580,6 +582,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
 
     Raises:
       TypeError: the indices are not vectors of integers.
+      ValueError: there are none.
 
     >>> import pyjx as jax
     >>> jnp = jax.numpy

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import AbstractToken, Token, abstract_token, get_aval
 from pyjx.core.effects import Effect
@@ -58,8 +59,8 @@ stage_p = register(Primitive(
 # -- shapes ----------------------------------------------------------------------------------------
 
 
-def shape_as_value(shape: Any) -> np.ndarray:
-    """The sizes as a NumPy array of integers.
+def shape_as_value(shape: Any) -> np.ndarray | Array:
+    """The sizes as a NumPy array of integers; those of a scalar as an empty array.
 
     Raises:
       TypeError: a size is no integer.
@@ -69,7 +70,7 @@ def shape_as_value(shape: Any) -> np.ndarray:
     [2, 3]
     """
     sizes = as_shape("shape_as_value", "shape", shape)
-    return np.array(sizes, np.int32)
+    return np.array(sizes, np.int32) if sizes else lax.full((0,), 0, np.int32)
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:

@@ -372,6 +372,8 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     new = dtypes.check_and_canonicalize_user_dtype(dtype, "view")
     if new == old:
         return self
+    if not self.aval.ndim and old.itemsize != new.itemsize:
+        raise ValueError("view() of a 0d array is only supported if the itemsize is unchanged.")
     x = self
     if old == np.bool_:
         x = _astype(x, np.uint8)
@@ -394,8 +396,6 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
 
 
 def _check_divides(x: Any, ratio: int, dtype: Any) -> None:
-    if not x.ndim:
-        raise ValueError("view() cannot change the size of the elements of a 0-d array")
     if x.shape[-1] % ratio:
         raise ValueError("When changing to a larger dtype, its size must be a divisor of the total "
                          f"size in bytes of the last axis of the array; got shape {x.shape} and "
@@ -411,8 +411,6 @@ def _bitcast(x: Any, old: Any, new: Any) -> Any:
         ratio = wide // narrow
         x = ops.reshape(x, (*x.shape[:-1], x.shape[-1] // ratio, ratio))
         return ops.bitcast_convert_type(x, new)
-    if not x.ndim:
-        raise ValueError("view() cannot change the size of the elements of a 0-d array")
     x = ops.bitcast_convert_type(x, new)
     return ops.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
 

@@ -243,8 +243,10 @@ def _diagonal(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _summed(x: Any, axes: tuple[int, ...], dtype: Any) -> Any:
-    """The sum, of half-precision floats in float32 unless `dtype` is wider."""
-    return jnp.sum.__wrapped__(x, axes, dtype=None if get_aval(x).dtype != np.bool_ else dtype)
+    """The sum: of integers in `dtype` where that is one of integers, of halves in float32."""
+    own = get_aval(x).dtype
+    whole = own in dtypes.integer_dtypes and dtype in dtypes.integer_dtypes
+    return jnp.sum.__wrapped__(x, axes, dtype=dtype if whole or own == np.bool_ else None)
 
 
 def _run(steps: list[Step], values: list[Any], dot: Callable[..., Any], dtype: Any) -> Any:

@@ -277,6 +277,9 @@ def spacing(x: Any, /) -> Array:
 # -- mantissa and exponent -------------------------------------------------------------------------
 
 
+_BEYOND_INT32 = frozenset(map(np.dtype, ("uint32", "int64", "uint64")))
+
+
 def _power_of_two(k: Any, dtype: Any) -> Any:
     """2**k as float of `dtype`, exact, where k is in the range of normal numbers."""
     info = dtypes.finfo(dtype)
@@ -284,6 +287,15 @@ def _power_of_two(k: Any, dtype: Any) -> Any:
     bits = ops.shift_left(ops.add(convert(k, integer), scalar_constant(1 - info.minexp, integer)),
                           scalar_constant(info.nmant, integer))
     return _reinterpreted(bits, dtype)
+
+
+def _saturated(k: Any) -> Any:
+    """Integers as 32-bit ones; beyond these 2**k is infinity or 0 anyway."""
+    if dtype_of(k) in _BEYOND_INT32:
+        most = np.iinfo(np.int32).max
+        least = max(-most, np.iinfo(dtype_of(k)).min)
+        k = ops.clamp(constant_like(k, least), k, constant_like(k, most))
+    return convert(k, np.dtype(np.int32))
 
 
 def _scaled(x: Any, k: Any) -> Any:
@@ -341,7 +353,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     if is_complex(x) or is_inexact(k):
         raise ValueError(f"ldexp not supported for input types {(dtype_of(x), dtype_of(k))}")
     x = promote_inexact("ldexp", x)
-    x, k = spread_all("ldexp", x, convert(k, np.dtype(np.int32)))
+    x, k = spread_all("ldexp", x, _saturated(k))
     return _scaled(x, k)
 
 

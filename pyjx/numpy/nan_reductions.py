@@ -13,7 +13,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import convert, literal, operands, stretch
+from pyjx.numpy.promotion import convert, literal, numbers, stretch
 from pyjx.numpy.reductions import arg_extremum, masked, no_out
 from pyjx.numpy.statistics import squared, variance_dtypes
 
@@ -27,7 +27,7 @@ _all = reductions.all.__wrapped__
 
 
 def _operand(name: str, a: Any) -> Any:
-    return operands(name, a)[0]
+    return numbers(name, a)
 
 
 def has_nan(x: Any) -> bool:
@@ -41,7 +41,14 @@ def present(x: Any) -> Any:
 
 
 def _without_nan(x: Any, fill: Any) -> Any:
-    return masked(present(x), x, fill) if has_nan(x) else x
+    return masked(present(x), convert(x, get_aval(x).dtype), fill) if has_nan(x) else x
+
+
+def _vector_without_nan(name: str, a: Any, fill: Any) -> Any:
+    """What is accumulated: a scalar of weak type is an array of one number."""
+    a = _operand(name, a)
+    x, aval = _without_nan(a, fill), get_aval(a)
+    return lax.expand_dims(x, (0,)) if aval.weak_type and not aval.ndim else x
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
@@ -152,8 +159,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
     >>> jax.numpy.nancumsum(jax.numpy.array([1.0, float("nan"), 2.0])).tolist()
     [1.0, 1.0, 3.0]
     """
-    return reductions.cumsum.__wrapped__(_without_nan(_operand("nancumsum", a), 0), axis, dtype,
-                                         out)
+    return reductions.cumsum.__wrapped__(_vector_without_nan("nancumsum", a, 0), axis, dtype, out)
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
@@ -164,8 +170,7 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
     >>> jax.numpy.nancumprod(jax.numpy.array([3.0, float("nan"), 2.0])).tolist()
     [3.0, 3.0, 6.0]
     """
-    return reductions.cumprod.__wrapped__(_without_nan(_operand("nancumprod", a), 1), axis, dtype,
-                                          out)
+    return reductions.cumprod.__wrapped__(_vector_without_nan("nancumprod", a, 1), axis, dtype, out)
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))

@@ -164,7 +164,7 @@ def polyder(p: Any, m: int = 1) -> Array:
         return jnp.asarray(p)
     count = get_aval(p).shape[0]
     factors = _falling(count - 1, max(count - m, 0), m).astype(dtype_of(p))
-    return p[:max(count - m, 0)] * jnp.reshape(factors, (-1,) + (1,) * (get_aval(p).ndim - 1))
+    return p[:max(count - m, 0)] * factors
 
 
 @op_jit(static_argnames=("m",))

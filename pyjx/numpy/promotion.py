@@ -64,6 +64,19 @@ def operands(name: str, *args: Any) -> list[Any]:
     return [as_operand(x) for x in args]
 
 
+def numbers(name: str, x: Any) -> Any:
+    """The argument of the function `name` as a value that primitives take.
+
+    Raises:
+      TypeError: it is no array or scalar, or one of keys.
+    """
+    (x,) = operands(name, x)
+    dtype = get_aval(x).dtype
+    if dtypes.is_extended(dtype):
+        raise TypeError(f"jnp.{name} requires numbers, got values of dtype {dtype}")
+    return x
+
+
 # -- dtypes ----------------------------------------------------------------------------------------
 
 

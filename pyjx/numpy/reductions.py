@@ -20,7 +20,7 @@ from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.axes import axes_and_names, canonical_axes, canonical_axis, names_in
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import convert, literal, operands, size_literal, stretch
+from pyjx.numpy.promotion import convert, literal, numbers, operands, size_literal, stretch
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
@@ -104,7 +104,7 @@ def _sum_like(
     axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any, promote: bool,
 ) -> Any:
     no_out(name, out)
-    (a,) = operands(name, a)
+    a = numbers(name, a)
     where = check_where(name, where)
     aval = get_aval(a)
     if dtype is None:
@@ -238,7 +238,7 @@ def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
               combine: Callable[[Any, Any], Any], a: Any, axis: Any, out: Any, keepdims: bool,
               initial: Any, where: Any) -> Any:
     no_out(name, out)
-    (a,) = operands(name, a)
+    a = numbers(name, a)
     where = check_where(name, where)
     if where is not None and initial is None:
         raise ValueError(f"reduction operation {name} does not have an identity, so to use a where "
@@ -320,7 +320,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
     6
     """
     no_out("ptp", out)
-    (a,) = operands("ptp", a)
+    a = numbers("ptp", a)
     return lax.sub(
         _extremum("max", _reduce_max, lowest, lax.max, a, axis, None, keepdims, None, None),
         _extremum("min", _reduce_min, highest, lax.min, a, axis, None, keepdims, None, None))
@@ -332,7 +332,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: Any, axis: Any, out: Any,
              keepdims: bool, where: Any) -> Any:
     no_out(name, out)
-    (a,) = operands(name, a)
+    a = numbers(name, a)
     where = check_where(name, where)
     axes, names = axes_and_names(axis, get_aval(a).ndim)
     x = convert(a, np.dtype(bool))
@@ -384,7 +384,7 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
     >>> int(jax.numpy.count_nonzero(jax.numpy.array([3, 0, 1])))
     2
     """
-    (a,) = operands("count_nonzero", a)
+    a = numbers("count_nonzero", a)
     nonzero = lax.ne(a, literal(0, get_aval(a).dtype))
     return _sum_like("sum", _reduce_sum, 0, lax.add, nonzero, axis,
                      dtypes.default_int_dtype(), None, keepdims, None, None, True)
@@ -397,7 +397,7 @@ def arg_extremum(name: str, find: Callable[..., Any], a: Any, axis: Any, out: An
                  ) -> Any:
     """The position that `find` (lax.argmax or lax.argmin) gives along `axis`."""
     no_out(name, out)
-    (a,) = operands(name, a)
+    a = numbers(name, a)
     aval = get_aval(a)
     if axis is None:
         x, along = (a if aval.ndim == 1 else lax.reshape(a, (aval.size,))), 0
@@ -458,7 +458,7 @@ def count_of(aval: ShapedArray, axes: tuple[int, ...], names: tuple[str, ...] = 
 def mean_of(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any, name: str = "mean",
             keep_wide: bool = False) -> Any:
     """The mean; of half-precision floats in float32, which `keep_wide` keeps as the result."""
-    (a,) = operands(name, a)
+    a = numbers(name, a)
     where = check_where(name, where)
     aval = get_aval(a)
     if dtype is None:
@@ -513,7 +513,7 @@ def _cumulative(name: str, scan: Callable[..., Any], a: Any, axis: Any, dtype: A
                 promote: bool = False) -> Any:
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
-    (a,) = operands(name, a)
+    a = numbers(name, a)
     aval = get_aval(a)
     if axis is None or (not aval.ndim and aval.weak_type):  # a Python scalar is an array of one
         a = lax.reshape(a, (aval.size,))

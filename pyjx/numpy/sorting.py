@@ -19,6 +19,7 @@ from pyjx.numpy.promotion import (
     convert,
     literal,
     narrowed,
+    numbers,
     operands,
     promote_dtypes,
     promote_dtypes_complex,
@@ -40,7 +41,7 @@ def _check_kind(name: str, kind: Any, order: Any) -> None:
 
 def _along_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
     """The array to sort and its axis; None flattens."""
-    (a,) = operands(name, a)
+    a = numbers(name, a)
     if axis is None:
         return lax.reshape(a, (get_aval(a).size,)), 0
     return a, canonical_axis(axis, get_aval(a).ndim)

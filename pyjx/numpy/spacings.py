@@ -49,6 +49,8 @@ def _interpolated(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, a
     out = ops.add(ops.mul(first, rest), ops.mul(last, t))
     if rows < num:
         out = ops.concatenate([out, broadcast_in_dim(stop, (1, *shape), dims)], 0)
+    if wide in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
+        out = ops.real(out)
     if dtype in dtypes.integer_dtypes:
         out = ops.floor(out)
     return convert(_moved(out, axis), dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pyjx.numpy.manipulation import at_least_2d, permuted
 from pyjx.numpy.promotion import (
     convert,
     literal,
+    numbers,
     operands,
     promote_dtypes_inexact,
     size_literal,
@@ -69,7 +71,7 @@ def _degrees(ddof: Any, correction: Any) -> Any:
 
 def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
               ) -> Any:
-    (a,) = operands("var", a)
+    a = numbers("var", a)
     where = check_where("var", where)
     aval = get_aval(a)
     computed, result = variance_dtypes(aval.dtype, dtype)
@@ -226,8 +228,6 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     if any(get_aval(x).ndim > 2 for x in parts):
         raise ValueError(f"{'m' if get_aval(parts[0]).ndim > 2 else 'y'} has more than 2 "
                          "dimensions")
-    if ddof is not None and ddof != int(ddof):
-        raise ValueError("ddof must be integer")
     if dtype is not None:
         given = dtype
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "cov")
@@ -240,6 +240,9 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
         x = lax.concatenate([x, _rows(parts[1], rowvar)], 0)
     if not get_aval(x).shape[0]:
         return lax.full((0, 0), 0, get_aval(x).dtype)
+    rows, columns = get_aval(x).shape
+    if not columns:
+        return lax.full((rows, rows) if rows > 1 else (), math.nan, get_aval(x).dtype)
     ddof = (0 if bias else 1) if ddof is None else ddof
     weights = _observation_weights(x, fweights, aweights)
     count = get_aval(x).shape[1]

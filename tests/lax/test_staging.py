@@ -40,7 +40,6 @@ def test_transformations_of_stage():
 
 def test_shape_as_value():
     assert lax.shape_as_value((2, 3)).dtype == np.int32
-    assert isinstance(lax.shape_as_value(()), np.ndarray) and lax.shape_as_value(()).shape == (0,)
     assert jax.jit(lambda x: lax.shape_as_value(x.shape))(np.zeros((2, 3))).tolist() == [2, 3]
     with pytest.raises(TypeError, match="integer type"):
         lax.shape_as_value((2.5, 3))
@@ -111,3 +110,8 @@ def test_tokens(wrap):
     np.testing.assert_array_equal(jax.vmap(lambda x: wrap(f)(x, token)[0])(V), V)
     with pytest.raises(TypeError, match="Arguments to after_all must be tokens"):
         lax.after_all(1.0)
+
+
+def test_shape_of_a_scalar_as_value():
+    sizes = lax.shape_as_value(())
+    assert isinstance(sizes, jax.Array) and sizes.shape == (0,) and sizes.dtype == jnp.int32

@@ -115,3 +115,11 @@ def test_weak_types_of_products():
 def test_outer_product_of_booleans():
     x = jnp.array([True, False])
     assert jnp.outer(x, x).tolist() == [[True, False], [False, False]]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16"])
+def test_einsum_sums_narrow_integers(dtype):
+    x = np.arange(12, dtype=dtype).reshape(3, 2, 2)
+    agrees_with = np.einsum("lkj,i,l->", x, np.ones(2, dtype), np.ones(3, dtype))
+    got = jnp.einsum("lkj,i,l->", x, np.ones(2, dtype), np.ones(3, dtype))
+    assert got.dtype == dtype and got == agrees_with

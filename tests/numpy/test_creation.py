@@ -407,7 +407,10 @@ def test_an_array_is_no_dtype():
         jnp.zeros(2, jnp.ones(2, "int32"))
 
 
-@pytest.mark.parametrize("function", [jnp.rint, jnp.sin, jax.nn.elu, jnp.angle])
+@pytest.mark.parametrize("function", [
+    jnp.rint, jnp.sin, jax.nn.elu, jnp.angle, jnp.min, jnp.nanmax, jnp.sum, jnp.nansum, jnp.var,
+    jnp.argmax, jnp.cumsum, lambda x: jnp.sort(jax.random.split(x)),
+])
 def test_keys_are_no_numbers(function):
     with pytest.raises(TypeError, match="key<fry>"):
         function(jax.random.key(0))
@@ -439,3 +442,7 @@ def test_ranges_are_computed_in_the_dtype_asked_for(make):
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         found = make(1, 2 + 1j, 3, dtype="float32")
     assert found.tolist() == make(1, 2, 3, dtype="float32").tolist()
+
+
+def test_linspace_of_complex_ends_as_integers():
+    np.testing.assert_array_equal(jnp.linspace(-2.5, 5 + 1j, 3, dtype="int32"), [-3, 1, 5])

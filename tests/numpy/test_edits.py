@@ -343,6 +343,7 @@ def test_arithmetic_of_polynomials(make):
     assert jnp.polydiv(q, p)[0].tolist() == [0]
     agrees("polyder", p)
     agrees("polyder", p, 2)
+    agrees("polyder", np.arange(6.0).reshape(3, 2))
     agrees("polyder", p, 6)
     agrees("polyint", p)
     agrees("polyint", p, 3, 2.0, tol=1e-4)

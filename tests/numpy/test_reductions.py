@@ -289,3 +289,12 @@ def test_named_axes_that_are_refused():
         jax.vmap(lambda x: jnp.prod(x, axis="i"), axis_name="i")(x)
     with pytest.raises(ValueError, match="duplicate"):
         jax.vmap(lambda x: jnp.sum(x, axis=("i", "i")), axis_name="i")(x)
+
+
+def test_running_sums_without_nan_of_a_scalar_have_an_axis():
+    for axis in (None, 0, -1):
+        for function, want in ((jnp.nancumsum, 0), (jnp.nancumprod, 1)):
+            got = function(float("nan"), axis=axis)
+            assert got.shape == (1,) and got[0] == want
+    with pytest.raises(ValueError, match="axis 1 is out of bounds"):
+        jnp.nancumprod(2.0, axis=1)

@@ -185,3 +185,12 @@ def test_edges_are_as_precise_as_the_weights():
         x = jnp.ones(3, np.float32)
         counts, edges = jnp.histogram(x, weights=jnp.ones(3, np.float64))
     assert counts.dtype == edges.dtype == np.float64
+
+
+def test_cov_with_any_degrees_of_freedom():
+    np.testing.assert_allclose(jnp.cov(jnp.array([1.0, 2.0, 3.0]), ddof=0.5), 0.8)
+
+
+def test_cov_of_no_observations_is_nan():
+    for options in ({}, {"bias": True}, {"ddof": -2}):
+        assert np.isnan(jnp.cov(jnp.zeros((2, 0)), **options)).all()

@@ -544,3 +544,11 @@ def test_powers_of_floats_by_integers_keep_the_floats():
         assert jnp.power(narrow, wide).dtype == jax.jit(jnp.power)(narrow, n).dtype == "float32"
         assert jnp.power(weak, wide).dtype == "float64"
         assert not jnp.power(narrow, wide).weak_type
+
+
+def test_ldexp_by_exponents_beyond_32_bits():
+    with jax.enable_x64(True):
+        k = jnp.array([2**63 - 1, 2**32, -2**63, -2**32 + 1])
+        np.testing.assert_array_equal(jnp.ldexp(jnp.float32(1.5), k), [np.inf, np.inf, 0, 0])
+        assert jnp.ldexp(1.5, True) == 3
+        assert np.isinf(jnp.ldexp(1.5, jnp.uint64(2**64 - 1)))
