@@ -80,9 +80,10 @@ FAMILIES = {
 }
 
 SUBMODULES = (
-    "ad ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes errors "
-    "example_libraries experimental export ffi flatten_util image lax memory monitoring nn numpy "
-    "ops profiler random ref scipy sharding stages test_util tree tree_util typing version"
+    "ad ad_checkpoint api_util core custom_batching custom_derivatives debug distributed dlpack "
+    "dtypes errors example_libraries experimental export ffi flatten_util image lax memory "
+    "monitoring nn numpy ops profiler random ref scipy sharding stages test_util tree tree_util "
+    "typing version"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

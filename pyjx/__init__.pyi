@@ -7,6 +7,7 @@ from pyjx import core as core
 from pyjx import custom_batching as custom_batching
 from pyjx import custom_derivatives as custom_derivatives
 from pyjx import debug as debug
+from pyjx import distributed as distributed
 from pyjx import dlpack as dlpack
 from pyjx import dtypes as dtypes
 from pyjx import errors as errors
@@ -148,6 +149,7 @@ __all__ = [
     "custom_batching",
     "custom_derivatives",
     "debug",
+    "distributed",
     "dlpack",
     "dtypes",
     "errors",

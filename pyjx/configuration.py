@@ -138,12 +138,12 @@ class State(LocalState):
 
     def __init__(self, flag: str, kind: Kind, default: Any, *, traced: bool = False,
                  environ: str | None = None, help: str = "", group: tuple[LocalState, ...] = (),
-                 check: Callable[[str, Kind, bool, Any], Any] = _checked,
+                 check: Callable[[str, Kind, bool, Any], Any] = _checked, optional: bool = False,
                  on_change: Callable[[Any, bool], None] | None = None) -> None:
         super().__init__(flag, default, in_jit_key=traced, in_trace_context=traced, group=group,
                          on_change=on_change)
         self.kind = kind
-        self.optional = default is None
+        self.optional = optional or default is None
         self.environ = environ or flag.upper()
         self.help = help
         self._check = check
@@ -411,7 +411,7 @@ backend_target = _str("jax_backend_target", default="")
 num_cpu_devices = _int("jax_num_cpu_devices", default=-1)
 cpu_enable_async_dispatch = _on("jax_cpu_enable_async_dispatch")
 cpu_collectives_implementation = State("jax_cpu_collectives_implementation",
-                                       ("gloo", "mpi", "megascale"), "gloo")
+                                       ("gloo", "mpi", "megascale"), "gloo", optional=True)
 cpu_get_local_topology_timeout_minutes = _int("jax_cpu_get_local_topology_timeout_minutes",
                                               default=2)
 cpu_get_global_topology_timeout_minutes = _int("jax_cpu_get_global_topology_timeout_minutes",

@@ -11,6 +11,7 @@ objects, once; `jax_imports` blocks the one that is looked up for every array.
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import re
@@ -208,6 +209,74 @@ def make_cpu_client(num_devices: int | None = None, *, asynchronous: bool = True
     client = _jax.get_tfrt_cpu_client(asynchronous=asynchronous, **options)
     _prime_arrays(client)
     return client
+
+
+def make_coordinator(address: str, num_processes: int, heartbeat_timeout: int,
+                     shutdown_timeout: int, recoverable: bool, security: Mapping[str, Any]) -> Any:
+    """Start the service that a group of processes coordinates itself by.
+
+    Args:
+      address: where it listens, such as `[::]:1234`.
+      num_processes: how many processes there are.
+      heartbeat_timeout, shutdown_timeout: seconds after which a process counts as dead, and that
+        one which ends waits for the others.
+      recoverable: the death of one does not end the others.
+      security: the options of mutual TLS, empty for none.
+    """
+    options = _security(security)
+    if recoverable and JAXLIB_VERSION >= (0, 8):  # before, it is an option of clients
+        options["recoverable"] = True
+    return _jax.get_distributed_runtime_service(
+        address, num_processes, heartbeat_timeout=heartbeat_timeout,
+        shutdown_timeout=shutdown_timeout, **options)
+
+
+def make_coordination_client(address: str, process_id: int, init_timeout: int,
+                             heartbeat_timeout: int, shutdown_timeout: int, recoverable: bool,
+                             security: Mapping[str, Any]) -> Any:
+    """A process's client of the coordinator; not yet connected.
+
+    There is no callback for missed heartbeats: C++ cannot call a Python one and aborts.
+    """
+    options = _security(security)
+    if recoverable and JAXLIB_VERSION < (0, 8):
+        options["recoverable"] = True
+    return _jax.get_distributed_runtime_client(
+        address, process_id, init_timeout=init_timeout, heartbeat_timeout=heartbeat_timeout,
+        shutdown_timeout=shutdown_timeout, shutdown_on_destruction=False, use_compression=True,
+        **options)
+
+
+def _security(options: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = {k: v for k, v in options.items() if v}
+    if wanted and JAXLIB_VERSION < (0, 11):
+        raise NotImplementedError(f"jaxlib {JAXLIB_RELEASE} does not encrypt what processes tell "
+                                  f"each other; 0.11 and later do. Got {', '.join(wanted)}.")
+    return wanted
+
+
+create_preemption_sync_manager = _jax.create_preemption_sync_manager
+
+
+def make_cpu_collectives(implementation: str | None, coordination_client: Any) -> Any:
+    """What operations over the CPUs of several processes communicate by; None for none.
+
+    Raises:
+      NotImplementedError: jaxlib cannot use it here.
+    """
+    if implementation is None:
+        return None
+    if implementation == "gloo":
+        return _jax.make_gloo_tcp_collectives(distributed_client=coordination_client)
+    if implementation == "mpi" and os.environ.get("MPITRAMPOLINE_LIB"):  # without it jaxlib exits
+        collectives = _jax.make_mpi_collectives()
+        collectives.Init()
+        atexit.register(collectives.Finalize)
+        return collectives
+    need = "needs MPItrampoline: set MPITRAMPOLINE_LIB to a wrapped MPI library" \
+        if implementation == "mpi" else "is not in jaxlib"
+    raise NotImplementedError(f"jax_cpu_collectives_implementation={implementation!r} {need}. "
+                              "'gloo', which is the default, needs nothing else.")
 
 
 def load_plugin(platform: str, library: str) -> Any:

@@ -7,7 +7,7 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "collect_profile distributed extend interpreters lib make_array_from_process_local_data "
+        "collect_profile extend interpreters lib make_array_from_process_local_data "
         "pmap reshard shard_map smap tools",
     "pyjx.experimental":
         "EArray array_serialization colocated_python compilation_cache "
@@ -56,7 +56,7 @@ SERVES: dict[str, str] = {
     "jax.vjp of lstm":
         "pyjx.experimental.rnn.lstm_bwd pyjx.experimental.rnn.lstm_fwd",
     "one process":
-        "pyjx.distributed pyjx.experimental.multihost_utils",
+        "pyjx.experimental.multihost_utils",
 }
 INSTEAD: dict[str, str] = {name: said for said, names in SERVES.items() for name in names.split()}
 

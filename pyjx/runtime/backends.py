@@ -21,6 +21,7 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import avals
 from pyjx.core.records import Record
+from pyjx.runtime.processes import group
 
 Client = jaxlib_api.Client
 Device = jaxlib_api.Device
@@ -63,8 +64,6 @@ _clients: dict[str, Any] = {}  # by platform, those that have started
 _failures: dict[str, str] = {}  # by platform, why it did not start
 _default_client: Any = None
 _plugin_apis: dict[str, Any] = {}
-# Arguments of a multi-process CPU client (distributed_client, node_id, num_nodes, collectives).
-_distributed: dict[str, Any] = {}
 
 
 # ---- processes ----------------------------------------------------------------------------
@@ -165,8 +164,24 @@ def _make_cpu_client() -> Any:
     return jaxlib_api.make_cpu_client(
         count if count > 0 else _device_count_of_xla_flags(),
         asynchronous=config.cpu_enable_async_dispatch.value,
-        **_distributed,
+        **_group_options(),
     )
+
+
+def _group_options() -> dict[str, Any]:
+    """What makes the CPUs of a group of processes devices of one client."""
+    client = group.client
+    if client is None:
+        return {}
+    return {
+        "distributed_client": client, "node_id": group.process_id,
+        "num_nodes": group.num_processes,
+        "collectives": jaxlib_api.make_cpu_collectives(
+            config.cpu_collectives_implementation.value, client),
+        "get_local_topology_timeout_minutes": config.cpu_get_local_topology_timeout_minutes.value,
+        "get_global_topology_timeout_minutes":
+            config.cpu_get_global_topology_timeout_minutes.value,
+    }
 
 
 def _device_count_of_xla_flags() -> int | None:
@@ -199,9 +214,11 @@ def _gpu_options() -> dict[str, Any]:
     visible = config.cuda_visible_devices.value
     if visible and visible != "all":
         options["visible_devices"] = [int(i) for i in visible.split(",")]
-    if "node_id" in _distributed:
-        options["node_id"] = _distributed["node_id"]
-        options["num_nodes"] = _distributed["num_nodes"]
+    if group.client is not None:
+        options["node_id"] = group.process_id
+        options["num_nodes"] = group.num_processes
+        if group.partition_index is not None:
+            options["partition_index"] = group.partition_index
     return options
 
 
@@ -234,7 +251,7 @@ def _start(platform: str, explicit: bool) -> Any:
                 return None
             load_plugin(platform)
             client = jaxlib_api.make_plugin_client(
-                platform, _client_options(platform), _distributed.get("distributed_client")
+                platform, _client_options(platform), group.client
             )
     except (RuntimeError, OSError) as error:
         _failures[platform] = f"it failed to start: {error}"
@@ -264,6 +281,8 @@ def _start_default() -> Any:
         names = _requested()
         if names is None:
             _default_client = _start_best()
+            if group.client is not None:  # all processes must meet to start the CPUs, so at once
+                _start("cpu", explicit=True)
             return _default_client
         for name in names:  # each of them must start
             clients = [_start(p, explicit=True) for p in _ALIASES.get(name, (name,))]
@@ -353,21 +372,18 @@ def get_backend(backend: str | Any | None = None) -> Any:
     raise RuntimeError(f"Unknown backend {backend}. Available backends are {present}{why}")
 
 
-def set_distributed(**arguments: Any) -> None:
-    """What the clients need to be part of a group of processes: for `distributed.initialize`, which
-    is not there yet.
+def check_not_started() -> None:
+    """A process joins others before it has a backend.
 
     Raises:
       RuntimeError: a backend has started already.
     """
-    if _clients and arguments:
+    if _clients:
         raise RuntimeError(
-            "distributed.initialize() must be called before any JAX calls that might "
+            "jax.distributed.initialize() must be called before any JAX calls that might "
             "initialise the XLA backend. This includes any computation, but also calls to "
             "jax.devices, jax.device_put, and others."
         )
-    _distributed.clear()
-    _distributed.update(arguments)
 
 
 def devices(backend: str | Any | None = None) -> list[Any]:
@@ -430,14 +446,14 @@ def process_index(backend: str | Any | None = None) -> int:
     return int(get_backend(backend).process_index())
 
 
-def process_indices(backend: str | Any | None = None) -> set[int]:
-    """The indices of all processes of the group.
+def process_indices(backend: str | Any | None = None) -> list[int]:
+    """The indices of all processes of the group, in order.
 
     >>> import pyjx as jax
     >>> jax.process_index() in jax.process_indices()
     True
     """
-    return {d.process_index for d in devices(backend)}
+    return sorted({d.process_index for d in devices(backend)})
 
 
 def process_count(backend: str | Any | None = None) -> int:

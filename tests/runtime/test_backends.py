@@ -69,7 +69,7 @@ def test_gpu_memory_is_not_preallocated(monkeypatch):
 def test_distribution_comes_before_backends():
     backends.devices()
     with pytest.raises(RuntimeError, match="must be called before any JAX calls"):
-        backends.set_distributed(node_id=0)
+        backends.check_not_started()
 
 
 def test_plugins_are_found_by_path(monkeypatch, tmp_path):

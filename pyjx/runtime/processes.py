@@ -1,0 +1,46 @@
+"""The group of processes that run one program together, as this one knows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Group:
+    """Who coordinates the group, and which process of it this one is; a group of one, without a
+    client, where `pyjx.distributed.initialize` was not called.
+
+    Attributes:
+      process_id, num_processes: this process, and how many there are.
+      coordinator_address: where the coordinator listens.
+      service: the coordinator itself, in process 0.
+      client: the coordinator's client: a store of keys and values, and barriers.
+      preemption_sync_manager: what agrees on a step to stop at when a process is to go.
+      partition_index: the slice of the devices that those of this process belong to, if known.
+    """
+
+    __slots__ = ("client", "coordinator_address", "num_processes", "partition_index",
+                 "preemption_sync_manager", "process_id", "service")
+
+    def __init__(self) -> None:
+        self.process_id = 0
+        self.num_processes = 1
+        self.coordinator_address: str | None = None
+        self.service: Any = None
+        self.client: Any = None
+        self.preemption_sync_manager: Any = None
+        self.partition_index: int | None = None
+
+    def shutdown(self) -> None:
+        """Leave the group: wait for the others to do so, then stop the coordinator.
+
+        What synchronizes preemptions uses the client, and clients the service.
+        """
+        manager, self.preemption_sync_manager = self.preemption_sync_manager, None
+        client, self.client = self.client, None
+        service, self.service = self.service, None
+        for part in (manager, client, service):
+            if part is not None:
+                part.shutdown()
+
+
+group = Group()
