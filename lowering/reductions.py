@@ -10,6 +10,7 @@ import numpy as np
 from lowering.builder import Block, out_aval
 from lowering.module import write_in_place
 from lowering.rules import rule
+from lowering.shardings import whole_along
 from lowering.types import i64_array, int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
@@ -53,7 +54,9 @@ def _reduction(b: Block, eqn: JaxprEqn, x: str) -> str:
     if not axes:
         return x
     if dtypes.issubdtype(aval.dtype, np.complexfloating) and op[10:] in ("maximum", "minimum"):
-        return _complex_extremum(b, op, x, aval, axes)
+        return _complex_extremum(b, op, whole_along(b, x, aval, axes), aval, axes)
+    if op == "stablehlo.xor" or (op[10:] in ("and", "or") and aval.dtype != np.bool_):
+        x = whole_along(b, x, aval, axes)  # devices have no such collective
     return reduce_to(b, op, x, aval, identity(aval.dtype), axes)
 
 
@@ -112,6 +115,9 @@ def _arg_extremum(b: Block, eqn: JaxprEqn, x: str) -> str:
 def _reduce(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     avals = [v.aval for v in eqn.invars]
     outs = [v.aval for v in eqn.outvars]
+    n, axes = len(outs), eqn.params["dimensions"]
+    operands = (*[whole_along(b, x, a, axes) for x, a in zip(operands[:n], avals[:n], strict=True)],
+                *operands[n:])
     return b.with_region(
         f'"stablehlo.reduce"({", ".join(operands)})', avals[len(outs):] * 2,
         reducer(b, eqn.params["jaxpr"], avals[len(outs):]),

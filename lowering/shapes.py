@@ -124,11 +124,30 @@ def _tile(b: Block, eqn: JaxprEqn, x: str) -> str:
 def _pad(b: Block, eqn: JaxprEqn, x: str, value: str) -> str:
     low, high, inside = zip(*eqn.params["padding_config"], strict=True) \
         if eqn.params["padding_config"] else ((), (), ())
+    if b.module.partitions > 1 and any([n < 0 for n in (*low, *high)]):
+        return _pad_and_cut(b, eqn, x, value, low, high, inside)
     return b.line(
         f"stablehlo.pad {x}, {value}, low = {int_list(low)}, high = {int_list(high)}, "
         f"interior = {int_list(inside)} : ({tensor_types(in_avals(eqn))}) -> "
         f"{tensor_type(out_aval(eqn))}"
     )
+
+
+def _pad_and_cut(b: Block, eqn: JaxprEqn, x: str, value: str, low: Sequence[int],
+                 high: Sequence[int], inside: Sequence[int]) -> str:
+    """A pad of negative widths as a slice of one without: XLA's partitioner aborts the process."""
+    aval, out = eqn.invars[0].aval, out_aval(eqn)
+    before, after = [max(n, 0) for n in low], [max(n, 0) for n in high]
+    wide = out.update(shape=tuple([
+        n + max(n - 1, 0) * i + p + q
+        for n, i, p, q in zip(aval.shape, inside, before, after, strict=True)]))
+    padded = b.line(
+        f"stablehlo.pad {x}, {value}, low = {int_list(before)}, high = {int_list(after)}, "
+        f"interior = {int_list(inside)} : ({tensor_types(in_avals(eqn))}) -> {tensor_type(wide)}")
+    starts = [max(-n, 0) for n in low]
+    ranges = ", ".join([f"{s}:{s + n}" for s, n in zip(starts, out.shape, strict=True)])
+    return b.line(f"stablehlo.slice {padded} [{ranges}] : ({tensor_type(wide)}) -> "
+                  f"{tensor_type(out)}")
 
 
 @rule("bitcast_convert_type")

@@ -68,6 +68,11 @@ class Meshes:
             found = self._names[axes] = f"mesh_{n - 1}" if n else "mesh"
         return found
 
+    @property
+    def first(self) -> str | None:
+        """The symbol of the first mesh, if there is one."""
+        return next(iter(self._names.values()), None)
+
     def text(self) -> str:
         """The declarations."""
         return "".join([
@@ -123,6 +128,15 @@ def with_token(partitioning: Partitioning) -> Partitioning:
     return Partitioning(
         p.parts, (None, *p.in_shardings), (None, *p.out_shardings), p.const_shardings,
         ((None, *p.kinds[0]), (None, *p.kinds[1])), ((None, *p.layouts[0]), (None, *p.layouts[1])))
+
+
+def whole_along(b: Block, x: str, aval: Any, axes: Sequence[int]) -> str:
+    """A value that is not cut along these axes, for operations that XLA cannot do part by part."""
+    mesh = b.module.meshes.first
+    if b.module.partitions == 1 or mesh is None:
+        return x
+    dims = ", ".join(["{}" if i in axes else "{?}" for i in range(aval.ndim)])
+    return b.line(f"sdy.sharding_constraint {x} <@{mesh}, [{dims}]> : {tensor_type(aval)}")
 
 
 def placed_in_memory(b: Block, x: str, aval: Any, kind: str) -> str:

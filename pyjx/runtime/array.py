@@ -242,6 +242,7 @@ def _device(self: Any) -> Any:
 
 def _format_of(self: Any) -> Format:
     """The order of the elements in memory, and the sharding."""
+    _raise_if_deleted(self)
     return Format(Layout.for_array(self), self._sharding)
 
 

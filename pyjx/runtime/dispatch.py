@@ -97,7 +97,10 @@ def _laid_out(executable: Executable, leaves: Sequence[Any]) -> Sequence[Any]:
             (layout, sharding), x = next(settled), leaves[i]
             if type(x) is not ArrayImpl and asked and asked[i] is not None:  # a host value
                 x = executable.put(x, executable.in_avals[i], sharding)
-            if type(x) is ArrayImpl and layout is not None and x._pjrt_layout != layout:
+            if type(x) is not ArrayImpl or layout is None:
+                continue
+            x._check_if_deleted()  # C++ would crash
+            if x._pjrt_layout != layout:
                 if asked and isinstance(asked[i], Layout) and x is leaves[i] and x._committed:
                     _raise_other_layout(asked[i], x)
                 out = list(leaves) if out is None else out

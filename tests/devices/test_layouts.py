@@ -111,3 +111,11 @@ def test_alike(mesh):
     assert jax.grad(lambda b: shard_alike(a, b)[1].sum())(b).tolist() == np.ones((8, 8)).tolist()
     with pytest.raises(ValueError, match="leaves shapes of `x` and `y` should match"):
         shard_alike(a, b[0])
+
+
+def test_deleted_arrays(x):
+    x.delete()
+    with pytest.raises(RuntimeError, match="Array has been deleted"):
+        jax.jit(lambda x: x + 1)(x)
+    with pytest.raises(RuntimeError, match="Array has been deleted"):
+        _ = x.format
