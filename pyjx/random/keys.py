@@ -218,6 +218,14 @@ class PRNGKeyArray(Array):
 
     __str__ = __repr__
 
+    def pprint(self) -> str:
+        """The shape and the generator, one attribute a line."""
+        impl = self._impl
+        names = ("key_shape", "seed", "split", "random_bits", "fold_in", "name", "tag")
+        lines = [f"\n    {name} = {getattr(impl, name)}" for name in names]
+        return (f"PRNGKeyArray:\n  shape = {self.shape}\n  "
+                f"impl = PRNGImpl [{impl.tag}] {{{impl.name}}}:{''.join(lines)}")
+
 
 def _refuses(name: str, symbol: str) -> Any:
     def operator(self: Any, other: Any = None) -> Any:

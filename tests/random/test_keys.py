@@ -21,6 +21,9 @@ KEYS = random.split(KEY, 3)
 
 def test_known_keys() -> None:
     assert repr(KEY) == "Array((), dtype=key<fry>) overlaying:\n[ 0 42]"
+    text = KEY.pprint()
+    assert text.startswith("PRNGKeyArray:\n  shape = ()\n  impl = PRNGImpl [fry] {threefry2x32}:")
+    assert text.endswith("name = threefry2x32\n    tag = fry")
     np.testing.assert_array_equal(
         random.key_data(KEYS),
         [[1832780943, 270669613], [64467757, 2916123636], [2465931498, 255383827]])
