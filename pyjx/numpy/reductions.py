@@ -6,6 +6,8 @@ floats in float32, so that results are as precise as their dtype allows.
 
 from __future__ import annotations
 
+import builtins
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -92,8 +94,16 @@ def combine_initial(combine: Callable[[Any, Any], Any], initial: Any, out: Any) 
                    if isinstance(initial, Tracer) else literal_or_cast(initial, out_aval), out)
 
 
+def _saturated(x: float, dtype: Any) -> int:
+    """What XLA converts a float to: the nearest integer of the dtype towards 0, and 0 for nan."""
+    info = dtypes.iinfo(dtype)
+    return 0 if math.isnan(x) else int(builtins.min(builtins.max(x, info.min), info.max))
+
+
 def literal_or_cast(x: Any, like: ShapedArray) -> Any:
     """A concrete scalar as an operand beside a value of aval `like`."""
+    if type(x) is float and like.dtype in dtypes.integer_dtypes:
+        x = _saturated(x, like.dtype)
     if type(x) in (bool, int, float, complex):
         return literal(x, like.dtype)
     return stretch(convert(x, like.dtype), like.shape)

@@ -298,3 +298,15 @@ def test_running_sums_without_nan_of_a_scalar_have_an_axis():
             assert got.shape == (1,) and got[0] == want
     with pytest.raises(ValueError, match="axis 1 is out of bounds"):
         jnp.nancumprod(2.0, axis=1)
+
+
+@pytest.mark.parametrize("initial", [np.inf, -np.inf, np.nan, 3.4e38, -1.7])
+@pytest.mark.parametrize("name", ["min", "max", "nanmin", "prod"])
+def test_initial_floats_of_integers_are_the_same_traced(name, initial):
+    x = jnp.array([[1, -3]], "int8")
+
+    def reduced(x):
+        return getattr(jnp, name)(x, initial=float(initial))
+
+    want = reduced(x[0])
+    assert jax.vmap(reduced)(x)[0] == want == jax.jit(reduced)(x[0])
