@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx import configuration
+from pyjx import configuration, lax
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.integers import as_int
@@ -52,10 +52,7 @@ from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 from pyjx.lax.bodies import TracedBody, check_operands_distinct, trace_body
 from pyjx.lax.carries import check_carry, settled
-from pyjx.lax.joining import concatenate
 from pyjx.lax.nary import operand
-from pyjx.lax.shapes import expand_dims
-from pyjx.lax.slicing import index_in_dim
 from pyjx.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
 
 # -- the function ----------------------------------------------------------------------------------
@@ -174,12 +171,12 @@ def _scan_in_python(f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Se
     ys = []
     for i in reversed(range(length)) if reverse else range(length):
         carry, y = f(carry, tree_unflatten(
-            tree, [index_in_dim(x, i, keepdims=False) for x in xs]))
+            tree, [lax.index_in_dim(x, i, keepdims=False) for x in xs]))
         ys.append(y)
     if reverse:
         ys.reverse()
-    return carry, tree_map(lambda *each: concatenate(
-        [expand_dims(y, (0,)) for y in each], 0), *ys)
+    return carry, tree_map(lambda *each: lax.concatenate(
+        [lax.expand_dims(y, (0,)) for y in each], 0), *ys)
 
 
 # -- the primitive ---------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Tangents, Value
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather, gather_p
 from pyjx.lax.nary import operand as _operand
-from pyjx.lax.scattering import ScatterDimensionNumbers, scatter_p
 from pyjx.lax.shapes import (
     batch_size,
     expand_dims,
@@ -457,9 +456,9 @@ def _update_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
         ), 0
     indices = _stacked_starts(starts, start_dims, size)
     axes = tuple(range(len(starts)))
-    return scatter_p.batch(  # type: ignore[misc]
+    return lax.scatter_p.batch(  # type: ignore[misc]
         (x, indices, update), (d, 0, d_update),
-        dimension_numbers=ScatterDimensionNumbers(axes, (), axes), indices_are_sorted=True,
+        dimension_numbers=lax.ScatterDimensionNumbers(axes, (), axes), indices_are_sorted=True,
         unique_indices=True, mode=GatherScatterMode.CLIP, update_jaxpr=None, update_consts=(),
     )
 
