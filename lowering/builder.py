@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lowering.shardings import batch_rule
 from lowering.types import (
     attribute_text,
     dense_text,
@@ -195,7 +196,7 @@ class Block:
         out_avals: Sequence[Any], *, family: str = "", config: Mapping[str, Any] | str = "",
         batch_axes: int | None = None, aliases: Mapping[int, int] | None = None,
         has_side_effect: bool = False, api_version: int = 4,
-        layouts: Sequence[Sequence[Sequence[int]]] | None = None,
+        layouts: Sequence[Sequence[Sequence[int]]] | None = None, on_one_device: bool = False,
     ) -> list[str]:
         """Call a foreign function.
 
@@ -211,6 +212,7 @@ class Block:
           has_side_effect: whether the call is made though nobody uses its results.
           api_version: of XLA's interface: 4 for functions of XLA's FFI.
           layouts: for operands and for results, the axes of each in memory, the slowest first.
+          on_one_device: whether the first device makes the call for all, with the whole values.
         """
         if family:
             self.module.custom_calls.add(family)
@@ -224,6 +226,12 @@ class Block:
         if batch_axes is not None:  # says to partitioners that these axes may be split
             attributes.append("mhlo.frontend_attributes = "
                               f'{{num_batch_dims = "{batch_axes}"}}')
+            if batch_axes and self.module.partitions > 1:
+                attributes.append(batch_rule(in_avals, out_avals, batch_axes))
+        if on_one_device and self.module.partitions > 1:
+            each = ", ".join([f"<@{self.module.meshes.first_device()}, []>"]
+                             * max(len(out_avals), 1))
+            attributes.append(f"sdy.sharding = #sdy.sharding_per_value<[{each}]>")
         rank = -1 if batch_axes is None else batch_axes + 2
         for i, (which, avals) in enumerate((("operand", in_avals), ("result", out_avals))):
             texts = [layout_text(a, getattr(a, "ndim", 0) == rank) for a in avals] \

@@ -7,6 +7,7 @@ import numpy as np
 from lowering.builder import Block, in_avals
 from lowering.module import HostCall
 from lowering.rules import rule
+from lowering.shardings import whole_along
 from pyjx.core.avals import abstract_token
 from pyjx.core.jaxpr import JaxprEqn
 
@@ -21,9 +22,12 @@ def _call(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> li
     call = HostCall(eqn.params["callback"], eqn.params.get("result_avals", ()), ordered)
     calls = b.module.host_calls
     calls.append(call)
-    return b.custom_call(target, operands, avals, results,
+    outs = b.custom_call(target, operands, avals, results,
                          config={"index": np.uint64(len(calls) - 1)},
-                         has_side_effect=eqn.primitive.effects is not None)
+                         has_side_effect=eqn.primitive.effects is not None,
+                         on_one_device=True)
+    return [x if a is abstract_token else whole_along(b, x, a, range(a.ndim))  # on all devices
+            for x, a in zip(outs, results, strict=True)]
 
 
 @rule("inspect_sharding")
@@ -51,7 +55,8 @@ def _on_buffers(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str)
     return b.custom_call(
         target, operands, in_avals(eqn), [v.aval for v in eqn.outvars],
         config={"index": np.uint64(len(calls) - 1)}, has_side_effect=params["has_side_effect"],
-        aliases={result: operand for operand, result in params["input_output_aliases"]})
+        aliases={result: operand for operand, result in params["input_output_aliases"]},
+        on_one_device=True)
 
 
 @rule("buffer_callback", platform="cpu")

@@ -48,11 +48,17 @@ ONE = Partitioning(1)
 class Meshes:
     """The meshes that a module declares, by the names and sizes of their axes."""
 
-    __slots__ = ("_groups", "_names")
+    __slots__ = ("_groups", "_names", "_with_first_device")
 
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
         self._groups = 0
+        self._with_first_device = False
+
+    def first_device(self) -> str:
+        """The symbol of the mesh that is the first device alone."""
+        self._with_first_device = True
+        return "first_device"
 
     def fresh_group(self) -> int:
         """The number of a group of values that are to lie alike."""
@@ -75,9 +81,12 @@ class Meshes:
 
     def text(self) -> str:
         """The declarations."""
-        return "".join([
+        lines = [
             f"  sdy.mesh @{name} = <[{', '.join([f'{quoted(str(a))}={k}' for a, k in axes])}]>\n"
-            for axes, name in self._names.items()])
+            for axes, name in self._names.items()]
+        if self._with_first_device:
+            lines.append("  sdy.mesh @first_device = <[], device_ids=[0]>\n")
+        return "".join(lines)
 
 
 def sharding_text(meshes: Meshes, sharding: Any, ndim: int) -> str:
@@ -102,6 +111,32 @@ def _dimension(entry: Any) -> str:
 def attribute(meshes: Meshes, sharding: Any, aval: Any) -> str:
     """The attribute of an argument or a result that says how it lies."""
     return f"sdy.sharding = #sdy.sharding{sharding_text(meshes, sharding, aval.ndim)}"
+
+
+_FACTORS = "ijklmnopqrstuvwxyz"
+
+
+def batch_rule(in_avals: Sequence[Any], out_avals: Sequence[Any], batch_axes: int) -> str:
+    """The attribute of a call that maps over the leading axes: these may be cut, the same way in
+    all operands and results; no other."""
+    sizes: list[int] = []
+
+    def factor(size: int) -> str:
+        sizes.append(size)
+        return _factor(len(sizes) - 1)
+
+    batch = [factor(n) for n in in_avals[0].shape[:batch_axes]]
+    given, made = [", ".join([
+        f"[{', '.join([*batch[:a.ndim], *[factor(n) for n in a.shape[batch_axes:]]])}]"
+        for a in avals]) for avals in (in_avals, out_avals)]
+    table = ", ".join([f"{_factor(i)}={n}" for i, n in enumerate(sizes)])
+    return f"sdy.sharding_rule = #sdy.op_sharding_rule<({given})->({made}) {{{table}}}, custom>"
+
+
+def _factor(i: int) -> str:
+    """Shardy's name of factor number `i`."""
+    last = len(_FACTORS) - 1
+    return _FACTORS[i] if i <= last else f"z_{i - last}"
 
 
 def annotate(main: Function, avals: tuple[Sequence[Any], Sequence[Any]],

@@ -15,7 +15,8 @@ class Effect:
     An equation with an effect stays in the program even where nobody reads its results, unless the
     effect's class says that it is `droppable`. Effects that are `ordered` happen one after the
     other, also from call to call. What a backward pass computes again has its `repeatable` effects
-    again; others are refused there.
+    again; others are refused there. Programs over several devices refuse those that are for
+    `one_device`.
     """
 
     __slots__ = ()
@@ -23,6 +24,7 @@ class Effect:
     droppable = False
     ordered = False
     repeatable = False
+    one_device = False
 
 
 class NamedAxisEffect(Effect):

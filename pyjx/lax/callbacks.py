@@ -71,6 +71,7 @@ class OrderedDebugEffect(DebugEffect):
     __slots__ = ()
 
     ordered = True
+    one_device = True
 
 
 io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()

@@ -46,13 +46,13 @@ class CallingExecutable(Executable):
     def _with_tokens(self, operands: Sequence[Any], handlers: list[Any]) -> list[Any]:
         given = [*self.const_args, *operands]
         if self.ordered:
-            given.insert(len(self.const_args), tokens.take_order(self.device, self.sharding))
+            given.insert(len(self.const_args), tokens.take_order(self.placement.devices, self.sharding))
             handlers = [self._token_handler, *handlers]
         results = self.loaded.execute_sharded(given, with_tokens=True)
         tokens.add_pending(results.consume_token())
         outs: list[Any] = results.consume_with_handlers(handlers)
         if self.ordered:
-            tokens.give_order(self.device, outs.pop(0))
+            tokens.give_order(self.placement.devices, outs.pop(0))
         return outs
 
     def fast_path(self, out_tree: TreeDef, committed: bool) -> Any:

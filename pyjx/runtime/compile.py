@@ -249,6 +249,7 @@ def _register_lapack() -> None:
     for name, handler in jaxlib_api.lapack_targets().items():
         jaxlib_api.register_custom_call(name, handler, "cpu",
                                         1 if name.endswith("_ffi") else 0)
+        jaxlib_api.register_batch_partitionable(name)
     _registered.add("cpu")
 
 

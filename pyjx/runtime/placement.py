@@ -213,6 +213,10 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
             else DeviceList((request.device or backends.default_device(),))
     if any([(d := _devices(s)) is not None and d != devices for s in known]):
         _raise_incompatible(closed, ins, tuple(devices))
+    refused = [e for e in closed.effects if e.one_device]
+    if refused and len(devices) > 1:
+        raise ValueError("The following ordered effects are not supported for more than 1 device: "
+                         f"{refused}. Leave ordered=True out, or run it on one device.")
     mesh = _mesh(known, devices, context)
     layouts = request.in_layouts, request.out_layouts
     for what, asked, avals in zip(("arguments", "outputs"), layouts,

@@ -1,7 +1,7 @@
 """The order of effects from program to program, and waiting for their end.
 
 Programs run while Python goes on. One with effects leaves a token that is ready when it is done;
-one with ordered effects takes the token that the last such program of its thread and device gave.
+one with ordered effects takes the token that the last such program of its thread and devices gave.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from pyjx import jaxlib_api
 from pyjx.core.avals import ShapedArray
 from pyjx.core.tracebacks import api_boundary
+from pyjx.runtime.transfers import put_host
 
 TOKEN = ShapedArray((0,), np.dtype(np.bool_))  # what a token is as a buffer
 
@@ -23,7 +24,7 @@ _MOST_PENDING = 256  # programs whose end is waited for later; then the oldest i
 
 
 class _Order(threading.local):
-    """The token of the last program with ordered effects, for each device; of this thread."""
+    """The token of the last program with ordered effects, for the devices it ran on; of this thread."""
 
     def __init__(self) -> None:
         self.tokens: dict[Any, Any] = {}
@@ -33,18 +34,17 @@ _order = _Order()
 _pending: deque[Any] = deque()  # a token for each program with effects, the oldest first
 
 
-def take_order(device: Any, sharding: Any) -> Any:
+def take_order(devices: tuple[Any, ...], sharding: Any) -> Any:
     """What the next program with ordered effects takes. A program that fails gives none back."""
-    token = _order.tokens.pop(device, None)
+    token = _order.tokens.pop(devices, None)
     if token is None:
-        token = jaxlib_api.batched_device_put(TOKEN, sharding, [np.zeros(0, np.bool_)], [device],
-                                              True)
+        token = put_host(np.zeros(0, np.bool_), TOKEN, sharding, False)
     return token
 
 
-def give_order(device: Any, token: Any) -> None:
+def give_order(devices: tuple[Any, ...], token: Any) -> None:
     """Keep the token that a program with ordered effects gives."""
-    _order.tokens[device] = token
+    _order.tokens[devices] = token
 
 
 def add_pending(token: Any) -> None:

@@ -207,3 +207,44 @@ def test_scans_and_outlined_blocks(mesh):
         expected = jnp.tanh(expected @ w)
     np.testing.assert_allclose(out, expected, rtol=1e-5)
     assert sums.shape == (6,)
+
+
+def test_callbacks_are_made_once_with_whole_values(mesh, x, capsys):
+    seen = []
+
+    @jax.jit
+    def f(x):
+        jax.debug.print("sum {s}", s=x.sum())
+        jax.debug.callback(lambda v: seen.append(np.shape(v)), x)
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x) + x
+
+    for _ in range(2):
+        out = f(x)
+        np.testing.assert_allclose(out, np.sin(x) + np.asarray(x), rtol=1e-6)
+    jax.effects_barrier()
+    assert capsys.readouterr().out == "sum 2016.0\n" * 2 and seen == [(8, 8)] * 2
+    order = []
+
+    @jax.jit
+    def g(x):
+        for i in range(3):
+            x = jax.experimental.io_callback(lambda v, i=i: (order.append(i), v + 1)[1],
+                                             jax.ShapeDtypeStruct(x.shape, x.dtype), x,
+                                             ordered=True)
+        return x
+
+    for _ in range(2):
+        np.testing.assert_array_equal(g(x), np.asarray(x) + 3)
+    assert order == [0, 1, 2] * 2
+    with pytest.raises(ValueError, match="ordered effects are not supported for more than 1"):
+        jax.jit(lambda x: (jax.debug.print("{}", x, ordered=True), x)[1])(x)
+
+
+def test_foreign_functions_map_over_batches(mesh):
+    stack = np.stack([np.eye(4, dtype="f4") * (i + 1) for i in range(8)])
+    cut = NamedSharding(mesh, P("x"))
+    values, vectors = jnp.linalg.eigh(jax.device_put(stack, cut))
+    assert values.sharding.spec == P("x") and vectors.sharding.spec == P("x")
+    np.testing.assert_allclose(values, np.arange(1, 9)[:, None] * np.ones(4), rtol=1e-6)
+    whole = jnp.linalg.cholesky(jax.device_put(np.eye(8, dtype="f4") * 4, cut))
+    np.testing.assert_allclose(whole, np.eye(8) * 2)
