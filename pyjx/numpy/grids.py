@@ -268,7 +268,12 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     x = transpose(x, [i for i in range(rank) if i not in (one, two)] + [one, two])
     n, m = get_aval(x).shape[-2:]
     size = max_dim(min_dim(n, m - offset) if offset >= 0 else min_dim(n + offset, m), 0)
-    i = np.arange(size, dtype=np.int32) if type(size) is int else ops.iota(np.int32, size)
+    if type(n) is int and type(m) is int:  # every (m + 1)th element of the rows in a row
+        start = offset if offset >= 0 else -offset * m
+        x = ops.reshape(asarray(x), (*get_aval(x).shape[:-2], n * m))
+        stop = start + (size - 1) * (m + 1) + 1 if size else 0
+        return ops.slice_in_dim(x, start if size else 0, stop, m + 1, axis=-1)
+    i = ops.iota(np.int32, size)
     rows, columns = (i, i + np.int32(offset)) if offset >= 0 else (i - np.int32(offset), i)
     return getitem(asarray(x), (Ellipsis, rows, columns))
 

@@ -173,3 +173,14 @@ def test_what_is_no_shape(shape):
 def test_places_of_samples_are_no_scalar():
     with pytest.raises(ValueError, match="at least one-dimensional"):
         jnp.trapezoid(jnp.zeros(3), jnp.float32(1))
+
+
+def test_diagonals_are_slices():
+    for shape in ((3, 4), (4, 3), (0, 3), (3, 0), (2, 3, 4)):
+        x = floats(*shape)
+        for offset in range(-5, 6):
+            for axes in ((0, 1), (-1, 0)):
+                want = np.diagonal(x, offset, *axes)
+                np.testing.assert_array_equal(jnp.diagonal(x, offset, *axes), want)
+    text = str(jax.make_jaxpr(jnp.diagonal)(jnp.ones((3, 4))))
+    assert "slice[" in text and "gather" not in text
