@@ -76,6 +76,7 @@ FAMILIES = {
     "pyjx.core.specs": "P",
     "pyjx.runtime.meshes":
         "get_abstract_mesh get_mesh make_mesh set_mesh use_abstract_mesh",
+    "pyjx.runtime.process_data": "make_array_from_process_local_data",
     "pyjx.runtime.sharding": "NamedSharding",
 }
 

@@ -136,6 +136,7 @@ from pyjx.runtime.meshes import get_mesh as get_mesh
 from pyjx.runtime.meshes import make_mesh as make_mesh
 from pyjx.runtime.meshes import set_mesh as set_mesh
 from pyjx.runtime.meshes import use_abstract_mesh as use_abstract_mesh
+from pyjx.runtime.process_data import make_array_from_process_local_data as make_array_from_process_local_data
 from pyjx.runtime.sharding import NamedSharding as NamedSharding
 
 __version__: str
@@ -278,5 +279,6 @@ __all__ = [
     "make_mesh",
     "set_mesh",
     "use_abstract_mesh",
+    "make_array_from_process_local_data",
     "NamedSharding",
 ]

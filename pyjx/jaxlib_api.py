@@ -611,6 +611,9 @@ def copy_arrays(arrays: Sequence[Any], device_lists: Sequence[Any], shardings: S
 def copy_on_device(array: Any) -> Any:
     """A copy in new buffers on the same devices, as committed as the array is."""
     sharding = array._sharding
+    if not sharding.is_fully_addressable:  # C++ would copy the parts of other processes, too
+        parts = [copy_on_device(part) for part in array._arrays]
+        return ArrayImpl(array.aval, sharding, parts, array._committed, _skip_checks=True)
     copy = copy_arrays([array], [sharding._internal_device_list], [sharding],
                        [ArrayCopySemantics.ALWAYS_COPY])[0]
     return copy if array._committed else commit(copy, sharding, False)

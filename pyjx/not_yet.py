@@ -7,8 +7,7 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "collect_profile extend interpreters lib make_array_from_process_local_data "
-        "pmap reshard shard_map smap tools",
+        "collect_profile extend interpreters lib pmap reshard shard_map smap tools",
     "pyjx.experimental":
         "EArray array_serialization colocated_python compilation_cache "
         "compute_on custom_partitioning fused hijax jax2tf key_reuse "
@@ -36,7 +35,7 @@ SERVES: dict[str, str] = {
     "jax.vmap, on one device":
         "pyjx.pmap",
     "jax.device_put(x, device), which places an array on one device":
-        "pyjx.make_array_from_process_local_data pyjx.reshard pyjx.sharding.reshard "
+        "pyjx.reshard pyjx.sharding.reshard "
         "pyjx.sharding.auto_axes pyjx.sharding.explicit_axes "
         "pyjx.sharding.no_collectives",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":

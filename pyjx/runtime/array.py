@@ -30,6 +30,11 @@ ArrayImpl = jaxlib_api.ArrayImpl
 _to_numpy = jaxlib_api.to_numpy
 
 _DELETED = "Array has been deleted with shape={}."
+_ELSEWHERE = (
+    "Fetching value for `jax.Array` that spans non-addressable (non process local) devices is not "
+    "possible. You can use `jax.experimental.multihost_utils.process_allgather` to print the "
+    "global array or use `.addressable_shards` method of jax.Array to inspect the addressable "
+    "(process local) shards.")
 
 
 class Shard:
@@ -73,6 +78,8 @@ def value(self: Any) -> np.ndarray[Any, Any]:
             array, copied = self._single_device_array_to_np_array_did_copy()
         except Exception:
             _raise_if_deleted(self)
+            if not self.is_fully_addressable:
+                raise RuntimeError(_ELSEWHERE) from None
             raise
     else:
         array, copied = _gather(self), True
@@ -86,15 +93,10 @@ def _gather(self: Any) -> np.ndarray[Any, Any]:
     """Put the parts of all devices together."""
     _raise_if_deleted(self)
     sharding = self._sharding
-    if sharding.is_fully_replicated:
+    if sharding.is_fully_replicated and self._arrays:
         return _to_numpy(self._fully_replicated_shard())
     if not sharding.is_fully_addressable:
-        raise RuntimeError(
-            "Fetching value for `jax.Array` that spans non-addressable (non process local) "
-            "devices is not possible. Use the "
-            "`.addressable_shards` method of jax.Array to inspect the addressable (process "
-            "local) shards."
-        )
+        raise RuntimeError(_ELSEWHERE)
     aval = self.aval
     out = np.empty(aval.shape, aval.dtype)
     for shard in first_copies(self):
@@ -201,10 +203,17 @@ def _dtype_text(aval: Any) -> str:
     return f"{text}, weak_type=True)" if aval.weak_type else f"{text})"
 
 
+def _is_known_here(self: Any) -> bool:
+    """Whether the devices of this process have all elements."""
+    sharding = self._sharding
+    return bool(sharding.is_fully_addressable
+                or (sharding.is_fully_replicated and sharding.has_addressable_devices))
+
+
 def _repr(self: Any) -> str:
     _raise_if_deleted(self)
     aval = self.aval
-    if not (self.is_fully_addressable or self.is_fully_replicated):
+    if not _is_known_here(self):
         return f"Array(shape={aval.shape}, {_dtype_text(aval)}"
     if aval.size == 0:
         return f"Array([], shape={aval.shape}, {_dtype_text(aval)}"
@@ -220,7 +229,7 @@ def _repr(self: Any) -> str:
 
 def _str(self: Any) -> str:
     _raise_if_deleted(self)
-    if not (self.is_fully_addressable or self.is_fully_replicated):
+    if not _is_known_here(self):
         return _repr(self)
     return str(value(self))
 
@@ -534,7 +543,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any,
       dtype: by default that of the parts.
 
     Raises:
-      ValueError: the sharding has no device of this process.
+      ValueError: the sharding has no device of this process, and no dtype is given.
 
     >>> import pyjx as jax
     >>> import numpy as np
@@ -544,11 +553,12 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any,
     """
     local = sharding.addressable_devices_indices_map(tuple(shape))
     parts = [np.asarray(data_callback(index)) for index in local.values()]
-    if dtype is not None:
-        parts = [part.astype(dtype, copy=False) for part in parts]
-    if not parts:
-        raise ValueError("make_array_from_callback: the sharding has no addressable device.")
-    aval = ShapedArray(tuple(shape), dtypes.canonicalize_dtype(parts[0].dtype))
+    if dtype is None:
+        if not parts:
+            raise ValueError("make_array_from_callback: the sharding has no addressable device, so "
+                             "dtype must be given.")
+        dtype = parts[0].dtype
+    aval = ShapedArray(tuple(shape), dtypes.canonicalize_dtype(dtype))
     parts = [part.astype(aval.dtype, copy=False) for part in parts]
     return jaxlib_api.batched_device_put(aval, sharding, parts, list(local))
 

@@ -20,10 +20,13 @@ from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime import backends, dispatch
 from pyjx.runtime.array import ArrayImpl, value
 from pyjx.runtime.meshes import get_mesh
+from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import (
     MEMORY_KINDS,
+    GSPMDSharding,
     NamedSharding,
     Sharding,
+    SingleDeviceSharding,
     Space,
     single_device_sharding,
 )
@@ -94,7 +97,37 @@ def _put_array(x: Any, sharding: Any, alias: bool) -> Any:
             and old.memory_kind == sharding.memory_kind):
         check_fits(sharding, x.aval)
         return dispatch.formatted(x, Format(None, sharding))
+    if group.client is not None:
+        return _put_among_processes(x, sharding)
     return move_array(x, sharding)
+
+
+def _put_among_processes(x: Any, sharding: Any) -> Any:
+    """The same where other processes may have parts of the array, or are to have some."""
+    old = x._sharding
+    if old.is_fully_addressable or (old.is_fully_replicated and old.has_addressable_devices):
+        if old.is_fully_addressable and not sharding.is_fully_addressable:
+            _check_agreement(value(x), sharding, type(x))
+        return move_array(x, sharding)
+    if type(sharding) is SingleDeviceSharding:
+        raise ValueError(
+            "When the second argument to `device_put` is a Device, the first argument must be a "
+            "fully addressable array or a non-addressable array with a single device sharding. "
+            f"Got value with devices {old.device_set}")
+    if old.device_set != sharding.device_set:
+        raise ValueError(
+            "device_put: an array that other processes have parts of can be laid out otherwise on "
+            f"its own devices only. It is on those of {old}, and is wanted on those of {sharding}.")
+    check_fits(sharding, x.aval)
+    # The devices come in another order, which no program changes.
+    everywhere = GSPMDSharding.get_replicated(old._internal_device_list, old.memory_kind)
+    return move_array(dispatch.formatted(x, Format(None, everywhere)), sharding)
+
+
+def _check_agreement(x: Any, sharding: Any, kind: type) -> None:
+    from pyjx.runtime.process_data import check_agreement  # where there are several processes
+
+    check_agreement(x, sharding, str(kind))
 
 
 def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
@@ -119,6 +152,8 @@ def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
     if sharding is None:
         sharding, devices = default_placement()
         return _put(aval, sharding, (array,), devices, False, fresh)
+    if group.client is not None and not sharding.is_fully_addressable:
+        _check_agreement(array, sharding, type(x))
     return put_host(array, aval, sharding, fresh)
 
 

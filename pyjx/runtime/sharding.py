@@ -130,6 +130,12 @@ def _partitions(hlo: Any) -> Sequence[int]:
     return tiles[:len(tiles) - extra] if extra else tiles
 
 
+def parts_along(sharding: Any, ndim: int) -> Shape:
+    """In how many parts each dimension of values of this rank is cut."""
+    hlo = sharding._to_xla_hlo_sharding(ndim)
+    return (1,) * ndim if hlo.is_replicated() else tuple(_partitions(hlo))
+
+
 @lru_cache(maxsize=4096)
 def _index_list(self: Any, shape: Shape) -> tuple[Index, ...]:
     """The part of each device, in the order of the sharding's devices."""

@@ -78,7 +78,7 @@ def together(group):
     """What each process of a group prints; all must end well."""
     def together(script, **options):
         ends = group(script, **options).ends()
-        assert all(status == 0 for status, _, _ in ends), ends
+        assert all(status == 0 for status, _, _ in ends), "\n".join(e[2][-2000:] for e in ends)
         return [out for _, out, _ in ends]
 
     return together

@@ -1,0 +1,132 @@
+"""Arrays over several processes, of what each process has."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx import jaxlib_api, tree_util
+from pyjx.core.avals import ShapedArray
+from pyjx.core.layouts import Format
+from pyjx.core.meshes import Mesh
+from pyjx.core.specs import PartitionSpec
+from pyjx.runtime import backends, dispatch
+from pyjx.runtime.array import make_array_from_callback, value
+from pyjx.runtime.sharding import NamedSharding, Sharding, parts_along
+
+# ---- the data of a process ----------------------------------------------------------------
+
+
+def make_array_from_process_local_data(sharding: Any, local_data: Any,
+                                       global_shape: Any = None) -> Any:
+    """The array whose parts on the devices of this process are `local_data`.
+
+    Args:
+      sharding: of the whole array, or a pytree prefix of `local_data` of shardings.
+      local_data: a pytree of what this process has: along each dimension its parts one after the
+        other, or all of the array. What several processes have must be equal in them.
+      global_shape: of the whole array; None, for it or for a dimension, where `local_data` holds
+        this process's parts alone.
+
+    Raises:
+      ValueError: a dimension is neither that of the whole nor that of this process's parts.
+
+    >>> import pyjx as jax
+    >>> import numpy as np
+    >>> mesh = jax.make_mesh((1,), ("data",))
+    >>> rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+    >>> jax.make_array_from_process_local_data(rows, np.ones((2, 3), "f4")).shape
+    (2, 3)
+    """
+    leaves, tree = tree_util.tree_flatten(local_data)
+    shardings = tree_util.broadcast_prefix(sharding, local_data)
+    shapes = [None] * len(leaves) if global_shape is None else \
+        tree_util.broadcast_prefix(global_shape, local_data, _is_shape)
+    return tree_util.tree_unflatten(tree, [
+        _array(s, np.asarray(x), shape)
+        for s, x, shape in zip(shardings, leaves, shapes, strict=True)])
+
+
+def _is_shape(x: Any) -> bool:
+    return x is None or (isinstance(x, Sequence)
+                         and all(n is None or not isinstance(n, Sequence) for n in x))
+
+
+def _array(sharding: Sharding, local: np.ndarray[Any, Any], global_shape: Any) -> Any:
+    ndim = local.ndim
+    counts = parts_along(sharding, ndim)  # of parts along each dimension
+    mine = [sorted({index[i].start or 0 for index in
+                    sharding.addressable_devices_indices_map(counts).values()})
+            for i in range(ndim)]  # which of these this process has
+    if global_shape is None:
+        global_shape = (None,) * ndim
+    if len(global_shape) != ndim:
+        raise ValueError("make_array_from_process_local_data: global_shape must have as many "
+                         f"dimensions as local_data, got {tuple(global_shape)} for {local.shape}.")
+    shape = tuple([
+        _whole_size(i, size, len(has), count) if whole is None else whole
+        for i, (size, has, count, whole) in enumerate(
+            zip(local.shape, mine, counts, global_shape, strict=True))])
+    part = sharding.shard_shape(shape)
+    for i, (size, has) in enumerate(zip(local.shape, mine, strict=True)):
+        if size not in (shape[i], part[i] * len(has)):
+            raise ValueError(
+                "Invalid host data, each dimension should match either global or process shape. "
+                f"In dimension {i}, the process data has {size} elements. Process addresses "
+                f"{part[i] * len(has)} elements and global_shape={shape}.")
+
+    def cut(index: tuple[slice, ...]) -> np.ndarray[Any, Any]:
+        return local[tuple([
+            s if local.shape[i] == shape[i]
+            else _at(mine[i].index((s.start or 0) // part[i]), part[i])
+            for i, s in enumerate(index)])]
+
+    return make_array_from_callback(shape, sharding, cut, dtype=local.dtype)
+
+
+def _at(position: int, size: int) -> slice:
+    return slice(position * size, (position + 1) * size)
+
+
+def _whole_size(i: int, size: int, has: int, count: int) -> int:
+    if size % has:
+        raise ValueError(f"make_array_from_process_local_data: dimension {i} of the process data "
+                         f"has {size} elements, which is not a multiple of the {has} parts that "
+                         "this process has of it.")
+    return size // has * count
+
+
+# ---- agreement ----------------------------------------------------------------------------
+
+
+def check_agreement(x: np.ndarray[Any, Any], sharding: Any, what: str) -> None:
+    """Compare a value among the processes that `sharding` has devices of; all of them call this.
+
+    Raises:
+      AssertionError: they do not have the same one.
+    """
+    firsts: dict[int, Any] = {}  # a device of each process
+    for device in sharding._internal_device_list:
+        firsts.setdefault(device.process_index, device)
+    me = backends.process_index()
+    if len(firsts) < 2 or me not in firsts:
+        return
+    digest = hashlib.blake2b(f"{x.dtype} {x.shape}".encode(), digest_size=8)
+    digest.update(x.tobytes())
+    mesh = Mesh(np.array([firsts[i] for i in sorted(firsts)], dtype=object), ("process",))
+    mine = np.frombuffer(digest.digest(), np.uint32)[None]
+    aval = ShapedArray((len(firsts), 2), np.dtype(np.uint32))
+    digests = jaxlib_api.batched_device_put(
+        aval, NamedSharding(mesh, PartitionSpec("process")), [mine], [firsts[me]])
+    everywhere = Format(None, NamedSharding(mesh, PartitionSpec()))
+    found = value(dispatch.formatted(digests, everywhere))
+    if (found != found[0]).any():
+        differ = [i for i, d in zip(sorted(firsts), found, strict=True) if (d != found[0]).any()]
+        raise AssertionError(
+            f"{what} passed to device_put is not the same on each process. Make sure you are "
+            f"passing the same value of {what} on each process: that of processes {differ} is "
+            f"not that of process {min(firsts)}. Where each has a part, use "
+            "jax.make_array_from_process_local_data.")
