@@ -58,12 +58,20 @@ def _passed(g: Tangent, open_at: Any) -> Value:
     return lax.select(open_at, g, lax.full_like(g, 0))
 
 
+def _between(x: Value, low: float, high: float) -> Any:
+    return lax.bitwise_and(_above(x, low), ufuncs.less(x, like(x, high)))
+
+
+def _above(x: Value, low: float) -> Any:
+    return ufuncs.greater(x, like(x, low))
+
+
 @custom_jvp
 def _relu(x: Value) -> Value:
     return lax.max(x, like(x, 0))
 
 
-_relu.defjvps(lambda g, out, x: _passed(g, ufuncs.greater(x, like(x, 0))))
+_relu.defjvps(lambda g, out, x: _passed(g, _above(x, 0)))
 _relu.__name__ = "relu"
 
 
@@ -83,8 +91,7 @@ def _relu6(x: Value) -> Value:
     return lax.min(lax.max(x, like(x, 0)), like(x, 6))
 
 
-_relu6.defjvps(lambda g, out, x: _passed(
-    g, lax.bitwise_and(ufuncs.greater(x, like(x, 0)), ufuncs.less(x, like(x, 6)))))
+_relu6.defjvps(lambda g, out, x: _passed(g, _between(x, 0, 6)))
 _relu6.__name__ = "relu6"
 
 
