@@ -10,6 +10,7 @@ import numpy as np
 from lowering.builder import Block
 from lowering.contractions import precision_config
 from lowering.rules import rule
+from lowering.shardings import whole_along
 from lowering.types import int_list, tensor_type
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
@@ -40,6 +41,11 @@ def _real(b: Block, p: dict[str, Any], lhs: str, rhs: str, x: ShapedArray, y: Sh
         return _with_space(b, p, lhs, rhs, x, y, out)
     if not all(y.shape[axis] for axis in dn.rhs_spec[2:]):  # StableHLO has no empty windows
         return b.constant(0, out)
+    if max(p["lhs_dilation"], default=1) > 1 or max(p["rhs_dilation"], default=1) > 1:
+        # Cut otherwise than in batches, XLA's partitioner aborts the process or mixes groups up.
+        kept = dn.lhs_spec[:p["batch_group_count"] == 1]
+        lhs = whole_along(b, lhs, x, [i for i in range(x.ndim) if i not in kept])
+        rhs = whole_along(b, rhs, y, range(y.ndim))
     precision = precision_config(p["precision"])[1:-1].split(", ")
     config = ", ".join([f"#stablehlo<precision {name}>" for name in precision])
     pads = ", ".join([int_list(pair) for pair in p["padding"]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lowering.builder import Block, out_aval
 from lowering.rules import rule
+from lowering.shardings import whole_along
 from lowering.types import int_list, tensor_type
 from pyjx.core.jaxpr import JaxprEqn
 
@@ -13,6 +14,7 @@ def _fft(b: Block, eqn: JaxprEqn, x: str) -> str:
     aval, out = eqn.invars[0].aval, out_aval(eqn)
     if not aval.size or not out.size:
         return b.constant(0, out)
+    x = whole_along(b, x, aval, range(aval.ndim - len(eqn.params["fft_lengths"]), aval.ndim))
     return b.line(f"stablehlo.fft {x}, type = {eqn.params['fft_type'].name}, length = "
                   f"{int_list(eqn.params['fft_lengths'])} : ({tensor_type(aval)}) -> "
                   f"{tensor_type(out)}")

@@ -46,7 +46,8 @@ class CallingExecutable(Executable):
     def _with_tokens(self, operands: Sequence[Any], handlers: list[Any]) -> list[Any]:
         given = [*self.const_args, *operands]
         if self.ordered:
-            given.insert(len(self.const_args), tokens.take_order(self.placement.devices, self.sharding))
+            token = tokens.take_order(self.placement.devices, self.sharding)
+            given.insert(len(self.const_args), token)
             handlers = [self._token_handler, *handlers]
         results = self.loaded.execute_sharded(given, with_tokens=True)
         tokens.add_pending(results.consume_token())

@@ -24,7 +24,7 @@ _MOST_PENDING = 256  # programs whose end is waited for later; then the oldest i
 
 
 class _Order(threading.local):
-    """The token of the last program with ordered effects, for the devices it ran on; of this thread."""
+    """The token of this thread's last program with ordered effects, by the devices it ran on."""
 
     def __init__(self) -> None:
         self.tokens: dict[Any, Any] = {}
