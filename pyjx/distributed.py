@@ -15,7 +15,7 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import logs
 from pyjx.lazy import directory
-from pyjx.runtime import backends, clusters
+from pyjx.runtime import backends, clusters, process_data
 from pyjx.runtime.processes import group
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
@@ -113,6 +113,7 @@ def initialize(
     group.coordinator_address = address
     group.partition_index = _partition_index(partition_index)
     group.service, group.client = service, client
+    group.check_agreement = process_data.check_agreement
     atexit.register(_leave)
     _check_world_size(client, index, count, initialization_timeout)
     if config.enable_preemption_service.value:

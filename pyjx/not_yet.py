@@ -11,7 +11,7 @@ NAMES: dict[str, str] = {
     "pyjx.experimental":
         "EArray array_serialization colocated_python compilation_cache "
         "compute_on custom_partitioning fused hijax jax2tf key_reuse "
-        "mosaic multihost_utils overlap pallas primal_tangent_dtype profiler "
+        "mosaic overlap pallas primal_tangent_dtype profiler "
         "roofline scheduling_groups shard_map source_mapper "
         "thunky transfer xla_metadata",
     "pyjx.experimental.jet":
@@ -54,8 +54,6 @@ SERVES: dict[str, str] = {
         "pyjx.experimental.custom_partitioning",
     "jax.vjp of lstm":
         "pyjx.experimental.rnn.lstm_bwd pyjx.experimental.rnn.lstm_fwd",
-    "one process":
-        "pyjx.experimental.multihost_utils",
 }
 INSTEAD: dict[str, str] = {name: said for said, names in SERVES.items() for name in names.split()}
 

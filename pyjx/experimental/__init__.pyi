@@ -5,6 +5,7 @@ from pyjx.experimental import checkify as checkify
 from pyjx.experimental import jet as jet
 from pyjx.experimental import layout as layout
 from pyjx.experimental import mesh_utils as mesh_utils
+from pyjx.experimental import multihost_utils as multihost_utils
 from pyjx.experimental import ode as ode
 from pyjx.experimental import pjit as pjit
 from pyjx.experimental import random as random
@@ -21,6 +22,7 @@ __all__ = [
     "jet",
     "layout",
     "mesh_utils",
+    "multihost_utils",
     "ode",
     "pjit",
     "random",

@@ -107,7 +107,7 @@ def _put_among_processes(x: Any, sharding: Any) -> Any:
     old = x._sharding
     if old.is_fully_addressable or (old.is_fully_replicated and old.has_addressable_devices):
         if old.is_fully_addressable and not sharding.is_fully_addressable:
-            _check_agreement(value(x), sharding, type(x))
+            group.check_agreement(value(x), sharding, str(type(x)))
         return move_array(x, sharding)
     if type(sharding) is SingleDeviceSharding:
         raise ValueError(
@@ -122,12 +122,6 @@ def _put_among_processes(x: Any, sharding: Any) -> Any:
     # The devices come in another order, which no program changes.
     everywhere = GSPMDSharding.get_replicated(old._internal_device_list, old.memory_kind)
     return move_array(dispatch.formatted(x, Format(None, everywhere)), sharding)
-
-
-def _check_agreement(x: Any, sharding: Any, kind: type) -> None:
-    from pyjx.runtime.process_data import check_agreement  # where there are several processes
-
-    check_agreement(x, sharding, str(kind))
 
 
 def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
@@ -153,7 +147,7 @@ def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
         sharding, devices = default_placement()
         return _put(aval, sharding, (array,), devices, False, fresh)
     if group.client is not None and not sharding.is_fully_addressable:
-        _check_agreement(array, sharding, type(x))
+        group.check_agreement(array, sharding, str(type(x)))
     return put_host(array, aval, sharding, fresh)
 
 

@@ -15,11 +15,13 @@ class Group:
       service: the coordinator itself, in process 0.
       client: the coordinator's client: a store of keys and values, and barriers.
       preemption_sync_manager: what agrees on a step to stop at when a process is to go.
+      check_agreement: (value, sharding, what it is) -> None, which compares a value that each of
+        several processes was given.
       partition_index: the slice of the devices that those of this process belong to, if known.
     """
 
-    __slots__ = ("client", "coordinator_address", "num_processes", "partition_index",
-                 "preemption_sync_manager", "process_id", "service")
+    __slots__ = ("check_agreement", "client", "coordinator_address", "num_processes",
+                 "partition_index", "preemption_sync_manager", "process_id", "service")
 
     def __init__(self) -> None:
         self.process_id = 0
@@ -29,6 +31,7 @@ class Group:
         self.client: Any = None
         self.preemption_sync_manager: Any = None
         self.partition_index: int | None = None
+        self.check_agreement: Any = None
 
     def shutdown(self) -> None:
         """Leave the group: wait for the others to do so, then stop the coordinator.
