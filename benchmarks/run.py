@@ -30,6 +30,7 @@ UNITS = {
     "numpy60": (1, "us"),
     "iteration": (1, "us"),
     "jit": (1, "us"),
+    "callbacks": (1, "us"),
     "linalg": (1, "us"),
     "linear": (1, "us/eqn"),
     "equations": (1, ""),
@@ -67,6 +68,7 @@ GROUPS: dict[str, list[Process]] = {
     "iteration": [Process("iteration", "iteration")],
     "transforms": [Process("transforms", "transforms")],
     "jit": [Process("jit", "jit")],
+    "callbacks": [Process("callbacks", "callbacks")],
     "linalg": [Process("linalg", "linalg")],
     "linear": [Process("linear", "linear", at_most=2)],
     "transformer": model_group("transformer", layers=12),
@@ -109,6 +111,8 @@ BARS: dict[Key, float] = {
     ("transforms", "vmap(f)(x)"): 0.20,
     ("jit", "one array"): 1.05,
     ("jit", "100 leaves"): 1.05,
+    **{("callbacks", name): 1.0 + NOISE
+       for name in ("jit debug", "jit debug ordered", "jit pure", "eager pure")},
     **{
         ("linalg", f"{how}{name} {size}"): 1.0 + NOISE
         for how in ("", "jit ")

@@ -225,6 +225,48 @@ def measure_jit():
     }
 
 
+def measure_callbacks():
+    """Calls of Python functions from programs, and without one; all of each batch are waited for."""
+    import numpy as np
+    from models import LIBRARY, jax, jnp
+
+    io_callback = importlib.import_module(f"{LIBRARY}.experimental").io_callback
+    x = jnp.asarray(np.linspace(0, 1, 32, dtype=np.float32))
+    like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+    def seen(x):
+        pass
+
+    def negated(x):
+        return -np.asarray(x)
+
+    def debugged(ordered):
+        return jax.jit(lambda x: (jax.debug.callback(seen, x, ordered=ordered), x + 1.0)[1])
+
+    def io(ordered):
+        return jax.jit(lambda x: (io_callback(seen, None, x, ordered=ordered), x + 1.0)[1])
+
+    pure = jax.jit(lambda x: jax.pure_callback(negated, like, x))
+    calls = {
+        "jit debug": debugged(False), "jit debug ordered": debugged(True), "jit io": io(False),
+        "jit io ordered": io(True), "jit pure": pure,
+        "eager pure": lambda x: jax.pure_callback(negated, like, x),
+        "eager debug": lambda x: jax.debug.callback(seen, x),
+    }
+
+    def batch(call, count=100):
+        for _ in range(count):
+            result = call(x)
+        jax.block_until_ready(result)
+        jax.effects_barrier()
+
+    figures = {}
+    for name, call in calls.items():
+        batch(call)
+        figures[name] = 1e4 * min([seconds(lambda c=call: batch(c))[1] for _ in range(15)])
+    return figures
+
+
 def measure_linalg():
     """Decompositions and systems, one by one and under jit: small, large, and a batch of small."""
     import numpy as np
