@@ -226,7 +226,7 @@ def measure_jit():
 
 
 def measure_callbacks():
-    """Calls of Python functions from programs, and without one; all of each batch are waited for."""
+    """Calls of Python functions, from programs and without; all of each batch are waited for."""
     import numpy as np
     from models import LIBRARY, jax, jnp
 

@@ -86,12 +86,6 @@ def initialize(tracer_class: Any) -> None:
     watch()
     if hasattr(_jax, "set_tracer_class"):
         _jax.set_tracer_class(tracer_class)
-    tracer_class._is_traced_array = _is_traced_array
-
-
-def _is_traced_array(tracer: Any) -> bool:
-    """Called by C++ for `isinstance(tracer, ArrayBase)`."""
-    return True
 
 
 def set_check_pspec(check_pspec: Callable[..., None], spec: Any) -> None:

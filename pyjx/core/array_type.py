@@ -23,7 +23,9 @@ def _make_array_class() -> Any:
 
     class ArrayMeta(type):
         def __instancecheck__(cls, instance: Any) -> bool:
-            return (isinstance(instance, (jaxlib_api.ArrayImpl, Tracer))
+            if isinstance(instance, Tracer):
+                return instance._is_traced_array()
+            return (isinstance(instance, jaxlib_api.ArrayImpl)
                     or type.__instancecheck__(cls, instance))  # a subclass, such as of keys
 
     doc = "The type of arrays, for isinstance checks and annotations; tracers are instances too."

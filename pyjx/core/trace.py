@@ -17,7 +17,14 @@ import numpy as np
 
 from pyjx import configuration, errors
 from pyjx.core import dtypes, source_info, wide
-from pyjx.core.avals import AbstractRef, ShapedArray, SymbolicDim, aval_makers, get_aval
+from pyjx.core.avals import (
+    AbstractRef,
+    ShapedArray,
+    SymbolicDim,
+    aval_makers,
+    get_aval,
+    is_ref_type,
+)
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import join_effects, no_effects, reads
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
@@ -166,6 +173,10 @@ class Tracer(_Array):
     @property
     def weak_type(self) -> bool:
         return self.aval.weak_type
+
+    def _is_traced_array(self) -> bool:
+        """Whether it is an instance of `Array`, which C++ asks too: a reference is none."""
+        return not is_ref_type(self.aval)
 
     def to_concrete_value(self) -> Any:
         """The array behind the tracer, or None where there is none yet."""

@@ -23,7 +23,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref
 from pyjx.core.trace import literal_value, trace_to_jaxpr
-from pyjx.engine.references import Box, get_p, operations, swap_p
+from pyjx.engine.references import Box, RefBox, operations
 from pyjx.engine.types import Flags, Params, Values
 
 
@@ -144,35 +144,10 @@ def store(operands: Sequence[Any], written: Flags, values: Sequence[Any]) -> Non
 # -- what interpreters do --------------------------------------------------------------------------
 
 
-class _RefBox(Box):
-    """The box of a reference that there is, which is read when somebody asks."""
-
-    __slots__ = ("ref",)
-
-    def __init__(self, ref: Any) -> None:
-        Box.__init__(self, None)
-        self.ref = ref
-
-    @property
-    def value(self) -> Any:
-        if self._value is None:
-            self._value = get_p.bind(self.ref, indexers=())
-        return self._value
-
-    @value.setter
-    def value(self, new: Any) -> None:
-        self._value = new
-        self.written = True
-
-
 def bind_discharged(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
     """`bind` of what holds programs with references, which are read before and written behind."""
-    boxes = {id(x): _RefBox(x) for x in operands if is_ref(x)}
-    out = apply(primitive, [boxes.get(id(x), x) for x in operands], params, True)
-    for box in boxes.values():
-        if box.written:
-            swap_p.bind(box.ref, box.value, indexers=())
-    return out
+    boxes = {id(x): RefBox(x) for x in operands if is_ref(x)}
+    return apply(primitive, [boxes.get(id(x), x) for x in operands], params, True)
 
 
 def holds_state(primitive: Primitive, params: Params) -> bool:

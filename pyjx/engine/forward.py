@@ -17,7 +17,7 @@ from pyjx.engine.discharge import (
     without_own_refs,
 )
 from pyjx.engine.functions import made_in
-from pyjx.engine.references import Box, TangentRef
+from pyjx.engine.references import Box, RefBox
 from pyjx.engine.tangents import Zero, zero_tangent
 from pyjx.engine.types import FlatFunction, Params, Tangents, Value, Values
 from pyjx.errors import UnexpectedTracerError
@@ -176,7 +176,7 @@ def jvp_flat(
     trace = JVPTrace(fun)
     with new_level(trace):
         outs = fun(*[p if type(t) is Zero else
-                     JVPTracer(trace, p, TangentRef(t) if is_ref(t) else t)
+                     JVPTracer(trace, p, RefBox(t) if is_ref(t) else t)
                      for p, t in zip(primals, tangents, strict=True)])
         pairs = [trace.primal_and_tangent(x) for x in outs]
         if aux:

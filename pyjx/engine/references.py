@@ -48,14 +48,18 @@ class Box:
         self.written = True
 
 
-class TangentRef(Box):
-    """The tangent of a reference where it is a reference itself, `ref`."""
+class RefBox(Box):
+    """A box that holds what a reference holds: it is read and written with it."""
 
     __slots__ = ("ref",)
 
     def __init__(self, ref: Any) -> None:
         Box.__init__(self, None)
         self.ref = ref
+
+    @property
+    def aval(self) -> AbstractRef:
+        return self.ref.aval  # type: ignore[no-any-return]
 
     @property
     def value(self) -> Any:

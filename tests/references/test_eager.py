@@ -23,6 +23,20 @@ INDICES = [
 ]
 
 
+def test_references_are_no_arrays():
+    kinds = []
+
+    def note(ref):
+        kinds.append((isinstance(ref, jax.Array), isinstance(ref, jax.ref.Ref)))
+
+    ref = jax.new_ref(jnp.arange(3.0))
+    note(ref)
+    jax.jit(note)(ref)
+    jax.vmap(note)(ref)
+    jax.grad(lambda x: (note(jax.new_ref(x)), x)[1])(1.0)
+    assert kinds == [(False, True)] * 4 and isinstance(ref[...], jax.Array)
+
+
 @pytest.mark.parametrize("index", INDICES, ids=str)
 def test_a_part_is_what_numpy_says(index):
     ref = jax.new_ref(X)
