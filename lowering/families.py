@@ -7,6 +7,9 @@ FAMILIES: dict[str, str] = {
         "buffer_callback debug_callback inspect_sharding io_callback pure_callback"
     ),
     "lowering.calls": "composite custom_lin dce_sink jit outlined_call",
+    "lowering.collectives": (
+        "all_gather all_reduce all_to_all axis_index ppermute pvary reduce_scatter"
+    ),
     "lowering.conditionals": "cond",
     "lowering.contractions": "dot_general",
     "lowering.convolution": "conv_general_dilated",
@@ -29,6 +32,7 @@ FAMILIES: dict[str, str] = {
         "gather scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub"
     ),
     "lowering.loops": "scan while",
+    "lowering.manual": "shard_map",
     "lowering.random_bits": "rng_bit_generator rng_uniform threefry2x32",
     "lowering.reductions": (
         "argmax argmin reduce reduce_and reduce_max reduce_min reduce_or reduce_prod "

@@ -88,13 +88,15 @@ class Module:
     """The functions of a module as they are written, and what they need at run time."""
 
     __slots__ = ("_by_key", "_names", "custom_calls", "foreign", "functions", "host_calls",
-                 "inspections", "meshes", "name", "partitions", "platform", "rules")
+                 "inspections", "manual", "meshes", "name", "partitions", "platform", "rules")
 
     def __init__(self, name: str, platform: str, partitions: int = 1) -> None:
         self.name = name
         self.platform = platform
         self.partitions = partitions
         self.meshes = Meshes()
+        # What is being written is the program of each device along these axes of a mesh.
+        self.manual: tuple[Any, frozenset[Any]] | None = None
         self.rules = rules_for(platform)
         self.functions: list[Function] = []
         self.custom_calls: set[str] = set()
@@ -118,9 +120,10 @@ class Module:
 
         Its constants, if it has any, are its first parameters.
         """
-        found = self._by_key.get(closed)
+        key = closed if self.manual is None else (closed, self.manual)
+        found = self._by_key.get(key)
         if found is None:
-            found = self._by_key[closed] = self.fresh_name(name)
+            found = self._by_key[key] = self.fresh_name(name)
             jaxpr = closed.jaxpr
             function = self.add(found, [v.aval for v in jaxpr.all_invars], jaxpr.out_avals, scope)
             function.close(emit_jaxpr(function.block, jaxpr, arguments(jaxpr)))

@@ -108,6 +108,21 @@ def _dimension(entry: Any) -> str:
     return f"{{{', '.join([quoted(str(a)) for a in axes])}}}"
 
 
+def axes_text(mesh: Any, names: Any) -> str:
+    """A set of axes of a mesh, such as `{"x", "y"}`."""
+    return f"{{{', '.join([quoted(str(a)) for a in mesh.axis_names if a in names])}}}"
+
+
+def manual_sharding_text(meshes: Meshes, mesh: Any, spec: Any, ndim: int, free: bool) -> str:
+    """That of an operand or a result of a manual computation; where axes are `free`, Shardy may
+    cut dimensions along these, too."""
+    entries = [*spec, *[None] * (ndim - len(spec))]
+    dims = [_dimension(e) for e in entries]
+    if free:
+        dims = ["{?}" if d == "{}" else f"{d[:-1]}, ?}}" for d in dims]
+    return f"<@{meshes.name(mesh)}, [{', '.join(dims)}]>"
+
+
 def attribute(meshes: Meshes, sharding: Any, aval: Any) -> str:
     """The attribute of an argument or a result that says how it lies."""
     return f"sdy.sharding = #sdy.sharding{sharding_text(meshes, sharding, aval.ndim)}"

@@ -69,6 +69,7 @@ FAMILIES = {
         "host_id=process_index host_ids=process_indices local_device_count local_devices "
         "process_count process_index process_indices",
     "pyjx.lax.callbacks": "pure_callback",
+    "pyjx.parallel.mapping": "shard_map smap",
     "pyjx.lax.references": "empty_ref free_ref freeze new_ref",
     "pyjx.runtime.tokens": "effects_barrier",
     "pyjx.runtime.device_put":

@@ -120,6 +120,8 @@ from pyjx.runtime.backends import process_count as process_count
 from pyjx.runtime.backends import process_index as process_index
 from pyjx.runtime.backends import process_indices as process_indices
 from pyjx.lax.callbacks import pure_callback as pure_callback
+from pyjx.parallel.mapping import shard_map as shard_map
+from pyjx.parallel.mapping import smap as smap
 from pyjx.lax.references import empty_ref as empty_ref
 from pyjx.lax.references import free_ref as free_ref
 from pyjx.lax.references import freeze as freeze
@@ -263,6 +265,8 @@ __all__ = [
     "process_index",
     "process_indices",
     "pure_callback",
+    "shard_map",
+    "smap",
     "empty_ref",
     "free_ref",
     "freeze",

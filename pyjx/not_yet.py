@@ -7,12 +7,12 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "collect_profile extend interpreters lib pmap reshard shard_map smap tools",
+        "collect_profile extend interpreters lib pmap reshard tools",
     "pyjx.experimental":
         "EArray array_serialization colocated_python compilation_cache "
         "compute_on custom_partitioning fused hijax jax2tf key_reuse "
         "mosaic overlap pallas primal_tangent_dtype profiler "
-        "roofline scheduling_groups shard_map source_mapper "
+        "roofline scheduling_groups source_mapper "
         "thunky transfer xla_metadata",
     "pyjx.experimental.jet":
         "ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear defzero deriv_prop "
@@ -30,8 +30,6 @@ NAMES: dict[str, str] = {
 
 # What serves meanwhile, and the names that it serves for.
 SERVES: dict[str, str] = {
-    "jax.vmap with axis_name, on one device":
-        "pyjx.shard_map pyjx.smap pyjx.experimental.shard_map",
     "jax.vmap, on one device":
         "pyjx.pmap",
     "jax.device_put(x, device), which places an array on one device":

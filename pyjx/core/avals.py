@@ -89,6 +89,8 @@ class AbstractValue:
 
     __slots__ = ()
 
+    manual_axis_type: Any = None
+
 
 class AbstractToken(AbstractValue):
     """The type of a token, which orders side effects. There is one instance, `abstract_token`."""
@@ -390,7 +392,14 @@ class ShapedArray(AbstractValue):
     def str_short(self, short_dtypes: bool = False) -> str:
         """`float32[2,3]`, or `f32[2,3]` with `short_dtypes`."""
         name = dtypes.short_dtype_name(self.dtype) if short_dtypes else dtypes.name(self.dtype)
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        text = f"{name}[{','.join(map(str, self.shape))}]"
+        return text if self.manual_axis_type is None else f"{text}{self.manual_axis_type.text()}"
+
+    @property
+    def vma(self) -> frozenset[Any]:
+        """The axes of the mesh along which devices hold different values."""
+        mat = self.manual_axis_type
+        return frozenset() if mat is None else mat.varying
 
     def __len__(self) -> int:
         if not self.shape:

@@ -9,15 +9,16 @@ constant 1 over an axis of size 3 is 3.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import Effects, NamedAxisEffect
+from pyjx.core.meshes import AbstractMesh, AxisType
 from pyjx.core.records import Record
-from pyjx.core.trace import Trace, state
+from pyjx.core.trace import Trace, eager_trace, state
 
 _interned: weakref.WeakValueDictionary[Any, Axis] = weakref.WeakValueDictionary()
 _recent = BoundedDict(64)  # made last: the same axis is made by each call of a mapped function
@@ -30,16 +31,20 @@ class Axis:
       name: any hashable value; None for an axis that nothing can name.
       size: how many examples lie along it.
       spmd_name: the mesh axis, or axes, over which it is to be partitioned.
+      varies: of an axis of a mesh, along which each device has its own program, whether types say
+        what varies along it; None for an axis that is mapped over.
     """
 
-    __slots__ = ("__weakref__", "name", "size", "spmd_name")
+    __slots__ = ("__weakref__", "name", "size", "spmd_name", "varies")
 
     name: Any
     size: int
     spmd_name: Any
+    varies: bool | None
 
-    def __new__(cls, name: Any, size: int, spmd_name: Any = None) -> Axis:
-        key = (name, type(name), size, spmd_name)
+    def __new__(cls, name: Any, size: int, spmd_name: Any = None, varies: bool | None = None
+                ) -> Axis:
+        key = (name, type(name), size, spmd_name, varies)
         self: Axis | None = _recent.get(key)
         if self is None:
             self = _interned.get(key)
@@ -48,12 +53,13 @@ class Axis:
                 self.name = name
                 self.size = size
                 self.spmd_name = spmd_name
+                self.varies = varies
                 self = _interned.setdefault(key, self)
             _recent[key] = self
         return self
 
     def __reduce__(self) -> Any:
-        return Axis, (self.name, self.size, self.spmd_name)
+        return Axis, (self.name, self.size, self.spmd_name, self.varies)
 
     def __repr__(self) -> str:
         spmd = f", spmd_name={self.spmd_name!r}" if self.spmd_name is not None else ""
@@ -88,6 +94,28 @@ class named_axis:
         if self._frame.axis.name is not None:
             state.axis_frames = self._frames
             configuration.trace_state.set_local(self._flag)
+
+
+@contextmanager
+def mesh_axes(mesh: AbstractMesh, names: Sequence[Any], varies: bool) -> Iterator[None]:
+    """A context in which programs are those of each device along the axes of a mesh that have these
+    names: Manual ones of the mesh that is set.
+
+    No interpreter maps them: a collective over them is recorded like any other operation.
+    """
+    frames = state.axis_frames
+    sizes = mesh.shape
+    state.axis_frames = (*frames, *[AxisFrame(Axis(n, sizes[n], None, varies), eager_trace)
+                                    for n in names])
+    flag = configuration.trace_state.swap_local(named_axes())
+    manual = mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
+    around = configuration.abstract_mesh.swap_local(manual)
+    try:
+        yield
+    finally:
+        configuration.abstract_mesh.swap_local(around)
+        configuration.trace_state.set_local(flag)
+        state.axis_frames = frames
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from operator import is_
 from typing import Any
 
@@ -34,6 +35,12 @@ def holders(closed: ClosedJaxpr) -> tuple[JaxprEqn, ...]:
 
 def holders_in(jaxpr: Jaxpr) -> tuple[JaxprEqn, ...]:
     return tuple([e for e in jaxpr.eqns if e.params and holds_jaxprs(e)])
+
+
+def within(eqn: JaxprEqn) -> AbstractContextManager[Any]:
+    """The context in which programs that an equation holds are traced anew."""
+    rule = eqn.primitive.within
+    return nullcontext() if rule is None else rule(eqn.params)
 
 
 def map_jaxprs(params: dict[str, Any], closed: Callable[[ClosedJaxpr], ClosedJaxpr],

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
-from pyjx.core.avals import AbstractRef, AbstractValue
+from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
 from pyjx.core.effects import Effects
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.trace import Tracer, state
+from pyjx.core.varying import NO_AXES, results_varying, varying_axes, with_varying
 
 Rule = Callable[..., Any]
 
@@ -19,7 +21,7 @@ Rule = Callable[..., Any]
 RULE_KINDS = (
     "batch", "batch_axis", "check", "cut", "dce", "decomposition", "discharge", "effects", "impl",
     "jvp", "label", "linearize", "lowered_as", "physical", "placed", "printed", "record",
-    "shape_rule", "split", "text", "thread", "transpose",
+    "shape_rule", "split", "text", "thread", "transpose", "within",
 )
 
 # What it costs to compute a byte of a result again, and to keep it in memory instead.
@@ -74,6 +76,7 @@ class Primitive:
         how that is differentiated.
       thread: `(eqn, token, after) -> eqns`: the equation with a token passed through it, where it
         has ordered effects (core/passes/tokens.py).
+      within: `params -> context`, in which programs that it holds are traced anew.
       record: `(trace, operands, params) -> results`, in place of adding an equation to the program
         that is being recorded; None where the equation is to be added all the same.
     """
@@ -103,6 +106,7 @@ class Primitive:
     text: Rule | None
     thread: Rule | None
     transpose: Rule | None
+    within: Callable[[dict[str, Any]], AbstractContextManager[Any]] | None
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: bool = False,
                  cached: bool = True, cost: int | None = None, outlined: bool = True,
@@ -151,8 +155,11 @@ class Primitive:
                 if trace.level > level:
                     top = trace
                     level = trace.level
-        if self.effects is not None and state.axis_frames:
-            top = trace_of_axes(top, self.effects(params))
+        if state.axis_frames:
+            if self.batch_axis is None and len(operands) > 1:
+                operands = _varying_alike(operands)
+            if self.effects is not None:
+                top = trace_of_axes(top, self.effects(params))
         return top.process(self, operands, params)
 
     def out_avals(self, in_avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
@@ -183,6 +190,8 @@ class Primitive:
                 f"Primitive '{self.name}' has no abstract evaluation rule: give it one with "
                 "`def_abstract_eval`."
             )
+        if self.batch_axis is None and any([a.manual_axis_type is not None for a in in_avals]):
+            return results_varying(self.shape_rule, in_avals, params, self.multiple_results)
         out = self.shape_rule(*in_avals, **params)
         return list(out) if self.multiple_results else out
 
@@ -225,6 +234,31 @@ def register(primitive: Primitive) -> Primitive:
         _modules[primitive.name] = frame.f_globals["__name__"]
     _named[primitive.name] = primitive
     return primitive
+
+
+def _pvary_shape(x: Any, *, axes: tuple[Any, ...]) -> Any:
+    return with_varying(x, varying_axes(x).union(axes))
+
+
+# Takes a value for one that varies along `axes` of a mesh. `bind` applies it, so it stands here;
+# its other rules are among the collectives.
+pvary_p = register(Primitive("pvary", shape_rule=_pvary_shape, linear=True))
+
+
+def _varying_alike(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands, of which those that are tracers vary along the same axes of a mesh."""
+    types = {x.aval.manual_axis_type for x in operands if isinstance(x, Tracer)}
+    if len(types) < 2:
+        return operands
+    axes = NO_AXES.union(*[mat.varying for mat in types if mat is not None])
+    return tuple([vary(x, axes) if isinstance(x, Tracer) and not is_ref_type(x.aval) else x
+                  for x in operands])
+
+
+def vary(x: Any, axes: frozenset[Any]) -> Any:
+    """A value taken for one that varies along these axes, too."""
+    missing = axes - varying_axes(get_aval(x))
+    return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
 
 
 def find_primitive(name: str, module: str | None = None) -> Primitive:

@@ -224,6 +224,21 @@ def refuse_keyword(name: str, kwargs: dict[str, Any]) -> NoReturn:
 P = PartitionSpec
 
 
+class InferFromArgs:
+    """The type of `jax.sharding.Infer`, which leaves it to the arguments how they are cut."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "jax.sharding.Infer"
+
+    def __reduce__(self) -> str:
+        return "Infer"
+
+
+Infer = InferFromArgs()
+
+
 def axes_of(partitions: Sequence[Any]) -> list[Any]:
     """The mesh axes in the entries of a spec."""
     axes: list[Any] = []
@@ -275,6 +290,12 @@ class ManualAxisType:
     def __repr__(self) -> str:
         return (f"ManualAxisType(varying={self.varying}, unreduced={self.unreduced}, "
                 f"reduced={self.reduced}, unreduced_kind={self.unreduced_kind})")
+
+    def text(self) -> str:
+        """How types show it, such as `{V:x}`."""
+        parts = [f"{letter}:{','.join(sorted(map(str, axes)))}" for letter, axes in (
+            ("V", self.varying), ("U", self.unreduced), ("R", self.reduced)) if axes]
+        return f"{{{' '.join(parts)}}}" if parts else ""
 
     @property
     def vur(self) -> Axes:

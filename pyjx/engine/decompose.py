@@ -16,7 +16,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from pyjx.core.nested import holders, holders_in, map_jaxprs
+from pyjx.core.nested import holders, holders_in, map_jaxprs, within
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.calls import call_eqn
@@ -69,7 +69,8 @@ def _with_rewritten_jaxprs(eqn: JaxprEqn, platform: str) -> JaxprEqn:
     def rewrite(jaxpr: Jaxpr) -> Jaxpr:
         return _rewritten(jaxpr, platform, {id(e) for e in holders_in(jaxpr)})
 
-    params = map_jaxprs(eqn.params, lambda closed: decompose(closed, platform), rewrite)
+    with within(eqn):
+        params = map_jaxprs(eqn.params, lambda closed: decompose(closed, platform), rewrite)
     return eqn if params is eqn.params else eqn.replace(params=params)
 
 

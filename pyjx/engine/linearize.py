@@ -15,7 +15,7 @@ from pyjx import configuration
 from pyjx.core import source_info, wide
 from pyjx.core.avals import ShapedArray, get_aval, is_ref_type
 from pyjx.core.name_stack import NameStack, current_name_stack
-from pyjx.core.primitive import Primitive
+from pyjx.core.primitive import Primitive, vary
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import (
     Trace,
@@ -168,7 +168,8 @@ class LinearProgram:
         cts: dict[LinearVar, Any] = {}
         for var, ct in zip(self.outs, cotangents, strict=True):
             if type(var) is LinearVar and type(ct) is not Zero:
-                accumulate(cts, var, ct)
+                mat = var.aval.manual_axis_type
+                accumulate(cts, var, ct if mat is None else vary(ct, mat.varying))
         if state.dynamic is eager_trace:
             backward_eqns(self.eqns, cts)
         else:

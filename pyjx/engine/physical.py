@@ -13,7 +13,7 @@ from pyjx.core import dtypes, source_info
 from pyjx.core.avals import ShapedArray, abstract_token, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from pyjx.core.nested import holders, holders_in, map_jaxprs
+from pyjx.core.nested import holders, holders_in, map_jaxprs, within
 from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
 
@@ -97,7 +97,8 @@ def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
     params = eqn.params
     avals = [v.aval for v in eqn.invars]
     if _nested(eqn):
-        params = map_jaxprs(params, physicalize, _physical_jaxpr)
+        with within(eqn):
+            params = map_jaxprs(params, physicalize, _physical_jaxpr)
         return _results(eqn, primitive.bind(*operands, **params))
     in_keys = [_is_key(a) for a in avals]
     if not any(in_keys) and not any(_is_key(v.aval) for v in eqn.outvars):

@@ -9,7 +9,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import Literal
-from pyjx.core.primitive import CHEAP, Primitive, register
+from pyjx.core.primitive import CHEAP, Primitive, register, vary
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types, state
 from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
@@ -82,7 +82,8 @@ def full_aval(aval: ShapedArray, value: Any) -> Any:
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     scalar = scalar_of(aval, value)
-    return broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
+    full = broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
+    return full if aval.manual_axis_type is None else vary(full, aval.manual_axis_type.varying)
 
 
 def instantiate(x: Any) -> Any:

@@ -10,7 +10,7 @@ FAMILIES: dict[str, str] = {
 
 SUBMODULES = (
     "buffer_callback checkify jet layout mesh_utils multihost_utils ode pjit random rnn "
-    "serialize_executable shard_alike sparse topologies"
+    "serialize_executable shard_alike shard_map sparse topologies"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -12,6 +12,7 @@ from pyjx.experimental import random as random
 from pyjx.experimental import rnn as rnn
 from pyjx.experimental import serialize_executable as serialize_executable
 from pyjx.experimental import shard_alike as shard_alike
+from pyjx.experimental import shard_map as shard_map
 from pyjx.experimental import sparse as sparse
 from pyjx.experimental import topologies as topologies
 from pyjx.lax.callbacks import io_callback as io_callback
@@ -29,6 +30,7 @@ __all__ = [
     "rnn",
     "serialize_executable",
     "shard_alike",
+    "shard_map",
     "sparse",
     "topologies",
     "io_callback",

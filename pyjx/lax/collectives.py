@@ -8,6 +8,9 @@ holds the operations that move values.
 
     psum    the sum over the axes; transposed, the sum of the cotangents
     pmax    the maximum; its tangent is the mean of those at the places where it is attained
+
+Over axes of a mesh along which types say what varies, a reduction takes what varies and gives what
+does not: the sum is `psum_invariant`, and its transpose `pvary`, which takes the one for the other.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.named_axes import find_frame
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Primitive, pvary_p, register, vary
+from pyjx.core.varying import NO_AXES, varying_axes, with_varying
 from pyjx.engine.axes import broadcast_in_dim, reduce_sum_p, reduced_shape
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.conversion import cast
@@ -112,11 +116,25 @@ def checked_groups(function: str, groups: Any, names: Axes) -> Groups:
 # -- primitives over names -------------------------------------------------------------------------
 
 
-def bind_checked(primitive: Primitive, x: Value, params: Params) -> Value:
-    """Apply a primitive whose shape rule is to see the operand of one example."""
+def bind_checked(primitive: Primitive, x: Value, params: Params,
+                 typed: frozenset[Any] = NO_AXES) -> Value:
+    """Apply a primitive whose shape rule is to see the operand of one example, which varies along
+    the axes that are `typed`."""
     x = operand(primitive.name, x)
+    if typed:
+        x = vary(x, typed)
     primitive.out_avals((get_aval(x),), params)
     return primitive.bind(x, **params)
+
+
+def typed_names(names: Axes) -> frozenset[Any]:
+    """The names of those axes, of a mesh, along which types say what varies."""
+    return frozenset([n for n in names if find_frame(n).axis.varies])
+
+
+def is_manual(names: Axes) -> bool:
+    """Whether the axes of these names are of a mesh, whose devices are told what to do."""
+    return all([find_frame(n).axis.varies is not None for n in names])
 
 
 def check_ungrouped(primitive: Primitive, groups: Groups) -> None:
@@ -128,12 +146,12 @@ def check_ungrouped(primitive: Primitive, groups: Groups) -> None:
         )
 
 
-def raise_unbound(primitive: Primitive, axes: Axes) -> None:
-    """Raise NameError for an operation that is to run where its axes are not."""
-    names = [a for a in axes if not is_position(a)]
-    if names:
-        bound_names(primitive.name, names)
-        raise NameError(f"{primitive}: the axes {names} belong to a function that has returned")
+def raise_unmanual(primitive: Primitive, names: Axes) -> None:
+    """Raise NameError for an operation that is to run where its axes are not those of a mesh."""
+    bound_names(primitive.name, names)
+    if not is_manual(names):
+        raise NameError(f"{primitive}: the axes {list(names)} belong to a function that has "
+                        "returned")
 
 
 # -- reductions ------------------------------------------------------------------------------------
@@ -145,7 +163,7 @@ def _moved(axes: Axes, d: int) -> Axes:
 
 
 def _reduction(name: str, over_positions: Primitive, repeated: Callable[[Value, int], Value],
-               *kinds: Any) -> Primitive:
+               *kinds: Any, **rules: Any) -> Primitive:
     """A reduction over axes, each given by its name or its position.
 
     Args:
@@ -153,13 +171,15 @@ def _reduction(name: str, over_positions: Primitive, repeated: Callable[[Value, 
       over_positions: the reduction of an array over some of its axes.
       repeated: the reduction of so many times the same value.
       kinds: which dtypes the operand may have; all if there are none.
+      rules: more rules.
     """
 
     def shape_rule(x: ShapedArray, *, axes: Axes, axis_index_groups: Groups) -> ShapedArray:
         if kinds:
             accepted(name, x, kinds, "subtypes of number")
         positions = tuple([a for a in axes if is_position(a)])
-        return x.update(shape=reduced_shape(name, x, positions))
+        out = x.update(shape=reduced_shape(name, x, positions))
+        return with_varying(out, varying_axes(x).difference(axes))  # type: ignore[no-any-return]
 
     def batch(operands: Values, dims: Dims, *, axes: Axes, axis_index_groups: Groups) -> Any:
         (x,), (d,) = operands, dims
@@ -186,13 +206,30 @@ def _reduction(name: str, over_positions: Primitive, repeated: Callable[[Value, 
         return frozenset([NamedAxisEffect(a) for a in params["axes"] if not is_position(a)])
 
     def decomposition(x: Any, *, axes: Axes, axis_index_groups: Groups) -> Any:
-        raise_unbound(primitive, axes)
-        return over_positions.bind(x, axes=axes, out_sharding=None)
+        positions = tuple([a for a in axes if is_position(a)])
+        names = tuple([a for a in axes if not is_position(a)])
+        if positions:
+            x = over_positions.bind(x, axes=positions, out_sharding=None)
+        if not names:
+            return x
+        raise_unmanual(primitive, names)
+        return all_reduce_p.bind(x, axes=names, axis_index_groups=axis_index_groups,
+                                 reducer=over_positions.name)
 
     primitive = register(Primitive(
         name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis,
-        decomposition=decomposition, effects=effects))
+        decomposition=decomposition, effects=effects, **rules))
     return primitive
+
+
+def _all_reduce_shape(x: ShapedArray, **_: Any) -> ShapedArray:
+    return x
+
+
+# A reduction over axes of a mesh: what the collectives below are made of on devices.
+all_reduce_p = register(Primitive(
+    "all_reduce", shape_rule=_all_reduce_shape,
+    effects=lambda params: frozenset(map(NamedAxisEffect, params["axes"]))))
 
 
 def _psum_transpose(ct: Tangent, x: Operand, *, axes: Axes, axis_index_groups: Groups) -> Any:
@@ -216,6 +253,47 @@ psum_p: Primitive = _reduction("psum", reduce_sum_p, times, np.number)
 psum_p.linear = True
 psum_p.define(jvp=jvp_linear(psum_p), transpose=_psum_transpose)
 
+# The same over axes of a mesh along which types say what varies: cotangents do not.
+psum_invariant_p: Primitive = _reduction(
+    "psum_invariant", reduce_sum_p, times, np.number,
+    printed=lambda params: [("axes", params["axes"])])
+psum_invariant_p.linear = True
+psum_invariant_p.define(
+    jvp=jvp_linear(psum_invariant_p),
+    transpose=lambda ct, x, axes, axis_index_groups: (vary(ct, frozenset(axes)),))
+
+
+def _pvary_transpose(ct: Tangent, x: Operand, *, axes: Axes) -> Any:
+    return (psum_invariant_p.bind(vary(ct, frozenset(axes)), axes=axes, axis_index_groups=None),)
+
+
+pvary_p.define(
+    jvp=jvp_linear(pvary_p), transpose=_pvary_transpose,
+    batch=lambda operands, dims, axes: (pvary_p.bind(*operands, axes=axes), dims[0]),
+    physical=lambda avals, x, axes: pvary_p.bind(x, axes=axes))
+
+
+def sum_over(x: Value, *, axes: Axes, axis_index_groups: Groups) -> Value:
+    """The sum over axes given by names and positions."""
+    names = tuple([a for a in axes if not is_position(a)])
+    typed = typed_names(names)
+    if not typed:
+        return psum_p.bind(x, axes=axes, axis_index_groups=axis_index_groups)
+    _check_ungrouped_types("psum", axis_index_groups)
+    rest = tuple([a for a in axes if a not in typed])
+    if rest:
+        x = psum_p.bind(x, axes=rest, axis_index_groups=None)
+    return psum_invariant_p.bind(vary(x, typed), axes=tuple([a for a in axes if a in typed]),
+                                 axis_index_groups=None)
+
+
+def _check_ungrouped_types(function: str, groups: Groups) -> None:
+    if groups is not None:
+        raise NotImplementedError(
+            f"{function}: axis_index_groups are not supported with the types of shard_map, which "
+            "do not say what varies from group to group. Pass check_vma=False to it.")
+
+
 pmax_p: Primitive = _reduction("pmax", reduce_max_p, lambda x, n: x)
 pmin_p: Primitive = _reduction("pmin", reduce_min_p, lambda x, n: x)
 
@@ -224,7 +302,7 @@ def _extremum_tangent(g: Tangent, ans: Value, x: Value, **params: Any) -> Value:
     # the mean of the tangents at the places where the extremum is attained
     places = lax.eq(x, _along(ans, get_aval(x).shape, params["axes"]))
     weights = lax.convert_element_type(places, get_aval(g).dtype)
-    return lax.div(psum_p.bind(lax.mul(g, weights), **params), psum_p.bind(weights, **params))
+    return lax.div(sum_over(lax.mul(g, weights), **params), sum_over(weights, **params))
 
 
 pmax_p.define(jvp=jvp_by_result(pmax_p, _extremum_tangent))
@@ -278,7 +356,8 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
             return leaf
         if named and _is_host_value(leaf):
             return leaf * _group_size(params)
-        return bind_checked(psum_p, leaf, params)
+        psum_p.out_avals((get_aval(leaf),), params)
+        return sum_over(leaf, **params)
 
     return tree_map(total, x)
 
@@ -314,9 +393,12 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 def _extremum(primitive: Primitive, x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
     params = _checked(primitive.name, axis_name, axis_index_groups)
+    typed = typed_names(tuple([a for a in params["axes"] if not is_position(a)]))
+    if typed:
+        _check_ungrouped_types(primitive.name, axis_index_groups)
 
     def extremum(leaf: Any) -> Any:
-        return bind_checked(primitive, leaf, params) if params["axes"] else leaf
+        return bind_checked(primitive, leaf, params, typed) if params["axes"] else leaf
 
     return tree_map(extremum, x)
 
@@ -348,13 +430,9 @@ def _axis_index_batch(trace: BatchTrace, operands: Values, dims: Dims, *, axis_n
     return lax.iota(np.int32, trace.axis.size), 0
 
 
-def _axis_index_unbound(*, axis_name: Any) -> Any:
-    raise_unbound(axis_index_p, (axis_name,))
-
-
 axis_index_p: Primitive = register(Primitive(
     "axis_index", shape_rule=lambda axis_name: ShapedArray((), np.dtype(np.int32)),
-    batch_axis=_axis_index_batch, decomposition=_axis_index_unbound,
+    batch_axis=_axis_index_batch,
     effects=lambda params: frozenset({NamedAxisEffect(params["axis_name"])}),
 ))
 axis_index_p.define(jvp=jvp_zero(axis_index_p))
@@ -373,7 +451,7 @@ def axis_index(axis_name: Any) -> Array:
     names = bound_names("axis_index", axis_name)
     index: Any = None
     for name in names:
-        here = axis_index_p.bind(axis_name=name)
+        here = vary(axis_index_p.bind(axis_name=name), typed_names((name,)))
         size = scalar_of_dtype(size_of((name,)), np.int32)
         index = here if index is None else lax.add(lax.mul(index, size), here)
     return lax.full((), 0, np.int32) if index is None else index
@@ -407,8 +485,30 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError("pcast: got unexpected `to` value. Allowed `to` values are 'varying', "
                          f"'reduced' and 'unreduced', got {to!r}")
-    if axis_name is None or not as_axes(axis_name):
+    names = () if axis_name is None else as_axes(axis_name)
+    if not names:
         return x
-    raise ValueError(f"pcast should be called under shard_map: {axis_name!r} is no axis of a mesh "
-                     "here. Under vmap values need no cast.")
+    _check_distinct("pcast", names)
+    for name in names:
+        try:
+            manual = find_frame(name).axis.varies is not None
+        except NameError:
+            manual = False
+        if not manual:
+            raise ValueError(f"pcast should be called under shard_map: {name!r} is no axis of a "
+                             "mesh here. Under vmap values need no cast.")
+    if to != "varying":
+        raise NotImplementedError(f"pcast: values are not cast to {to!r}. Sum with psum what is "
+                                  "to be reduced.")
+    typed = typed_names(names)
+
+    def cast_leaf(leaf: Any) -> Any:
+        leaf = operand("pcast", leaf)
+        already = varying_axes(get_aval(leaf)) & typed
+        if already:
+            raise ValueError(f"pcast: unsupported casting `from` 'varying' `to` 'varying': {leaf} "
+                             f"varies along {sorted(map(str, already))} already.")
+        return vary(leaf, typed)
+
+    return tree_map(cast_leaf, x)
 

@@ -22,7 +22,8 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.integers import as_axis, as_ints
 from pyjx.core.named_axes import find_frame
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Primitive, register, vary
+from pyjx.core.varying import varying_axes, with_varying
 from pyjx.engine.axes import at_front, broadcast_axis, moveaxis, reduce_sum
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.rules import jvp_linear
@@ -35,10 +36,11 @@ from pyjx.lax.collectives import (
     bound_names,
     check_ungrouped,
     checked_groups,
-    psum_p,
-    raise_unbound,
+    raise_unmanual,
     size_of,
+    sum_over,
     times,
+    typed_names,
 )
 from pyjx.lax.common import accepted
 from pyjx.lax.nary import operand
@@ -59,7 +61,8 @@ def _effects(params: Params) -> Effects:
 def _exchange(
     name: str, *, shape_rule: Callable[..., ShapedArray],
     own: Callable[..., tuple[Value, int | None]], by_axis: Callable[..., Value],
-    example: Callable[[Params], Params] = lambda params: params, **rules: Any,
+    transpose: Callable[..., Any], example: Callable[[Params], Params] = lambda params: params,
+    **rules: Any,
 ) -> Primitive:
     """A collective of one operand, linear in it, over the names that are its `axis_name`.
 
@@ -68,6 +71,7 @@ def _exchange(
       shape_rule: as for every primitive.
       own: `(x, dim, size, **params) -> (result, dim)`, on a batch over the only axis it names.
       by_axis: `(x, **params) -> result`, made of collectives over one name each.
+      transpose: gives the cotangent.
       example: the parameters for a batch in front of what the given ones are for.
       rules: more rules.
     """
@@ -87,12 +91,12 @@ def _exchange(
             return trace.value_and_dim(by_axis(trace.join(x, d), **params))
         return own(x, d, trace.axis.size, **params)
 
-    def decomposition(x: Any, **params: Any) -> Any:
-        raise_unbound(primitive, params["axis_name"])
+    def typed_transpose(ct: Tangent, x: Operand, **params: Any) -> Any:
+        return transpose(vary(ct, varying_axes(x.aval)), x, **params)
 
     primitive = register(Primitive(
         name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis, linear=True,
-        decomposition=decomposition, effects=_effects, **rules))
+        transpose=typed_transpose, effects=_effects, **rules))
     return primitive.define(jvp=jvp_linear(primitive))
 
 
@@ -205,8 +209,8 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
         if any([not 0 <= i < size for i in positions]):
             raise ValueError(f"ppermute: {which} must be in [0, {size}), the positions on "
                              f"{names}, got perm {perm}")
-    params = {"axis_name": names, "perm": pairs}
-    return tree_map(lambda leaf: bind_checked(ppermute_p, leaf, params), x)
+    params, typed = {"axis_name": names, "perm": pairs}, typed_names(names)
+    return tree_map(lambda leaf: bind_checked(ppermute_p, leaf, params, typed), x)
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
@@ -243,9 +247,14 @@ def _pbroadcast_by_axis(x: Value, *, axis_name: Axes, source: int) -> Value:
 
 
 def _pbroadcast_transpose(ct: Tangent, x: Operand, *, axis_name: Axes, source: int) -> Any:
-    total = psum_p.bind(ct, axes=axis_name, axis_index_groups=None)
+    total = sum_over(ct, axes=axis_name, axis_index_groups=None)
     here = lax.eq(axis_index(axis_name), np.int32(source))
     return (lax.select(here, total, lax.full_like(total, 0)),)
+
+
+def _pbroadcast_on_devices(x: Value, *, axis_name: Axes, source: int) -> Value:
+    raise_unmanual(pbroadcast_p, axis_name)
+    return lax.index_in_dim(all_gather(x, axis_name), source, keepdims=False)
 
 
 def _name_printed(*parameters: str) -> Callable[[Params], list[tuple[str, Any]]]:
@@ -262,6 +271,7 @@ def _name_printed(*parameters: str) -> Callable[[Params], list[tuple[str, Any]]]
 pbroadcast_p: Primitive = _exchange(
     "pbroadcast", shape_rule=lambda x, axis_name, source: x, own=_pbroadcast_own,
     by_axis=_pbroadcast_by_axis, transpose=_pbroadcast_transpose,
+    decomposition=_pbroadcast_on_devices,
     printed=_name_printed("axis_name", "source"))
 
 
@@ -291,8 +301,8 @@ def pbroadcast(x: Any, axis_name: Any, source: Any) -> Any:
     if not 0 <= at < size:
         raise ValueError(f"pbroadcast: source must be in [0, {size}), the positions on {names}, "
                          f"got {source}")
-    params = {"axis_name": names, "source": at}
-    return tree_map(lambda leaf: bind_checked(pbroadcast_p, leaf, params), x)
+    params, typed = {"axis_name": names, "source": at}, typed_names(names)
+    return tree_map(lambda leaf: bind_checked(pbroadcast_p, leaf, params, typed), x)
 
 
 # -- gathers ---------------------------------------------------------------------------------------
@@ -334,6 +344,30 @@ all_gather_p: Primitive = _exchange(
     example=_with_axis("all_gather_dimension"), transpose=_all_gather_transpose)
 
 
+def _all_gather_invariant_shape(x: ShapedArray, **params: Any) -> ShapedArray:
+    out = _all_gather_shape(x, **params)
+    return with_varying(  # type: ignore[no-any-return]
+        out, varying_axes(x).difference(params["axis_name"]))
+
+
+def _all_gather_invariant_transpose(ct: Tangent, x: Operand, *, all_gather_dimension: int,
+                                    axis_name: Axes, tiled: bool, **params: Any) -> Any:
+    at = axis_index(axis_name)
+    if not tiled:
+        return (lax.dynamic_index_in_dim(ct, at, all_gather_dimension, keepdims=False),)
+    size = x.aval.shape[all_gather_dimension]
+    start = lax.mul(at, np.int32(size))
+    return (lax.dynamic_slice_in_dim(ct, start, size, all_gather_dimension),)
+
+
+# What all devices along the axes have got: it does not vary along them, and nor do cotangents.
+all_gather_invariant_p: Primitive = _exchange(
+    "all_gather_invariant", shape_rule=_all_gather_invariant_shape, own=_all_gather_own,
+    by_axis=_all_gather_by_axis, example=_with_axis("all_gather_dimension"),
+    transpose=_all_gather_invariant_transpose,
+    decomposition=lambda x, **params: all_gather_p.bind(x, **params))
+
+
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0,
                tiled: bool = False, to: str = "varying") -> Any:
     """The values at all positions of a named axis, side by side, at all of them.
@@ -360,6 +394,11 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
         raise ValueError("all_gather: got unexpected `to` value. Allowed `to` values are "
                          f"'varying', 'reduced' and 'invarying', got {to!r}")
     params = _over("all_gather", axis_name, axis_index_groups)
+    typed = typed_names(params["axis_name"])
+    if to == "reduced" and typed:
+        raise NotImplementedError("all_gather: values are not typed as reduced. Pass "
+                                  "to='invarying', whose cotangents are not summed either.")
+    primitive = all_gather_invariant_p if to == "invarying" and typed else all_gather_p
 
     def gathered(leaf: Any) -> Any:
         if not params["axis_name"]:
@@ -367,7 +406,7 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
         ndim = get_aval(operand("all_gather", leaf)).ndim
         at = as_axis("all_gather", "axis", axis, ndim + (not tiled))
         return bind_checked(
-            all_gather_p, leaf, {"all_gather_dimension": at, "tiled": bool(tiled), **params})
+            primitive, leaf, {"all_gather_dimension": at, "tiled": bool(tiled), **params}, typed)
 
     return tree_map(gathered, x)
 
@@ -452,7 +491,8 @@ def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
         ndim = get_aval(operand("psum_scatter", leaf)).ndim
         at = as_axis("psum_scatter", "scatter_dimension", scatter_dimension, ndim)
         return bind_checked(
-            reduce_scatter_p, leaf, {"scatter_dimension": at, "tiled": bool(tiled), **params})
+            reduce_scatter_p, leaf, {"scatter_dimension": at, "tiled": bool(tiled), **params},
+            typed_names(params["axis_name"]))
 
     return tree_map(scattered, x)
 
@@ -539,7 +579,7 @@ def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
         return bind_checked(all_to_all_p, leaf, {
             "split_axis": as_axis("all_to_all", "split_axis", split_axis, ndim),
             "concat_axis": as_axis("all_to_all", "concat_axis", concat_axis, ndim),
-            "tiled": bool(tiled), **params})
+            "tiled": bool(tiled), **params}, typed_names(params["axis_name"]))
 
     return tree_map(exchanged, x)
 

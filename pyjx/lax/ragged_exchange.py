@@ -15,7 +15,8 @@ from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import NamedAxisEffect
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Primitive, register, vary
+from pyjx.core.varying import joined
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.tangents import full_aval, instantiate, is_undefined_primal
@@ -26,8 +27,9 @@ from pyjx.lax.collectives import (
     bound_names,
     check_ungrouped,
     checked_groups,
-    raise_unbound,
+    raise_unmanual,
     size_of,
+    typed_names,
 )
 from pyjx.lax.exchanges import all_gather, all_to_all
 from pyjx.lax.nary import operand as _operand
@@ -110,13 +112,14 @@ def _transpose(ct: Tangent, x: Operand, output: Operand, *integers: Value, **par
             None, None, None, None)
 
 
-def _unbound(*operands: Value, axis_name: Axes, axis_index_groups: Groups) -> Any:
-    raise_unbound(ragged_all_to_all_p, axis_name)
+def _on_devices(*operands: Value, axis_name: Axes, axis_index_groups: Groups) -> Any:
+    raise_unmanual(ragged_all_to_all_p, axis_name)
+    return _by_parts(*operands, axis_name=axis_name, axis_index_groups=axis_index_groups)
 
 
 ragged_all_to_all_p: Primitive = register(Primitive(
     "ragged_all_to_all", shape_rule=_shape, batch_axis=_batch, jvp=_jvp, transpose=_transpose,
-    linear=True, decomposition=_unbound,
+    linear=True, decomposition=_on_devices,
     effects=lambda params: frozenset(map(NamedAxisEffect, params["axis_name"])),
 ))
 
@@ -167,4 +170,5 @@ def ragged_all_to_all(
         raise ValueError(
             "ragged_all_to_all input_offsets must have an entry for each of the "
             f"{size_of(names)} positions on {names}, or several, but got shape {avals[2].shape}")
-    return ragged_all_to_all_p.bind(*values, **params)
+    axes = joined(avals) | typed_names(names)
+    return ragged_all_to_all_p.bind(*[vary(v, axes) for v in values], **params)

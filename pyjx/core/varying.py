@@ -1,0 +1,61 @@
+"""Varying types: along which axes of a mesh the devices may hold different values.
+
+In a program for each device (`shard_map`) a value varies along an axis if an operand that it is
+computed from does. What does not vary is the same on all devices along the axis, and so is its
+cotangent: where a program takes such a value for one that varies (`pvary`), the transposed one adds
+up the cotangents of all devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pyjx.core.avals import AbstractRef, ShapedArray
+from pyjx.core.specs import ManualAxisType
+
+Axes = frozenset[Any]
+NO_AXES: Axes = frozenset()
+
+
+@lru_cache(maxsize=1024)
+def varying_type(axes: Axes) -> ManualAxisType | None:
+    """The type over a mesh of what varies along these axes; None where there are none."""
+    return ManualAxisType(varying=axes) if axes else None
+
+
+def varying_axes(aval: Any) -> Axes:
+    """The axes along which values of a type vary."""
+    mat = aval.manual_axis_type
+    return NO_AXES if mat is None else mat.varying  # type: ignore[no-any-return]
+
+
+def with_varying(aval: Any, axes: Axes) -> Any:
+    """The type with other axes along which it varies."""
+    mat = varying_type(axes)
+    if aval.manual_axis_type is mat:
+        return aval
+    if type(aval) is AbstractRef:
+        return aval.update_manual_axis_type(mat)
+    return aval.update(manual_axis_type=mat) if type(aval) is ShapedArray else aval
+
+
+def joined(avals: Sequence[Any]) -> Axes:
+    """The axes along which some of the types vary."""
+    axes = NO_AXES
+    for aval in avals:
+        if aval.manual_axis_type is not None:
+            axes = axes | aval.manual_axis_type.varying
+    return axes
+
+
+def results_varying(rule: Callable[..., Any], avals: Sequence[Any], params: dict[str, Any],
+                    several: bool) -> Any:
+    """What a shape rule, which knows nothing of meshes, says of operands that vary: results vary
+    along all axes that operands do."""
+    axes = joined(avals)
+    out = rule(*[with_varying(a, NO_AXES) for a in avals], **params)
+    if several:
+        return [with_varying(a, axes | varying_axes(a)) for a in out]
+    return with_varying(out, axes | varying_axes(out))

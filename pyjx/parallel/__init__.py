@@ -1,0 +1,1 @@
+"""Programs for each device of a mesh: `shard_map`, and `pmap`, which is made of it."""

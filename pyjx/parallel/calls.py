@@ -1,0 +1,395 @@
+"""`shard_map` as a primitive: a call of the program of each device along some axes of a mesh.
+
+At its border values change shape: a spec for each operand and result says which axes of the mesh
+cut which of its dimensions. Inside there are the named axes of the mesh. What is derived from the
+program is derived there, and gets specs from those that there are: a tangent that of its primal, a
+cotangent that of its value. A residual of the derivative gets all axes along which it may vary,
+along its first dimension, so that each device finds its own again.
+
+Without the types that say what varies (`check_vma=False`) all values may vary. A result whose spec
+leaves an axis out has then the same value on all devices along it, whose cotangent they share; and
+the cotangents of an operand whose spec leaves an axis out are added up along it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from pyjx import lax
+from pyjx.core.avals import ShapedArray
+from pyjx.core.derived import derived
+from pyjx.core.effects import Effects, NamedAxisEffect
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.named_axes import Axis, mesh_axes
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.varying import varying_axes, with_varying
+from pyjx.engine.batching import BatchTrace, batch_flat
+from pyjx.engine.linearize import LinearTrace
+from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
+from pyjx.engine.subjaxprs import (
+    BatchedJaxpr,
+    Places,
+    TransposedJaxpr,
+    batched_aval,
+    check_operands,
+    consts_as_inputs,
+    dependent_outputs,
+    jvp_jaxpr,
+    linear_flags,
+    linearize_jaxpr,
+    live_inputs,
+    negated,
+    nonzero_flags,
+    part_of,
+    selected,
+    transpose_jaxpr,
+    with_cotangents,
+    with_zeros,
+)
+from pyjx.engine.tangents import Zero
+from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
+from pyjx.lax.collectives import psum_p
+
+Specs = tuple[PartitionSpec, ...]
+WHOLE = PartitionSpec()
+
+
+# -- types at the border ---------------------------------------------------------------------------
+
+
+def local_aval(aval: Any, spec: PartitionSpec, mesh: Any, check_vma: bool) -> Any:
+    """The type of the part that each device has of a value."""
+    if not len(spec):
+        return aval
+    sizes = mesh.shape
+    shape = list(aval.shape)
+    for i, entry in enumerate(spec):
+        shape[i] //= math.prod([sizes[a] for a in axes_of((entry,))])
+    out = aval.update(shape=tuple(shape))
+    return with_varying(out, varying_axes(aval).union(axes_of(spec))) if check_vma else out
+
+
+def global_aval(aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any]) -> Any:
+    """The type of the value that devices have parts of this type of."""
+    sizes = mesh.shape
+    shape = list(aval.shape)
+    for i, entry in enumerate(spec):
+        shape[i] *= math.prod([sizes[a] for a in axes_of((entry,))])
+    return with_varying(aval.update(shape=tuple(shape)), varying_axes(aval) - manual)
+
+
+def ordered(mesh: Any, names: Any) -> tuple[Any, ...]:
+    """Axes of a mesh in the order that they have there."""
+    return tuple([n for n in mesh.axis_names if n in names])
+
+
+def _within(params: Params) -> AbstractContextManager[None]:
+    mesh = params["mesh"]
+    names = ordered(mesh, params["newly_manual_axes"])
+    return mesh_axes(mesh.abstract_mesh, names, params["check_vma"])
+
+
+def _out_avals(params: Params) -> list[Any]:
+    return [global_aval(a, spec, params["mesh"], params["newly_manual_axes"])
+            for a, spec in zip(params["jaxpr"].out_avals, params["out_specs"], strict=True)]
+
+
+def _residual_spec(aval: Any, params: Params) -> PartitionSpec:
+    names = params["newly_manual_axes"]
+    axes = ordered(params["mesh"], varying_axes(aval) & names if params["check_vma"] else names)
+    return PartitionSpec(axes) if axes else WHOLE
+
+
+def _unmentioned(spec: PartitionSpec, params: Params) -> tuple[Any, ...]:
+    """The manual axes that a spec leaves out."""
+    return ordered(params["mesh"], params["newly_manual_axes"].difference(axes_of(spec)))
+
+
+# -- calls of derived programs ---------------------------------------------------------------------
+
+
+def _derived_params(params: Params, closed: ClosedJaxpr, in_specs: Sequence[Any],
+                    out_specs: Sequence[Any]) -> Params:
+    return {**params, "jaxpr": closed, "in_specs": tuple(in_specs), "out_specs": tuple(out_specs)}
+
+
+def _with_consts(closed: ClosedJaxpr, args: Sequence[Any], specs: Sequence[Any]
+                 ) -> tuple[ClosedJaxpr, list[Any], list[Any]]:
+    """A program with its constants as its first arguments, which are the same on all devices."""
+    consts = closed.consts
+    return consts_as_inputs(closed), [*consts, *args], [*[WHOLE] * len(consts), *specs]
+
+
+def bind_closed(closed: ClosedJaxpr, args: Sequence[Any], params: Params, in_specs: Sequence[Any],
+                out_specs: Sequence[Any]) -> list[Any]:
+    """Run a program on each device; `params` say along which axes of which mesh."""
+    closed, args, in_specs = _with_consts(closed, args, in_specs)
+    return shard_map_p.bind(  # type: ignore[no-any-return]
+        *args, **_derived_params(params, closed, in_specs, out_specs))
+
+
+@derived
+def _cuttable(closed: ClosedJaxpr, inputs: Flags, outputs: Flags) -> ClosedJaxpr:
+    """The program with those scalars of its inputs and outputs that have a flag as vectors of one
+    element, which a spec may cut."""
+    def fun(*args: Any) -> list[Any]:
+        outs = jaxpr_as_fun(closed)(*[lax.reshape(x, ()) if flag else x
+                                      for x, flag in zip(args, inputs, strict=True)])
+        return [lax.reshape(x, (1,)) if flag else x for x, flag in zip(outs, outputs, strict=True)]
+
+    if not any(inputs) and not any(outputs):
+        return closed
+    avals = [a.update(shape=(1,)) if flag else a
+             for a, flag in zip(closed.in_avals, inputs, strict=True)]
+    return trace_to_jaxpr(fun, avals, closed.debug_info)
+
+
+def _is_cut_scalar(aval: Any, spec: PartitionSpec) -> bool:
+    return not aval.shape and len(spec) > 0
+
+
+# -- forward and reverse mode ----------------------------------------------------------------------
+
+
+def _jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
+    closed: ClosedJaxpr = params["jaxpr"]
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    nonzero = nonzero_flags(tangents)
+    with _within(params):
+        pushed = jvp_jaxpr(closed, nonzero)
+    results = bind_closed(
+        pushed.jaxpr, [*primals, *selected(tangents, nonzero)], params,
+        [*in_specs, *selected(in_specs, nonzero)], [*out_specs, *selected(out_specs,
+                                                                          pushed.nonzero)])
+    n = len(closed.outvars)
+    return results[:n], with_zeros(results[n:], pushed.nonzero, _out_avals(params))
+
+
+def _linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **params: Any) -> Any:
+    nonzero = nonzero_flags(tangents)
+    if not any(nonzero):
+        outs = shard_map_p.bind(*primals, **params)
+        return outs, [Zero.of_primal(o) for o in outs]
+    closed: ClosedJaxpr = params["jaxpr"]
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    n = len(closed.outvars)
+    with _within(params):
+        parts = linearize_jaxpr(closed, nonzero)
+        saved = parts.known.out_avals[n:]
+        specs = [_residual_spec(a, params) for a in saved]
+        scalars = tuple(map(_is_cut_scalar, saved, specs))
+        known = _cuttable(parts.known, (False,) * len(primals), (False,) * n + scalars)
+        rest = len(parts.linear.in_avals) - len(saved)
+        linear = _cuttable(parts.linear, scalars + (False,) * rest,
+                           (False,) * len(parts.linear.out_avals))
+    results = bind_closed(known, primals, params, in_specs, [*out_specs, *specs])
+    linear, operands, specs = _with_consts(
+        linear,
+        [*results[n:], *[primals[i] for i in parts.forwarded], *selected(tangents, nonzero)],
+        [*specs, *[in_specs[i] for i in parts.forwarded], *selected(in_specs, nonzero)])
+    out_tangents = trace.record(shard_map_p, operands, _derived_params(
+        params, linear, specs, selected(out_specs, parts.nonzero)))
+    return results[:n], with_zeros(out_tangents, parts.nonzero, _out_avals(params))
+
+
+def _split(trace: LinearTrace, operands: Values, params: Params) -> list[Any]:
+    closed: ClosedJaxpr = params["jaxpr"]
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    linear = trace.linear_flags(operands)
+    dependent = dependent_outputs(closed, linear)
+    given, independent = negated(linear), negated(dependent)
+    known = iter(() if all(dependent) else bind_closed(
+        part_of(closed, independent, given), selected(operands, given), params,
+        selected(in_specs, given), selected(out_specs, independent)))
+    tangents = iter(() if not any(dependent) else trace.record(
+        shard_map_p, operands, _derived_params(
+            params, part_of(closed, dependent, (True,) * len(operands), False), in_specs,
+            selected(out_specs, dependent))))
+    return [next(tangents) if d else next(known) for d in dependent]
+
+
+@derived
+def _transposed_untyped(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
+                        shares: tuple[int, ...], sums: tuple[tuple[Any, ...], ...]
+                        ) -> TransposedJaxpr:
+    """The transposed program without types that say what varies.
+
+    Args:
+      shares: for each cotangent that is given, among how many devices it is shared.
+      sums: for each linear operand the axes along which its cotangent is added up.
+    """
+    pulled = transpose_jaxpr(closed, linear, ct_nonzero)
+    first = len(pulled.jaxpr.in_avals) - len(shares)
+    axes = selected(sums, pulled.nonzero)
+
+    def fun(*args: Any) -> list[Any]:
+        cts = [lax.div(ct, lax.full_like(ct, k)) if k > 1 else ct
+               for ct, k in zip(args[first:], shares, strict=True)]
+        outs = jaxpr_as_fun(pulled.jaxpr)(*args[:first], *cts)
+        return [psum_p.bind(x, axes=names, axis_index_groups=None) if names else x
+                for x, names in zip(outs, axes, strict=True)]
+
+    program = trace_to_jaxpr(fun, pulled.jaxpr.in_avals, closed.debug_info)
+    return TransposedJaxpr(program, pulled.nonzero)
+
+
+def _transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
+    closed: ClosedJaxpr = params["jaxpr"]
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    linear, nonzero = linear_flags(operands), nonzero_flags(cts)
+    given_specs, linear_specs = selected(out_specs, nonzero), selected(in_specs, linear)
+    with _within(params):
+        if params["check_vma"]:
+            pulled = transpose_jaxpr(closed, linear, nonzero)
+        else:
+            sizes = params["mesh"].shape
+            pulled = _transposed_untyped(
+                closed, linear, nonzero,
+                tuple([math.prod([sizes[a] for a in _unmentioned(s, params)])
+                       for s in given_specs]),
+                tuple([_unmentioned(s, params) for s in linear_specs]))
+    known = negated(linear)
+    outs = bind_closed(
+        pulled.jaxpr, [*selected(operands, known), *selected(cts, nonzero)], params,
+        [*selected(in_specs, known), *given_specs], selected(linear_specs, pulled.nonzero))
+    return with_cotangents(operands, pulled.nonzero, iter(outs))
+
+
+# -- batching --------------------------------------------------------------------------------------
+
+
+@derived
+def _batched(closed: ClosedJaxpr, dims: Places, axis: Axis, varying: frozenset[Any]
+             ) -> BatchedJaxpr:
+    """The program of the examples that each device has; those vary along more axes of the mesh."""
+    found: Places = ()
+
+    def fun(*args: Any) -> list[Any]:
+        nonlocal found
+        outs, out = batch_flat(jaxpr_as_fun(closed), args, dims, axis)
+        found = tuple(out)
+        return outs
+
+    avals = [a if d is None else with_varying(batched_aval(a, d, axis.size),
+                                              varying_axes(a) | varying)
+             for a, d in zip(closed.in_avals, dims, strict=True)]
+    return BatchedJaxpr(trace_to_jaxpr(fun, avals, closed.debug_info), found)
+
+
+def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+    axis = trace.axis
+    spmd = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
+    names = ordered(params["mesh"], params["newly_manual_axes"].intersection(spmd))
+    if names:
+        if any([not set(axes_of(s)).isdisjoint(names) for s in params["in_specs"]]):
+            raise ValueError("vmap spmd_axis_name cannot appear in shard_map in_specs, got "
+                             f"{axis.spmd_name!r} and {params['in_specs']}")
+        parts = math.prod([params["mesh"].shape[n] for n in names])
+        if axis.size % parts:
+            raise ValueError(f"vmap: the mapped axis of size {axis.size} cannot be cut into "
+                             f"{parts} parts along spmd_axis_name {axis.spmd_name!r}")
+        axis = Axis(axis.name, axis.size // parts)
+    with _within(params):
+        batched = _batched(params["jaxpr"], tuple(dims), axis,
+                           frozenset(names if params["check_vma"] else ()))
+    results = bind_closed(
+        batched.jaxpr, operands, params,
+        [_inserted(s, d, names) for s, d in zip(params["in_specs"], dims, strict=True)],
+        [_inserted(s, d, names) for s, d in zip(params["out_specs"], batched.dims, strict=True)])
+    return results, batched.dims
+
+
+def _inserted(spec: PartitionSpec, dim: int | None, names: tuple[Any, ...]) -> PartitionSpec:
+    """A spec of examples as that of batches."""
+    if dim is None or (len(spec) <= dim and not names):
+        return spec
+    entries = [*spec, *[None] * (dim - len(spec))]
+    entries.insert(dim, names or None)
+    return spec.update(partitions=entries)
+
+
+# -- dead code, rematerialization, checks ----------------------------------------------------------
+
+
+def _dce(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+    params = eqn.params
+    closed: ClosedJaxpr = params["jaxpr"]
+    live = live_inputs(closed, used)
+    part = part_of(closed, used, live)
+    if part is closed:
+        return eqn
+    new = _derived_params(params, part, selected(params["in_specs"], live),
+                          selected(params["out_specs"], used))
+    return eqn.replace(invars=selected(eqn.invars, live), outvars=selected(eqn.outvars, used),
+                       params=new, effects=_effects(new))
+
+
+def _cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
+    params = eqn.params
+    closed: ClosedJaxpr = params["jaxpr"]
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    n, places = len(eqn.outvars), len(eqn.invars)
+    with _within(params):
+        cut = cut_jaxpr(closed, policy, (True,) * n, needed)
+        inner = [v.aval for v in cut.known.outvars[n:]]
+        results = selected(eqn.outvars, needed)
+        same = results_saved(cut, len(inner), results)
+        specs = [selected(out_specs, needed)[_index(results, same[i])] if i in same
+                 else _residual_spec(a, params) for i, a in enumerate(inner)]
+        extra = tuple([i not in same for i in range(len(inner))])
+        scalars = tuple([e and _is_cut_scalar(a, s)
+                         for e, a, s in zip(extra, inner, specs, strict=True)])
+        known = _cuttable(cut.known, (False,) * places, (False,) * n + scalars)
+        known = part_of(known, (True,) * n + extra, (True,) * places)
+        saved = [same[i] if i in same else Var(global_aval(
+            a.update(shape=(1,)) if scalars[i] else a, specs[i], params["mesh"],
+            params["newly_manual_axes"])) for i, a in enumerate(inner)]
+        rest = tuple([v not in saved for v in results])
+        again = part_of(cut.again, rest, (True,) * len(cut.again.invars))
+        again = _cuttable(again, scalars + (False,) * len(cut.forwarded), (False,) * sum(rest))
+    new = _derived_params(params, known, in_specs, [*out_specs, *selected(specs, extra)])
+    known_eqn = eqn.replace(outvars=[*eqn.outvars, *selected(saved, extra)], params=new,
+                            effects=_effects(new))
+    if not any(rest) and not again.effects:
+        return CutEqn(known_eqn, saved, None)
+    new = _derived_params(params, again, [*specs, *[in_specs[i] for i in cut.forwarded]],
+                          selected(selected(out_specs, needed), rest))
+    return CutEqn(known_eqn, saved, eqn.replace(
+        invars=[*saved, *[eqn.invars[i] for i in cut.forwarded]], outvars=selected(results, rest),
+        params=new, effects=_effects(new)))
+
+
+def _index(xs: Sequence[Any], x: Any) -> int:
+    return next(i for i, y in enumerate(xs) if y is x)
+
+
+def _effects(params: Params) -> Effects:
+    own = params["newly_manual_axes"]
+    return frozenset([e for e in params["jaxpr"].effects
+                      if not (type(e) is NamedAxisEffect and e.name in own)])
+
+
+def _check(eqn: JaxprEqn) -> None:
+    params = eqn.params
+    given = [Var(local_aval(v.aval, s, params["mesh"], params["check_vma"]))
+             for v, s in zip(eqn.invars, params["in_specs"], strict=True)]
+    check_operands(given, params["jaxpr"].in_avals)
+
+
+def _shape_rule(*avals: Any, **params: Any) -> list[ShapedArray]:
+    return _out_avals(params)
+
+
+shard_map_p: Primitive = register(Primitive(
+    "shard_map", multiple_results=True, cached=False, shape_rule=_shape_rule, effects=_effects,
+    jvp=_jvp, linearize=_linearize, split=_split, transpose=_transpose, batch_axis=_batch,
+    dce=_dce, cut=_cut, check=_check, within=_within,
+    placed=lambda params: (params["mesh"],),
+    physical=lambda avals, *operands, **params: shard_map_p.bind(*operands, **params),
+))
+

@@ -1,0 +1,357 @@
+"""Functions as programs for each device of a mesh: `shard_map` and `smap`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence, Set
+from functools import partial
+from typing import Any, NoReturn
+
+from pyjx import configuration
+from pyjx.core.avals import get_aval
+from pyjx.core.bounded import BoundedDict
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
+from pyjx.core.named_axes import mesh_axes, named_axes
+from pyjx.core.records import Record
+from pyjx.core.specs import Infer, InferFromArgs, PartitionSpec, axes_of
+from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
+from pyjx.core.varying import varying_axes
+from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, source_of
+from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.engine.types import TreeDef
+from pyjx.parallel.calls import WHOLE, Specs, local_aval, ordered, shard_map_p
+from pyjx.runtime.jit import jit
+from pyjx.runtime.meshes import get_abstract_mesh
+from pyjx.runtime.signature import leaf_names, parameters_of
+from pyjx.transforms.arguments import check_callable, wraps
+from pyjx.tree_util import broadcast_prefix, keystr, prefix_errors, tree_flatten_with_path
+
+_missing: Any = object()
+
+
+def shard_map(f: Any = _missing, /, *, out_specs: Any, in_specs: Any = Infer, mesh: Any = None,
+              axis_names: Set[Any] = frozenset(), check_vma: bool = True) -> Any:
+    """Map a function over the devices of a mesh: each runs it on its parts of the arguments.
+
+    Args:
+      f: the function of one device; arguments and results are pytrees of arrays. In it the axes
+        of the mesh have names, which collectives such as `jax.lax.psum` take. Without it, a
+        decorator is returned.
+      out_specs: a pytree prefix of the results, of PartitionSpecs: along which axes of the mesh
+        the parts of all devices lie side by side, dimension by dimension. Along axes that a spec
+        leaves out all devices give the same.
+      in_specs: the same of the arguments: along which axes they are cut. Where all axes are
+        Explicit it may be left out: arguments are cut as they lie.
+      mesh: a `Mesh` or an `AbstractMesh`; by default the one that is set.
+      axis_names: the axes to map over, by default all; along others the compiler decides, as it
+        does outside.
+      check_vma: whether types say along which axes values vary, so that results which their specs
+        say to be the same on all devices are that, and derivatives need no needless sums.
+
+    Returns:
+      A function of whole arrays. It takes positional arguments.
+
+    Raises:
+      ValueError: there is no mesh, it has no such axes, specs are no prefix of arguments or
+        results, do not divide them, or claim of a result that it is the same on all devices along
+        an axis along which it may vary.
+
+    >>> import pyjx as jax
+    >>> from pyjx.sharding import AxisType, PartitionSpec as P
+    >>> mesh = jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
+    >>> total = jax.shard_map(lambda x: jax.lax.psum(x.sum(), "x"), mesh=mesh, in_specs=P("x"),
+    ...                       out_specs=P())
+    >>> total(jax.numpy.arange(4.0))
+    Array(6., dtype=float32)
+    """
+    if f is _missing or f is None:
+        return partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
+                       axis_names=axis_names, check_vma=check_vma)
+    check_callable(f)
+    if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
+        raise TypeError("shard_map requires a `jax.sharding.Mesh` or a "
+                        "`jax.sharding.AbstractMesh` instance for its second argument, but got "
+                        f"{mesh} of type {type(mesh)}.")
+    if not isinstance(axis_names, (set, frozenset)):
+        raise TypeError("axis_names argument of shard_map should be of type `frozenset` or `set`. "
+                        f"Got type {type(axis_names)}")
+    if not isinstance(in_specs, InferFromArgs) and in_specs is not None:
+        _check_specs("in_specs", in_specs)
+    _check_specs("out_specs", out_specs)
+    mapped = _Mapped(f, mesh, in_specs, out_specs, frozenset(axis_names), bool(check_vma))
+
+    def run(*args: Any) -> Any:
+        return mapped(args)
+
+    compiled = jit(run)
+
+    def wrapped(*args: Any) -> Any:
+        if state.dynamic is eager_trace and not any(
+                [isinstance(x, Tracer) for x in flatten(args)[0]]):
+            return compiled(*args)
+        return mapped(args)
+
+    return wraps(f, wrapped, "{fun} on each device of a mesh, on its parts of the arguments.")
+
+
+class _Traced(Record):
+    """A function traced for a signature."""
+
+    closed: ClosedJaxpr
+    in_specs: Specs
+    out_specs: Specs
+    out_tree: TreeDef
+    mesh: Mesh | AbstractMesh
+    names: frozenset[Any]
+
+
+class _Mapped:
+    """A function with what `shard_map` is to know of it."""
+
+    __slots__ = ("check_vma", "fun", "in_specs", "mesh", "names", "out_specs", "traces")
+
+    def __init__(self, fun: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any,
+                 names: frozenset[Any], check_vma: bool) -> None:
+        self.fun = fun
+        self.mesh = mesh
+        self.in_specs = in_specs
+        self.out_specs = out_specs
+        self.names = names
+        self.check_vma = check_vma
+        self.traces = BoundedDict(256)
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        leaves, in_tree = flatten(args)
+        check_values(leaves)
+        avals = tuple(map(get_aval, leaves))
+        key = in_tree, avals, configuration.trace_context(), named_axes()
+        traced = self.traces.get(key)
+        if traced is None:
+            traced = self.trace(args, in_tree, avals)
+            if not any([isinstance(c, Tracer) for c in traced.closed.consts]):
+                self.traces[key] = traced
+        closed, consts = traced.closed, traced.closed.consts
+        outs = shard_map_p.bind(
+            *consts, *leaves, jaxpr=consts_as_inputs(closed), mesh=traced.mesh,
+            in_specs=(WHOLE,) * len(consts) + traced.in_specs, out_specs=traced.out_specs,
+            check_vma=self.check_vma, newly_manual_axes=traced.names)
+        return traced.out_tree.unflatten(outs)
+
+    def trace(self, args: tuple[Any, ...], in_tree: TreeDef, avals: Sequence[Any]) -> _Traced:
+        mesh = self._mesh()
+        names = self._names(mesh)
+        in_specs = self._in_specs(mesh, names, args, avals)
+        self._check_arguments(mesh, in_specs, in_tree, avals)
+        local = [local_aval(a, s, mesh, self.check_vma)
+                 for a, s in zip(avals, in_specs, strict=True)]
+        flat = FlatFun(self.fun, in_tree)
+        debug = DebugInfo("shard_map", source_of(self.fun),
+                          lambda: leaf_names(parameters_of(self.fun), _with_kwargs(in_tree), ()))
+        with mesh_axes(mesh.abstract_mesh, ordered(mesh, names), self.check_vma):
+            closed = trace_to_jaxpr(flat, local, debug)
+        out_specs = self._out_specs(mesh, names, flat.out_tree, closed.out_avals)
+        return _Traced(closed, in_specs, out_specs, flat.out_tree, mesh, names)
+
+    # -- the mesh
+
+    def _mesh(self) -> Any:
+        context = get_abstract_mesh()
+        if self.mesh is None:
+            if context.empty:
+                raise ValueError("The context mesh cannot be empty. Use `jax.set_mesh(mesh)` to "
+                                 "enter into a mesh context")
+            return context
+        if context.empty or not context.manual_axes:
+            return self.mesh
+        if self.mesh.shape_tuple != context.shape_tuple:
+            raise ValueError(f"The context mesh {context} should match the mesh passed to "
+                             f"shard_map {self.mesh}")
+        return context
+
+    def _names(self, mesh: Any) -> frozenset[Any]:
+        unknown = self.names - set(mesh.axis_names)
+        if unknown:
+            raise ValueError(f"jax.shard_map requires axis_names={self.names} to be a subset of "
+                             f"mesh.axis_names={mesh.axis_names}")
+        names = frozenset(self.names or mesh.axis_names)
+        manual = frozenset(mesh.manual_axes)
+        if self.names & manual:
+            raise ValueError(f"shard_map: the axes {sorted(map(str, self.names & manual))} are "
+                             "manual already: the function is called inside another shard_map "
+                             "over them. Give others as axis_names.")
+        return names - manual
+
+    # -- specs
+
+    def _in_specs(self, mesh: Any, names: frozenset[Any], args: Any, avals: Sequence[Any]
+                  ) -> Specs:
+        if self.in_specs is None or isinstance(self.in_specs, InferFromArgs):
+            types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+            if any([types[n] is not AxisType.Explicit for n in names]):
+                kinds = ", ".join([f"AxisType.{types[n]}" for n in ordered(mesh, names)])
+                raise TypeError(
+                    "shard_map in_specs argument must be a pytree of "
+                    "`jax.sharding.PartitionSpec` instances, but it was `None` when "
+                    f"axis_names={set(names)} are of type {kinds}")
+            return tuple([_spec_of(a) for a in avals])
+        specs = _spread("in_specs", self.in_specs, args)
+        self._check_axes("in_specs", names, specs)
+        return specs
+
+    def _out_specs(self, mesh: Any, names: frozenset[Any], tree: TreeDef, avals: Sequence[Any]
+                   ) -> Specs:
+        specs = _spread("out_specs", self.out_specs, tree.unflatten([_Leaf()] * len(avals)))
+        self._check_axes("out_specs", names, specs)
+        fun = name_of(self.fun)
+        for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+            if len(spec) > aval.ndim:
+                self._raise_too_long("out_specs", spec, aval,
+                                     f"{fun}(*args){_path(tree, i)}", "output")
+        if self.check_vma:
+            for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+                varying = varying_axes(aval) & names
+                if not varying.issubset(axes_of(spec)):
+                    self._raise_varying(mesh, spec, varying, f"{fun}(*args){_path(tree, i)}")
+        return specs
+
+    def _check_axes(self, what: str, names: frozenset[Any], specs: Specs) -> None:
+        unknown = [a for s in specs for a in axes_of(s) if a not in names]
+        if unknown:
+            raise ValueError(
+                f"shard_map {what} argument must refer to an axis marked as manual "
+                f"({set(names)}), but:\n\n  {what} refers to {unknown[0]!r}\n\n"
+                f"Check the {what} values passed to shard_map.")
+
+    def _check_arguments(self, mesh: Any, specs: Specs, in_tree: TreeDef, avals: Sequence[Any]
+                         ) -> None:
+        sizes = mesh.shape
+        for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+            if len(spec) > aval.ndim:
+                self._raise_too_long("in_specs", spec, aval,
+                                     f"the passed args{_path(in_tree, i)}", "input")
+            for d, entry in enumerate(spec):
+                axes = axes_of((entry,))
+                parts = math.prod([sizes[a] for a in axes])
+                if aval.shape[d] % parts:
+                    fun = name_of(self.fun)
+                    axis = axes[0] if len(axes) == 1 else tuple(axes)
+                    raise ValueError(
+                        f"shard_map applied to the function '{fun}' was given argument arrays "
+                        "with axis sizes that are not evenly divisible by the corresponding mesh "
+                        f"axis sizes:\n\nThe mesh given has shape {tuple(sizes.values())} with "
+                        f"corresponding axis names {mesh.axis_names}.\n\nargs{_path(in_tree, i)} "
+                        f"of shape {aval.str_short()} has in_specs {spec}, which maps array axis "
+                        f"{d} (of size {aval.shape[d]}) to mesh axis {axis!r} (of size {parts}), "
+                        f"but {parts} does not evenly divide {aval.shape[d]}. Pad the argument, "
+                        "or choose another mesh.")
+
+    # -- errors
+
+    def _raise_too_long(self, what: str, spec: PartitionSpec, aval: Any, where: str, kind: str
+                        ) -> NoReturn:
+        hint = "" if aval.ndim else (
+            f"\n\nA scalar {kind} has the spec P(). One that is not the same on all devices needs "
+            "an axis, such as x[None], along which the devices' values lie side by side.")
+        raise ValueError(
+            f"shard_map applied to the function '{name_of(self.fun)}' was given an {what} entry "
+            f"which is too long to be compatible with the corresponding {kind} value:\n\n"
+            f"{what} is {spec} which has length {len(spec)}, but {where} has shape "
+            f"{aval.str_short()}, which has rank {aval.ndim} (and {aval.ndim} < {len(spec)}). "
+            f"Make the spec shorter.{hint}")
+
+    def _raise_varying(self, mesh: Any, spec: PartitionSpec, varying: frozenset[Any], where: str
+                       ) -> NoReturn:
+        claimed = ",".join(map(str, ordered(mesh, axes_of(spec))))
+        inferred = ",".join(map(str, ordered(mesh, varying)))
+        raise ValueError(
+            f"shard_map applied to the function '{name_of(self.fun)}' was given out_specs which "
+            "require replication which can't be statically inferred given the mesh:\n\nThe mesh "
+            f"given has shape {tuple(mesh.axis_sizes)} with corresponding axis names "
+            f"{mesh.axis_names}.\n\nout_specs is {spec} which implies that {where} is only varying "
+            f"across mesh axes {{{claimed}}} and not {{{inferred}}}, but it was inferred to be "
+            f"possibly varying over {{{inferred}}}.\n\nReduce it over these axes, such as with "
+            "psum, name them in out_specs, or, where the devices give the same, pass "
+            "check_vma=False to shard_map.")
+
+
+class _Leaf:
+    """Stands for an array in messages about the structure of the output."""
+
+
+def _with_kwargs(in_tree: TreeDef) -> TreeDef:
+    return flatten((in_tree.unflatten(range(in_tree.num_leaves)), {}))[1]
+
+
+def _path(tree: TreeDef, i: int) -> str:
+    return keystr(tree_flatten_with_path(tree.unflatten(range(tree.num_leaves)))[0][i][0])
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def _check_specs(what: str, specs: Any) -> None:
+    wrong = [s for s in flatten(specs, _is_none)[0] if not isinstance(s, PartitionSpec)]
+    if wrong:
+        raise TypeError(f"shard_map {what} argument must be a pytree of "
+                        f"`jax.sharding.PartitionSpec` instances, but: {what} holds {wrong[0]!r} "
+                        f"of type {type(wrong[0])}")
+
+
+def _spread(what: str, specs: Any, tree: Any) -> Specs:
+    """The spec of each leaf of a tree that `specs` is a prefix of."""
+    try:
+        return tuple(broadcast_prefix(specs, tree))
+    except ValueError:
+        raise prefix_errors(specs, tree)[0](f"shard_map {what}") from None
+
+
+def _spec_of(aval: Any) -> PartitionSpec:
+    """How an argument lies, which its type says."""
+    return WHOLE if aval.sharding is None else aval.sharding.spec
+
+
+# -- one axis at a time ----------------------------------------------------------------------------
+
+
+def smap(f: Any = _missing, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Any) -> Any:
+    """`shard_map` over one axis of the mesh that is set, with axes of arrays in place of specs.
+
+    Args:
+      f: the function of one device. Without it, a decorator is returned.
+      in_axes: which axis of each argument is cut along the mesh axis: an int, None for none, or a
+        tuple of them with an entry for each argument, which may be pytree prefixes.
+      out_axes: the same of the results.
+      axis_name: the axis of the mesh.
+
+    Raises:
+      TypeError: axes are no integers.
+      ValueError: as `shard_map`.
+
+    >>> import pyjx as jax
+    >>> from pyjx.sharding import AxisType
+    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))):
+    ...     jax.smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name="x")(jax.numpy.ones(2))
+    Array([2., 2.], dtype=float32)
+    """
+    if f is _missing or f is None:
+        return partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    if isinstance(axis_name, (list, tuple)):
+        raise TypeError(f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name}")
+    in_specs = in_axes if isinstance(in_axes, InferFromArgs) else _specs_of_axes(
+        "in_axes", in_axes, axis_name)
+    out_specs = _specs_of_axes("out_axes", out_axes, axis_name)
+    return shard_map(f, in_specs=in_specs, out_specs=out_specs, axis_names={axis_name})
+
+
+def _specs_of_axes(what: str, axes: Any, name: Any) -> Any:
+    leaves, tree = flatten(axes, _is_none)
+    for axis in leaves:
+        if axis is not None and type(axis) is not int:
+            raise TypeError(f"smap {what} must be an int, None, or a (nested) container with "
+                            f"those types as leaves, but got {axes}.")
+        if axis is not None and axis < 0:
+            raise ValueError(f"smap {what} must be non-negative, but got {axes}.")
+    return tree.unflatten([WHOLE if axis is None else PartitionSpec(*[None] * axis, name)
+                           for axis in leaves])

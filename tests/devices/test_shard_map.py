@@ -1,0 +1,309 @@
+"""shard_map: programs for each device of a mesh, their types, derivatives and collectives."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.experimental.shard_map import shard_map as old_shard_map
+from pyjx.sharding import AbstractMesh, AxisType, NamedSharding
+from pyjx.sharding import PartitionSpec as P
+
+X = np.random.default_rng(0).normal(size=(8, 4)).astype("f4")
+W = np.random.default_rng(1).normal(size=(4, 4)).astype("f4")
+
+
+@pytest.fixture(params=[True, False], ids=["types", "no types"])
+def smap(request, mesh):
+    """`shard_map` over the mesh, with the types that say what varies or without."""
+    def make(f, in_specs, out_specs, **options):
+        return jax.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs,
+                             check_vma=request.param, **options)
+
+    make.types = request.param
+    return make
+
+
+def close(a, b):
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6), a, b)
+
+
+def check_grads(f, reference, *args):
+    """The function and its derivatives are those of the other one."""
+    argnums = tuple(range(len(args)))
+    close(f(*args), reference(*args))
+    of, to = [jax.jit(jax.grad(lambda *args, g=g: jnp.sin(g(*args)).sum(), argnums))
+              for g in (f, reference)]
+    close(of(*args), to(*args))
+    of, to = [jax.jit(lambda *args, g=g: jax.jvp(g, args, args)) for g in (f, reference)]
+    close(of(*args), to(*args))
+
+
+def test_sums_of_parts(smap, mesh):
+    f = smap(lambda x: lax.psum(jnp.sin(x) * x.sum(), "x"), P("x"), P())
+    check_grads(f, lambda x: sum(jnp.sin(p) * p.sum() for p in jnp.split(x, 4)), X)
+    assert f(X).sharding == NamedSharding(mesh, P())
+    assert smap(lambda x: 2 * x, P("x", "y"), P("x", "y"))(X).sharding.spec == P("x", "y")
+
+
+def test_eager_derivatives(smap):
+    f = smap(lambda w, x: lax.psum(jnp.sin(x @ w).sum(), "x"), (P(), P("x")), P())
+    for _ in range(2):
+        close(jax.grad(f, (0, 1))(W, X), jax.grad(lambda w, x: jnp.sin(x @ w).sum(), (0, 1))(W, X))
+    close(jax.jvp(f, (W, X), (W, X)), jax.jvp(lambda w, x: jnp.sin(x @ w).sum(), (W, X), (W, X)))
+
+
+def test_matrix_product_cut_along_its_sum(smap):
+    f = smap(lambda a, b: lax.psum(a @ b, "y"), (P("x", "y"), P("y")), P("x"))
+    check_grads(f, lambda a, b: a @ b, X, W)
+
+
+def test_data_parallel_loss(smap):
+    f = smap(lambda w, x: lax.pmean(jnp.tanh(x @ w).mean(), ("x", "y")), (P(), P(("x", "y"))), P())
+    check_grads(f, lambda w, x: jnp.tanh(x @ w).mean(), W, X)
+
+
+def test_gathers_and_scatters(smap):
+    f = smap(lambda x: jnp.cumsum(lax.all_gather(x, "x", tiled=True), 0)[:2] * x.sum(),
+             P("x"), P("x"))
+    check_grads(f, lambda x: jnp.concatenate([jnp.cumsum(x, 0)[:2] * p.sum()
+                                              for p in jnp.split(x, 4)]), X)
+    def reference(x):
+        return sum(jnp.sin(p) * (1 + i) for i, p in enumerate(jnp.split(x, 4)))
+
+    h = smap(lambda x: lax.psum_scatter(jnp.sin(x) * (1 + lax.axis_index("x")), "x",
+                                        scatter_dimension=1, tiled=True), P("x"), P(None, "x"))
+    check_grads(h, reference, X)
+
+
+def test_exchanges(smap):
+    ring = [(i, (i + 1) % 4) for i in range(4)]
+    check_grads(smap(lambda x: lax.ppermute(jnp.sin(x), "x", ring), P("x"), P("x")),
+                lambda x: jnp.roll(jnp.sin(x), 2, 0), X)
+    check_grads(smap(lambda x: lax.ppermute(x, "x", [(0, 1)]), P("x"), P("x")),
+                lambda x: jnp.zeros_like(x).at[2:4].set(x[:2]), X)
+    check_grads(smap(lambda x: lax.all_to_all(x, "x", 1, 0, tiled=True), P("x"), P(None, "x")),
+                lambda x: x, X)
+    sent = smap(lambda x: lax.pbroadcast(x, "x", 2), P("x"), P("x"))(np.arange(4))
+    assert sent.tolist() == [2] * 4
+
+
+def test_positions(smap):
+    f = smap(lambda: (10 * lax.axis_index("x") + lax.axis_index("y")).reshape(1, 1), (),
+             P("x", "y"))
+    assert f().tolist() == [[0, 1], [10, 11], [20, 21], [30, 31]]
+    both = smap(lambda x: x + lax.axis_index(("y", "x")) + lax.axis_size("x"), P(("x", "y")),
+                P(("x", "y")))
+    assert both(np.zeros(8, int)).tolist() == [4, 8, 5, 9, 6, 10, 7, 11]
+    counted = smap(lambda x: x * lax.psum(1, ("x", "y")), P("x"), P("x"))(np.ones(4))
+    assert counted.tolist() == [8] * 4
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int8", "uint32", "complex64", "bool"])
+def test_dtypes(smap, dtype):
+    x = jnp.arange(8).astype(dtype)
+    total = smap(lambda x: lax.psum(x, "x"), P("x"), P())(x)
+    np.testing.assert_array_equal(total, x.reshape(4, 2).sum(0))
+    moved = smap(lambda x: lax.ppermute(x, "x", [(0, 1), (1, 0)]), P("x"), P("x"))(x)
+    np.testing.assert_array_equal(moved[:4], x[jnp.array([2, 3, 0, 1])])
+    assert smap(lambda x: lax.all_gather(x, "x"), P("x"), P("x"))(x).dtype == x.dtype
+    if dtype != "complex64":
+        largest = smap(lambda x: lax.pmax(x, ("x", "y")), P(("x", "y")), P())(x)
+        np.testing.assert_array_equal(largest, x.max(keepdims=True))
+
+
+def test_empty_arrays(smap):
+    assert smap(lambda x: lax.psum(x, "x"), P("x"), P())(np.zeros((8, 0))).shape == (2, 0)
+
+
+def test_softmax_of_cut_rows(smap):
+    def body(a):
+        e = jnp.exp(a - lax.pmax(lax.stop_gradient(a).max(1), "y")[:, None])
+        return e / lax.psum(e.sum(1), "y")[:, None]
+
+    check_grads(smap(body, P("x", "y"), P("x", "y")), jax.nn.softmax, X)
+
+
+def test_loops_branches_and_rematerialization(smap):
+    def ring(a):
+        def step(carry, _):
+            moving, total = carry
+            moving = lax.ppermute(moving, "x", [(i, (i + 1) % 4) for i in range(4)])
+            return (moving, total + moving * jnp.sin(a)), total.sum()
+
+        return lax.scan(step, (a, a * 0), None, length=4)[0][1]
+
+    check_grads(smap(ring, P("x"), P("x")), lambda x: jnp.concatenate(
+        [sum(jnp.split(x, 4)) * jnp.sin(p) for p in jnp.split(x, 4)]), X)
+    check_grads(smap(lambda a: lax.cond(a.sum() > 0, jnp.sin, lambda a: 2 * a, a), P("x"), P("x")),
+                lambda x: jnp.concatenate([jnp.where(p.sum() > 0, jnp.sin(p), 2 * p)
+                                           for p in jnp.split(x, 4)]), X)
+
+    def loss(w, x):
+        body = jax.checkpoint(lambda w, x: jnp.sin(jnp.sin(x @ w) @ w).sum())
+        return smap(lambda w, x: lax.psum(body(w, x), "x"), (P(), P("x")), P())(w, x)
+
+    for f in (loss, jax.checkpoint(loss)):
+        check_grads(f, lambda w, x: jnp.sin(jnp.sin(x @ w) @ w).sum(), W, X)
+
+
+def test_mapped(smap):
+    f = smap(lambda a: lax.psum(jnp.sin(a), "x"), P("x"), P())
+    batch = np.stack([X, 2 * X, X ** 2, X + 1])
+
+    def reference(b):
+        return jnp.sin(b).reshape(4, 4, 2, 4).sum(1)
+
+    check_grads(jax.vmap(f), reference, batch)
+    check_grads(jax.vmap(f, in_axes=2, out_axes=1), lambda b: jnp.moveaxis(
+        reference(jnp.moveaxis(b, 2, 0)), 0, 1), np.moveaxis(batch, 0, 2))
+    check_grads(jax.vmap(f, spmd_axis_name="y"), reference, batch)
+    named = smap(lambda a: lax.psum(a, ("i", "x")), P("x"), P())
+    close(jax.vmap(named, axis_name="i")(batch)[0], batch.reshape(16, 2, 4).sum(0))
+
+
+def test_custom_derivatives(smap):
+    @jax.custom_vjp
+    def twice(x):
+        return 2 * x
+
+    twice.defvjp(lambda x: (2 * x, None), lambda _, g: (5 * g,))
+
+    @jax.custom_jvp
+    def sine(x):
+        return jnp.sin(x)
+
+    sine.defjvp(lambda p, t: (jnp.sin(p[0]), 3 * t[0]))
+    f = smap(lambda x: lax.psum(sine(twice(x)), "x"), P("x"), P())
+    close(jax.grad(lambda x: f(x).sum())(X), np.full_like(X, 15))
+
+
+def test_closures(smap):
+    def f(c):
+        return smap(lambda a: lax.psum(a * c * W[0], "x"), P("x"), P())(X)
+
+    check_grads(f, lambda c: (X * c * W[0]).reshape(4, 2, 4).sum(0), np.float32(3))
+
+
+def test_random_keys(smap):
+    keys = jax.random.split(jax.random.key(0), 8)
+    draw = smap(lambda k: jax.random.normal(k[0], (2,)), P(("x", "y")), P(("x", "y")))
+    close(draw(keys), np.concatenate([jax.random.normal(k, (2,)) for k in keys]))
+    folded = smap(lambda k: jax.random.bits(jax.random.fold_in(k, lax.axis_index("x")), (1,)),
+                  P(), P("x"))
+    key = jax.random.key(3)
+    assert folded(key).tolist() == [int(jax.random.bits(jax.random.fold_in(key, i)))
+                                    for i in range(4)]
+    split = smap(lambda k: jax.random.split(k[0]), P(("x", "y")), P(("x", "y")))(keys)
+    np.testing.assert_array_equal(jax.random.key_data(split), jax.random.key_data(
+        jax.vmap(jax.random.split)(keys)).reshape(16, 2))
+
+
+def test_groups(mesh):
+    groups = [[0, 1], [2, 3]]
+    f = jax.shard_map(lambda x: lax.psum(x, "x", axis_index_groups=groups), mesh=mesh,
+                      in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    assert f(np.arange(4.)).tolist() == [1, 1, 5, 5]
+    typed = jax.shard_map(lambda x: lax.psum(x, "x", axis_index_groups=groups), mesh=mesh,
+                          in_specs=P("x"), out_specs=P("x"))
+    with pytest.raises(NotImplementedError, match="check_vma=False"):
+        typed(np.arange(4.))
+
+
+def test_some_axes(smap, mesh):
+    f = smap(lambda a, b: lax.psum(jnp.sin(a) @ b, "x") * (1 + lax.axis_index("x")),
+             (P("x"), P()), P("x"), axis_names={"x"})
+    a = jax.device_put(X, NamedSharding(mesh, P("x", "y")))
+    total = np.sin(X).reshape(4, 2, 4).sum(0) @ W
+    expected = np.concatenate([total * (1 + i) for i in range(4)])
+    close(jax.jit(f)(a, W), expected)
+    close(f(a, W), expected)
+    if smap.types:
+        grad = jax.jit(jax.grad(lambda a, b: f(a, b).sum(), 1))(a, W)
+        close(grad, 10 * np.sin(X).sum(0)[:, None] * np.ones((1, 4)))
+
+
+def test_nested(smap):
+    def inner(a):
+        return jax.shard_map(lambda a: lax.psum(jnp.sin(a), "y"), in_specs=P(None, "y"),
+                             out_specs=P(), axis_names={"y"}, check_vma=smap.types)(a)
+
+    f = smap(lambda a: lax.psum(inner(a), "x"), P("x"), P(), axis_names={"x"})
+    check_grads(jax.jit(f), lambda x: jnp.sin(x).reshape(4, 2, 2, 2).sum((0, 2)), X)
+
+
+def test_types(mesh):
+    seen = []
+
+    def body(x, w):
+        seen.extend(map(jax.typeof, (x, w, x * w, lax.psum(x, "x"), lax.axis_index("y"),
+                                     lax.all_gather(x, "x"), lax.pcast(w, "y", to="varying"),
+                                     lax.all_gather(x, "x", to="invarying"))))
+        assert jax.sharding.get_abstract_mesh().manual_axes == ("x", "y")
+        return x
+
+    jax.shard_map(body, mesh=mesh, in_specs=(P("x"), P()), out_specs=P("x"))(X, W[0])
+    assert [sorted(a.vma) for a in seen] == [["x"], [], ["x"], [], ["y"], ["x"], ["y"], []]
+    assert str(seen[0]) == "float32[2,4]{V:x}"
+    assert seen[0].manual_axis_type.varying == {"x"}
+    assert jax.sharding.get_abstract_mesh().empty
+
+
+def test_jaxprs(mesh):
+    f = jax.shard_map(lambda x, w: lax.psum(x * w, "x"), mesh=mesh, in_specs=(P("x"), P()),
+                      out_specs=P())
+    text = str(jax.make_jaxpr(f)(X, W[0]))
+    assert "pvary[axes=('x',)]" in text and "psum_invariant[axes=('x',)]" in text
+    assert "in_specs=(P('x',), P())" in text and "check_vma=True" in text
+    back = str(jax.make_jaxpr(jax.grad(lambda w: f(X, w).sum()))(W[0]))
+    assert back.count("psum_invariant") == 2  # of the results, and of the cotangent of w
+
+
+def test_compiled_program(mesh):
+    text = jax.jit(jax.shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=P("x", "y"),
+                                 out_specs=P(None, "y"))).lower(X).as_text()
+    assert 'sdy.manual_computation' in text and 'manual_axes={"x", "y"}' in text
+    assert "dense<[[0, 2, 4, 6], [1, 3, 5, 7]]>" in text
+
+
+def test_meshes(mesh):
+    auto = jax.sharding.Mesh(mesh.devices, mesh.axis_names)
+    f = jax.shard_map(lambda x: lax.psum(x, "x"), in_specs=P("x"), out_specs=P())
+    with pytest.raises(ValueError, match="context mesh cannot be empty"):
+        f(X)
+    with jax.set_mesh(auto):
+        close(f(X), X.reshape(4, 2, 4).sum(0))
+        close(jax.jit(f)(X), X.reshape(4, 2, 4).sum(0))
+        close(jax.smap(lambda x: lax.psum(x, "y"), in_axes=1, out_axes=None, axis_name="y")(X),
+              X[:, :2] + X[:, 2:])
+    shape = AbstractMesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
+    g = jax.jit(jax.shard_map(lambda x: 2 * x, mesh=shape, in_specs=P("x"), out_specs=P("x")))
+    assert g(jax.device_put(X, NamedSharding(auto, P("x")))).sharding.spec == P("x")
+    close(old_shard_map(lambda x: x + 1, mesh, P("x"), P("x"), check_rep=False)(X), X + 1)
+
+
+def test_errors(mesh):
+    def smap(f, in_specs, out_specs, **options):
+        return jax.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
+
+    with pytest.raises(ValueError, match="replication which can't be statically inferred"):
+        smap(lambda x: x, P("x"), P())(X)
+    with pytest.raises(ValueError, match="not evenly divisible"):
+        smap(lambda x: x, P("x"), P("x"))(X[:6])
+    with pytest.raises(ValueError, match="in_specs entry which is too long"):
+        smap(lambda x: x, P("x", None, None), P("x"))(X)
+    with pytest.raises(ValueError, match="out_specs entry which is too long"):
+        smap(lambda x: x.sum(), P("x"), P("x"))(X)
+    with pytest.raises(ValueError, match="must refer to an axis marked as manual"):
+        smap(lambda x: x, P("z"), P("x"))(X)
+    with pytest.raises(ValueError, match="pytree structure error"):
+        smap(lambda x: x, (P("x"), P("y")), P("x"))(X)
+    with pytest.raises(ValueError, match=r"subset of mesh\.axis_names"):
+        smap(lambda x: x, P("x"), P("x"), axis_names={"z"})(X)
+    with pytest.raises(TypeError, match=r"must be a pytree of `jax\.sharding\.PartitionSpec`"):
+        smap(lambda x: x, "x", P("x"))
+    with pytest.raises(NameError, match="unbound axis name: q"):
+        smap(lambda x: lax.psum(x, "q"), P("x"), P("x"))(X)
+    with pytest.raises(ValueError, match="called under shard_map"):
+        lax.pcast(X, "x", to="varying")
