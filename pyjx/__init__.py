@@ -83,9 +83,9 @@ FAMILIES = {
 
 SUBMODULES = (
     "ad ad_checkpoint api_util core custom_batching custom_derivatives debug distributed dlpack "
-    "dtypes errors example_libraries experimental export ffi flatten_util image lax memory "
-    "monitoring nn numpy ops profiler random ref scipy sharding stages test_util tree tree_util "
-    "typing version"
+    "dtypes errors example_libraries experimental export extend ffi flatten_util image "
+    "interpreters lax lib memory monitoring nn numpy ops profiler random ref scipy sharding "
+    "stages test_util tree tree_util typing version"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -14,10 +14,13 @@ from pyjx import errors as errors
 from pyjx import example_libraries as example_libraries
 from pyjx import experimental as experimental
 from pyjx import export as export
+from pyjx import extend as extend
 from pyjx import ffi as ffi
 from pyjx import flatten_util as flatten_util
 from pyjx import image as image
+from pyjx import interpreters as interpreters
 from pyjx import lax as lax
+from pyjx import lib as lib
 from pyjx import memory as memory
 from pyjx import monitoring as monitoring
 from pyjx import nn as nn
@@ -159,10 +162,13 @@ __all__ = [
     "example_libraries",
     "experimental",
     "export",
+    "extend",
     "ffi",
     "flatten_util",
     "image",
+    "interpreters",
     "lax",
+    "lib",
     "memory",
     "monitoring",
     "nn",

@@ -399,6 +399,21 @@ def mlir_context() -> Any:
     return _context
 
 
+# The modules of MLIR's Python bindings that build operations.
+MlirBindings = namedtuple("MlirBindings", ("ir", "func", "stablehlo"))
+
+
+def mlir_bindings() -> MlirBindings:
+    """The bindings, loaded when they are asked for: they are large."""
+    return MlirBindings(*[importlib.import_module(f"jaxlib.mlir.{name}")
+                          for name in ("ir", "dialects.func", "dialects.stablehlo")])
+
+
+def ifrt_programs() -> Any:
+    """The module of programs of other runtimes, which some versions have."""
+    return getattr(_jax, "ifrt_programs", None) or importlib.import_module("jaxlib.ifrt_programs")
+
+
 def parse_module(program: str | bytes) -> Any:
     """The MLIR module of a text or bytecode."""
     from jaxlib.mlir import ir  # the bindings are large

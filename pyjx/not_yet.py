@@ -7,10 +7,10 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "collect_profile extend interpreters lib pmap reshard tools",
+        "collect_profile pmap reshard tools",
     "pyjx.experimental":
         "EArray array_serialization colocated_python compilation_cache "
-        "compute_on custom_partitioning fused hijax jax2tf key_reuse "
+        "compute_on custom_partitioning fused jax2tf key_reuse "
         "mosaic overlap pallas primal_tangent_dtype profiler "
         "roofline scheduling_groups source_mapper "
         "thunky transfer xla_metadata",
@@ -20,6 +20,27 @@ NAMES: dict[str, str] = {
         "zero_term",
     "pyjx.experimental.rnn":
         "lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
+    "pyjx.experimental.hijax":
+        "GradAccum HiPspec MappingSpec NullAccum RefAccum TransformedRef ValAccum "
+        "bdims_at_front jvp_from_lin linearize_from_jvp unmap_avals vjp_from_jvp vjp_from_lin "
+        "vmap_rule",
+    "pyjx.extend": "lowering mlir pallas xla",
+    "pyjx.extend.backend": "get_compile_options ifrt_proxy register_backend_factory",
+    "pyjx.extend.core": "eval_jaxpr_transpose register_call_primitive_rules",
+    "pyjx.extend.core.primitives":
+        "empty2_p eval_jaxpr_transpose register_call_primitive_rules",
+    "pyjx.extend.random": "define_prng_impl threefry_2x32",
+    "pyjx.interpreters.mlir":
+        "AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult "
+        "LoweringRule Mesh RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE SPMDAxisContext "
+        "ShapePolyLoweringState ShardingContext Token TokenSet Value core_call_lowering "
+        "ir_constants ir_tree_registry ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun "
+        "lower_jaxpr_to_module lowerable_effects merge_mlir_modules register_constant_handler "
+        "shape_tensor token_type unflatten_ir_values_like_types",
+    "pyjx.interpreters.partial_eval":
+        "custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_rules "
+        "lower_jaxpr lower_jaxpr2 new_eqn_recipe partial_eval_jaxpr_custom_rules",
+    "pyjx.interpreters.pxla": "create_compile_options",
     "pyjx.ffi":
         "build_ffi_lowering_function ffi_lowering",
     "pyjx.sharding":
@@ -40,8 +61,6 @@ SERVES: dict[str, str] = {
         "pyjx.experimental.jax2tf",
     "the cache in the folder jax_compilation_cache_dir":
         "pyjx.experimental.compilation_cache",
-    "jax.core":
-        "pyjx.extend pyjx.interpreters",
     "jax.lax.psum_scatter":
         "pyjx.lax.psum_scatter_start",
     "jax.profiler":

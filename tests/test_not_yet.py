@@ -53,13 +53,13 @@ def test_names_that_are_there_are_not_listed():
 
 
 @pytest.mark.parametrize("statement", [
-    "from pyjx import interpreters",
-    "import pyjx.interpreters",
-    "from pyjx.interpreters.artifacts import anything",
+    "from pyjx import tools",
+    "import pyjx.tools",
+    "from pyjx.tools.artifacts import anything",
 ])
 def test_imports_of_missing_names_say_so(statement):
     with pytest.raises(ModuleNotFoundError, match=(
-            r"^cannot import 'interpreters' from 'pyjx': it is not there yet")):
+            r"^cannot import 'tools' from 'pyjx': it is not there yet")):
         exec(statement, {})
 
 

@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any
 
 import pyjx
-from pyjx import jax_imports, version
+from pyjx import compat, jax_imports, version
 
 __all__ = ["VARIABLE", "install", "told_version"]
 
@@ -61,7 +61,9 @@ def module_name(name: str) -> str:
     """
     _, _, below = name.partition(".")
     first, _, rest = below.partition(".")
-    return ".".join(filter(None, ("pyjx", "compat" if first == "_src" else first, rest)))
+    if first == "_src":
+        return compat.module_of(rest) if rest else "pyjx.compat"
+    return f"pyjx.{below}" if below else "pyjx"
 
 
 class SameModule(Loader):

@@ -5,10 +5,20 @@ from pyjx.core.avals import AbstractValue as AbstractValue
 from pyjx.core.avals import ShapedArray as ShapedArray
 from pyjx.core.avals import abstract_token as abstract_token
 from pyjx.core.avals import get_aval as get_aval
+from pyjx.core.avals import aval_makers as pytype_aval_mappings
+from pyjx.core.avals import is_valid_value as valid_jaxtype
 from pyjx.core.check import JaxprTypeError as JaxprTypeError
 from pyjx.core.check import check_jaxpr as check_jaxpr
+from pyjx.core.contexts import find_top_trace as find_top_trace
+from pyjx.core.contexts import get_opaque_trace_state as get_opaque_trace_state
+from pyjx.core.contexts import nonempty_axis_env_DO_NOT_USE as nonempty_axis_env_DO_NOT_USE
+from pyjx.core.contexts import trace_ctx as trace_ctx
+from pyjx.core.contexts import unsafe_am_i_under_a_jit_DO_NOT_USE as unsafe_am_i_under_a_jit_DO_NOT_USE
+from pyjx.core.contexts import unsafe_am_i_under_a_vmap_DO_NOT_USE as unsafe_am_i_under_a_vmap_DO_NOT_USE
+from pyjx.core.contexts import unsafe_get_axis_names_DO_NOT_USE as unsafe_get_axis_names_DO_NOT_USE
 from pyjx.core.dimensions import max_dim as max_dim
 from pyjx.core.dimensions import min_dim as min_dim
+from pyjx.core.dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
 from pyjx.core.effects import Effect as Effect
 from pyjx.core.effects import Effects as Effects
 from pyjx.core.effects import NamedAxisEffect as NamedAxisEffect
@@ -22,6 +32,8 @@ from pyjx.core.jaxpr import JaxprEqn as JaxprEqn
 from pyjx.core.jaxpr import Literal as Literal
 from pyjx.core.jaxpr import ParamDict as ParamDict
 from pyjx.core.jaxpr import Var as Var
+from pyjx.core.jaxpr import jaxprs_in_params as jaxprs_in_params
+from pyjx.core.jaxpr import new_jaxpr_eqn as new_jaxpr_eqn
 from pyjx.core.primitive import Primitive as Primitive
 from pyjx.core.trace import Trace as Trace
 from pyjx.core.trace import Tracer as Tracer
@@ -31,6 +43,8 @@ from pyjx.core.trace import ensure_compile_time_eval as eval_context
 from pyjx.core.trace import eval_jaxpr as eval_jaxpr
 from pyjx.core.trace import is_concrete as is_concrete
 from pyjx.core.trace import jaxpr_as_fun as jaxpr_as_fun
+from pyjx.core.trace import literal_types as literalable_types
+from pyjx.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 
 __all__ = [
     "AbstractToken",
@@ -38,10 +52,20 @@ __all__ = [
     "ShapedArray",
     "abstract_token",
     "get_aval",
+    "pytype_aval_mappings",
+    "valid_jaxtype",
     "JaxprTypeError",
     "check_jaxpr",
+    "find_top_trace",
+    "get_opaque_trace_state",
+    "nonempty_axis_env_DO_NOT_USE",
+    "trace_ctx",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE",
+    "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+    "unsafe_get_axis_names_DO_NOT_USE",
     "max_dim",
     "min_dim",
+    "primal_dtype_to_tangent_dtype",
     "Effect",
     "Effects",
     "NamedAxisEffect",
@@ -55,6 +79,8 @@ __all__ = [
     "Literal",
     "ParamDict",
     "Var",
+    "jaxprs_in_params",
+    "new_jaxpr_eqn",
     "Primitive",
     "Trace",
     "Tracer",
@@ -64,4 +90,6 @@ __all__ = [
     "eval_jaxpr",
     "is_concrete",
     "jaxpr_as_fun",
+    "literalable_types",
+    "InconclusiveDimensionOperation",
 ]

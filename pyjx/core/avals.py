@@ -63,8 +63,8 @@ def canonical_shape(shape: Any) -> Shape:
 
 def _listed(shape: Any) -> list[Any]:
     """The elements of an array or another sequence; iterators, sets, dicts and texts are none."""
-    if isinstance(shape, (str, bytes)) or not (
-            isinstance(shape, Sequence) or hasattr(shape, "__array__")):
+    if isinstance(shape, (str, bytes)) or hasattr(shape, "keys") or not (
+            isinstance(shape, Sequence) or hasattr(shape, "__getitem__")):
         raise TypeError
     return list(shape)
 
@@ -383,6 +383,10 @@ class ShapedArray(AbstractValue):
         return self if tangent is None else tangent
 
     to_cotangent_aval = to_tangent_aval
+
+    def at_least_vspace(self) -> ShapedArray:
+        """The type of tangents, by its older name."""
+        return self.to_tangent_aval()
 
     def same_type(self, other: Any) -> bool:
         """Whether the two are equal but for the weak type, which is a hint."""

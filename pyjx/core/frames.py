@@ -32,7 +32,7 @@ class Frame(Record):
 
 _package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _stdlib = os.path.dirname(os.__file__)
-_excluded: list[str] = [
+excluded: list[str] = [
     _package + os.sep,
     os.path.join(os.path.dirname(_package), "lowering") + os.sep,
     os.path.join(_stdlib, "contextlib.py"),  # frames of decorators and context managers
@@ -47,7 +47,7 @@ def register_exclusion(path: str) -> None:
     """
     if os.path.isdir(path):
         path = os.path.join(path, "")
-    _excluded.append(path)
+    excluded.append(path)
     _is_internal_file.clear()
 
 
@@ -57,7 +57,7 @@ def is_internal(file_name: str) -> bool:
     if internal is None:
         internal = any(
             file_name.startswith(path) if path.endswith(os.sep) else file_name == path
-            for path in _excluded
+            for path in excluded
         )
         _is_internal_file[file_name] = internal
     return internal

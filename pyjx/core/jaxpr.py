@@ -13,7 +13,7 @@ import numpy as np
 
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import Effects, no_effects
-from pyjx.core.source_info import SourceInfo
+from pyjx.core.source_info import SourceInfo, no_source_info
 
 if TYPE_CHECKING:
     from pyjx.core.primitive import Primitive
@@ -357,8 +357,7 @@ class ClosedJaxpr:
 
 def subjaxprs(eqn: JaxprEqn) -> Iterator[Jaxpr]:
     """The jaxprs among an equation's parameters."""
-    for value in eqn.params.values():
-        yield from _jaxprs_of(value)
+    yield from jaxprs_in_params(eqn.params)
 
 
 def _jaxprs_of(value: Any) -> Iterator[Jaxpr]:
@@ -369,6 +368,20 @@ def _jaxprs_of(value: Any) -> Iterator[Jaxpr]:
     elif type(value) in (tuple, list):
         for item in value:
             yield from _jaxprs_of(item)
+
+
+def jaxprs_in_params(params: ParamDict) -> Iterator[Jaxpr]:
+    """The jaxprs among the parameters of an equation."""
+    for value in params.values():
+        yield from _jaxprs_of(value)
+
+
+def new_jaxpr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive: Primitive,
+                  params: ParamDict, effects: Effects, source_info: SourceInfo | None = None,
+                  ctx: JaxprEqnContext | None = None) -> JaxprEqn:
+    """An equation. `ctx` is the same for all."""
+    return JaxprEqn(primitive, invars, outvars, params, effects,
+                    no_source_info if source_info is None else source_info)
 
 
 def count_eqns(jaxpr: Jaxpr) -> int:

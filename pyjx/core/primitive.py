@@ -12,7 +12,7 @@ from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
 from pyjx.core.effects import Effects
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import trace_of_axes
-from pyjx.core.trace import Tracer, state
+from pyjx.core.trace import Tracer, outside_of, state
 from pyjx.core.varying import NO_AXES, results_varying, varying_axes, with_varying
 
 Rule = Callable[..., Any]
@@ -83,6 +83,10 @@ class Primitive:
 
     __slots__ = ("__weakref__", "_out_avals", "cached", "cost", "is_call", "linear",
                  "multiple_results", "name", "outlined", *RULE_KINDS)
+
+    # What libraries ask of those of their own that take a function as operand.
+    call_primitive = False
+    map_primitive = False
 
     batch: Rule | None
     batch_axis: Rule | None
@@ -161,6 +165,15 @@ class Primitive:
             if self.effects is not None:
                 top = trace_of_axes(top, self.effects(params))
         return top.process(self, operands, params)
+
+    def bind_with_trace(self, trace: Any, operands: Sequence[Any], *avals_and_params: Any) -> Any:
+        """Apply the primitive under `trace`, or the interpreter of the operands if it is inside."""
+        top = trace
+        for x in operands:
+            if isinstance(x, Tracer) and x._trace.level > top.level:
+                top = x._trace
+        with outside_of(trace):
+            return top.process(self, tuple(operands), avals_and_params[-1])
 
     def out_avals(self, in_avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
         """The shape rule's answer: an aval, or a list of avals with `multiple_results`."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -42,7 +42,7 @@ else:
 class Trace:
     """An interpreter. Subclasses say what an operation means."""
 
-    __slots__ = ("alive", "level", "parent")
+    __slots__ = ("__weakref__", "alive", "level", "parent")
 
     level: int
     alive: bool
@@ -50,7 +50,17 @@ class Trace:
 
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:
-        raise NotImplementedError
+        return self.process_primitive(primitive, operands, params)
+
+    def process_primitive(self, primitive: Primitive, tracers: Sequence[Any],
+                          params: dict[str, Any], /) -> Any:
+        """What an operation means to an interpreter of another library."""
+        raise NotImplementedError(f"{type(self).__name__} must override process_primitive")
+
+    @property
+    def main(self) -> Trace:
+        """What all tracers of this trace have in common."""
+        return self
 
     def make_ref(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                  ) -> Any:
@@ -153,6 +163,11 @@ class Tracer(_Array):
 
     _trace: Any
     aval: ShapedArray
+
+    def __init__(self, trace: Any, aval: Any = None) -> None:
+        self._trace = trace
+        if aval is not None:
+            self.aval = aval
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -471,6 +486,27 @@ def recording(trace: JaxprTrace) -> Iterator[None]:
         finally:
             state.dynamic = saved
             configuration.trace_state.set_local(flag)
+
+
+@contextmanager
+def as_dynamic(trace: Trace) -> Iterator[None]:
+    """Let operations on plain values go to `trace`."""
+    saved = state.dynamic
+    state.dynamic = trace
+    # C++ runs known calls by itself unless this flag says that something watches.
+    flag = configuration.trace_state.swap_local(None if trace is eager_trace else True)
+    try:
+        yield
+    finally:
+        state.dynamic = saved
+        configuration.trace_state.set_local(flag)
+
+
+def outside_of(trace: Trace) -> AbstractContextManager[None]:
+    """A context for what the interpreter `trace` does: operations on plain values that it makes go
+    to it, if it is one that takes them, and not to one inside of it."""
+    takes_values = type(trace) in (EagerTrace, JaxprTrace) or type(trace).process is Trace.process
+    return as_dynamic(trace) if takes_values else nullcontext()
 
 
 @contextmanager

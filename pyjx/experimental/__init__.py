@@ -9,7 +9,7 @@ FAMILIES: dict[str, str] = {
 }
 
 SUBMODULES = (
-    "buffer_callback checkify jet layout mesh_utils multihost_utils ode pjit random rnn "
+    "buffer_callback checkify hijax jet layout mesh_utils multihost_utils ode pjit random rnn "
     "serialize_executable shard_alike shard_map sparse topologies"
 )
 

@@ -2,6 +2,7 @@
 
 from pyjx.experimental import buffer_callback as buffer_callback
 from pyjx.experimental import checkify as checkify
+from pyjx.experimental import hijax as hijax
 from pyjx.experimental import jet as jet
 from pyjx.experimental import layout as layout
 from pyjx.experimental import mesh_utils as mesh_utils
@@ -20,6 +21,7 @@ from pyjx.lax.callbacks import io_callback as io_callback
 __all__ = [
     "buffer_callback",
     "checkify",
+    "hijax",
     "jet",
     "layout",
     "mesh_utils",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.trace import Tracer
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.promotion import operands
@@ -134,6 +135,11 @@ def isscalar(element: Any) -> bool:
 
 def _shape(name: str, a: Any) -> tuple[int, ...]:
     if isinstance(a, (list, tuple)):
+        return np.shape(a)
+    if not (is_valid_value(a) or hasattr(a, "__jax_array__")):
+        warnings.warn(f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. "
+                      "In a future JAX release this will be an error.", DeprecationWarning,
+                      stacklevel=3)
         return np.shape(a)
     return get_aval(operands(name, a)[0]).shape
 

@@ -18,6 +18,7 @@ from pyjx.core.options import Inline
 from pyjx.core.specs import P
 from pyjx.core.trace import eager_trace
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.tangents import full_aval
 from pyjx.runtime.constraints import resolved
 from pyjx.runtime.jit import JitSpec
 from pyjx.runtime.placement import Described
@@ -125,6 +126,15 @@ def described(x: Any) -> Any:
     return x
 
 
+class AbstractSpec(JitSpec):
+    """How a function is traced whose results are only described: structs may be among them."""
+
+    def stand_in(self, outs: list[Any]) -> bool:
+        outs[:] = [full_aval(described(x).aval, 0) if isinstance(x, ShapeDtypeStruct) else x
+                   for x in outs]
+        return all(map(is_valid_value, outs))
+
+
 def describe_arguments(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]
                        ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """`described` over all leaves of the arguments that are not static."""
@@ -153,7 +163,7 @@ def make_jaxpr(
     """
     check_jittable(fun)
     numbers, names = argument_sets(fun, () if static_argnums is None else static_argnums, None)
-    spec = JitSpec(fun, numbers, names, (), (), False, Inline.AUTO, (), None)
+    spec = AbstractSpec(fun, numbers, names, (), (), False, Inline.AUTO, (), None)
 
     @wraps(fun)
     @api_boundary
@@ -184,7 +194,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     spec = getattr(fun, "_jit_spec", None)
     if spec is None:
         check_jittable(fun)
-        spec = JitSpec(fun, (), (), (), (), False, Inline.AUTO, (), None)
+        spec = AbstractSpec(fun, (), (), (), (), False, Inline.AUTO, (), None)
     args, kwargs = describe_arguments(spec, args, kwargs)
     traced, _ = spec.trace(args, kwargs)
     return tree_unflatten(traced.out_tree, list(map(struct_of, traced.closed.out_avals)))

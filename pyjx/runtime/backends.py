@@ -320,6 +320,11 @@ def _warn_of_unused_hardware() -> None:
             )
 
 
+def started() -> dict[str, Any]:
+    """The clients that have started, by what users call their platforms."""
+    return {public_name(client): client for client in _clients.values()}
+
+
 def report() -> dict[str, str]:
     """Why each platform that is not in use is missing, by its name (`cpu` always starts)."""
     with _lock:

@@ -84,8 +84,8 @@ def compile_or_load(
         register_targets(families_in(program), client.platform)
     try:
         if host_callbacks:  # they are of this process, so the executable is not kept
-            return jaxlib_api.compile_and_load(client, cache.source(program), device_list, options,
-                                               host_callbacks), None
+            return backend_compile_and_load(client, cache.source(program), device_list, options,
+                                            host_callbacks), None
         if jaxlib_api.is_compile_only(client):
             return jaxlib_api.compile_only(client, cache.source(program), device_list, options
                                            ), None
@@ -95,13 +95,20 @@ def compile_or_load(
             if executable is not None:
                 return executable, True
         start = time.perf_counter()
-        executable = jaxlib_api.compile_and_load(client, cache.source(program), device_list,
-                                                 options)
+        executable = backend_compile_and_load(client, cache.source(program), device_list, options)
         if entry is not None:
             entry.store(client, executable, time.perf_counter() - start)
         return executable, None if entry is None else False
     except (jaxlib_api.JaxRuntimeError, ValueError) as error:
         raise _cleaned(error) from None
+
+
+def backend_compile_and_load(backend: Any, module: str | bytes, executable_devices: Any,
+                             options: Any, host_callbacks: Sequence[Any] = ()) -> Any:
+    """Let XLA compile a program. All programs that are not found in the disk cache come by here,
+    where tools that watch or forbid compilation look."""
+    return jaxlib_api.compile_and_load(backend, module, executable_devices, options,
+                                       host_callbacks)
 
 
 def compile_options(

@@ -46,7 +46,7 @@ def test_user_frames_skip_the_library_and_start_with_the_innermost():
 
 
 def test_register_exclusion_moves_the_user_frame_outwards(monkeypatch):
-    monkeypatch.setattr(frames, "_excluded", list(frames._excluded))
+    monkeypatch.setattr(frames, "excluded", list(frames.excluded))
     monkeypatch.setattr(frames, "_is_internal_file", {})
     path = "/somewhere/library.py"
     scope: dict = {}

@@ -144,7 +144,7 @@ def test_scopes_name_the_line_of_the_program(monkeypatch):
     line = sys._getframe().f_lineno + 1
     assert str(export.SymbolicScope()).endswith(f" created at {__file__}:{line}")
     # a library on top has excluded its own lines
-    monkeypatch.setattr(frames, "_excluded", [*frames._excluded, __file__])
+    monkeypatch.setattr(frames, "excluded", [*frames.excluded, __file__])
     monkeypatch.setattr(frames, "_is_internal_file", {})
     assert __file__ not in str(export.SymbolicScope())
 

@@ -1,0 +1,67 @@
+"""What libraries import of JAX beyond its public names, over pyjx's own ideas.
+
+Under the alias `jax._src` is this package. A module of JAX's internals that pyjx has in a public
+place is that module (`MODULES`); the others are here. `jax.extend` and `jax.interpreters` are
+tables of the names that these modules define.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+# Modules of `jax._src` that are modules of pyjx, by their names there.
+MODULES = {
+    "ad_checkpoint": "pyjx.ad_checkpoint",
+    "checkify": "pyjx.experimental.checkify",
+    "compiler": "pyjx.runtime.compile",
+    "config": "pyjx.configuration",
+    "custom_batching": "pyjx.custom_batching",
+    "custom_derivatives": "pyjx.custom_derivatives",
+    "debugging": "pyjx.debug",
+    "dlpack": "pyjx.dlpack",
+    "effects": "pyjx.core.effects",
+    "ffi": "pyjx.ffi",
+    "flatten_util": "pyjx.flatten_util",
+    "image": "pyjx.image",
+    "interpreters": "pyjx.interpreters",
+    "lax": "pyjx.lax",
+    "linear_util": "pyjx.extend.linear_util",
+    "mesh": "pyjx.core.meshes",
+    "monitoring": "pyjx.monitoring",
+    "named_sharding": "pyjx.runtime.sharding",
+    "nn": "pyjx.nn",
+    "numpy": "pyjx.numpy",
+    "ops": "pyjx.ops",
+    "partition_spec": "pyjx.core.specs",
+    "profiler": "pyjx.profiler",
+    "random": "pyjx.random",
+    "scipy": "pyjx.scipy",
+    "sharding": "pyjx.sharding",
+    "source_info_util": "pyjx.extend.source_info_util",
+    "stages": "pyjx.stages",
+    "test_util": "pyjx.test_util",
+    "tree": "pyjx.tree",
+    "typing": "pyjx.typing",
+    "version": "pyjx.version",
+}
+
+
+def module_of(name: str) -> str:
+    """The module of pyjx that is `jax._src.<name>`.
+
+    >>> module_of("checkify"), module_of("numpy.linalg"), module_of("core")
+    ('pyjx.experimental.checkify', 'pyjx.numpy.linalg', 'pyjx.compat.core')
+    """
+    first, dot, rest = name.partition(".")
+    return MODULES.get(first, f"pyjx.compat.{first}") + dot + rest
+
+
+def __getattr__(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(module_of(name))
+    except ModuleNotFoundError as error:
+        if error.name != module_of(name):
+            raise
+        raise AttributeError(f"module 'jax._src' has no attribute {name!r} here: pyjx has the "
+                             "internals of JAX that libraries use") from None

@@ -1,0 +1,60 @@
+"""Types of values, as libraries ask about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyjx.core import dtypes
+from pyjx.core.avals import ShapedArray, aval_makers, is_valid_value
+from pyjx.core.jaxpr import Var
+from pyjx.errors import InconclusiveDimensionOperation
+
+__all__ = [
+    "InconclusiveDimensionOperation", "array_types", "gensym", "mapped_aval",
+    "primal_dtype_to_tangent_dtype", "raise_to_shaped", "unmapped_aval", "valid_jaxtype",
+]
+
+# The Python types of values that programs take.
+array_types = aval_makers.keys()
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Whether programs take the value.
+
+    >>> from pyjx.extend.core import valid_jaxtype
+    >>> valid_jaxtype(1.0), valid_jaxtype("text")
+    (True, False)
+    """
+    return is_valid_value(x)
+
+
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
+    """The dtype of the tangent of a value."""
+    return dtypes.tangent_dtype(primal_dtype)
+
+
+def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """The type of one example of a batch of `size` along `axis`."""
+    if axis is None:
+        return aval
+    if aval.shape[axis] != size:
+        raise ValueError(f"mapped_aval: axis {axis} of {aval} has not the size {size}")
+    return aval.with_shape(aval.shape[:axis] + aval.shape[axis + 1:])
+
+
+def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, *_: Any) -> ShapedArray:
+    """The type of a batch of `size` examples along `axis`."""
+    if axis is None:
+        return aval
+    return aval.with_shape((*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+def raise_to_shaped(aval: Any, weak_type: bool | None = None) -> Any:
+    """The type without a value, which types here never have."""
+    return aval if weak_type is None else aval.update(weak_type=weak_type)
+
+
+def gensym(suffix: str = "") -> Callable[[Any], Var]:
+    """A maker of variables."""
+    return Var

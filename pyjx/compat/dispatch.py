@@ -1,0 +1,9 @@
+"""`jax._src.dispatch`: running single operations."""
+
+from __future__ import annotations
+
+from pyjx.compat.primitives import apply_primitive
+from pyjx.runtime.device_put import device_put_p
+from pyjx.runtime.tokens import effects_barrier as wait_for_tokens
+
+__all__ = ["apply_primitive", "device_put_p", "wait_for_tokens"]

@@ -1,0 +1,94 @@
+"""Mapping functions of flat values, as libraries ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core.avals import get_aval
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.named_axes import Axis
+from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
+from pyjx.engine.axes import at_front, broadcast_axis
+from pyjx.engine.axes import moveaxis as move
+from pyjx.engine.batching import batch_flat, match_axis
+from pyjx.engine.subjaxprs import batched_aval
+from pyjx.extend.linear_util import WrappedFun
+
+not_mapped = None  # where the axis of a value is that all examples share
+
+
+class ZeroIfMapped:
+    """The axis of a result which is first if the result is mapped, and else none."""
+
+
+zero_if_mapped = ZeroIfMapped()
+
+_vmappables: dict[type, tuple[Any, ...]] = {}
+
+
+def register_vmappable(data_type: type, spec_type: type, axis_size_type: type,
+                       to_elt: Callable[..., Any], from_elt: Callable[..., Any],
+                       make_iota: Callable[..., Any] | None) -> None:
+    """Note how a type of values is mapped. `vmap` maps the leaves of pytrees, and asks nobody."""
+    _vmappables[data_type] = (spec_type, axis_size_type, to_elt, from_elt, make_iota)
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Undo `register_vmappable`. Raises KeyError for a type that is not registered."""
+    del _vmappables[data_type]
+
+
+def is_vmappable(x: Any) -> bool:
+    """Whether the type of `x` is registered."""
+    return type(x) in _vmappables
+
+
+def moveaxis(x: Any, src: int | None, dst: int, *_: Any) -> Any:
+    """`x` with an axis elsewhere."""
+    return x if src is None else move(x, src % get_aval(x).ndim, dst % get_aval(x).ndim)
+
+
+def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
+    """`x` repeated along a new axis."""
+    return broadcast_axis(x, sz, axis)
+
+
+def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
+    """A batch with its axis in front; what all examples share is repeated."""
+    return at_front(x, bdim, size)
+
+
+def batch_subtrace(fun: WrappedFun, tag: Any, axis_data: Any, in_dims: Sequence[Any]
+                   ) -> tuple[WrappedFun, Callable[[], Sequence[Any]]]:
+    """A wrapped function on whole batches, and where its results have their axes."""
+    found: list[Any] = []
+
+    def call(*args: Any) -> list[Any]:
+        axis = Axis(axis_data.name, axis_data.size)
+        outs, dims = batch_flat(fun.call_wrapped, list(args), list(in_dims), axis)
+        found[:] = dims
+        return outs
+
+    return WrappedFun(fun.f, call, fun.debug_info), lambda: found
+
+
+def batch_jaxpr_axes(closed_jaxpr: ClosedJaxpr, axis_data: Any, in_axes: Sequence[Any],
+                     out_axes_dest: Sequence[Any]) -> tuple[ClosedJaxpr, list[Any]]:
+    """A program on whole batches, whose results have their axes where `out_axes_dest` says, and
+    where they have them."""
+    axis = Axis(axis_data.name, axis_data.size)
+    places: list[Any] = []
+
+    def run(*args: Any) -> list[Any]:
+        outs, dims = batch_flat(
+            lambda *xs: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *xs), list(args),
+            list(in_axes), axis)
+        wanted = [(None if d is None else 0) if w is zero_if_mapped else w
+                  for d, w in zip(dims, out_axes_dest, strict=True)]
+        places[:] = wanted
+        return [match_axis(x, d, w, axis.size) for x, d, w in zip(outs, dims, wanted, strict=True)]
+
+    avals = [batched_aval(a, d, axis.size)
+             for a, d in zip(closed_jaxpr.in_avals, in_axes, strict=True)]
+    return trace_to_jaxpr(run, avals), places

@@ -1,0 +1,231 @@
+"""Partial evaluation: a function of known and unknown values, whose unknown part is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core import source_info
+from pyjx.core.avals import AbstractValue, get_aval
+from pyjx.core.effects import join_effects, no_effects
+from pyjx.core.jaxpr import (
+    ClosedJaxpr,
+    DebugInfo,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    no_debug_info,
+)
+from pyjx.core.passes import dce as dead_code
+from pyjx.core.primitive import Primitive
+from pyjx.core.trace import Trace, Tracer, eval_jaxpr, literal_types, new_level, trace_to_jaxpr
+
+
+class PartialVal(tuple[Any, Any]):
+    """A value that is known, `(None, value)`, or one of which the type is, `(aval, None)`."""
+
+    __slots__ = ()
+
+    def __new__(cls, pair: tuple[Any, Any]) -> PartialVal:
+        return tuple.__new__(cls, pair)
+
+    @classmethod
+    def known(cls, value: Any) -> PartialVal:
+        return cls((None, value))
+
+    @classmethod
+    def unknown(cls, aval: AbstractValue) -> PartialVal:
+        return cls((aval, None))
+
+    def is_known(self) -> bool:
+        return self[0] is None
+
+    def get_known(self) -> Any:
+        """The value, or None."""
+        return self[1] if self.is_known() else None
+
+    def get_aval(self) -> Any:
+        """The type."""
+        return get_aval(self[1]) if self.is_known() else self[0]
+
+
+class JaxprTracer(Tracer):
+    """An unknown value: a variable of the program of the unknown part."""
+
+    __slots__ = ("_var",)
+
+    def __init__(self, trace: PartialTrace, var: Var) -> None:
+        super().__init__(trace, var.aval)
+        self._var = var
+
+    @property
+    def pval(self) -> PartialVal:
+        return PartialVal.unknown(self.aval)
+
+    def is_known(self) -> bool:
+        return False
+
+
+class PartialTrace(Trace):
+    """Records operations that have an unknown operand. All others go to the interpreters outside,
+    and calls are taken apart, so that what is known in them is computed."""
+
+    def __init__(self) -> None:
+        self.eqns: list[JaxprEqn] = []
+        self.consts: dict[int, tuple[Var, Any]] = {}
+
+    def __repr__(self) -> str:
+        return "JaxprTrace"
+
+    def atom(self, x: Any) -> Any:
+        """The variable or literal for an operand."""
+        if isinstance(x, JaxprTracer) and x._trace is self:
+            return x._var
+        self.check_outer(x)
+        if type(x) in literal_types:
+            return Literal(x)
+        return self.consts.setdefault(id(x), (Var(get_aval(x)), x))[0]
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        self.check_alive(operands)
+        if primitive.is_call:
+            closed = params["jaxpr"]
+            return eval_jaxpr(closed.jaxpr, closed.consts, *operands)
+        invars = [self.atom(x) for x in operands]
+        out = primitive.out_avals(tuple([v.aval for v in invars]), params)
+        outvars = [Var(a) for a in (out if primitive.multiple_results else [out])]
+        effects = no_effects if primitive.effects is None else primitive.effects(params)
+        self.eqns.append(JaxprEqn(primitive, invars, outvars, params, effects,
+                                  source_info.current()))
+        results = [JaxprTracer(self, v) for v in outvars]
+        return results if primitive.multiple_results else results[0]
+
+
+def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: Any = False
+                           ) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
+    """Run a function of flat values, some of which are unknown.
+
+    Args:
+      fun: a wrapped function, or any that takes and gives sequences of arrays.
+      pvals: for each argument its value or its type.
+      instantiate: which known results the program is to give all the same: a flag, or one a result.
+
+    Returns:
+      The program of the unknown part, from its constants and the unknown arguments to the unknown
+      results; for each result its value or its type; the constants.
+    """
+    trace = PartialTrace()
+    invars = [Var(p.get_aval()) for p in pvals if not p.is_known()]
+    unknown = iter(invars)
+    with new_level(trace):
+        args = [p.get_known() if p.is_known() else JaxprTracer(trace, next(unknown))
+                for p in pvals]
+        outs = list(getattr(fun, "call_wrapped", fun)(*args))
+        wanted = [instantiate] * len(outs) if isinstance(instantiate, bool) else instantiate
+        results: list[PartialVal] = []
+        outvars = []
+        for x, given in zip(outs, wanted, strict=True):
+            if given or (isinstance(x, JaxprTracer) and x._trace is trace):
+                outvars.append(trace.atom(x))
+                results.append(PartialVal.unknown(outvars[-1].aval))
+            else:
+                trace.check_outer(x)
+                results.append(PartialVal.known(x))
+    debug = getattr(fun, "debug_info", None) or no_debug_info
+    jaxpr = Jaxpr([v for v, _ in trace.consts.values()], invars, outvars, trace.eqns,
+                  join_effects(trace.eqns), debug)
+    live = dead_code.dce(ClosedJaxpr(jaxpr, [x for _, x in trace.consts.values()]))
+    return live.jaxpr, results, list(live.consts)
+
+
+def partial_eval_jaxpr_nounits(jaxpr: ClosedJaxpr, unknowns: Sequence[bool], instantiate: Any
+                               ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], list[Any]]:
+    """A program as two: one of the known inputs, which gives the known results and, behind them,
+    residuals; and one of the residuals and the unknown inputs.
+
+    Returns:
+      Both, which results are unknown, and the types of the residuals.
+    """
+    avals = jaxpr.in_avals
+    found: list[Any] = []
+
+    def known(*args: Any) -> list[Any]:
+        values = iter(args)
+        pvals = [PartialVal.unknown(a) if unknown else PartialVal.known(next(values))
+                 for a, unknown in zip(avals, unknowns, strict=True)]
+        staged, results, residuals = trace_to_jaxpr_nounits(
+            lambda *xs: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *xs), pvals, instantiate)
+        found[:] = [staged, [not p.is_known() for p in results], len(residuals)]
+        return [*[p.get_known() for p in results if p.is_known()], *residuals]
+
+    known_avals = [a for a, unknown in zip(avals, unknowns, strict=True) if not unknown]
+    first = trace_to_jaxpr(known, known_avals)
+    staged, out_unknowns, count = found
+    types = first.out_avals[len(first.out_avals) - count:]
+    second = staged.replace(constvars=[], invars=[*staged.constvars, *staged.invars])
+    return first, ClosedJaxpr(second, []), out_unknowns, types
+
+
+def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **options: Any
+                           ) -> tuple[Jaxpr, list[Any], list[Any]]:
+    """Record a wrapped function: the program, the types of its results, its constants."""
+    debug: DebugInfo = getattr(fun, "debug_info", None) or no_debug_info
+    closed = trace_to_jaxpr(getattr(fun, "call_wrapped", fun), in_avals, debug)
+    return closed.jaxpr, closed.out_avals, list(closed.consts)
+
+
+def abstract_eval_fun(fun: Callable[..., Any], *avals: Any, debug_info: Any = None, **params: Any
+                      ) -> list[Any]:
+    """The types of a function's results."""
+    return trace_to_jaxpr(lambda *xs: fun(*xs, **params), avals).out_avals
+
+
+def close_jaxpr(jaxpr: Jaxpr) -> ClosedJaxpr:
+    """A program without constants, closed."""
+    return ClosedJaxpr(jaxpr, [])
+
+
+def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with its constants as its first inputs."""
+    return jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
+
+
+def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: Any = False
+              ) -> tuple[Jaxpr, list[bool]]:
+    """The program with the results that are used and what they need, and which inputs it keeps.
+
+    Args:
+      instantiate: inputs to keep though nothing needs them: a flag, or one for each input.
+    """
+    live = dead_code.dce_jaxpr(jaxpr, used_outputs)
+    used = dead_code.used_variables(live)
+    forced = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
+    kept = [v in used or force for v, force in zip(jaxpr.invars, forced, strict=True)]
+    invars = [v for v, keep in zip(jaxpr.invars, kept, strict=True) if keep]
+    return live.replace(invars=invars), kept
+
+
+def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: Any = False
+                     ) -> tuple[Jaxpr, list[bool], list[bool]]:
+    """As `dce_jaxpr`, without the constants that nothing needs; which of them it keeps comes
+    second."""
+    live, kept = dce_jaxpr(jaxpr, used_outputs, instantiate)
+    used = dead_code.used_variables(live)
+    consts = [v in used for v in jaxpr.constvars]
+    constvars = [v for v, keep in zip(jaxpr.constvars, consts, strict=True) if keep]
+    return live.replace(constvars=constvars), consts, kept
+
+
+def prune_closed_jaxpr_outputs(jaxpr: ClosedJaxpr, used_outputs: Sequence[bool]) -> ClosedJaxpr:
+    """The program with some of its results."""
+    outvars = [v for v, used in zip(jaxpr.jaxpr.outvars, used_outputs, strict=True) if used]
+    return ClosedJaxpr(jaxpr.jaxpr.replace(outvars=outvars), jaxpr.consts)
+
+
+def move_binders_to_back(closed_jaxpr: ClosedJaxpr, to_move: Sequence[bool]) -> ClosedJaxpr:
+    """The program with the marked inputs behind the others."""
+    pairs = list(zip(closed_jaxpr.jaxpr.invars, to_move, strict=True))
+    invars = [*[v for v, move in pairs if not move], *[v for v, move in pairs if move]]
+    return ClosedJaxpr(closed_jaxpr.jaxpr.replace(invars=invars), closed_jaxpr.consts)

@@ -1,0 +1,113 @@
+"""Primitives of other libraries, which are given their rules one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core import primitive as core_primitive
+from pyjx.core.effects import Effects, no_effects
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
+from pyjx.core.trace import eager_trace, eval_jaxpr
+
+Rule = Callable[..., Any]
+
+
+class Primitive(core_primitive.Primitive):
+    """An operation that another library brings.
+
+    Args:
+      name: what jaxprs print.
+
+    >>> import pyjx as jax
+    >>> from pyjx.extend.core import Primitive
+    >>> twice_p = Primitive("twice")
+    >>> _ = twice_p.def_impl(lambda x: 2 * x)
+    >>> _ = twice_p.def_abstract_eval(lambda x: x)
+    >>> jax.make_jaxpr(twice_p.bind)(1.)
+    { lambda ; a:f32[]. let b:f32[] = twice a in (b,) }
+    """
+
+    __slots__ = ("__dict__",)
+
+    ref_primitive = False
+    skip_canonicalization = False
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, cached=False)
+
+    def def_effectful_abstract_eval(self, rule: Rule) -> Rule:
+        """As `def_abstract_eval`, for a rule that gives types and effects."""
+        latest: list[Effects] = [no_effects]
+
+        def shape_rule(*avals: Any, **params: Any) -> Any:
+            out, effects = rule(*avals, **params)
+            latest[0] = frozenset(effects)
+            return out
+
+        self.def_abstract_eval(shape_rule)
+        # The types of an equation are computed right before its effects are asked for.
+        self.effects = lambda params: latest[0]
+        return rule
+
+    def def_bind_with_trace(self, bind_with_trace: Rule) -> Rule:
+        """Let `bind_with_trace(trace, operands, avals, params)` apply the primitive."""
+        self.bind_with_trace = bind_with_trace  # type: ignore[method-assign]
+        return bind_with_trace
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Effects]:
+        """The types of the results, and the effects."""
+        out = self.out_avals(avals, params)
+        return out, no_effects if self.effects is None else self.effects(params)
+
+    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """What `bind` takes before its operands, and its keyword arguments."""
+        return [], params
+
+
+class CallPrimitive(Primitive):
+    """An operation that runs a program, its parameter `call_jaxpr`."""
+
+    __slots__ = ()
+
+    call_primitive = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.multiple_results = True
+        self.define(decomposition=self._run, shape_rule=self._types)
+
+    @staticmethod
+    def _run(*operands: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
+        jaxpr, consts = _parts(call_jaxpr)
+        return eval_jaxpr(jaxpr, consts, *operands)
+
+    @staticmethod
+    def _types(*avals: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
+        return _parts(call_jaxpr)[0].out_avals
+
+
+def _parts(program: Jaxpr | ClosedJaxpr) -> tuple[Jaxpr, Sequence[Any]]:
+    if isinstance(program, ClosedJaxpr):
+        return program.jaxpr, program.consts
+    return program, ()
+
+
+def create_call_primitive(name: str, inline_jax_late: bool = True) -> CallPrimitive:
+    """A primitive that runs the program which is its parameter `call_jaxpr`."""
+    return CallPrimitive(name)
+
+
+call_p = CallPrimitive("core_call")
+closed_call_p = CallPrimitive("core_closed_call")
+xla_pmap_p = CallPrimitive("xla_pmap")  # no program has it: JAX's pmap is a jitted function
+
+
+def apply_primitive(prim: core_primitive.Primitive, *args: Any, **params: Any) -> Any:
+    """Compile the primitive and run it, even if it has a rule `impl`."""
+    return eager_trace.compiler(prim, params)(*args)
+
+
+def call_impl(f: Callable[..., Any], *args: Any, **params: Any) -> Any:
+    """Call a wrapped function."""
+    return getattr(f, "call_wrapped", f)(*args)

@@ -1,0 +1,3 @@
+"""`jax._src.state`: mutable references."""
+
+from __future__ import annotations

@@ -1,0 +1,25 @@
+"""`jax._src.traceback_util`: which frames users see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pyjx.core import frames, tracebacks
+from pyjx.core.frames import register_exclusion
+
+__all__ = ["api_boundary", "include_frame", "register_exclusion"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_exclude_paths = frames.excluded
+
+
+def api_boundary(fun: _F, **options: Any) -> _F:
+    """Let exceptions that leave a function show the user's frames only."""
+    return tracebacks.api_boundary(fun)
+
+
+def include_frame(frame: Any) -> bool:
+    """Whether a frame is the user's."""
+    return not frames.is_internal(frame.f_code.co_filename)

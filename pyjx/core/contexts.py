@@ -1,0 +1,157 @@
+"""Which interpreter is active: for libraries that look at it or bring their own."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyjx.core.named_axes import named_axes
+from pyjx.core.trace import (
+    JaxprTrace,
+    Trace,
+    Tracer,
+    as_dynamic,
+    eager_trace,
+    new_level,
+    state,
+)
+
+
+class OpaqueTraceState:
+    """Which interpreters are active. Equal to another one where the same are.
+
+    >>> import pyjx as jax
+    >>> here = jax.core.get_opaque_trace_state()
+    >>> here == jax.core.get_opaque_trace_state()
+    True
+    >>> jax.eval_shape(lambda x: here == jax.core.get_opaque_trace_state() or x, 1.).dtype
+    dtype('float32')
+    """
+
+    __slots__ = ("_innermost",)
+
+    def __init__(self, innermost: Trace) -> None:
+        self._innermost = weakref.ref(innermost)  # a trace keeps its values alive
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpaqueTraceState) and self._innermost == other._innermost
+
+    def __hash__(self) -> int:
+        return hash(self._innermost)
+
+    def __repr__(self) -> str:
+        return f"OpaqueTraceState({self._innermost()!r})"
+
+
+def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
+    """What to compare to know whether the same transformations are active."""
+    return OpaqueTraceState(state.innermost)
+
+
+def trace_state_clean() -> bool:
+    """Whether no transformation is active."""
+    return state.innermost is eager_trace
+
+
+def find_top_trace(values: Iterable[Any]) -> Trace:
+    """The interpreter that an operation on `values` would go to."""
+    top = state.dynamic
+    for x in values:
+        if isinstance(x, Tracer) and x._trace.level > top.level:
+            top = x._trace
+    return top
+
+
+@contextmanager
+def take_current_trace() -> Iterator[Trace]:
+    """The interpreter of operations on plain values, which runs them at once in the block."""
+    trace = state.dynamic
+    with as_dynamic(eager_trace):
+        yield trace
+
+
+@contextmanager
+def set_current_trace(trace: Trace | None) -> Iterator[None]:
+    """Let operations on plain values go to `trace`. One that is not active becomes the innermost.
+    """
+    if trace is None:
+        yield
+    elif trace is eager_trace or getattr(trace, "alive", False):
+        with as_dynamic(trace):
+            yield
+    else:
+        with new_level(trace), as_dynamic(trace):
+            yield
+
+
+class TracingContext:
+    """A view of what is active in this thread."""
+
+    @property
+    def trace(self) -> Trace:
+        """The innermost interpreter."""
+        return state.innermost
+
+    @property
+    def axis_env(self) -> AxisEnv:
+        """The named axes."""
+        return AxisEnv()
+
+    def is_top_level(self) -> bool:
+        """Whether no transformation is active."""
+        return trace_state_clean()
+
+
+class AxisEnv:
+    """The named axes of this thread, as they were when it was made."""
+
+    def __init__(self) -> None:
+        self.axis_sizes = {axis.name: axis.size for axis in named_axes()}
+
+    def axis_names(self) -> list[Any]:
+        return list(self.axis_sizes)
+
+    def axis_exists(self, name: Any) -> bool:
+        return name in self.axis_sizes
+
+    def axis_size(self, name: Any) -> int:
+        """Raises KeyError where there is no axis of the name."""
+        return self.axis_sizes[name]
+
+
+trace_ctx = TracingContext()
+
+
+def _active() -> Iterator[Trace]:
+    trace = state.innermost
+    while trace is not eager_trace:
+        yield trace
+        trace = trace.parent
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Whether a function is being traced to a program."""
+    return any([isinstance(trace, JaxprTrace) for trace in _active()])
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Whether a function is being mapped."""
+    return any([hasattr(trace, "axis") for trace in _active()])
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
+    """The names of the axes that are active."""
+    return [axis.name for axis in named_axes() if axis.name is not None]
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Whether a named axis is active."""
+    return bool(unsafe_get_axis_names_DO_NOT_USE())
+
+
+class TraceTag:
+    """What tracers of one transformation have in common."""
+
+    __slots__ = ()

@@ -1,0 +1,30 @@
+"""Programs and primitives."""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+FAMILIES: dict[str, str] = {
+    "pyjx.core.avals": "AbstractToken Token get_aval is_valid_value",
+    "pyjx.core.check": "JaxprTypeError check_jaxpr",
+    "pyjx.core.contexts": (
+        "TraceTag find_top_trace get_opaque_trace_state nonempty_axis_env_DO_NOT_USE "
+        "set_current_trace take_current_trace unsafe_am_i_under_a_jit_DO_NOT_USE "
+        "unsafe_am_i_under_a_vmap_DO_NOT_USE unsafe_get_axis_names_DO_NOT_USE"
+    ),
+    "pyjx.core.effects": "Effect Effects no_effects",
+    "pyjx.core.jaxpr": (
+        "ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal Var jaxprs_in_params new_jaxpr_eqn "
+        "subjaxprs"
+    ),
+    "pyjx.core.trace": "concrete_or_error jaxpr_as_fun",
+    "pyjx.compat.primitives": "CallPrimitive Primitive call_impl create_call_primitive",
+    "pyjx.compat.avals": (
+        "InconclusiveDimensionOperation array_types gensym mapped_aval "
+        "primal_dtype_to_tangent_dtype unmapped_aval valid_jaxtype"
+    ),
+}
+
+SUBMODULES = "primitives"
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

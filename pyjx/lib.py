@@ -1,0 +1,9 @@
+"""The version of jaxlib."""
+
+from __future__ import annotations
+
+from pyjx.jaxlib_api import JAXLIB_RELEASE, JAXLIB_VERSION
+
+__version__: str = JAXLIB_RELEASE
+__version_info__: tuple[int, ...] = JAXLIB_VERSION
+__all__ = ["__version__", "__version_info__"]

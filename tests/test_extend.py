@@ -1,0 +1,229 @@
+"""What libraries build on: primitives of their own, rules, interpreters, wrapped functions."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import api_util
+from pyjx import numpy as jnp
+from pyjx.compat import derivatives, partial_evaluation
+from pyjx.compat import dtypes as compat_dtypes
+from pyjx.extend import core as jex
+from pyjx.extend import linear_util as lu
+from pyjx.interpreters import ad, batching, mlir, xla
+from pyjx.interpreters import partial_eval as pe
+
+
+def cube_primitive(lowering):
+    cube_p = jex.Primitive("cube_of_test")
+    cube_p.def_abstract_eval(lambda x: x)
+    ad.primitive_jvps[cube_p] = lambda primals, tangents: (
+        cube_p.bind(*primals), 3 * primals[0] ** 2 * ad.instantiate_zeros(tangents[0]))
+    batching.primitive_batchers[cube_p] = lambda operands, dims: (cube_p.bind(*operands), dims[0])
+    mlir.register_lowering(cube_p, lowering)
+    return cube_p
+
+
+def as_function(x):
+    return x * x * x
+
+
+def as_operations(ctx, x):
+    (aval,) = ctx.avals_in
+    from jaxlib.mlir.dialects import stablehlo
+
+    square = stablehlo.multiply(x, x)
+    one = mlir.ir_constant(np.ones(aval.shape, aval.dtype))
+    return [stablehlo.multiply(stablehlo.multiply(square, x), one)]
+
+
+def as_both(ctx, x):
+    return mlir.lower_fun(as_function, multiple_results=False)(ctx, x)
+
+
+@pytest.mark.parametrize("lowering", [
+    mlir.lower_fun(as_function, multiple_results=False), as_operations, as_both])
+def test_a_primitive_of_a_library(lowering):
+    cube_p = cube_primitive(lowering)
+    cube_p.def_impl(lambda x: xla.apply_primitive(cube_p, x))
+    x = jnp.arange(4.0)
+    np.testing.assert_allclose(cube_p.bind(x), x ** 3)
+    np.testing.assert_allclose(jax.jit(lambda x: cube_p.bind(x) + 1)(x), x ** 3 + 1)
+    np.testing.assert_allclose(jax.grad(lambda x: cube_p.bind(x).sum())(x), 3 * x ** 2)
+    np.testing.assert_allclose(jax.vmap(cube_p.bind)(x), x ** 3)
+    assert ad.primitive_jvps[cube_p] is cube_p.jvp
+    assert cube_p in batching.primitive_batchers
+    assert "cube_of_test" in str(jax.make_jaxpr(cube_p.bind)(1.0))
+
+
+def test_a_linear_primitive():
+    double_p = jex.Primitive("double_of_test")
+    double_p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(double_p, mlir.lower_fun(lambda x: 2 * x, multiple_results=False))
+    ad.deflinear2(double_p, lambda ct, x: [double_p.bind(ct)])
+    batching.defvectorized(double_p)
+    assert jax.grad(double_p.bind)(3.0) == 2
+    assert jax.jit(jax.jacfwd(double_p.bind))(3.0) == 2
+    assert ad.is_undefined_primal(ad.UndefinedPrimal(jax.typeof(1.0)))
+
+
+def test_rules_of_the_axis_in_both_signatures():
+    size_p = jex.Primitive("size_of_test")
+    size_p.def_abstract_eval(lambda x: x)
+    size_p.def_impl(lambda x: x)
+    batching.fancy_primitive_batchers[size_p] = lambda axis, operands, dims: (
+        operands[0] * axis.size, dims[0])
+    np.testing.assert_array_equal(jax.vmap(size_p.bind)(jnp.ones(3)), 3)
+    batching.axis_primitive_batchers[size_p] = lambda size, name, trace, operands, dims: (
+        operands[0] + size, dims[0])
+    np.testing.assert_array_equal(jax.vmap(size_p.bind)(jnp.ones(3)), 4)
+
+
+def test_rules_of_the_library_are_read_as_functions():
+    from pyjx.lax import cond_p, mul_p
+
+    out, tangent = ad.primitive_jvps[mul_p]([2.0, 3.0], [1.0, ad.Zero(jax.typeof(3.0))])
+    assert (out, tangent) == (6, 3)
+    assert cond_p in ad.primitive_jvps
+    out, dim = batching.primitive_batchers[mul_p]([jnp.arange(3.0), 2.0], [0, None])
+    assert dim == 0 and out.tolist() == [0, 2, 4]
+    with pytest.raises(KeyError):
+        ad.primitive_transposes[jex.Primitive("without")]
+
+
+def test_calls():
+    jaxpr = jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
+    out, = jex.primitives.closed_call_p.bind(jnp.array(1.0), call_jaxpr=jaxpr)
+    np.testing.assert_allclose(out, 2 * np.sin(1.0), rtol=1e-6)
+
+
+def test_the_state_of_tracing():
+    here = jex.get_opaque_trace_state()
+    assert here == jex.get_opaque_trace_state(convention="flax")
+    seen = []
+
+    def f(x):
+        seen.append((jex.get_opaque_trace_state() == here, jex.unsafe_am_i_under_a_jit_DO_NOT_USE(),
+                     jex.unsafe_am_i_under_a_vmap_DO_NOT_USE(),
+                     jex.unsafe_get_axis_names_DO_NOT_USE()))
+        return x
+
+    f(1.0)
+    jax.jit(f)(1.0)
+    jax.grad(f)(1.0)
+    jax.vmap(f, axis_name="i")(jnp.ones(2))
+    assert seen == [(True, False, False, []), (False, True, False, []), (False, False, False, []),
+                    (False, False, True, ["i"])]
+    states = []
+    jax.grad(lambda x: states.append(jex.get_opaque_trace_state()) or x)(1.0)
+    gc.collect()
+    assert states[0] != jex.get_opaque_trace_state()
+
+
+class Counter(jax.core.Trace):
+    def __init__(self, parent):
+        super().__init__()
+        self.parent_trace = parent
+        self.names = []
+
+    def process_primitive(self, primitive, tracers, params):
+        self.names.append(primitive.name)
+        values = [x.val if isinstance(x, Counted) else x for x in tracers]
+        out = primitive.bind_with_trace(self.parent_trace, values, [None] * len(values), params)
+        return jax.tree.map(lambda v: Counted(self, v), out)
+
+
+class Counted(jax.core.Tracer):
+    def __init__(self, trace, val):
+        super().__init__(trace, jax.typeof(val))
+        self.val = val
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit, jax.grad])
+def test_an_interpreter_of_a_library(around):
+    names = []
+
+    def f(x):
+        with jex.take_current_trace() as parent:
+            trace = Counter(parent)
+            with jex.set_current_trace(trace):
+                out = jax.lax.mul(jax.lax.sin(Counted(trace, x)), 2.0)
+        names[:] = trace.names
+        return out.val
+
+    around(f)(1.0)
+    assert names == ["sin", "mul"]
+
+
+def test_transformations_of_wrapped_functions():
+    @lu.transformation_with_aux
+    def scaled(factor, *args):
+        out = yield args, {}
+        yield factor * out, "aux"
+
+    fun, aux = scaled(lu.wrap_init(lambda x: x + 1), 10)
+    with pytest.raises(lu.StoreException):
+        aux()
+    assert fun.call_wrapped(2) == 30 and aux() == "aux"
+    flat, _ = api_util.flatten_fun_nokwargs(
+        lu.wrap_init(lambda d: d["a"] * 2), jax.tree.structure(({"a": 1},)))
+    assert lu.transformation2(lambda f, n, *xs: f(*xs) + [n])(flat, 5).call_wrapped(3) == [6, 5]
+    assert lu.merge_linear_aux(lambda: 1, lu.Store()) == (True, 1)
+
+
+def test_partial_evaluation():
+    def f(x, y):
+        return [x * 2, jax.jit(lambda a, b: (a + 1, a * b))(x, y)[1], y]
+
+    known, unknown = pe.PartialVal.known(3.0), pe.PartialVal.unknown(jax.typeof(jnp.ones(2)))
+    jaxpr, outs, consts = pe.trace_to_jaxpr_nounits(lu.wrap_init(f), [known, unknown])
+    assert outs[0].is_known() and outs[0].get_known() == 6
+    assert [p.is_known() for p in outs] == [True, False, False]
+    results = jax.core.eval_jaxpr(jaxpr, consts, jnp.array([1.0, 2.0]))
+    assert [r.tolist() for r in results] == [[3, 6], [1, 2]]
+
+    closed = jax.make_jaxpr(lambda x, y: (jnp.sin(x) * y, jnp.cos(x)))(1.0, 2.0)
+    first, second, unknowns, residuals = pe.partial_eval_jaxpr_nounits(
+        closed, [False, True], False)
+    assert unknowns == [True, False] and len(residuals) == 1
+    cos, *saved = jax.core.eval_jaxpr(first.jaxpr, first.consts, 1.0)
+    (product,) = jax.core.eval_jaxpr(second.jaxpr, second.consts, *saved, 2.0)
+    np.testing.assert_allclose([cos, product], [np.cos(1.0), 2 * np.sin(1.0)], rtol=1e-6)
+    live, kept = pe.dce_jaxpr(closed.jaxpr, [False, True])
+    assert kept == [True, False] and len(live.eqns) == 1
+
+
+def test_derivatives_of_programs():
+    closed = jax.make_jaxpr(lambda x, y: x * y)(1.0, 2.0)
+    derived, nonzero = derivatives.jvp_jaxpr(closed, [True, False], False)
+    assert nonzero == [True]
+    assert jax.core.eval_jaxpr(derived.jaxpr, derived.consts, 3.0, 4.0, 1.0) == [12, 4]
+    cts = ad.backward_pass(closed.jaxpr, True, (), [ad.UndefinedPrimal(jax.typeof(1.0)), 2.0],
+                           [jnp.array(1.0)])
+    assert cts[0] == 2
+
+
+def test_a_struct_may_be_a_result_of_a_function_that_is_only_described():
+    struct = jax.ShapeDtypeStruct((2,), jnp.float32)
+    assert jax.eval_shape(lambda: struct) == struct
+    assert jax.eval_shape(lambda x: (x, struct), struct) == (struct, struct)
+    with pytest.raises(TypeError, match="not a valid JAX type"):
+        jax.jit(lambda: struct)()
+
+
+def test_shapes_of_what_is_no_array():
+    with pytest.warns(DeprecationWarning, match="shape requires ndarray or scalar arguments"):
+        assert jnp.shape(None) == ()
+
+
+def test_dtypes_without_infinity():
+    assert compat_dtypes.supports_inf(jnp.float32)
+    assert not compat_dtypes.supports_inf(jnp.float8_e4m3fn)
+
+
+def test_values_known_and_unknown():
+    assert partial_evaluation.PartialVal.known(1.0).get_aval() == jax.typeof(1.0)
