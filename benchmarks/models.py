@@ -47,8 +47,23 @@ def cross_entropy(logits, labels):
 # A decoder-only transformer: pre-norm blocks of causal attention and a gelu MLP, unrolled.
 
 
+def over_devices():
+    """A mesh of all devices, and functions that put arrays on it: whole, or cut along an axis."""
+    kinds = jax.sharding
+    mesh = kinds.Mesh(np.array(jax.devices()), ("data",))
+
+    def cut(x, axis=0):
+        spec = kinds.PartitionSpec(*[None] * axis, "data")
+        return jax.device_put(x, kinds.NamedSharding(mesh, spec))
+
+    def whole(x):
+        return jax.device_put(x, kinds.NamedSharding(mesh, kinds.PartitionSpec()))
+
+    return mesh, cut, whole
+
+
 def transformer(layers=12, width=96, heads=4, length=64, batch=8, vocabulary=256, remat=False,
-                scan=False):
+                scan=False, sharded=False):
     rng = np.random.default_rng(0)
     params = {
         "tokens": scaled_normal(rng, vocabulary, width, fan_in=width),
@@ -77,7 +92,11 @@ def transformer(layers=12, width=96, heads=4, length=64, batch=8, vocabulary=256
                 hidden = apply(hidden, block)
         return cross_entropy(layer_norm(params["norm"], hidden) @ params["out"], targets)
 
-    return training(loss, params, text[:, :-1], text[:, 1:])
+    inputs, targets = text[:, :-1], text[:, 1:]
+    if sharded:
+        _, cut, whole = over_devices()
+        params, inputs, targets = jax.tree.map(whole, params), cut(inputs), cut(targets)
+    return training(loss, params, inputs, targets)
 
 
 def init_norm(width):

@@ -32,6 +32,7 @@ UNITS = {
     "jit": (1, "us"),
     "callbacks": (1, "us"),
     "linalg": (1, "us"),
+    "devices": (1, "us"),
     "linear": (1, "us/eqn"),
     "equations": (1, ""),
     "text_bytes": (2.0**10, "KiB"),
@@ -81,6 +82,8 @@ GROUPS: dict[str, list[Process]] = {
     "composed": [*model_group("per_example"), *model_group("hessian_product")],
     "loops": [p for model in ("while_loop", "batched_cond", "long_scan")
               for p in model_group(model)],
+    "devices": [Process("devices", "devices", {"sharded": True}),
+                *model_group("transformer", layers=12, sharded=True)],
     "growth": [
         Process(f"transformer {n}", "stages", {"model": "transformer", "layers": n}, at_most=2)
         for n in (3, 6, 24)
@@ -136,6 +139,13 @@ BARS: dict[Key, float] = {
     },
     **{(model, "step"): 1.0 + NOISE for model in ("while_loop", "batched_cond", "long_scan")},
     ("long_scan", "peak memory"): 1.0 + NOISE,
+    ("devices", "eager multiplication"): 0.50,
+    **{
+        ("devices", figure): 1.0 + NOISE
+        for figure in ("jit", "jit with a collective", "device_put of a host array",
+                       "device_put of a copy to each", "resharding")
+    },
+    ("sharded transformer 12", "trace + lower"): 0.20,
     ("warm cache", "to first step"): 0.35,
     ("two layers", "to first step"): 0.50,
 }

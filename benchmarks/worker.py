@@ -267,6 +267,26 @@ def measure_callbacks():
     return figures
 
 
+def measure_devices(sharded):
+    """Calls on arrays that are spread over eight devices, and moving arrays there."""
+    import numpy as np
+    from models import jax, jnp, over_devices
+
+    _, cut, whole = over_devices()
+    host = np.ones((1024, 64), np.float32)
+    x, w = cut(host), whole(np.ones((64, 64), np.float32))
+    f = jax.jit(lambda x, w: jnp.tanh(x @ w))
+    mean = jax.jit(lambda x: x.mean())
+    return {
+        "jit": microseconds_per_call(lambda: f(x, w), batches=9),
+        "jit with a collective": microseconds_per_call(lambda: mean(x), batches=9),
+        "eager multiplication": microseconds_per_call(lambda: x * 2.0, batches=9),
+        "device_put of a host array": microseconds_per_call(lambda: cut(host), batches=9),
+        "device_put of a copy to each": microseconds_per_call(lambda: whole(host), batches=9),
+        "resharding": microseconds_per_call(lambda: cut(x, 1), batches=9),
+    }
+
+
 def measure_linalg():
     """Decompositions and systems, one by one and under jit: small, large, and a batch of small."""
     import numpy as np
@@ -422,7 +442,11 @@ def main():
     else:
         import json
 
-        figures = globals()[f"measure_{case}"](**json.loads(options[0] if options else "{}"))
+        options = json.loads(options[0] if options else "{}")
+        if options.get("sharded"):
+            os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+            os.environ["NPROC"] = "16"  # with fewer threads queued collectives starve each other
+        figures = globals()[f"measure_{case}"](**options)
     print(json.dumps(figures))
 
 
