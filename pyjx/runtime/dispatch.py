@@ -117,10 +117,21 @@ def _raise_other_layout(asked: Layout, x: Any) -> NoReturn:
 
 def formatted(x: Any, wanted: Format) -> Any:
     """An array laid out otherwise on its devices, which may exchange parts."""
-    request = Request(out_shardings=(wanted.sharding,))
-    if wanted.layout is not None:
-        request = request._replace(in_layouts=(Layout.for_array(x),), out_layouts=(wanted.layout,))
-    return compile_and_run(_identity(x.aval), "reshard", [x], _ONE_RESULT, request=request)[0]
+    return _formatter(wanted)(x)
+
+
+@lru_cache(maxsize=1024)
+def _formatter(wanted: Format) -> Any:
+    """The C++ callable that lays arrays out so."""
+
+    def miss(x: Any) -> Miss:
+        request = Request(out_shardings=(wanted.sharding,))
+        if wanted.layout is not None:
+            request = request._replace(in_layouts=(Layout.for_array(x),),
+                                       out_layouts=(wanted.layout,))
+        return compile_and_run(_identity(x.aval), "reshard", [x], _ONE_RESULT, request=request)
+
+    return compiled_callable("reshard", lambda x: miss(x)[0], miss, ("reshard", wanted))
 
 
 _ONE_RESULT = registry.flatten(0)[1]

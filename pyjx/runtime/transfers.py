@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -71,12 +72,21 @@ def put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Any, alias: b
     """A committed array with the given sharding."""
     if type(sharding) is SingleDeviceSharding:
         return _put(aval, sharding, (x,), [sharding._device], True, alias)
+    devices, parts, places = _parts(sharding, aval)
+    cut = [x[index] for index in parts]  # copies of a part share host memory
+    return _put(aval, sharding, [cut[i] for i in places], devices, True, alias)
+
+
+@lru_cache(maxsize=4096)
+def _parts(sharding: Any, aval: ShapedArray) -> tuple[list[Any], list[Any], list[int]]:
+    """The addressable devices, the parts that an array has there, and which one each device has."""
     check_fits(sharding, aval)
-    parts = sharding.addressable_devices_indices_map(aval.shape)
-    cut: dict[str, Any] = {}  # copies of a part share host memory
-    shards = [cut[k] if (k := str(index)) in cut else cut.setdefault(k, x[index])
-              for index in parts.values()]
-    return _put(aval, sharding, shards, list(parts), True, alias)
+    parts: dict[str, tuple[int, Any]] = {}
+    places = []
+    indices = sharding.addressable_devices_indices_map(aval.shape)
+    for index in indices.values():
+        places.append(parts.setdefault(str(index), (len(parts), index))[0])
+    return list(indices), [index for _, index in parts.values()], places
 
 
 def check_fits(sharding: Any, aval: ShapedArray) -> None:
