@@ -206,6 +206,9 @@ def _device_put(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
         if b.module.partitions > 1 and hasattr(target, "spec"):
             text = sharding_text(b.module.meshes, target, atom.aval.ndim)
             x = b.line(f"sdy.sharding_constraint {x} {text} : {tensor_type(atom.aval)}")
+        kind = getattr(target, "memory_kind", None)
+        if kind is not None and b.module.platform != "cpu":  # which has one memory
+            x = placed_in_memory(b, x, atom.aval, kind)
         out.append(x)
     return out
 
