@@ -42,7 +42,8 @@ FAMILIES: dict[str, str] = {
         "bitcast_convert_type broadcast_in_dim concatenate dynamic_slice dynamic_update_slice "
         "iota pad reshape rev slice split squeeze stack tile transpose unstack"
     ),
-    "lowering.shardings": "device_put layout_constraint shard_alike sharding_constraint",
+    "lowering.shardings":
+        "device_put layout_constraint reshard shard_alike sharding_constraint",
     "lowering.sorting": "sort top_k",
     "lowering.windows": (
         "reduce_window reduce_window_max reduce_window_min reduce_window_sum "

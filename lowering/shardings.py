@@ -231,7 +231,19 @@ def _shard_alike(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
 
 @rule("sharding_constraint")
 def _sharding_constraint(b: Block, eqn: JaxprEqn, x: str) -> str:
-    sharding = eqn.params["sharding"]
+    return _constraint(b, eqn, x, eqn.params["sharding"])
+
+
+@rule("reshard")
+def _reshard(b: Block, eqn: JaxprEqn, x: str) -> str:
+    sharding = eqn.params["dst_sharding"]
+    if sharding.mesh.auto_axes:  # along which the compiler may cut
+        sharding = sharding.update(spec=sharding.spec.update(partitions=[
+            PartitionSpec.UNCONSTRAINED if e is None else e for e in sharding.spec]))
+    return _constraint(b, eqn, x, sharding)
+
+
+def _constraint(b: Block, eqn: JaxprEqn, x: str, sharding: Any) -> str:
     if b.module.partitions == 1 or not hasattr(sharding, "spec"):
         return x
     aval = eqn.invars[0].aval

@@ -78,6 +78,7 @@ FAMILIES = {
     "pyjx.runtime.meshes":
         "get_abstract_mesh get_mesh make_mesh set_mesh use_abstract_mesh",
     "pyjx.runtime.process_data": "make_array_from_process_local_data",
+    "pyjx.runtime.resharding": "reshard",
     "pyjx.runtime.sharding": "NamedSharding",
 }
 

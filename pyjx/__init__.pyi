@@ -142,6 +142,7 @@ from pyjx.runtime.meshes import make_mesh as make_mesh
 from pyjx.runtime.meshes import set_mesh as set_mesh
 from pyjx.runtime.meshes import use_abstract_mesh as use_abstract_mesh
 from pyjx.runtime.process_data import make_array_from_process_local_data as make_array_from_process_local_data
+from pyjx.runtime.resharding import reshard as reshard
 from pyjx.runtime.sharding import NamedSharding as NamedSharding
 
 __version__: str
@@ -290,5 +291,6 @@ __all__ = [
     "set_mesh",
     "use_abstract_mesh",
     "make_array_from_process_local_data",
+    "reshard",
     "NamedSharding",
 ]

@@ -628,9 +628,10 @@ def copy_on_device(array: Any) -> Any:
     return copy if array._committed else commit(copy, sharding, False)
 
 
-def commit(array: Any, sharding: Any, committed: bool = True) -> Any:
+def commit(array: Any, sharding: Any, committed: bool = True, aval: Any = None) -> Any:
     """The same buffers as another array, committed to its devices or not."""
-    return ArrayImpl(array.aval, sharding, array._arrays, committed, _skip_checks=True)
+    return ArrayImpl(array.aval if aval is None else aval, sharding, array._arrays, committed,
+                     _skip_checks=True)
 
 
 def to_numpy(array: Any) -> np.ndarray[Any, Any]:

@@ -7,7 +7,7 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "collect_profile pmap reshard tools",
+        "collect_profile pmap tools",
     "pyjx.experimental":
         "EArray array_serialization colocated_python compilation_cache "
         "compute_on custom_partitioning fused jax2tf key_reuse "
@@ -44,7 +44,7 @@ NAMES: dict[str, str] = {
     "pyjx.ffi":
         "build_ffi_lowering_function ffi_lowering",
     "pyjx.sharding":
-        "auto_axes explicit_axes no_collectives reshard",
+        "no_collectives",
     "pyjx.lax":
         "psum_scatter_start",
 }
@@ -54,8 +54,6 @@ SERVES: dict[str, str] = {
     "jax.vmap, on one device":
         "pyjx.pmap",
     "jax.device_put(x, device), which places an array on one device":
-        "pyjx.reshard pyjx.sharding.reshard "
-        "pyjx.sharding.auto_axes pyjx.sharding.explicit_axes "
         "pyjx.sharding.no_collectives",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
         "pyjx.experimental.jax2tf",

@@ -8,12 +8,14 @@ from pyjx.core.meshes import AbstractDevice, AbstractMesh, AxisType, Mesh
 from pyjx.core.specs import ManualAxisType, PartitionSpec, UnreducedKind
 from pyjx.lazy import directory, refuse
 from pyjx.runtime.meshes import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
+from pyjx.runtime.resharding import auto_axes, explicit_axes, reshard
 from pyjx.runtime.sharding import NamedSharding, Sharding, SingleDeviceSharding
 
 __all__ = [
     "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh", "NamedSharding",
-    "PartitionSpec", "Sharding", "SingleDeviceSharding", "UnreducedKind", "get_abstract_mesh",
-    "get_mesh", "make_single_device_sharding", "set_mesh", "use_abstract_mesh",
+    "PartitionSpec", "Sharding", "SingleDeviceSharding", "UnreducedKind", "auto_axes",
+    "explicit_axes", "get_abstract_mesh", "get_mesh", "make_single_device_sharding", "reshard",
+    "set_mesh", "use_abstract_mesh",
 ]
 __dir__ = directory(__name__, __all__)
 

@@ -15,7 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx.core import dtypes
+from pyjx.core.meshes import AbstractMesh
+from pyjx.core.specs import PartitionSpec
+from pyjx.jaxlib_api import NamedSharding
 
 Shape = tuple[int, ...]
 
@@ -90,6 +94,7 @@ class AbstractValue:
     __slots__ = ()
 
     manual_axis_type: Any = None
+    explicit_sharding: Any = None
 
 
 class AbstractToken(AbstractValue):
@@ -195,6 +200,10 @@ class AbstractRef(AbstractValue):
     @property
     def sharding(self) -> Any:
         return self.inner_aval.sharding
+
+    @property
+    def explicit_sharding(self) -> Any:  # type: ignore[override]
+        return self.inner_aval.explicit_sharding
 
     @property
     def manual_axis_type(self) -> Any:
@@ -309,13 +318,13 @@ class ShapedArray(AbstractValue):
     ShapedArray(float32[2,3])
     """
 
-    __slots__ = ("__weakref__", "_tangent", "dtype", "lowered_type", "manual_axis_type",
-                 "memory_space", "ndim", "shape", "sharding", "size", "weak_type")
+    __slots__ = ("__weakref__", "_tangent", "dtype", "explicit_sharding", "lowered_type",
+                 "manual_axis_type", "memory_space", "ndim", "shape", "size", "weak_type")
 
     shape: Shape
     dtype: Any
     weak_type: bool
-    sharding: Any
+    explicit_sharding: Any  # None where no dimension is cut along an Explicit axis
     manual_axis_type: Any
     memory_space: Any
     ndim: int
@@ -358,7 +367,8 @@ class ShapedArray(AbstractValue):
         """
         args = (self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
                 self.weak_type if weak_type is None else weak_type)
-        if not placement and self.sharding is self.manual_axis_type is self.memory_space is None:
+        if not placement and (self.explicit_sharding is self.manual_axis_type is self.memory_space
+                              is None):
             return ShapedArray(*args)
         return ShapedArray(*args, **{**self._placement(), **placement})
 
@@ -366,8 +376,18 @@ class ShapedArray(AbstractValue):
         """The aval with another shape."""
         return self.update(shape=shape)
 
+    @property
+    def sharding(self) -> Any:
+        """How the type says that the array lies along the Explicit axes of a mesh."""
+        found = self.explicit_sharding
+        if found is None:
+            mesh = configuration.abstract_mesh.value
+            found = NamedSharding(AbstractMesh((), ()) if mesh is None else mesh,
+                                  PartitionSpec(*[None] * self.ndim))
+        return found
+
     def _placement(self) -> dict[str, Any]:
-        return {"sharding": self.sharding, "manual_axis_type": self.manual_axis_type,
+        return {"sharding": self.explicit_sharding, "manual_axis_type": self.manual_axis_type,
                 "memory_space": self.memory_space}
 
     def strip_weak_type(self) -> ShapedArray:
@@ -391,13 +411,26 @@ class ShapedArray(AbstractValue):
     def same_type(self, other: Any) -> bool:
         """Whether the two are equal but for the weak type, which is a hint."""
         return self is other or (
-            type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype)
+            type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype
+            and self.explicit_sharding == other.explicit_sharding)
 
-    def str_short(self, short_dtypes: bool = False) -> str:
-        """`float32[2,3]`, or `f32[2,3]` with `short_dtypes`."""
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        """`float32[2,3]`, or `f32[2,3]` with `short_dtypes`; `float32[2@x,3]` where the first
+        dimension is cut along the axis x. `mesh_axis_types` adds the types of the axes."""
         name = dtypes.short_dtype_name(self.dtype) if short_dtypes else dtypes.name(self.dtype)
-        text = f"{name}[{','.join(map(str, self.shape))}]"
-        return text if self.manual_axis_type is None else f"{text}{self.manual_axis_type.text()}"
+        types = _axis_types_text(self.sharding.mesh) if mesh_axis_types else ""
+        mat = self.manual_axis_type
+        if mat is not None:
+            types = mat.text() + types
+        sharding = self.explicit_sharding
+        if sharding is None:
+            return f"{name}[{','.join(map(str, self.shape))}]{types}"
+        dims = [str(n) if p is None else f"{n}@{axes_text(p)}"
+                for n, p in zip(self.shape, sharding.spec, strict=True)]
+        rest = [f"{letter}:{','.join(sorted(map(str, axes)))}" for letter, axes in
+                (("U", sharding.spec.unreduced), ("R", sharding.spec.reduced)) if axes]
+        marks = f"{{{', '.join(rest)}}}" if rest else ""
+        return f"{name}[{','.join(dims)}]{marks}{types}"
 
     @property
     def vma(self) -> frozenset[Any]:
@@ -418,6 +451,19 @@ class ShapedArray(AbstractValue):
         return f"~{self.str_short()}" if self.weak_type else self.str_short()
 
 
+def axes_text(entry: Any) -> str:
+    return f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else str(entry)
+
+
+def _axis_types_text(mesh: Any) -> str:
+    """Such as `({Explicit: ('x', 'y')})`; nothing for the empty mesh."""
+    kinds = [(name, axes) for name, axes in (
+        ("Auto", mesh.auto_axes), ("Explicit", mesh.explicit_axes),
+        ("Manual", mesh.manual_axes)) if axes]
+    inner = ", ".join([f"{name}: {axes}" for name, axes in kinds])
+    return f"({{{inner}}})" if kinds else ""
+
+
 def _remake(args: tuple[Any, ...], placement: dict[str, Any]) -> ShapedArray:
     return ShapedArray(*args, **placement)
 
@@ -435,7 +481,8 @@ def _intern(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: An
             aval.shape = shape
             aval.dtype = dtype
             aval.weak_type = weak_type
-            aval.sharding, aval.manual_axis_type, aval.memory_space = placement or (None,) * 3
+            aval.explicit_sharding, aval.manual_axis_type, aval.memory_space = (
+                placement or (None,) * 3)
             aval.ndim = len(shape)
             aval.size = math.prod(shape)
             aval.lowered_type = None

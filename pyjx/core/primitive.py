@@ -10,6 +10,7 @@ from typing import Any
 
 from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
 from pyjx.core.effects import Effects
+from pyjx.core.explicit import are_typed, typed_results
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.trace import Tracer, outside_of, state
@@ -21,7 +22,7 @@ Rule = Callable[..., Any]
 RULE_KINDS = (
     "batch", "batch_axis", "check", "cut", "dce", "decomposition", "discharge", "effects", "impl",
     "jvp", "label", "linearize", "lowered_as", "physical", "placed", "printed", "record",
-    "shape_rule", "split", "text", "thread", "transpose", "within",
+    "shape_rule", "sharding_rule", "split", "text", "thread", "transpose", "within",
 )
 
 # What it costs to compute a byte of a result again, and to keep it in memory instead.
@@ -44,6 +45,9 @@ class Primitive:
       outlined: whether blocks that repeat may become functions with it inside.
       is_call: whether it calls the jaxpr that is its parameter `jaxpr`, by its parameter `name`.
       shape_rule: `(*avals, **params) -> aval`, or a sequence of avals with `multiple_results`.
+      sharding_rule: `(out, *avals, **params) -> entries`: for each dimension of the result `out`
+        the mesh axes that it is cut along, where an operand is cut along some (core/explicit.py).
+        Not needed by what is elementwise, nor without `cached`, as the shape rule says it then.
       impl: `(*operands, **params) -> result`, for concrete operands, in place of compiling it.
       decomposition: the primitive as a Python function of other primitives; used wherever a rule
         is missing.
@@ -106,6 +110,7 @@ class Primitive:
     printed: Callable[[dict[str, Any]], list[tuple[str, Any]]] | None
     record: Rule | None
     shape_rule: Rule | None
+    sharding_rule: Rule | None
     split: Rule | None
     text: Rule | None
     thread: Rule | None
@@ -204,9 +209,15 @@ class Primitive:
                 "`def_abstract_eval`."
             )
         if self.batch_axis is None and any([a.manual_axis_type is not None for a in in_avals]):
-            return results_varying(self.shape_rule, in_avals, params, self.multiple_results)
-        out = self.shape_rule(*in_avals, **params)
-        return list(out) if self.multiple_results else out
+            out = results_varying(self.shape_rule, in_avals, params, self.multiple_results)
+        else:
+            out = self.shape_rule(*in_avals, **params)
+            if self.multiple_results:
+                out = list(out)
+        if self.cached and (are_typed(in_avals) or "sharding" in params
+                            or "out_sharding" in params):
+            return typed_results(self, in_avals, params, out)
+        return out
 
     # How primitives of other libraries are given their rules, which they may give anew.
 

@@ -15,6 +15,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import Entries, aval_on, entries_of, resolved_sharding, sharding_for
 from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
@@ -55,8 +56,15 @@ def _transpose_batch(operands: Values, dims: BatchDims, *, permutation: tuple[in
     return transpose_p.bind(x, permutation=moved), 0
 
 
+def _transpose_sharding(out: ShapedArray, x: ShapedArray, *, permutation: tuple[int, ...]
+                        ) -> Entries:
+    entries = entries_of(x)
+    return tuple([entries[i] for i in permutation])
+
+
 transpose_p: Primitive = register(Primitive(
-    "transpose", shape_rule=_transpose_shape, batch=_transpose_batch, linear=True, cost=CHEAP,
+    "transpose", shape_rule=_transpose_shape, sharding_rule=_transpose_sharding,
+    batch=_transpose_batch, linear=True, cost=CHEAP,
     jvp=lambda primals, tangents, *, permutation: (
         transpose_p.bind(*primals, permutation=permutation),
         transpose_p.bind(*tangents, permutation=permutation),
@@ -134,7 +142,8 @@ def _broadcast_transpose(ct: Tangent, x: Operand, *, shape: tuple[int, ...],
     out = reduce_sum(ct, sorted(new + stretched))
     if stretched:
         kept = tuple([i for i, n in enumerate(in_shape) if n == shape[broadcast_dimensions[i]]])
-        out = broadcast_in_dim(out, in_shape, kept)
+        out = broadcast_in_dim(out, in_shape, kept,
+                               out_sharding=sharding_for(x.aval, get_aval(ct)))
     return (out,)
 
 
@@ -150,9 +159,18 @@ def _broadcast_batch(operands: Values, dims: BatchDims, *, shape: tuple[int, ...
     ), 0
 
 
+def _broadcast_sharding(out: ShapedArray, x: ShapedArray, *dynamic_shape: Any,
+                        broadcast_dimensions: tuple[int, ...], **params: Any) -> Entries:
+    entries = [None] * out.ndim
+    for d, n, entry in zip(broadcast_dimensions, x.shape, entries_of(x), strict=True):
+        entries[d] = entry if n == out.shape[d] else None
+    return tuple(entries)
+
+
 broadcast_in_dim_p = register(Primitive(
-    "broadcast_in_dim", shape_rule=_broadcast_shape, jvp=_broadcast_jvp,
-    transpose=_broadcast_transpose, batch=_broadcast_batch, linear=True, cost=CHEAP,
+    "broadcast_in_dim", shape_rule=_broadcast_shape, sharding_rule=_broadcast_sharding,
+    jvp=_broadcast_jvp, transpose=_broadcast_transpose, batch=_broadcast_batch, linear=True,
+    cost=CHEAP,
     printed=lambda params: [
         (key, params[key]) for key in ("broadcast_dimensions",) if params[key]],
 ))
@@ -176,6 +194,9 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     dims = as_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     aval = _checked_aval("broadcast_in_dim", operand)
     same = aval.shape == shape and dims == tuple(range(len(shape)))
+    if out_sharding is not None:
+        out_sharding = resolved_sharding(out_sharding, shape, "broadcast_in_dim")
+        same = same and aval_on(aval, out_sharding) is aval
     if same and not isinstance(operand, np.ndarray) and not is_scalar_constant(operand):
         return operand
     return broadcast_in_dim_p.bind(
@@ -215,6 +236,11 @@ def _reduce_sum_shape(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: An
     return ShapedArray(reduced_shape("reduce_sum", x, axes), x.dtype, x.weak_type)
 
 
+def reduced_sharding(out: Any, x: ShapedArray, *, axes: tuple[int, ...], **params: Any) -> Entries:
+    """The sharding rule of a reduction over `axes`."""
+    return tuple([e for i, e in enumerate(entries_of(x)) if i not in axes])
+
+
 def reduction_batch(primitive: Primitive) -> Any:
     """The batching rule of a reduction over `axes`."""
 
@@ -232,11 +258,12 @@ def _reduce_sum_transpose(ct: Tangent, x: Operand, *, axes: tuple[int, ...],
                           out_sharding: Any = None) -> Tangents:
     shape = x.aval.shape
     kept = tuple([i for i in range(len(shape)) if i not in axes])
-    return (broadcast_in_dim(ct, shape, kept),)
+    return (broadcast_in_dim(ct, shape, kept, out_sharding=sharding_for(x.aval, get_aval(ct))),)
 
 
 reduce_sum_p: Primitive = register(Primitive(
-    "reduce_sum", shape_rule=_reduce_sum_shape, transpose=_reduce_sum_transpose, linear=True,
+    "reduce_sum", shape_rule=_reduce_sum_shape, sharding_rule=reduced_sharding,
+    transpose=_reduce_sum_transpose, linear=True,
     jvp=lambda primals, tangents, **params: (
         reduce_sum_p.bind(*primals, **params), reduce_sum_p.bind(*tangents, **params),
     ),

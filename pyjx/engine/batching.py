@@ -7,6 +7,7 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import axis_names
+from pyjx.core.explicit import without_dim
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, check_leaks, new_level, state
@@ -53,7 +54,7 @@ _examples: dict[tuple[ShapedArray, int], ShapedArray] = {}
 
 def example_aval(aval: ShapedArray, dim: int) -> ShapedArray:
     """The aval of one example of a batch whose examples lie along axis `dim`."""
-    example = aval.with_shape(aval.shape[:dim] + aval.shape[dim + 1:])
+    example = without_dim(aval, dim)
     if len(_examples) >= CAPACITY:
         _examples.clear()
     _examples[aval, dim] = example

@@ -27,6 +27,7 @@ from pyjx.core.trace import (
     state,
 )
 from pyjx.engine.discharge import bind_discharged, holds_state
+from pyjx.engine.explicit import with_sharding_of
 from pyjx.engine.forward import JVPTrace, JVPTracer
 from pyjx.engine.references import Box
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
@@ -296,6 +297,9 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
                 if c is None:
                     raise TypeError(f"The function is not linear: '{primitive}' is not linear in "
                                     "one of its operands, which depends on the arguments.")
+                aval = x.aval
+                if getattr(c, "aval", aval).explicit_sharding is not aval.explicit_sharding:
+                    c = with_sharding_of(c, aval)
                 cts[x] = add_tangents(cts[x], c) if x in cts else c
 
 

@@ -15,6 +15,7 @@ from pyjx.core import source_info
 from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.effects import keeps_alive
+from pyjx.core.explicit import with_dim
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.named_axes import Axis
 from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables, without_effects
@@ -491,6 +492,6 @@ def batched_aval(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
     """The aval of a batch of `size` examples along axis `dim`."""
     if dim is None:
         return aval
-    return aval.with_shape((*aval.shape[:dim], size, *aval.shape[dim:]))
+    return with_dim(aval, dim, size)
 
 

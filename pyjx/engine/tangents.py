@@ -82,7 +82,8 @@ def full_aval(aval: ShapedArray, value: Any) -> Any:
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     scalar = scalar_of(aval, value)
-    full = broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
+    full = broadcast_in_dim(scalar, aval.shape, (), out_sharding=aval.explicit_sharding) \
+        if aval.shape else scalar
     return full if aval.manual_axis_type is None else vary(full, aval.manual_axis_type.varying)
 
 

@@ -10,6 +10,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import Entries, agreed, full_sharding, mesh_of
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front, broadcast_in_dim
@@ -313,9 +314,21 @@ def _select_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
     return select_n_p.bind(which, *cases), 0
 
 
+def _select_sharding(out: ShapedArray, which: ShapedArray, *cases: ShapedArray) -> Entries:
+    mesh = mesh_of([which, *cases])
+    shardings = [str(full_sharding(mesh, c)) for c in cases]
+    given = agreed(cases, "select cases must have the same shardings, got "
+                   f"[{', '.join(shardings)}].")
+    if not which.shape:
+        return given
+    return agreed([which, *cases], "select `which` must be scalar or have the same sharding as "
+                  f"cases, got `which` sharding {full_sharding(mesh, which)} but case sharding "
+                  f"{shardings[0]}.")
+
+
 select_n_p = register(Primitive(
-    "select_n", shape_rule=_select_shape, jvp=_select_jvp, transpose=_select_transpose,
-    batch=_select_batch, linear=True, cost=CHEAP,
+    "select_n", shape_rule=_select_shape, sharding_rule=_select_sharding, jvp=_select_jvp,
+    transpose=_select_transpose, batch=_select_batch, linear=True, cost=CHEAP,
 ))
 
 

@@ -14,6 +14,13 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.explicit import (
+    Entries,
+    ShardingTypeError,
+    entries_of,
+    replicated,
+    resolved_sharding,
+)
 from pyjx.core.integers import as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
@@ -302,6 +309,25 @@ def _dot_general_shape(lhs: ShapedArray, rhs: ShapedArray, *,
     return ShapedArray(shape, dtype, weak)
 
 
+def _dot_general_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, *,
+                          dimension_numbers: DotDimensionNumbers, **params: Any) -> Entries:
+    (lc, rc), (lb, rb) = dimension_numbers
+    a, b = entries_of(lhs), entries_of(rhs)
+    lhs_batch, rhs_batch = tuple([a[i] for i in lb]), tuple([b[i] for i in rb])
+    if lhs_batch != rhs_batch:
+        raise ShardingTypeError(
+            "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same "
+            f"sharding, got {lhs_batch} and {rhs_batch}.")
+    lhs_sum, rhs_sum = tuple([a[i] for i in lc]), tuple([b[i] for i in rc])
+    if any([x is not None and y is not None for x, y in zip(lhs_sum, rhs_sum, strict=True)]):
+        raise ShardingTypeError(
+            "Contracting dimensions are sharded and it is ambiguous how the output should be "
+            "sharded. Please specify the output sharding via the `out_sharding` parameter. Got "
+            f"lhs_contracting_spec={lhs_sum} and rhs_contracting_spec={rhs_sum}")
+    return (*lhs_batch, *[a[i] for i in other_axes(lhs.ndim, lc, lb)],
+            *[b[i] for i in other_axes(rhs.ndim, rc, rb)])
+
+
 def convert(x: Value, dtype: DType) -> Value:
     """`x` as an array of `dtype`."""
     old = get_aval(x).dtype
@@ -325,11 +351,16 @@ def _operand_cotangent(ct: Tangent, x: Value, y: Value, x_axes: Any, y_axes: Any
         (tuple(ct_rest), tuple(y_rest)),
         (tuple(range(len(x_batch))), y_batch),
     )
-    out = dot_general_p.bind(ct, y, dimension_numbers=dims, **params)
     # Its axes are those of x: batch, the rest, and the contracted ones in the order y has them.
     x_rest = other_axes(x.ndim, x_sum, x_batch)
     in_y_order = [xs for _, xs in sorted(zip(y_sum, x_sum, strict=True))]
     order = [*x_batch, *x_rest, *in_y_order]
+    wanted = x.explicit_sharding
+    if wanted is not None:
+        entries = [wanted.spec[i] for i in order]
+        wanted = wanted.update(spec=wanted.spec.update(partitions=entries))
+    params = {**params, "out_sharding": wanted or replicated(x.ndim, get_aval(ct), get_aval(y))}
+    out = dot_general_p.bind(ct, y, dimension_numbers=dims, **params)
     out = transpose(out, [order.index(i) for i in range(x.ndim)])
     return convert(out, x.dtype)
 
@@ -341,7 +372,6 @@ def _dot_general_transpose(ct: Tangent, lhs: Operand, rhs: Operand, *,
     n_batch = len(lb)
     n_lhs = get_aval(lhs).ndim - len(lc)  # axes of the result that lhs has
     ndim = n_lhs + get_aval(rhs).ndim - len(rc) - n_batch
-    params["out_sharding"] = None
     if first_is_linear("dot_general", lhs, rhs):
         grad = _operand_cotangent(ct, lhs.aval, rhs, (lc, lb), (rc, rb), range(n_lhs, ndim), params)
         return grad, None
@@ -382,7 +412,8 @@ def _dot_general_printed(params: Params) -> list[tuple[str, Any]]:
 
 
 dot_general_p = register(Primitive(
-    "dot_general", shape_rule=_dot_general_shape, printed=_dot_general_printed))
+    "dot_general", shape_rule=_dot_general_shape, sharding_rule=_dot_general_sharding,
+    printed=_dot_general_printed))
 dot_general_p.define(
     jvp=jvp_by_operand(
         dot_general_p,
@@ -447,9 +478,13 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
     >>> jax.lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
     (5, 2, 4)
     """
+    lhs, rhs = _operand("dot_general", lhs), _operand("dot_general", rhs, 1)
+    numbers = axis_tuples("dot_general", dimension_numbers)
+    if out_sharding is not None:
+        shape = dot_shape(get_aval(lhs), get_aval(rhs), numbers)
+        out_sharding = resolved_sharding(out_sharding, shape, "dot_general")
     return dot_general_p.bind(
-        _operand("dot_general", lhs), _operand("dot_general", rhs, 1),
-        dimension_numbers=axis_tuples("dot_general", dimension_numbers),
+        lhs, rhs, dimension_numbers=numbers,
         precision=canonicalize_precision(precision),
         preferred_element_type=preferred_dtype(preferred_element_type, "dot_general"),
         out_sharding=out_sharding,

@@ -37,7 +37,7 @@ from pyjx.lax.nary import (
     transpose_nary,
     transpose_unary,
 )
-from pyjx.runtime.device_put import device_put
+from pyjx.runtime.resharding import placed, sharding_like
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
 # -- conversion of dtypes --------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def _full(name: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, shardi
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else \
         dtypes.check_and_canonicalize_user_dtype(dtype, name)
-    return _placed(broadcast_in_dim(filler(fill_value, dtype, weak), shape, ()), sharding)
+    return placed(broadcast_in_dim(filler(fill_value, dtype, weak), shape, ()), sharding)
 
 
 def _fill_operand(name: str, value: Value) -> Value:
@@ -293,12 +293,6 @@ def filler(value: Any, dtype: Any, weak: bool) -> Any:
     return item if get_aval(item).dtype == dtype else cast(scalar, dtype, True)
 
 
-def _placed(x: Value, sharding: Any) -> Value:
-    if sharding is None:
-        return x
-    return device_put(x, sharding)
-
-
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
               ) -> Array:
     """An array like `x`, filled with one value.
@@ -323,6 +317,8 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     else:
         aval = get_aval(operand("full_like", x))
         like_shape, like_dtype, weak = aval.shape, aval.dtype, aval.weak_type
+    if shape is None and sharding is None:
+        sharding = sharding_like(x)
     shape = like_shape if shape is None else as_sizes("full_like", "shape", shape)
     if dtype is not None or not weak or dtypes.is_extended(like_dtype):
         dtype = like_dtype if dtype is None else dtype
@@ -333,7 +329,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
             "full_like must be called with scalar fill_value, got fill_value.shape "
             f"{get_aval(fill_value).shape}."
         )
-    return _placed(broadcast_in_dim(filler(fill_value, like_dtype, True), shape, ()), sharding)
+    return placed(broadcast_in_dim(filler(fill_value, like_dtype, True), shape, ()), sharding)
 
 
 # -- identities ------------------------------------------------------------------------------------

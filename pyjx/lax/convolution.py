@@ -21,6 +21,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.explicit import Entries, ShardingTypeError, entries_of, parts_along
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis, transpose
@@ -324,7 +325,26 @@ def _merge_within(x: Value, source: int, target: int, groups: int) -> Value:
 
 # XLA chooses the memory layouts of convolutions with the whole computation in view; at the border
 # of a called one it copies (ResNet-50's step on CPU: 14 % slower, and 1.5 times the compile time).
-conv_general_dilated_p = register(Primitive(_NAME, shape_rule=_conv_shape, outlined=False))
+def _conv_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, *,
+                   dimension_numbers: ConvDimensionNumbers, **params: Any) -> Entries:
+    """Examples and places stay where they are; sums over features that are cut are ambiguous."""
+    dn, given = dimension_numbers, entries_of(lhs)
+    entries: list[Any] = [None] * out.ndim
+    for i, (source, target) in enumerate(zip(dn.lhs_spec, dn.out_spec, strict=True)):
+        parts = 1 if given[source] is None else parts_along(
+            lhs.explicit_sharding.mesh, given[source])
+        if parts > 1 and (i == 1 or out.shape[target] % parts):
+            entries = []
+            break
+        entries[target] = given[source]
+    if not entries or any([e is not None for e in entries_of(rhs)]):
+        raise ShardingTypeError("Please specify the output sharding via `out_sharding` parameter "
+                                f"of `{_NAME}`")
+    return tuple(entries)
+
+
+conv_general_dilated_p = register(Primitive(_NAME, shape_rule=_conv_shape,
+                                            sharding_rule=_conv_sharding, outlined=False))
 conv_general_dilated_p.define(
     jvp=jvp_by_operand(
         conv_general_dilated_p,

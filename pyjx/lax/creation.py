@@ -15,6 +15,7 @@ from pyjx.core.integers import as_int, as_shape
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.positions import iota_p
 from pyjx.engine.types import Rule
+from pyjx.runtime.resharding import placed
 
 
 def iota(dtype: Any, size: int) -> Array:
@@ -42,9 +43,10 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
     [[0, 0], [1, 1]]
     """
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "iota")
-    return iota_p.bind(dtype=dtype, shape=as_shape("broadcasted_iota", "shape", shape),
-                       dimension=as_int("broadcasted_iota", "dimension", dimension),
-                       sharding=out_sharding)
+    shape = as_shape("broadcasted_iota", "shape", shape)
+    dimension = as_int("broadcasted_iota", "dimension", dimension)
+    return placed(iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None),
+                  out_sharding)
 
 
 def _compared(compare: Rule, dtype: DType, shape: Sequence[int], offset: Any) -> Any:

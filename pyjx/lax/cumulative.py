@@ -21,6 +21,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
+from pyjx.core.explicit import Entries, agreed, whole_along
 from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
@@ -43,6 +44,13 @@ def _check_axis(name: str, x: ShapedArray, axis: int) -> None:
         raise ValueError(f"{name}: axis {axis} is out of bounds for array of shape {x.shape}")
 
 
+def _cumulative_sharding(out: ShapedArray, *xs: ShapedArray, axis: int, **params: Any) -> Entries:
+    for x in xs:
+        whole_along(x, axis, "Input should be unsharded over the axis being reduced. Got input "
+                    f"type={x.str_short()} and axis={axis}")
+    return agreed(xs, f"linear_recurrence got incompatible shardings: {xs}")
+
+
 def _cumulative(name: str, kind: Any, kind_name: str) -> Primitive:
     def shape_rule(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
         _check_axis(name, x, axis)
@@ -51,7 +59,8 @@ def _cumulative(name: str, kind: Any, kind_name: str) -> Primitive:
                             f"are subtypes of {kind_name}.")
         return x
 
-    primitive = register(Primitive(name, shape_rule=shape_rule))
+    primitive = register(Primitive(name, shape_rule=shape_rule,
+                                   sharding_rule=_cumulative_sharding))
 
     def batch(operands: Values, dims: BatchDims, *, axis: int, reverse: bool
               ) -> tuple[Value, int]:
@@ -119,8 +128,8 @@ def _recurrence_batch(operands: Values, dims: Dims, *, axis: int, reverse: bool
 
 
 linear_recurrence_p = register(Primitive(
-    "linear_recurrence", shape_rule=_recurrence_shape, jvp=_recurrence_jvp,
-    transpose=_recurrence_transpose, batch=_recurrence_batch, linear=True,
+    "linear_recurrence", shape_rule=_recurrence_shape, sharding_rule=_cumulative_sharding,
+    jvp=_recurrence_jvp, transpose=_recurrence_transpose, batch=_recurrence_batch, linear=True,
 ))
 
 

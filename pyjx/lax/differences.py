@@ -65,8 +65,9 @@ def type_differences(ours: Place, theirs: Place, tree: Any, our_avals: Sequence[
     sentences = []
     for (path, _), a, b in zip(paths, our_avals, their_avals, strict=True):
         if not a.same_type(b):
-            kinds = [kind for kind, x, y in (("dtypes", a.dtype, b.dtype),
-                                             ("shapes", a.shape, b.shape)) if x != y]
+            kinds = [kind for kind, x, y in (
+                ("dtypes", a.dtype, b.dtype), ("shapes", a.shape, b.shape),
+                ("shardings", a.explicit_sharding, b.explicit_sharding)) if x != y]
             sentences.append(
                 f"{ours(path)} has type {a.str_short()} but {theirs(path)} has type "
                 f"{b.str_short()}, so the {' and the '.join(kinds)} do not match")

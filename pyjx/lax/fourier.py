@@ -26,6 +26,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import resized
 from pyjx.core.integers import as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
@@ -121,8 +122,8 @@ def _fft_batch(operands: Values, dims: BatchDims, *, fft_type: FftType,
     return fft_p.bind(x, fft_type=fft_type, fft_lengths=fft_lengths), d
 
 
-fft_p = register(Primitive("fft", shape_rule=_fft_shape, transpose=_fft_transpose,
-                           batch=_fft_batch, linear=True))
+fft_p = register(Primitive("fft", shape_rule=_fft_shape, sharding_rule=resized("fft"),
+                           transpose=_fft_transpose, batch=_fft_batch, linear=True))
 fft_p.define(jvp=jvp_linear(fft_p))
 
 

@@ -17,6 +17,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import Entries, ShardingTypeError, entries_of
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
@@ -298,9 +299,38 @@ def _no_examples(x: Value, indices: Value, dnums: GatherDimensionNumbers, slice_
     return full_aval(out.update(shape=(0, *out.shape)), 0)
 
 
+def _gather_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, *,
+                     dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes, **params: Any
+                     ) -> Entries:
+    """Axes of the operand that are taken whole stay cut as they are, and so do axes that operand
+    and indices go along together."""
+    dn = dimension_numbers
+    given, places = entries_of(x), entries_of(indices)
+    entries: list[Any] = [None] * out.ndim
+    batch = [i for i in range(out.ndim) if i not in dn.offset_dims]
+    clear = all([e is None or i in dn.start_indices_batching_dims for i, e in enumerate(places)])
+    taken = iter(dn.offset_dims)
+    for i, entry in enumerate(given):
+        if i in dn.operand_batching_dims:
+            j = dn.start_indices_batching_dims[dn.operand_batching_dims.index(i)]
+            entries[batch[j]] = entry
+            clear = clear and places[j] == entry
+        elif i in dn.collapsed_slice_dims:
+            clear = clear and entry is None
+        else:
+            entries[next(taken)] = entry
+            clear = clear and (entry is None or slice_sizes[i] == x.shape[i])
+    if not clear:
+        raise ShardingTypeError(
+            "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather "
+            "indexing as out sharding could not be resolved unambiguously (or would require "
+            f"collectives on inputs). Got operand={x!r}, indices={indices!r}")
+    return tuple(entries)
+
+
 gather_p = register(Primitive(
-    "gather", shape_rule=_gather_shape, jvp=_gather_jvp, transpose=_gather_transpose,
-    batch=_gather_batch, linear=True,
+    "gather", shape_rule=_gather_shape, sharding_rule=_gather_sharding, jvp=_gather_jvp,
+    transpose=_gather_transpose, batch=_gather_batch, linear=True,
 ))
 
 

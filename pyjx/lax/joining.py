@@ -10,6 +10,15 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import (
+    Entries,
+    agreed,
+    entries_of,
+    full_sharding,
+    mesh_of,
+    resized,
+    whole_along,
+)
 from pyjx.core.integers import as_axis, as_int, as_shape
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
@@ -63,9 +72,16 @@ def _concatenate_batch(operands: Values, dims: Dims, *, dimension: int) -> tuple
     return concatenate_p.bind(*xs, dimension=dimension + 1), 0
 
 
+def _joined_sharding(xs: Sequence[ShapedArray]) -> Entries:
+    mesh = mesh_of(xs)
+    return agreed(xs, "All operands should have the same sharding. Got shardings "
+                  f"{', '.join([str(full_sharding(mesh, x)) for x in xs])}")
+
+
 concatenate_p = register(Primitive(
-    "concatenate", shape_rule=_concatenate_shape, transpose=_concatenate_transpose,
-    batch=_concatenate_batch, linear=True,
+    "concatenate", shape_rule=_concatenate_shape,
+    sharding_rule=lambda out, *xs, dimension: _joined_sharding(xs),
+    transpose=_concatenate_transpose, batch=_concatenate_batch, linear=True,
 ))
 concatenate_p.define(jvp=jointly_linear_jvp(concatenate_p))
 
@@ -135,7 +151,9 @@ def _stack_batch(operands: Values, dims: Dims, *, axis: int) -> tuple[Value, int
 
 
 stack_p = register(Primitive("stack", shape_rule=_stack_shape, transpose=_stack_transpose,
-                             batch=_stack_batch, linear=True))
+                             batch=_stack_batch, linear=True,
+                             sharding_rule=lambda out, *xs, axis: insert(
+                                 _joined_sharding(xs), axis, None)))
 stack_p.define(jvp=jointly_linear_jvp(stack_p))
 
 
@@ -179,8 +197,16 @@ def _unstack_batch(operands: Values, dims: BatchDims, *, axis: int) -> tuple[Val
     return parts, [0] * len(parts)
 
 
+def _unstack_sharding(outs: Any, x: ShapedArray, *, axis: int) -> list[Any]:
+    whole_along(x, axis, f"unstack: the operand cannot be sharded over the axis {axis} that is "
+                f"taken apart. Got operand type={x.str_short()}")
+    entries = entries_of(x)
+    return [entries[:axis] + entries[axis + 1:]] * len(outs)
+
+
 unstack_p = register(Primitive(
-    "unstack", shape_rule=_unstack_shape, batch=_unstack_batch, multiple_results=True, linear=True,
+    "unstack", shape_rule=_unstack_shape, sharding_rule=_unstack_sharding, batch=_unstack_batch,
+    multiple_results=True, linear=True,
     transpose=lambda cts, x, *, axis: (stack_p.bind(*map(instantiate, cts), axis=axis),),
 ))
 unstack_p.define(jvp=_parts_jvp(unstack_p))
@@ -219,8 +245,11 @@ def _split_batch(operands: Values, dims: BatchDims, *, sizes: tuple[int, ...], a
     return split_p.bind(operands[0], sizes=sizes, axis=axis), [dims[0]] * len(sizes)
 
 
+_part_sharding = resized("split")
+
 split_p = register(Primitive(
     "split", shape_rule=_split_shape, batch=_split_batch, multiple_results=True, linear=True,
+    sharding_rule=lambda outs, x, **_: [_part_sharding(o, x) for o in outs],
     transpose=lambda cts, x, *, sizes, axis: (concatenate(map(instantiate, cts), axis),),
 ))
 split_p.define(jvp=_parts_jvp(split_p))

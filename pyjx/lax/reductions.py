@@ -23,9 +23,11 @@ from pyjx.engine.axes import (
     reduce_sum,
     reduce_sum_p,
     reduced_shape,
+    reduced_sharding,
     reduction_batch,
 )
 from pyjx.engine.batching import batch_flat
+from pyjx.engine.explicit import whole
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import full_aval
@@ -50,7 +52,7 @@ def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = Non
             check(name, x)
         return ShapedArray(reduced_shape(name, x, axes), x.dtype, x.weak_type)
 
-    primitive = register(Primitive(name, shape_rule=shape_rule))
+    primitive = register(Primitive(name, shape_rule=shape_rule, sharding_rule=reduced_sharding))
     return primitive.define(batch=reduction_batch(primitive))
 
 
@@ -104,6 +106,7 @@ def _halves(x: Value, axis: int) -> tuple[Any, Any, Any]:
 
 def _product_tree(x: Value, axes: tuple[int, ...]) -> Value:
     """The product as a tree of multiplications: its derivatives need no division."""
+    x = whole(x, axes)
     for axis in sorted(axes, reverse=True):
         n = get_aval(x).shape[axis]
         if n == 0:
@@ -240,8 +243,8 @@ def _arg_shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: DType) -> 
     return ShapedArray(x.shape[:axis] + x.shape[axis + 1:], index_dtype)
 
 
-argmax_p = register(Primitive("argmax", shape_rule=_arg_shape))
-argmin_p = register(Primitive("argmin", shape_rule=_arg_shape))
+argmax_p = register(Primitive("argmax", shape_rule=_arg_shape, sharding_rule=reduced_sharding))
+argmin_p = register(Primitive("argmin", shape_rule=_arg_shape, sharding_rule=reduced_sharding))
 for _p in (argmax_p, argmin_p):
     _p.define(batch=reduction_batch(_p), jvp=jvp_zero(_p))
 
@@ -363,8 +366,14 @@ def _reduce_batch(operands: Values, dims: Dims, *, computation: Callable[..., An
     return _reduce_tree(jaxpr, moved, xs, starts), [0] * n
 
 
-reduce_p = register(Primitive("reduce", shape_rule=_reduce_shape, jvp=_reduce_jvp,
-                              batch=_reduce_batch, multiple_results=True))
+def _reduce_sharding(outs: Any, *xs: ShapedArray, dimensions: tuple[int, ...], **params: Any
+                     ) -> list[Any]:
+    return [reduced_sharding(o, x, axes=dimensions)
+            for o, x in zip(outs, xs[:len(outs)], strict=True)]
+
+
+reduce_p = register(Primitive("reduce", shape_rule=_reduce_shape, sharding_rule=_reduce_sharding,
+                              jvp=_reduce_jvp, batch=_reduce_batch, multiple_results=True))
 
 
 def known_value(x: Any) -> Any:

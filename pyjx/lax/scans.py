@@ -8,6 +8,7 @@ from typing import Any
 from pyjx import configuration, lax
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
+from pyjx.core.explicit import entries_of, with_dim, without_dim
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.passes.tokens import threaded
@@ -97,7 +98,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
         return _scan_in_python(f, init, x_leaves, x_tree, n, reverse)
     leaves, tree = tree_flatten(init)
     leaves = [operand("scan (init)", x, i) for i, x in enumerate(leaves)]
-    element_avals = [get_aval(x).with_shape(get_aval(x).shape[1:]) for x in x_leaves]
+    element_avals = [_element(get_aval(x)) for x in x_leaves]
     args_tree = tree_structure((tree_unflatten(tree, leaves), tree_unflatten(x_tree, x_leaves)))
 
     def traced(carry: Sequence[Any]) -> TracedBody:
@@ -220,8 +221,16 @@ def bind_scan(body: ClosedJaxpr, consts: Sequence[Any], carry: Sequence[Any], xs
     return [*[x if flag else next(outs) for x, flag in zip(carry, same, strict=True)], *outs]
 
 
+def _element(aval: ShapedArray) -> ShapedArray:
+    """The type of what an iteration gets of an array."""
+    if entries_of(aval)[0] is not None:
+        raise ValueError("0th dimension of all xs should be replicated. Got "
+                         f"{aval.sharding.spec}")
+    return without_dim(aval, 0)
+
+
 def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    return aval.update(shape=(length, *aval.shape))
+    return with_dim(aval, 0, length)
 
 
 def _scan_shape(*avals: Any, jaxpr: ClosedJaxpr, length: int, num_carry: int, **_: Any

@@ -16,6 +16,7 @@ from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.explicit import Entries, ShardingTypeError, entries_of
 from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.primitive import Primitive, register
@@ -374,8 +375,39 @@ def _apply_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Valu
 # -- the primitives --------------------------------------------------------------------------------
 
 
+def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray,
+                      updates: ShapedArray, *, dimension_numbers: ScatterDimensionNumbers,
+                      **params: Any) -> Entries:
+    """The operand stays cut along axes that are written whole, and along those that it goes along
+    together with the indices; the updates are cut likewise, or not."""
+    dn = dimension_numbers
+    given, places, written = entries_of(x), entries_of(indices), entries_of(updates)
+    allowed: list[Any] = [None] * updates.ndim
+    batch = [i for i in range(updates.ndim) if i not in dn.update_window_dims]
+    clear = all([e is None or i in dn.scatter_indices_batching_dims for i, e in enumerate(places)])
+    window = iter(dn.update_window_dims)
+    for i, entry in enumerate(given):
+        if i in dn.operand_batching_dims:
+            j = dn.scatter_indices_batching_dims[dn.operand_batching_dims.index(i)]
+            allowed[batch[j]] = entry
+            clear = clear and places[j] == entry
+        elif i in dn.inserted_window_dims:
+            clear = clear and entry is None
+        else:
+            j = next(window)
+            allowed[j] = entry
+            clear = clear and (entry is None or updates.shape[j] == x.shape[i])
+    if not clear or any([e not in (None, a) for e, a in zip(written, allowed, strict=True)]):
+        raise ShardingTypeError(
+            "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the "
+            "scatter update as out sharding could not be resolved unambiguously (or would require "
+            f"collectives on inputs). Got operand={x!r}, indices={indices!r}, updates={updates!r}")
+    return given
+
+
 def _scatter(name: str, function: str, **rules: Any) -> Primitive:
-    p = register(Primitive(name, shape_rule=_scatter_shape(function), **rules))
+    p = register(Primitive(name, shape_rule=_scatter_shape(function),
+                           sharding_rule=_scatter_sharding, **rules))
     return p.define(batch=_scatter_batch(p))
 
 

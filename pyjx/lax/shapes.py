@@ -13,9 +13,20 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.explicit import (
+    Entries,
+    ShardingTypeError,
+    entries_of,
+    mesh_of,
+    resized,
+    resolved_sharding,
+    sharding_for,
+    unchanged,
+)
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes, index
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.core.specs import axes_of
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis, reduce_sum, transpose
 from pyjx.engine.rules import jvp_linear, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
@@ -86,7 +97,7 @@ def _reshape_shape(x: ShapedArray, *, new_sizes: tuple[int, ...],
 def _reshape_transpose(ct: Tangent, aval: ShapedArray, *, new_sizes: tuple[int, ...],
                        dimensions: tuple[int, ...] | None, sharding: Any = None) -> Value:
     if dimensions is None:
-        return reshape(ct, aval.shape)
+        return reshape(ct, aval.shape, out_sharding=sharding_for(aval, get_aval(ct)))
     inverse = np.argsort(dimensions).tolist()
     return transpose(reshape(ct, [aval.shape[i] for i in dimensions]), inverse)
 
@@ -103,7 +114,67 @@ def _reshape_batch(operands: Values, dims: BatchDims, *, new_sizes: tuple[int, .
     ), 0
 
 
+def _reshape_sharding(out: ShapedArray, x: ShapedArray, *, dimensions: Any, **params: Any
+                      ) -> Entries:
+    """Axes of size 1 come and go; beyond that, axes that follow each other become one, or one
+    becomes several."""
+    found = None if dimensions is not None else _regrouped(x, out.shape)
+    if found is None:
+        raise ShardingTypeError(
+            "This reshape is not supported. Please specify the sharding of the output via the "
+            f"`out_sharding` argument of jax.lax.reshape. Got operand type: {x.str_short()}, new "
+            f"sizes: {out.shape}")
+    return found
+
+
+def _regrouped(x: ShapedArray, sizes: tuple[int, ...]) -> Entries | None:
+    mesh, entries = mesh_of([x]), entries_of(x)
+    old = [(n, e) for n, e in zip(x.shape, entries, strict=True) if n != 1]
+    new = [n for n in sizes if n != 1]
+    same = 0
+    while same < min(len(old), len(new)) and old[same][0] == new[same]:
+        same += 1
+    back = 0
+    while back < min(len(old), len(new)) - same and old[-1 - back][0] == new[-1 - back]:
+        back += 1
+    merged, parts = old[same:len(old) - back], new[same:len(new) - back]
+    middle: list[Any] | None = []
+    if len(parts) == 1:
+        middle = _merged_entry([e for _, e in merged])
+    elif len(merged) == 1:
+        middle = _split_entry(mesh, axes_of((merged[0][1],)), parts)
+    elif merged or parts:
+        return None
+    if middle is None:
+        return None
+    given = iter([*[e for _, e in old[:same]], *middle, *[e for _, e in old[len(old) - back:]]])
+    return tuple([None if n == 1 else next(given) for n in sizes])
+
+
+def _merged_entry(entries: Sequence[Any]) -> list[Any] | None:
+    """The entry of the axis that axes become, of which the first ones alone may be cut."""
+    cut = [e for e in entries if e is not None]
+    return [tuple(axes_of(cut))] if cut == list(entries[:len(cut)]) else None
+
+
+def _split_entry(mesh: Any, axes: Sequence[Any], sizes: Sequence[int]) -> list[Any] | None:
+    """The entries of the axes that one becomes which is cut along `axes`, the largest parts
+    first."""
+    out: list[Any] = []
+    left = list(axes)
+    for n in sizes:
+        taken: list[Any] = []
+        while left and n % mesh.shape[left[0]] == 0:
+            n //= mesh.shape[left[0]]
+            taken.append(left.pop(0))
+        out.append(tuple(taken))
+        if left and n != 1:
+            return None
+    return None if left else out
+
+
 reshape_p = linear_primitive("reshape", _reshape_shape, _reshape_transpose, CHEAP)
+reshape_p.define(sharding_rule=_reshape_sharding)
 reshape_p.define(batch=_reshape_batch)
 
 
@@ -131,7 +202,9 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
         dimensions = as_ints("reshape", "dimensions", dimensions)
         if dimensions == tuple(range(len(shape))):
             dimensions = None
-    if dimensions is None and shape == new_sizes and is_array(operand):
+    if out_sharding is not None:
+        out_sharding = resolved_sharding(out_sharding, new_sizes, "reshape")
+    elif dimensions is None and shape == new_sizes and is_array(operand):
         return operand
     return reshape_p.bind(
         operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding
@@ -179,9 +252,15 @@ def _squeeze_batch(operands: Values, dims: BatchDims, *, dimensions: tuple[int, 
     return squeeze_p.bind(operands[0], dimensions=moved), d - sum(i < d for i in moved)
 
 
+def _squeeze_sharding(out: ShapedArray, x: ShapedArray, *, dimensions: tuple[int, ...]) -> Entries:
+    return tuple([e for i, e in enumerate(entries_of(x)) if i not in dimensions])
+
+
 squeeze_p = linear_primitive("squeeze", _squeeze_shape,
-                             lambda ct, aval, *, dimensions: reshape(ct, aval.shape), CHEAP)
-squeeze_p.define(batch=_squeeze_batch)
+                             lambda ct, aval, *, dimensions: reshape(
+                                 ct, aval.shape,
+                                 out_sharding=sharding_for(aval, get_aval(ct))), CHEAP)
+squeeze_p.define(batch=_squeeze_batch, sharding_rule=_squeeze_sharding)
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
@@ -331,7 +410,7 @@ def _tile_batch(operands: Values, dims: BatchDims, *, reps: tuple[int, ...]) -> 
 
 
 tile_p = linear_primitive("tile", _tile_shape, _tile_transpose)
-tile_p.define(batch=_tile_batch)
+tile_p.define(batch=_tile_batch, sharding_rule=unchanged)
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Array:
@@ -411,8 +490,8 @@ def _pad_batch(operands: Values, dims: Any, *, padding_config: PaddingConfig
     return lax.select(inside, padded, broadcast_in_dim(value, shape, (0,))), 0
 
 
-pad_p = register(Primitive("pad", shape_rule=_pad_shape, transpose=_pad_transpose,
-                           batch=_pad_batch, linear=True))
+pad_p = register(Primitive("pad", shape_rule=_pad_shape, sharding_rule=resized("padding"),
+                           transpose=_pad_transpose, batch=_pad_batch, linear=True))
 pad_p.define(jvp=jointly_linear_jvp(pad_p))
 
 
@@ -482,8 +561,14 @@ def _bitcast_batch(operands: Values, dims: BatchDims, *, new_dtype: DType) -> tu
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
 
 
+def _bitcast_sharding(out: ShapedArray, x: ShapedArray, **params: Any) -> Entries:
+    entries = entries_of(x)
+    return entries[:out.ndim] if out.ndim <= x.ndim else (*entries, None)
+
+
 bitcast_convert_type_p = register(Primitive(
     "bitcast_convert_type", shape_rule=_bitcast_shape, batch=_bitcast_batch,
+    sharding_rule=_bitcast_sharding,
 ))
 bitcast_convert_type_p.define(jvp=jvp_zero(bitcast_convert_type_p))
 

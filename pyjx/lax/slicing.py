@@ -12,6 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.explicit import Entries, ShardingTypeError, entries_of, resized
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_constant
@@ -89,6 +90,7 @@ def _slice_batch(operands: Values, dims: BatchDims, *, start_indices: tuple[int,
 
 
 slice_p = linear_primitive("slice", _slice_shape, _slice_transpose, CHEAP)
+slice_p.define(sharding_rule=resized("slicing"))
 slice_p.define(batch=_slice_batch)
 
 
@@ -328,8 +330,9 @@ def _dynamic_slice_batch(operands: Values, dims: BatchDims, *, slice_sizes: tupl
 
 
 dynamic_slice_p = register(Primitive(
-    "dynamic_slice", shape_rule=_dynamic_slice_shape, jvp=_dynamic_slice_jvp,
-    transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch, linear=True,
+    "dynamic_slice", shape_rule=_dynamic_slice_shape, sharding_rule=resized("dynamic_slice"),
+    jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch,
+    linear=True,
 ))
 
 
@@ -463,9 +466,19 @@ def _update_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
     )
 
 
+def _update_sharding(out: ShapedArray, x: ShapedArray, update: ShapedArray, *starts: ShapedArray
+                     ) -> Entries:
+    if entries_of(x) != entries_of(update):
+        raise ShardingTypeError(
+            "dynamic_update_slice operand sharding must be equal to update sharding, got operand "
+            f"sharding {x.str_short(mesh_axis_types=True)} and update sharding "
+            f"{update.str_short(mesh_axis_types=True)}.")
+    return entries_of(x)
+
+
 dynamic_update_slice_p = register(Primitive(
-    "dynamic_update_slice", shape_rule=_update_shape, jvp=_update_jvp,
-    transpose=_update_transpose, batch=_update_batch, linear=True,
+    "dynamic_update_slice", shape_rule=_update_shape, sharding_rule=_update_sharding,
+    jvp=_update_jvp, transpose=_update_transpose, batch=_update_batch, linear=True,
 ))
 
 

@@ -11,6 +11,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import agreed, entries_of, full_sharding, mesh_of, whole_along
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_axis, moveaxis
@@ -73,8 +74,18 @@ def _sort_batch(operands: Values, dims: Dims, *, dimension: int, is_stable: bool
     return outs, [dim] * len(outs)
 
 
-sort_p = register(Primitive("sort", shape_rule=_sort_shape, jvp=_sort_jvp, batch=_sort_batch,
-                            multiple_results=True))
+def _sort_sharding(outs: Any, *xs: ShapedArray, dimension: int, **params: Any) -> list[Any]:
+    mesh = mesh_of(xs)
+    given = agreed(xs, "Arguments to sort must have equal shardings, got: "
+                   f"{' '.join([str(full_sharding(mesh, x)) for x in xs])}")
+    for x in xs:
+        whole_along(x, dimension, "Arguments to sort must be unsharded over the sorting dimension. "
+                    f"Got arg sharding={x.explicit_sharding} and sorting dimension={dimension}")
+    return [given] * len(xs)
+
+
+sort_p = register(Primitive("sort", shape_rule=_sort_shape, sharding_rule=_sort_sharding,
+                            jvp=_sort_jvp, batch=_sort_batch, multiple_results=True))
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
@@ -151,6 +162,12 @@ def _top_k_shape(x: ShapedArray, *, axis: int, is_stable: bool, k: int) -> list[
     return [x.update(shape=shape), x.update(shape=shape, dtype=np.dtype(np.int32))]
 
 
+def _choice_sharding(x: ShapedArray, axis: int) -> list[Any]:
+    whole_along(x, axis, "The input should be unsharded over the axis along which to compute the "
+                f"top_k values. Got input type={x.str_short()} and axis={axis}")
+    return [entries_of(x)] * 2
+
+
 def _choice_jvp(primitive: Primitive, axis_of: Callable[[Params, int], int]) -> Rule:
     def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Tangents]:
         (x,), (g,) = primals, tangents
@@ -171,7 +188,8 @@ def _top_k_batch(operands: Values, dims: BatchDims, *, axis: int, is_stable: boo
     return outs, [d, d]
 
 
-top_k_p = register(Primitive("top_k", shape_rule=_top_k_shape, batch=_top_k_batch,
+top_k_p = register(Primitive("top_k", sharding_rule=lambda outs, x, *, axis, **_: _choice_sharding(
+                                 x, axis), shape_rule=_top_k_shape, batch=_top_k_batch,
                              multiple_results=True))
 top_k_p.define(jvp=_choice_jvp(top_k_p, lambda params, ndim: params["axis"]))
 
@@ -268,7 +286,13 @@ def _approx_batch(operands: Values, dims: BatchDims, *, reduction_dimension: int
     return outs, [d, d]
 
 
-approx_top_k_p = register(Primitive("approx_top_k", shape_rule=_approx_shape, batch=_approx_batch,
+def _approx_sharding(outs: Any, x: ShapedArray, *, reduction_dimension: int, **params: Any
+                     ) -> list[Any]:
+    return _choice_sharding(x, _approx_axis(reduction_dimension, x.ndim))
+
+
+approx_top_k_p = register(Primitive("approx_top_k", shape_rule=_approx_shape,
+                                    sharding_rule=_approx_sharding, batch=_approx_batch,
                                     decomposition=_approx_exact, multiple_results=True))
 approx_top_k_p.define(jvp=_choice_jvp(
     approx_top_k_p, lambda params, ndim: _approx_axis(params["reduction_dimension"], ndim)))

@@ -12,6 +12,7 @@ from pyjx import lax, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
+from pyjx.core.explicit import resized
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
@@ -167,11 +168,14 @@ def _elements(x: Value, init: Value, *, window_dimensions: Ints, window_strides:
 # -- reduce_window_sum, reduce_window_max, reduce_window_min ---------------------------------------
 
 reduce_window_sum_p = register(Primitive(
-    "reduce_window_sum", shape_rule=_windows_shape("reduce_window_sum"), linear=True))
+    "reduce_window_sum", shape_rule=_windows_shape("reduce_window_sum"), linear=True,
+    sharding_rule=resized("reduce_window")))
 reduce_window_max_p = register(Primitive(
-    "reduce_window_max", shape_rule=_windows_shape("reduce_window_max")))
+    "reduce_window_max", shape_rule=_windows_shape("reduce_window_max"),
+    sharding_rule=resized("reduce_window")))
 reduce_window_min_p = register(Primitive(
-    "reduce_window_min", shape_rule=_windows_shape("reduce_window_min")))
+    "reduce_window_min", shape_rule=_windows_shape("reduce_window_min"),
+    sharding_rule=resized("reduce_window")))
 for _p in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):
     _p.define(batch=_windows_batch(_p))
 

@@ -342,9 +342,9 @@ def _transpose(self: Any, *args: Any) -> Any:
 
 def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements as an array of rank 1."""
-    if order == "C":
+    if order == "C" and out_sharding is None:
         return ops.reshape(self, (self.aval.size,))
-    return _numpy().ravel(self, order)
+    return _numpy().ravel(self, order, out_sharding=out_sharding)
 
 
 def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None = None,
@@ -584,7 +584,7 @@ def install() -> None:
     for name in ("block_until_ready", "copy_to_host_async"):
         setattr(Tracer, name, _unavailable(name, "method"))
     Tracer.sharding = _unavailable(  # type: ignore[assignment, method-assign]
-        "sharding", "attribute", " Outside jit the array itself has it.")
+        "sharding", "attribute", " To query sharding information on tracers, use `jax.typeof(x)`.")
     _show_attributes(Array)
 
 

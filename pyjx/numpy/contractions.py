@@ -12,10 +12,11 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.explicit import resolved_sharding
 from pyjx.core.integers import as_int
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import broadcast_shapes
-from pyjx.lax.contractions import canonicalize_precision, dot_general_p
+from pyjx.lax.contractions import canonicalize_precision, dot_general_p, dot_shape
 from pyjx.numpy.axes import as_tuple, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
@@ -47,6 +48,9 @@ def contract(name: str, a: Any, b: Any, dimension_numbers: Any, precision: Any, 
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
     precision = canonicalize_precision(precision)
     try:
+        if out_sharding is not None:
+            shape = dot_shape(get_aval(a), get_aval(b), dimension_numbers)
+            out_sharding = resolved_sharding(out_sharding, shape, name)
         out = dot_general_p.bind(a, b, dimension_numbers=dimension_numbers, precision=precision,
                                  preferred_element_type=preferred, out_sharding=out_sharding)
     except TypeError as error:

@@ -34,6 +34,7 @@ from pyjx.numpy.promotion import check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import device_put
+from pyjx.runtime.resharding import placed, sharding_like
 from pyjx.runtime.transfers import array_from_numpy, default_placement
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
@@ -111,8 +112,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
 
 
 def _placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
-    target = device if device is not None else out_sharding
-    return x if target is None else device_put(x, target)
+    return placed(x, device if device is not None else out_sharding)
 
 
 def _array(x: Any, dtype: Any, copy: bool) -> Any:
@@ -453,7 +453,7 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
     """An array of one number: made on the host where its memory is the device's."""
     if dtypes.is_extended(dtype):
         out = dtype.filled(shape, value)
-        return out if device is None else device_put(out, device)
+        return placed(out, device)
     if dtype == dtypes.float0:
         return np.zeros(shape, dtype)
     aval = ShapedArray(shape, dtype, weak_type)
@@ -467,10 +467,10 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
         else:
             host = of_numpy(shape, dtype)
         out = array_from_numpy(host, aval, alias=True)
-        return out if device is None else device_put(out, device)
+        return placed(out, device)
     scalar = filler(value, dtype, weak_type)
     out = broadcast_in_dim_p.bind(scalar, shape=shape, broadcast_dimensions=(), sharding=None)
-    return out if device is None else device_put(out, device)
+    return placed(out, device)
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -540,7 +540,7 @@ def _full(shape: tuple[int, ...], fill_value: Any, dtype: Any, device: Any) -> A
     if scalar or (dtypes.is_extended(dtype) and not dtypes.is_extended(aval.dtype)):
         return filled(shape, fill_value, dtype, weak, device)
     out = _broadcast(convert(fill_value, dtype, weak), shape)
-    return out if device is None else device_put(out, device)
+    return placed(out, device)
 
 
 def _broadcast(x: Any, shape: tuple[int, ...]) -> Any:
@@ -596,6 +596,8 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
 
 
 def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, device: Any) -> Any:
+    if device is None and shape is None:
+        device = sharding_like(a)
     shape, dtype, weak = _like(name, a, dtype, shape)
     return filled(shape, value, dtype, weak, device)
 
@@ -609,13 +611,16 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     [7, 7]
     """
     (fill_value,) = operands("full_like", fill_value)
+    no_shape = shape is None
     shape, dtype, weak = _like("full_like", a, dtype, shape)
     weak = weak and not get_aval(fill_value).shape
     device = _either(device, out_sharding)
+    if device is None and no_shape:
+        device = sharding_like(a)
     if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
         return filled(shape, fill_value, dtype, weak, device)
     out = _broadcast(convert(fill_value, dtype, weak), shape)
-    return out if device is None else device_put(out, device)
+    return placed(out, device)
 
 
 # -- ranges ----------------------------------------------------------------------------------------

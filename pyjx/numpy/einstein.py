@@ -8,6 +8,7 @@ only and is kept by them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from pyjx.lax.contractions import canonicalize_precision
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
+from pyjx.runtime.resharding import in_auto_mode
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -322,6 +324,10 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
+    if out_sharding is not None:
+        return in_auto_mode(partial(einsum, optimize=optimize, precision=precision,
+                                    preferred_element_type=preferred_element_type,
+                                    _dot_general=_dot_general), out_sharding)(subscripts, *operands)
     if _dot_general is not None or state.dynamic is not eager_trace:
         return _einsum_of(operands, subscripts, optimize, precision, preferred_element_type,
                           _dot_general)

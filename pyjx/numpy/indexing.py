@@ -47,6 +47,7 @@ from pyjx.numpy.patterns import (
 from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import op_jit
+from pyjx.runtime.resharding import in_auto_mode
 
 
 class Options(Record):
@@ -362,7 +363,8 @@ def getitem(x: Any, index: Any, options: Options = _default) -> Any:
     pattern, values = parse(aval.shape, index, options.wrap_negative_indices)
     if configuration.strict_indices.value:
         check_bounds(aval.shape, pattern, values)
-    if type(x) is not ArrayImpl or state.dynamic is not eager_trace:
+    if type(x) is not ArrayImpl or state.dynamic is not eager_trace or (
+            aval.explicit_sharding is not None):  # whose type depends on the values of slices
         return read(x, pattern, values, options)
     try:
         fn = _readers[pattern, options]
@@ -425,6 +427,9 @@ class IndexUpdateRef:
         """`x[index]`, where `mode="fill"` gives `fill_value` for indices out of bounds."""
         options = _options(mode, fill_value, indices_are_sorted, unique_indices,
                            wrap_negative_indices)
+        if out_sharding is not None:
+            return in_auto_mode(lambda x, index: getitem(x, index, options), out_sharding)(
+                as_operand(self.array), self.index)
         return getitem(as_operand(self.array), self.index, options)
 
     def _write(self, method: str, y: Any, indices_are_sorted: bool, unique_indices: bool,
@@ -447,7 +452,7 @@ class IndexUpdateRef:
         if configuration.strict_indices.value:
             check_bounds(x.aval.shape, pattern, values)
         if type(x) is not ArrayImpl or state.dynamic is not eager_trace or not (
-                _small_ints(values)):
+                _small_ints(values)) or x.aval.explicit_sharding is not None:
             return write(method, x, y, pattern, values, options)
         fn = _writers.get((method, pattern, options)) or _writer(method, pattern, options)
         return fn(x, y, *values)
@@ -471,6 +476,12 @@ def _update_method(name: str, method: str, doc: str) -> Any:
                unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
                wrap_negative_indices: bool = True) -> Any:
         try:
+            if out_sharding is not None:
+                return in_auto_mode(lambda x, index, y: update(
+                    IndexUpdateRef(x, index), y, indices_are_sorted=indices_are_sorted,
+                    unique_indices=unique_indices, mode=mode,
+                    wrap_negative_indices=wrap_negative_indices), out_sharding)(
+                        self.array, self.index, values)
             return self._write(method, values, indices_are_sorted, unique_indices, mode,
                                wrap_negative_indices)
         except Exception as error:

@@ -20,6 +20,7 @@ from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.numpy.axes import all_axes, as_tuple, canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import operands, stretch
+from pyjx.runtime.resharding import placed
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
@@ -87,11 +88,13 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
     old = get_aval(a).shape
     new = inferred_shape(old, concrete_shape(shape))
     if order == "C":
-        x: Any = lax.reshape(a, new) if new != old or not isinstance(a, Tracer) else a
+        x: Any = a
+        if new != old or out_sharding is not None or not isinstance(a, Tracer):
+            x = lax.reshape(a, new, out_sharding=out_sharding)
     elif order == "F":
         reversed_axes = tuple(range(len(old)))[::-1]
         x = lax.reshape(a, new[::-1], reversed_axes)
-        x = lax.transpose(x, tuple(range(len(new)))[::-1])
+        x = placed(lax.transpose(x, tuple(range(len(new)))[::-1]), out_sharding)
     elif order == "A":
         raise NotImplementedError("np.reshape order=A is not implemented.")
     else:
@@ -110,7 +113,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
     (a,) = operands("ravel", a)
-    return reshape.__wrapped__(a, (get_aval(a).size,), order)
+    return reshape.__wrapped__(a, (get_aval(a).size,), order, out_sharding=out_sharding)
 
 
 # -- the order of axes -----------------------------------------------------------------------------
@@ -412,6 +415,8 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     if any(n not in (1, m) for n, m in zip(old, tail, strict=True)):
         raise ValueError(f"Incompatible types for broadcasting: input type={aval.str_short()} and "
                          f"requested type={aval.update(shape=shape).str_short()}")
+    if out_sharding is not None:
+        return placed(spread(array, shape), out_sharding)
     return spread(array, shape)
 
 

@@ -18,10 +18,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, NamedAxisEffect
+from pyjx.core.explicit import explicit_sharding, retyped
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.named_axes import Axis, mesh_axes
 from pyjx.core.primitive import Primitive, register
@@ -64,6 +65,7 @@ WHOLE = PartitionSpec()
 
 def local_aval(aval: Any, spec: PartitionSpec, mesh: Any, check_vma: bool) -> Any:
     """The type of the part that each device has of a value."""
+    aval = retyped(aval, None)
     if not len(spec):
         return aval
     sizes = mesh.shape
@@ -80,7 +82,11 @@ def global_aval(aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any
     shape = list(aval.shape)
     for i, entry in enumerate(spec):
         shape[i] *= math.prod([sizes[a] for a in axes_of((entry,))])
-    return with_varying(aval.update(shape=tuple(shape)), varying_axes(aval) - manual)
+    out = with_varying(aval.update(shape=tuple(shape)), varying_axes(aval) - manual)
+    context = configuration.abstract_mesh.value
+    if context is not None and context.manual_axes:  # another one is around
+        return out
+    return retyped(out, explicit_sharding(mesh.abstract_mesh, spec, out.ndim))
 
 
 def ordered(mesh: Any, names: Any) -> tuple[Any, ...]:

@@ -309,7 +309,7 @@ def _spread(what: str, specs: Any, tree: Any) -> Specs:
 
 def _spec_of(aval: Any) -> PartitionSpec:
     """How an argument lies, which its type says."""
-    return WHOLE if aval.sharding is None else aval.sharding.spec
+    return WHOLE if aval.explicit_sharding is None else aval.explicit_sharding.spec
 
 
 # -- one axis at a time ----------------------------------------------------------------------------

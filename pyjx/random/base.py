@@ -36,8 +36,8 @@ from pyjx.random.keys import (
     random_unwrap_p,
     random_wrap_p,
 )
-from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
+from pyjx.runtime.resharding import placed as placed
 from pyjx.runtime.transfers import array_from_numpy
 
 _UINT32 = np.dtype(np.uint32)
@@ -422,8 +422,3 @@ def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding
     return placed(_bits(wrapped, shape=shape, dtype=dtype), out_sharding)
 
 
-def placed(x: Any, sharding: Any) -> Any:
-    """`x` with the sharding that an `out_sharding` argument asks for."""
-    if sharding is None:
-        return x
-    return device_put(x, sharding)

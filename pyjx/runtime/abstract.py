@@ -11,6 +11,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_value
+from pyjx.core.explicit import aval_on
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.layouts import Format
 from pyjx.core.named_axes import Axis, named_axis
@@ -121,8 +122,10 @@ def described(x: Any) -> Any:
         sharding = getattr(x, "sharding", None)
         if isinstance(sharding, P):
             sharding = resolved(sharding, "ShapeDtypeStruct")
-        return Described(ShapedArray(x.shape, dtype, getattr(x, "weak_type", False)),
-                         sharding if isinstance(sharding, Sharding) else None)
+        aval = ShapedArray(x.shape, dtype, getattr(x, "weak_type", False))
+        if not isinstance(sharding, Sharding):
+            return Described(aval)
+        return Described(aval_on(aval, sharding), sharding)
     return x
 
 

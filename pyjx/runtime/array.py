@@ -18,6 +18,7 @@ from pyjx import jaxlib_api
 from pyjx.core import avals, dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray
+from pyjx.core.explicit import aval_on
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.trace import Tracer
 from pyjx.runtime import backends
@@ -526,7 +527,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
             raise TypeError("make_array_from_single_device_arrays: dtype is required where no "
                             "arrays are given.")
         dtype = arrays[0].dtype
-    aval = ShapedArray(tuple(shape), dtype)
+    aval = aval_on(ShapedArray(tuple(shape), dtype), sharding)
     if math.prod(shape) == 0 and not arrays:
         raise ValueError("make_array_from_single_device_arrays: got no arrays.")
     return ArrayImpl(aval, sharding, list(arrays), True)
@@ -558,7 +559,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any,
             raise ValueError("make_array_from_callback: the sharding has no addressable device, so "
                              "dtype must be given.")
         dtype = parts[0].dtype
-    aval = ShapedArray(tuple(shape), dtypes.canonicalize_dtype(dtype))
+    aval = aval_on(ShapedArray(tuple(shape), dtypes.canonicalize_dtype(dtype)), sharding)
     parts = [part.astype(aval.dtype, copy=False) for part in parts]
     return jaxlib_api.batched_device_put(aval, sharding, parts, list(local))
 

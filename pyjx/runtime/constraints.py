@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx import tree_util
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import entries_of
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
@@ -14,6 +15,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
+from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.sharding import NamedSharding, Sharding, SingleDeviceSharding
@@ -80,10 +82,31 @@ def resolved(sharding: Any, caller: str) -> Any:
 
 def constrained(x: Any, sharding: Any) -> Any:
     """A value that is to lie as `sharding` says."""
-    sharding.check_compatible_aval(get_aval(x).shape)
+    aval = get_aval(x)
+    sharding.check_compatible_aval(aval.shape)
+    mesh = getattr(sharding, "mesh", None)
+    if mesh is not None and mesh.explicit_axes and mesh.are_all_axes_explicit and (
+            aval.explicit_sharding is not None or get_abstract_mesh().explicit_axes):
+        return _asserted(x, aval, sharding)
     free = frozenset([i for i, p in enumerate(getattr(sharding, "spec", ())) if p is UNCONSTRAINED])
     return sharding_constraint_p.bind(x, sharding=sharding, layout=None,
                                       context_mesh=get_abstract_mesh(), unconstrained_dims=free)
+
+
+def _asserted(x: Any, aval: Any, sharding: Any) -> Any:
+    """Along axes that are all Explicit the type says how a value lies."""
+    if type(x) is ArrayImpl and not isinstance(x.sharding, NamedSharding):
+        return device_put(x, sharding)
+    wanted = PartitionSpec(*sharding.spec, *[None] * (aval.ndim - len(sharding.spec)))
+    free = [UNCONSTRAINED if p is UNCONSTRAINED else e
+            for p, e in zip(wanted, entries_of(aval), strict=True)]
+    if tuple(wanted) != tuple(free):
+        raise AssertionError(
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
+            f"`Explicit`. The array sharding: {PartitionSpec(*entries_of(aval))} did not match the "
+            f"sharding provided: {wanted}. Please use `jax.sharding.reshard` to shard your input "
+            "to the sharding you want.")
+    return x
 
 
 def _impl(x: Value, *, sharding: Any, **params: Any) -> Value:

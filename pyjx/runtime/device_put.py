@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import jaxlib_api, tree_util
+from pyjx import configuration, jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import aval_on
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.meshes import Mesh
 from pyjx.core.primitive import Primitive, register
@@ -19,7 +20,7 @@ from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime import backends, dispatch
 from pyjx.runtime.array import ArrayImpl, value
-from pyjx.runtime.meshes import get_mesh
+from pyjx.runtime.meshes import get_abstract_mesh, get_mesh
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import (
     MEMORY_KINDS,
@@ -92,7 +93,7 @@ def _put_array(x: Any, sharding: Any, alias: bool) -> Any:
         if x._committed and x._sharding == sharding:
             return x
         x._check_if_deleted()
-        return jaxlib_api.commit(x, sharding)
+        return jaxlib_api.commit(x, sharding, aval=aval_on(x.aval, sharding))
     if (old.num_devices > 1 and old._internal_device_list == sharding._internal_device_list
             and old.memory_kind == sharding.memory_kind):
         check_fits(sharding, x.aval)
@@ -256,6 +257,9 @@ def _put_traced(leaves: Sequence[Any], targets: Sequence[Any], sources: Sequence
         else _CopySemantics.ALWAYS_COPY if a is False else _CopySemantics.REUSE_INPUT
         for d, a in zip(donated, aliased, strict=True)
     )
+    mesh = configuration.mesh.value or get_abstract_mesh()
+    targets = [NamedSharding(mesh, t) if isinstance(t, PartitionSpec) and not mesh.empty else t
+               for t in targets]
     return device_put_p.bind(*leaves, devices=tuple(targets), srcs=tuple(sources),
                              copy_semantics=semantics)
 
@@ -269,8 +273,10 @@ def _device_put_impl(*operands: Value, devices: Sequence[Any], srcs: Sequence[An
     ]
 
 
-def _device_put_shape(*operands: ShapedArray, **params: Any) -> list[ShapedArray]:
-    return list(operands)
+def _device_put_shape(*operands: ShapedArray, devices: Sequence[Any], **params: Any
+                      ) -> list[ShapedArray]:
+    return [aval_on(x, device) if type(device) is NamedSharding else x
+            for x, device in zip(operands, devices, strict=True)]
 
 
 def _device_put_batch(operands: Values, dims: Dims, **params: Any) -> tuple[Values, Dims]:
@@ -317,6 +323,7 @@ device_put_p: Primitive = register(Primitive(
     placed=_placed,
     multiple_results=True,
     linear=True,
+    cached=False,
 ))
 
 

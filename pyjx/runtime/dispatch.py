@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from pyjx import configuration, jaxlib_api
 from pyjx.core import wide
 from pyjx.core.avals import ShapedArray
+from pyjx.core.explicit import aval_on
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Format, Layout
 from pyjx.engine.types import TreeDef
@@ -129,7 +130,8 @@ def _formatter(wanted: Format) -> Any:
         if wanted.layout is not None:
             request = request._replace(in_layouts=(Layout.for_array(x),),
                                        out_layouts=(wanted.layout,))
-        return compile_and_run(_identity(x.aval), "reshard", [x], _ONE_RESULT, request=request)
+        return compile_and_run(_identity(aval_on(x.aval, None)), "reshard", [x], _ONE_RESULT,
+                               request=request)
 
     return compiled_callable("reshard", lambda x: miss(x)[0], miss, ("reshard", wanted))
 

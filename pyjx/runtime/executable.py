@@ -11,6 +11,7 @@ import numpy as np
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, Token, abstract_token, get_aval
+from pyjx.core.explicit import aval_on
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
@@ -54,6 +55,7 @@ class Executable:
             self.in_shardings, self.out_shardings = settled(
                 loaded, placement, program, list(map(physical_aval, closed.in_avals)),
                 self.out_avals)
+            self.out_avals = list(map(aval_on, self.out_avals, self.out_shardings))
         self.in_layouts = jaxlib_api.parameter_layouts(loaded, sum(program.kept))
         self.const_args = self._constants(program)
         self._handlers: dict[bool, list[Any]] = {}
@@ -193,8 +195,8 @@ def _array_on(x: Any, sharding: Any) -> Any:
     if not x.committed or old._internal_device_list == sharding._internal_device_list:
         if type(sharding) is not SingleDeviceSharding:
             return move_array(x, sharding)
-        return jaxlib_api.batched_device_put(x.aval, sharding, [x], [sharding._device],
-                                             x.committed)
+        return jaxlib_api.batched_device_put(aval_on(x.aval, sharding), sharding, [x],
+                                             [sharding._device], x.committed)
     raise ValueError(
         "Received incompatible devices for jitted computation: the program runs on "
         f"{sharding}, an argument of shape {x.aval.str_short()} is committed to {old}."

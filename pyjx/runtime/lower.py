@@ -16,6 +16,7 @@ from pyjx.engine.decompose import decompose
 from pyjx.engine.physical import physicalize
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
+from pyjx.runtime.explicit import types_as_constraints
 from pyjx.runtime.placement import Placement
 
 
@@ -35,6 +36,8 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     ledger.note_lowering(closed, name)
     with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
             collector_paused():
+        if placement is not None and placement.mesh is not None:
+            closed = types_as_constraints(closed)
         prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused, inline_constants=for_export,

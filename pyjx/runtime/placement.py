@@ -232,6 +232,9 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
             return on_device(devices[0])
         return _interned((devices[0],), None, (), (), *layouts, kinds)
     in_shardings = _fitted(closed, "arguments", ins, closed.in_avals, mesh)
+    if mesh.are_all_axes_explicit:  # types say it all
+        outs = tuple([_of_type(aval, mesh) if s is None else s
+                      for s, aval in zip(outs, closed.out_avals, strict=True)])
     out_shardings = _fitted(closed, "outputs", outs, closed.out_avals, mesh)
     return _interned(tuple(devices), mesh, in_shardings, out_shardings, *layouts, kinds)
 
@@ -307,6 +310,14 @@ def _check_layouts(closed: ClosedJaxpr, what: str, layouts: Layouts, avals: Sequ
                 raise ValueError(
                     f"One of jit {what} with pytree key path {_name(closed, what, i)} is "
                     f"incompatible with its layout annotation {layout}: {error}") from None
+
+
+def _of_type(aval: Any, mesh: Mesh) -> Any:
+    """The sharding that the type of a result says."""
+    if type(aval) is not ShapedArray:
+        return None
+    sharding = aval.explicit_sharding
+    return NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)) if sharding is None else sharding
 
 
 def _with_devices(sharding: Any, mesh: Mesh) -> Any:

@@ -9,8 +9,9 @@ from pyjx import tree_util
 from pyjx.core.layouts import Format
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
-from pyjx.runtime.constraints import constrained, resolved
+from pyjx.runtime.constraints import resolved
 from pyjx.runtime.placement import Layouts, Request, Shardings
+from pyjx.runtime.resharding import lying
 from pyjx.runtime.sharding import Sharding
 
 
@@ -90,5 +91,5 @@ def request_for(device: Any, ins: Asked | None, outs: Asked | None, in_tree: Tre
 
 def constrain(values: Sequence[Any], shardings: Shardings) -> list[Any]:
     """Values inside a program that is being traced, where they were asked to be."""
-    return [x if s is None else constrained(x, s)
+    return [x if s is None else lying(x, s)
             for x, s in zip(values, shardings or (None,) * len(values), strict=True)]

@@ -10,6 +10,7 @@ import numpy as np
 from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import aval_on
 from pyjx.runtime import backends
 from pyjx.runtime.array import value
 from pyjx.runtime.sharding import IndivisibleError, SingleDeviceSharding, single_device_sharding
@@ -71,7 +72,8 @@ def array_from_host(x: Any) -> Any:
 def put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Any, alias: bool) -> Any:
     """A committed array with the given sharding."""
     if type(sharding) is SingleDeviceSharding:
-        return _put(aval, sharding, (x,), [sharding._device], True, alias)
+        return _put(aval_on(aval, sharding), sharding, (x,), [sharding._device], True, alias)
+    aval = aval_on(aval, sharding)
     devices, parts, places = _parts(sharding, aval)
     cut = [x[index] for index in parts]  # copies of a part share host memory
     return _put(aval, sharding, [cut[i] for i in places], devices, True, alias)
@@ -114,7 +116,10 @@ def move_array(x: Any, sharding: Any) -> Any:
     if _same_parts(x._sharding, sharding, aval):
         copy = jaxlib_api.copy_arrays([x], [sharding._internal_device_list], [sharding],
                                       [_CopySemantics.REUSE_INPUT])[0]
-        return copy if copy._committed else jaxlib_api.commit(copy, sharding)
+        typed = aval_on(aval, sharding)
+        if copy._committed and typed is aval:
+            return copy
+        return jaxlib_api.commit(copy, sharding, aval=typed)
     return put_host(value(x), aval, sharding, False)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.types import Tangent, Tangents, Value, Values
 from pyjx.lax.linalg.matrices import (
@@ -46,7 +47,8 @@ def _cholesky_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     return factor, product(factor, half_lower_triangle(inner))
 
 
-cholesky_p = register(Primitive("cholesky", shape_rule=_cholesky_shape, jvp=_cholesky_jvp))
+cholesky_p = register(Primitive("cholesky", sharding_rule=along_batch(2),
+                                shape_rule=_cholesky_shape, jvp=_cholesky_jvp))
 cholesky_p.define(batch=batch_leading(cholesky_p))
 
 

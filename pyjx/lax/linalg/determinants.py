@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangent, Tangents, Value, Values
@@ -89,7 +90,8 @@ def _trace(x: Value) -> Value:
     return lax.reduce_sum(values, (get_aval(values).ndim - 1,))
 
 
-det_p = register(Primitive("det", shape_rule=_det_shape, decomposition=_det, jvp=_det_jvp))
+det_p = register(Primitive("det", sharding_rule=along_batch(2),
+                           shape_rule=_det_shape, decomposition=_det, jvp=_det_jvp))
 det_p.define(batch=batch_leading(det_p))
 
 
@@ -158,6 +160,7 @@ def _slogdet_jvp(primals: Values, tangents: Tangents, *, method: str) -> tuple[V
     return [sign, logarithm], [lax.mul(sign, turn), lax.real(change)]
 
 
-slogdet_p = register(Primitive("slogdet", shape_rule=_slogdet_shape, multiple_results=True,
+slogdet_p = register(Primitive("slogdet", sharding_rule=along_batch(2),
+                               shape_rule=_slogdet_shape, multiple_results=True,
                                decomposition=_slogdet, jvp=_slogdet_jvp))
 slogdet_p.define(batch=batch_leading(slogdet_p))

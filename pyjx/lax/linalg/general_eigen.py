@@ -9,6 +9,7 @@ from typing import Any
 from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Tangents, Value, Values
@@ -99,7 +100,8 @@ def _turned(v: Value, w: Value, inner: Value) -> Value:
     return lax.sub(dv, lax.mul(v, spread_rows(lax.complex(along, turn), shape)))
 
 
-eig_p = register(Primitive("eig", shape_rule=_shape, multiple_results=True, jvp=_jvp))
+eig_p = register(Primitive("eig", sharding_rule=along_batch(2),
+                           shape_rule=_shape, multiple_results=True, jvp=_jvp))
 eig_p.define(batch=batch_leading(eig_p))
 
 

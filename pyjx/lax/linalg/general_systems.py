@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
@@ -90,7 +91,8 @@ def _batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int]:
 
 # Takes the matrix beside its factors, so that derivatives are solutions of the same system.
 solve_p = register(Primitive(
-    "solve", shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch, linear=True,
+    "solve", sharding_rule=along_batch(2),
+    shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch, linear=True,
     decomposition=lambda a, factors, order, b, **params: solve_factored(factors, order, b,
                                                                         **params),
 ))

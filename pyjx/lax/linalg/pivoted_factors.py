@@ -10,6 +10,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import along_batch
 from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.rules import jvp_zero
@@ -72,7 +73,8 @@ def _exchanged(pivots: Value, *, permutation_size: int) -> Value:
 
 
 lu_pivots_to_permutation_p = register(Primitive(
-    "lu_pivots_to_permutation", shape_rule=_permutation_shape, decomposition=_exchanged))
+    "lu_pivots_to_permutation", sharding_rule=along_batch(1),
+    shape_rule=_permutation_shape, decomposition=_exchanged))
 lu_pivots_to_permutation_p.define(
     jvp=jvp_zero(lu_pivots_to_permutation_p), batch=batch_leading(lu_pivots_to_permutation_p))
 
@@ -160,10 +162,12 @@ def _widened(x: Value, m: int, n: int) -> Value:
 
 
 # LAPACK's part, without the permutation.
-getrf_p = register(Primitive("getrf", shape_rule=_getrf_shape, multiple_results=True))
+getrf_p = register(Primitive("getrf", sharding_rule=along_batch(2),
+                             shape_rule=_getrf_shape, multiple_results=True))
 getrf_p.define(batch=batch_leading(getrf_p))
 
-lu_p = register(Primitive("lu", shape_rule=_lu_shape, multiple_results=True, jvp=_lu_jvp,
+lu_p = register(Primitive("lu", sharding_rule=along_batch(2),
+                          shape_rule=_lu_shape, multiple_results=True, jvp=_lu_jvp,
                           decomposition=_factors_and_permutation))
 lu_p.define(batch=batch_leading(lu_p))
 

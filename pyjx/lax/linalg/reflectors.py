@@ -9,6 +9,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Value, Values
@@ -47,8 +48,10 @@ def _geqp3_shape(x: ShapedArray, order: ShapedArray, *, use_magma: bool | None
 
 
 # LAPACK's parts of the decomposition, without and with exchanges of columns.
-geqrf_p = register(Primitive("geqrf", shape_rule=_geqrf_shape, multiple_results=True))
-geqp3_p = register(Primitive("geqp3", shape_rule=_geqp3_shape, multiple_results=True))
+geqrf_p = register(Primitive("geqrf", sharding_rule=along_batch(2),
+                             shape_rule=_geqrf_shape, multiple_results=True))
+geqp3_p = register(Primitive("geqp3", sharding_rule=along_batch(2),
+                             shape_rule=_geqp3_shape, multiple_results=True))
 
 
 def _householder_shape(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
@@ -63,7 +66,8 @@ def _householder_shape(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
     return ShapedArray(a.shape, a.dtype)
 
 
-householder_product_p = register(Primitive("householder_product", shape_rule=_householder_shape))
+householder_product_p = register(Primitive("householder_product", sharding_rule=along_batch(2),
+                                           shape_rule=_householder_shape))
 
 for _p in (geqrf_p, geqp3_p, householder_product_p):
     _p.define(batch=batch_leading(_p))
@@ -174,7 +178,8 @@ def _columns_in_order(x: Value, order: Value) -> Value:
     return product(x, lax.convert_element_type(chosen, get_aval(x).dtype))
 
 
-qr_p = register(Primitive("qr", shape_rule=_qr_shape, multiple_results=True, jvp=_qr_jvp,
+qr_p = register(Primitive("qr", sharding_rule=along_batch(2),
+                          shape_rule=_qr_shape, multiple_results=True, jvp=_qr_jvp,
                           decomposition=_by_reflections))
 qr_p.define(batch=batch_leading(qr_p))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray
+from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.lax.linalg.matrices import (
     batch_leading,
@@ -27,7 +28,8 @@ def _schur_shape(x: ShapedArray, *, compute_schur_vectors: bool, sort_eig_vals: 
     return [typed(x, n, n)] * (2 if compute_schur_vectors else 1)
 
 
-schur_p = register(Primitive("schur", shape_rule=_schur_shape, multiple_results=True))
+schur_p = register(Primitive("schur", sharding_rule=along_batch(2),
+                             shape_rule=_schur_shape, multiple_results=True))
 
 
 def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
@@ -73,7 +75,8 @@ def _hessenberg_shape(x: ShapedArray) -> list[ShapedArray]:
     return [typed(x, n, n), typed(x, n - 1)]
 
 
-hessenberg_p = register(Primitive("hessenberg", shape_rule=_hessenberg_shape,
+hessenberg_p = register(Primitive("hessenberg", sharding_rule=along_batch(2),
+                                  shape_rule=_hessenberg_shape,
                                   multiple_results=True))
 
 
@@ -111,7 +114,8 @@ def _tridiagonal_shape(x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
     return [typed(x, n, n), typed_real(x, n), typed_real(x, n - 1), typed(x, n - 1)]
 
 
-tridiagonal_p = register(Primitive("tridiagonal", shape_rule=_tridiagonal_shape,
+tridiagonal_p = register(Primitive("tridiagonal", sharding_rule=along_batch(2),
+                                   shape_rule=_tridiagonal_shape,
                                    multiple_results=True))
 
 for _p in (schur_p, hessenberg_p, tridiagonal_p):

@@ -10,6 +10,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dimensions import min_dim
+from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Tangents, Value, Values
@@ -148,7 +149,8 @@ def _of_nothing(x: Value, full_matrices: bool, compute_uv: bool) -> Values:
             for i, a in enumerate(avals)]
 
 
-svd_p = register(Primitive("svd", shape_rule=_shape, multiple_results=True, jvp=_jvp,
+svd_p = register(Primitive("svd", sharding_rule=along_batch(2),
+                           shape_rule=_shape, multiple_results=True, jvp=_jvp,
                            decomposition=_by_polar_factors))
 svd_p.define(batch=batch_leading(svd_p))
 

@@ -8,6 +8,7 @@ from typing import Any
 from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Tangents, Values
@@ -59,7 +60,8 @@ def _jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Ta
     return [v, w], [dv, lax.real(dw) if get_aval(dw).dtype.kind == "c" else dw]
 
 
-eigh_p = register(Primitive("eigh", shape_rule=_shape, multiple_results=True, jvp=_jvp))
+eigh_p = register(Primitive("eigh", sharding_rule=along_batch(2),
+                            shape_rule=_shape, multiple_results=True, jvp=_jvp))
 eigh_p.define(batch=batch_leading(eigh_p))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
@@ -92,7 +93,8 @@ def _batch_sides(a: Value, b: Value, b_dim: int | None, left_side: bool, params:
 
 
 triangular_solve_p = register(Primitive(
-    "triangular_solve", shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch,
+    "triangular_solve", sharding_rule=along_batch(2),
+    shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch,
     linear=True,
 ))
 

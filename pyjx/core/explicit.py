@@ -1,0 +1,309 @@
+"""Shardings in types: how values lie along the Explicit axes of meshes, operation by operation.
+
+A type has a sharding (`ShapedArray.explicit_sharding`) where some dimension is cut along an
+Explicit axis, so programs on one device know nothing of it. The rules of primitives
+(`sharding_rule`) are asked by `typed_results` alone. Before a program is lowered its types become
+constraints (`pyjx/runtime/explicit.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pyjx import configuration
+from pyjx.core.avals import ShapedArray, axes_text
+from pyjx.core.meshes import AbstractMesh
+from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.jaxlib_api import NamedSharding, SingleDeviceSharding
+
+if TYPE_CHECKING:
+    from pyjx.core.primitive import Primitive
+
+Entries = tuple[Any, ...]  # for each dimension an axis, a tuple of axes, or None
+
+
+class ShardingTypeError(Exception):
+    """Shardings of operands do not go together, or do not say how the result lies."""
+
+
+# -- types -----------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def explicit_sharding(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> Any:
+    """What the types of values of this rank say that lie along `mesh` like `spec`: the Explicit
+    axes; None if there is none."""
+    explicit = mesh.explicit_axes
+    if not explicit:
+        return None
+    entries = [None if p is PartitionSpec.UNCONSTRAINED else
+               tuple([a for a in (p if isinstance(p, tuple) else (p,)) if a in explicit])
+               for p in spec]
+    full = PartitionSpec(*entries, *[None] * (ndim - len(entries)), unreduced=spec.unreduced,
+                         reduced=spec.reduced, unreduced_kind=spec.unreduced_kind)
+    if not axes_of(full) and not full.unreduced and not full.reduced:
+        return None
+    return NamedSharding(mesh, full)
+
+
+def retyped(aval: Any, sharding: Any) -> Any:
+    """The type with another sharding, as `explicit_sharding` gives it."""
+    return aval if aval.explicit_sharding is sharding else aval.update(sharding=sharding)
+
+
+def aval_on(aval: Any, sharding: Any) -> Any:
+    """The type of an array that lies as `sharding` says."""
+    if type(sharding) is NamedSharding:
+        return retyped(aval, explicit_sharding(sharding.mesh.abstract_mesh, sharding.spec,
+                                               aval.ndim))
+    return retyped(aval, None)
+
+
+def entries_of(aval: Any) -> Entries:
+    """For each dimension the axes that it is cut along."""
+    sharding = aval.explicit_sharding
+    return (None,) * aval.ndim if sharding is None else tuple(sharding.spec)
+
+
+def without_dim(aval: Any, dim: int) -> Any:
+    """The type of a part of an array along one dimension."""
+    return _reshaped(aval, (*aval.shape[:dim], *aval.shape[dim + 1:]),
+                     lambda entries: (*entries[:dim], *entries[dim + 1:]))
+
+
+def with_dim(aval: Any, dim: int, size: Any, entry: Any = None) -> Any:
+    """The type of `size` arrays along a new dimension, which is cut along `entry`."""
+    return _reshaped(aval, (*aval.shape[:dim], size, *aval.shape[dim:]),
+                     lambda entries: (*entries[:dim], entry, *entries[dim:]))
+
+
+def _reshaped(aval: Any, shape: tuple[Any, ...], moved: Callable[[Entries], Entries]) -> Any:
+    sharding = aval.explicit_sharding
+    if sharding is None:
+        return aval.with_shape(shape)
+    if type(aval) is not ShapedArray:  # a reference
+        return aval.update(_reshaped(aval.inner_aval, shape, moved))
+    spec = sharding.spec.update(partitions=moved(tuple(sharding.spec)))
+    return aval.update(shape=shape, sharding=explicit_sharding(sharding.mesh, spec, len(shape)))
+
+
+def parts_along(mesh: AbstractMesh, entry: Any) -> int:
+    """Into how many parts a dimension with this entry is cut."""
+    return math.prod([mesh.shape[a] for a in axes_of((entry,))])
+
+
+def full_sharding(mesh: AbstractMesh, aval: Any) -> Any:
+    """The sharding of a type, for messages."""
+    return aval.explicit_sharding or NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim))
+
+
+def replicated(ndim: int, *avals: Any) -> Any:
+    """The sharding that copies values of this rank along the mesh of these types; None where they
+    have no sharding."""
+    for aval in avals:
+        sharding = aval.explicit_sharding
+        if sharding is not None:
+            return NamedSharding(sharding.mesh, PartitionSpec(*[None] * ndim))
+    return None
+
+
+def sharding_for(aval: Any, ct: Any) -> Any:
+    """The `out_sharding` of what turns a cotangent of type `ct` into one of a value of type
+    `aval`; None where neither has a sharding."""
+    return aval.explicit_sharding or replicated(aval.ndim, ct)
+
+
+def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
+    """What was given as the `out_sharding` of a result of this shape: a NamedSharding over an
+    abstract mesh, with an entry for each dimension. A spec is along the mesh that is set.
+
+    Raises:
+      ValueError: no mesh is set, it does not fit the shape, or names an axis that is not Explicit.
+      TypeError: it is neither.
+    """
+    if isinstance(sharding, PartitionSpec):
+        mesh = configuration.abstract_mesh.value
+        if mesh is None:
+            raise ValueError(
+                "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
+                "pass a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. "
+                f"{caller} got {sharding}")
+        sharding = NamedSharding(mesh, sharding)
+    if type(sharding) is not NamedSharding:
+        if type(sharding) is SingleDeviceSharding:
+            return None
+        raise TypeError(f"{caller}: `out_sharding` is a NamedSharding or a PartitionSpec, got "
+                        f"{sharding!r} of type {type(sharding)}")
+    mesh, spec = sharding.mesh.abstract_mesh, sharding.spec
+    for axis in axes_of(spec):
+        if axis not in mesh.explicit_axes:
+            kind = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))[axis]
+            raise ValueError(
+                f"PartitionSpec passed to {caller} cannot contain axis names that are of type Auto "
+                f"or Manual. Got PartitionSpec: {spec} with axis name: {axis} of type: "
+                f"AxisType.{kind.name}.")
+    return fitting(NamedSharding(mesh, spec), shape)
+
+
+def fitting(sharding: Any, shape: Sequence[Any]) -> Any:
+    """The sharding with an entry for each dimension.
+
+    Raises:
+      ValueError: it has more, or a dimension is no multiple of the number of its parts.
+    """
+    mesh, spec, ndim = sharding.mesh, sharding.spec, len(shape)
+    if len(spec) > ndim:
+        raise ValueError(f"Length of sharding.spec ({len(spec)}) must be equal to aval's ndim "
+                         f"({ndim}). Got sharding.spec {spec}, aval.ndim {ndim} and sharding "
+                         f"{sharding}")
+    for i, (n, entry) in enumerate(zip(shape, spec, strict=False)):
+        parts = parts_along(mesh, entry)
+        if n % parts:
+            raise ValueError(
+                f"Sharding spec {tuple(spec)} implies that array axis {i} is partitioned {parts} "
+                f"times, but does not evenly divide the dimension size {n}. Got shape: "
+                f"{tuple(shape)} and sharding {sharding}")
+    return sharding.update(spec=spec.update(partitions=(*spec, *[None] * (ndim - len(spec)))))
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+def are_typed(avals: Sequence[Any]) -> bool:
+    """Whether a type among these has a sharding."""
+    return any([a.explicit_sharding is not None for a in avals])
+
+
+def typed_results(primitive: Primitive, avals: Sequence[Any], params: dict[str, Any], out: Any
+                  ) -> Any:
+    """The types of an operation's results, `out`, with the shardings that the operation's rule
+    says.
+
+    Raises:
+      ShardingTypeError: those of the operands do not go together, or say nothing of the results.
+    """
+    given = params.get("out_sharding") or params.get("sharding")
+    if type(given) is NamedSharding and not primitive.multiple_results:
+        return aval_on(out, given)
+    if not are_typed(avals):
+        return out
+    mesh = mesh_of(avals)
+    rule = primitive.sharding_rule
+    if rule is None:
+        found: Any = _elementwise(primitive, out, avals)
+    else:
+        found = rule(out, *avals, **params)
+    if not primitive.multiple_results:
+        return _typed(primitive, mesh, avals, out, found)
+    return [_typed(primitive, mesh, avals, o, f) for o, f in zip(out, found, strict=True)]
+
+
+def mesh_of(avals: Sequence[Any]) -> AbstractMesh:
+    """The mesh that the operands lie along.
+
+    Raises:
+      ValueError: there are several.
+    """
+    meshes = list(dict.fromkeys([s.mesh for a in avals
+                                 if (s := a.explicit_sharding) is not None]))
+    if len(meshes) > 1:
+        raise ValueError(f"Mesh for all inputs should be equal. Got one mesh: {meshes[0]} and "
+                         f"another mesh: {meshes[1]}")
+    return meshes[0]
+
+
+def _typed(primitive: Primitive, mesh: AbstractMesh, avals: Sequence[Any], out: Any, found: Any
+           ) -> Any:
+    spec = found if isinstance(found, PartitionSpec) else PartitionSpec(*found)
+    axes = axes_of(spec)
+    if len(set(axes)) < len(axes):
+        inputs = ", ".join([a.str_short(True) for a in avals])
+        dims = ",".join([f"{n}@{axes_text(e)}" if e is not None else str(n)
+                         for n, e in zip(out.shape, spec, strict=True)])
+        name = out.update(sharding=None).str_short(True).partition("[")[0]
+        raise ShardingTypeError(
+            f"{primitive.name} operation with inputs: {inputs} produces an illegally sharded "
+            f"result: {name}[{dims}]")
+    return retyped(out, explicit_sharding(mesh, spec, out.ndim))
+
+
+
+
+# -- rules that families share ---------------------------------------------------------------------
+
+Rule = Callable[..., Any]
+
+
+def _elementwise(primitive: Primitive, out: Any, avals: Sequence[Any]) -> Any:
+    if primitive.multiple_results or any([a.shape not in ((), out.shape) for a in avals]):
+        raise ShardingTypeError(
+            f"sharding rule for {primitive.name} is not implemented. You can work around this "
+            "error by dropping that operation into full auto sharding mode via: "
+            "`jax.sharding.auto_axes(fun, out_shardings=...)`")
+    wide = [a for a in avals if a.shape == out.shape]
+    return agreed(wide, f"{primitive.name} got incompatible shardings for broadcasting: "
+                        f"{', '.join([str(entries_of(a)) for a in wide])}.")
+
+
+def agreed(avals: Sequence[Any], message: str) -> Entries:
+    """The entries of operands of one rank: along each dimension those of them that are cut must
+    be cut alike. `message` is what is said otherwise."""
+    out = []
+    for along in zip(*map(entries_of, avals), strict=True):
+        known = {e for e in along if e is not None}
+        if len(known) > 1:
+            raise ShardingTypeError(message)
+        out.append(known.pop() if known else None)
+    return tuple(out)
+
+
+def unchanged(out: Any, x: Any, *others: Any, **params: Any) -> Entries:
+    """The rule of what moves no element."""
+    return entries_of(x)
+
+
+def resized(what: str) -> Rule:
+    """The rule of what cuts or extends dimensions: those of another size must still be cut into
+    equal parts."""
+
+    def rule(out: Any, x: Any, *others: Any, **params: Any) -> Entries:
+        sharding = x.explicit_sharding
+        if sharding is None:
+            return (None,) * out.ndim
+        for old, new, entry in zip(x.shape, out.shape, sharding.spec, strict=True):
+            parts = parts_along(sharding.mesh, entry)
+            if old != new and new % parts:
+                raise ShardingTypeError(
+                    f"{what} on sharded dims where out dim ({new}) is not divisible by mesh axes "
+                    f"({parts}) with spec ({axes_text(entry)}) is not implemented. Got input "
+                    f"type={x.str_short(True)} and output shape={out.shape}")
+        return tuple(sharding.spec)
+
+    return rule
+
+
+def along_batch(core: int) -> Rule:
+    """The rule of functions of matrices or vectors, the last `core` axes, for each index of the
+    others: these stay cut as they are, the last ones must be whole."""
+
+    def rule(out: Any, x: Any, *others: Any, **params: Any) -> Any:
+        entries = entries_of(x)
+        batch = len(entries) - core
+        if any([e is not None for e in entries[batch:]]):
+            raise ShardingTypeError(
+                f"The input should be unsharded over its last {core} axes. Got input "
+                f"type={x.str_short()}")
+        if isinstance(out, list):
+            return [(*entries[:batch], *[None] * (o.ndim - batch)) for o in out]
+        return (*entries[:batch], *[None] * (out.ndim - batch))
+
+    return rule
+
+
+def whole_along(x: Any, axis: int, message: str) -> None:
+    """Raise ShardingTypeError with this message if the operand is cut along the axis."""
+    if entries_of(x)[axis] is not None:
+        raise ShardingTypeError(message)

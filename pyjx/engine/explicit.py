@@ -1,0 +1,78 @@
+"""The operation that makes values lie otherwise along the Explicit axes of a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyjx.core.avals import get_aval
+from pyjx.core.explicit import aval_on, entries_of
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.specs import PartitionSpec
+from pyjx.engine.tangents import Zero
+from pyjx.engine.types import BatchDims, Operand, Tangents, Value, Values
+from pyjx.jaxlib_api import NamedSharding
+
+
+def _batch(operands: Values, dims: BatchDims, *, dst_sharding: Any, concrete_mesh: Any
+           ) -> tuple[Value, int]:
+    (x,), (dim,) = operands, dims
+    spec = dst_sharding.spec
+    entries = [*spec[:dim], entries_of(get_aval(x))[dim], *spec[dim:]]
+    return reshard_p.bind(
+        x, dst_sharding=dst_sharding.update(spec=spec.update(partitions=entries)),
+        concrete_mesh=concrete_mesh), dim
+
+
+def _jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Any]:
+    out = reshard_p.bind(*primals, **params)
+    (t,) = tangents
+    return out, Zero.of_primal(out) if type(t) is Zero else reshard_p.bind(t, **params)
+
+
+def _transpose(ct: Any, x: Operand, *, dst_sharding: Any, concrete_mesh: Any) -> list[Any]:
+    if type(ct) is Zero:
+        return [Zero(x.aval)]
+    return [reshard_p.bind(ct, dst_sharding=_along(x.aval, dst_sharding.mesh),
+                           concrete_mesh=concrete_mesh)]
+
+
+def _along(aval: Any, mesh: Any) -> Any:
+    """The sharding of values of this type; they may be copies along the mesh."""
+    found = aval.explicit_sharding
+    return NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)) if found is None else found
+
+
+# `dst_sharding` is over an abstract mesh; `concrete_mesh` has its devices, where they were given.
+reshard_p: Primitive = register(Primitive(
+    "reshard",
+    shape_rule=lambda x, *, dst_sharding, concrete_mesh: aval_on(x, dst_sharding),
+    cached=False,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    placed=lambda params: [params["concrete_mesh"] or params["dst_sharding"]],
+    printed=lambda params: [],
+    physical=lambda avals, x, **params: reshard_p.bind(x, **params),
+    linear=True,
+))
+
+
+def whole(x: Value, axes: Sequence[int]) -> Value:
+    """The value with none of these axes cut."""
+    aval = get_aval(x)
+    sharding = aval.explicit_sharding
+    if sharding is None or all([sharding.spec[i] is None for i in axes]):
+        return x
+    entries = [None if i in axes else e for i, e in enumerate(sharding.spec)]
+    return reshard_p.bind(x, concrete_mesh=None, dst_sharding=sharding.update(
+        spec=sharding.spec.update(partitions=entries)))
+
+
+def with_sharding_of(x: Value, aval: Any) -> Value:
+    """A cotangent of a value of type `aval`, lying as that does."""
+    given, wanted = get_aval(x).explicit_sharding, aval.explicit_sharding
+    if given == wanted:
+        return x
+    mesh = (given or wanted).mesh
+    return reshard_p.bind(x, dst_sharding=_along(aval, mesh), concrete_mesh=None)

@@ -1,0 +1,222 @@
+"""Values that are to lie otherwise along the Explicit axes of a mesh, and axes of other types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+
+from pyjx import configuration, tree_util
+from pyjx.core.avals import get_aval
+from pyjx.core.explicit import entries_of, resolved_sharding
+from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
+from pyjx.core.specs import PartitionSpec
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.explicit import reshard_p
+from pyjx.engine.types import Value
+from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.constraints import constrained
+from pyjx.runtime.device_put import device_put
+from pyjx.runtime.meshes import get_abstract_mesh, use_abstract_mesh
+from pyjx.runtime.sharding import NamedSharding
+
+
+@api_boundary
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """Arrays that lie as their new types say, along the Explicit axes of a mesh.
+
+    Args:
+      xs: a pytree of arrays.
+      out_shardings: a NamedSharding or, along the mesh that is set, a PartitionSpec, or a pytree
+        prefix of `xs` of them. None leaves an array as it is.
+
+    Raises:
+      ValueError: no mesh is set, a sharding does not fit its array or names an axis that is not
+        Explicit, or `out_shardings` is no prefix of `xs`.
+
+    >>> import pyjx as jax
+    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+    ...     jax.typeof(jax.reshard(jax.numpy.ones(3), jax.P("x")))
+    ShapedArray(float32[3@x])
+    """
+    leaves, tree = tree_util.tree_flatten(xs)
+    targets = tree_util.broadcast_prefix(out_shardings, xs, lambda s: s is None)
+    return tree_util.tree_unflatten(tree, [
+        x if s is None else _reshard(x, s) for x, s in zip(leaves, targets, strict=True)])
+
+
+def _reshard(x: Any, target: Any) -> Any:
+    sharding = resolved_sharding(target, get_aval(x).shape, "reshard")
+    if sharding is None:
+        raise ValueError("reshard: out_shardings are NamedShardings or PartitionSpecs, got "
+                         f"{target}. Use device_put for other shardings.")
+    mesh = getattr(target, "mesh", None)
+    return reshard_p.bind(x, dst_sharding=sharding,
+                          concrete_mesh=mesh if isinstance(mesh, Mesh) else None)
+
+
+def _impl(x: Value, *, dst_sharding: Any, concrete_mesh: Any) -> Value:
+    mesh = concrete_mesh or configuration.mesh.value
+    if mesh is None:
+        mesh = getattr(getattr(x, "sharding", None), "mesh", None)
+        if not isinstance(mesh, Mesh):
+            raise ValueError("reshard: there are no devices to put an array on. Set the mesh via "
+                             "`jax.set_mesh`, or pass a NamedSharding over one. Got "
+                             f"{dst_sharding}")
+    mesh = mesh.update(axis_types=dst_sharding.mesh.axis_types)
+    return device_put(x, dst_sharding.update(mesh=mesh))
+
+
+reshard_p.define(impl=_impl)
+
+
+# -- axes of other types ---------------------------------------------------------------------------
+
+
+def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
+              out_sharding: Any = None) -> Any:
+    """A function in which the compiler decides how values lie along axes that are Explicit here.
+
+    Args:
+      f: the function; without it, a decorator is returned.
+      axes: names of the axes; all by default.
+      out_sharding: how the results lie, a pytree prefix of them of PartitionSpecs or
+        NamedShardings. A call may give another one by this keyword.
+
+    Raises:
+      TypeError: neither this nor the call gives `out_sharding`.
+
+    >>> import pyjx as jax
+    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+    ...     row = jax.sharding.auto_axes(lambda x: x[0], out_sharding=jax.P())
+    ...     row(jax.numpy.ones((3, 2), out_sharding=jax.P("x"))).tolist()
+    [1.0, 1.0]
+    """
+    if f is None:
+        return partial(auto_axes, axes=axes, out_sharding=out_sharding)
+
+    @wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        target = kwargs.pop("out_sharding", out_sharding)
+        if target is None:
+            raise TypeError("Missing required keyword argument: 'out_sharding'")
+        outer = target.mesh.abstract_mesh if type(target) is NamedSharding else \
+            _context_mesh("auto_axes")
+        inner = _with_types(outer, axes, AxisType.Auto)
+        args, kwargs = tree_util.tree_map(lambda x: onto(x, inner), (args, kwargs))
+        with use_abstract_mesh(inner):
+            outs = f(*args, **kwargs)
+        leaves, tree = tree_util.tree_flatten(outs)
+        targets = tree_util.broadcast_prefix(target, outs, lambda s: s is None)
+        return tree_util.tree_unflatten(tree, [
+            _reshard_to(x, resolved_sharding(s, get_aval(x).shape, "auto_axes"))
+            for x, s in zip(leaves, targets, strict=True)])
+
+    return wrapped
+
+
+def in_auto_mode(f: Callable[..., Any], out_sharding: Any) -> Callable[..., Any]:
+    """The function with the compiler deciding inside, on arguments that are arrays or not, whose
+    result lies as `out_sharding` says."""
+    def wrapped(*args: Any) -> Any:
+        leaves, tree = tree_util.tree_flatten(args)
+        arrays = [i for i, x in enumerate(leaves) if hasattr(x, "aval")]
+
+        def on_arrays(*given: Any) -> Any:
+            every = list(leaves)
+            for i, x in zip(arrays, given, strict=True):
+                every[i] = x
+            return f(*tree_util.tree_unflatten(tree, every))
+
+        return auto_axes(on_arrays, out_sharding=out_sharding)(*[leaves[i] for i in arrays])
+
+    return wrapped
+
+
+def placed(x: Any, target: Any) -> Any:
+    """`x` where a device, a sharding or a PartitionSpec says; None leaves it where it is."""
+    if target is None:
+        return x
+    mesh = get_abstract_mesh() if isinstance(target, PartitionSpec) else \
+        getattr(target, "mesh", None)
+    return _reshard(x, target) if mesh and mesh.explicit_axes else device_put(x, target)
+
+
+def lying(x: Any, sharding: Any) -> Any:
+    """A value inside a program that is to lie as a sharding says."""
+    mesh = getattr(sharding, "mesh", None)
+    if mesh is not None and not mesh.empty and mesh.are_all_axes_explicit:
+        return _reshard(x, sharding)
+    return constrained(x, sharding)
+
+
+def sharding_like(x: Any) -> Any:
+    """The sharding of arrays that are made like `x`, where its type has one; else None."""
+    sharding = getattr(getattr(x, "aval", None), "explicit_sharding", None)
+    return sharding and (x._sharding if type(x) is ArrayImpl else sharding)
+
+
+def explicit_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
+                  in_sharding: Any = None) -> Any:
+    """A function in which types say how values lie along axes that are Auto here.
+
+    Args:
+      f: the function; without it, a decorator is returned.
+      axes: names of the axes; all by default.
+      in_sharding: how the arguments lie, a pytree prefix of them of PartitionSpecs or
+        NamedShardings. A call may give another one by this keyword.
+
+    Raises:
+      TypeError: neither this nor the call gives `in_sharding`.
+
+    >>> import pyjx as jax
+    >>> Auto = jax.sharding.AxisType.Auto
+    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",), (Auto,))):
+    ...     twice = jax.sharding.explicit_axes(lambda x: 2 * x, in_sharding=jax.P("x"))
+    ...     jax.jit(twice)(jax.numpy.ones(2)).tolist()
+    [2.0, 2.0]
+    """
+    if f is None:
+        return partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+
+    @wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        given = kwargs.pop("in_sharding", in_sharding)
+        if given is None:
+            raise TypeError("Missing required keyword argument: 'in_sharding'")
+        outer = _context_mesh("explicit_axes")
+        inner = _with_types(outer, axes, AxisType.Explicit)
+        with use_abstract_mesh(inner):
+            leaves, tree = tree_util.tree_flatten(args)
+            targets = tree_util.broadcast_prefix(
+                given if len(args) != 1 or isinstance(given, tuple) else (given,), args,
+                lambda s: s is None)
+            args = tree_util.tree_unflatten(tree, [
+                _reshard_to(x, resolved_sharding(s, get_aval(x).shape, "explicit_axes"))
+                for x, s in zip(leaves, targets, strict=True)])
+            outs = f(*args, **kwargs)
+        return tree_util.tree_map(lambda x: onto(x, outer), outs)
+
+    return wrapped
+
+
+def onto(x: Any, mesh: AbstractMesh) -> Any:
+    """The same value along a mesh whose axes have other types."""
+    return _reshard_to(x, NamedSharding(mesh, PartitionSpec(*entries_of(get_aval(x)))))
+
+
+def _reshard_to(x: Any, sharding: Any) -> Any:
+    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=None)
+
+
+def _context_mesh(caller: str) -> AbstractMesh:
+    mesh = get_abstract_mesh()
+    if mesh.empty:
+        raise ValueError(f"Context mesh cannot be empty. Please use `jax.set_mesh` to set a mesh "
+                         f"before you call what `{caller}` returns.")
+    return mesh
+
+
+def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
+    names = mesh.axis_names if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    return mesh.update_axis_types(dict.fromkeys(names, kind))
