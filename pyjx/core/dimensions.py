@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyjx.core.avals import SymbolicDim
+from pyjx.errors import InconclusiveDimensionOperation
 
 
 def max_dim(d1: Any, d2: Any) -> Any:
@@ -65,3 +67,12 @@ def slice_indices(item: slice, n: Any) -> tuple[Any, Any, int]:
 
     first, last = (lowest, highest) if step > 0 else (highest, lowest)
     return bounded(item.start, first), bounded(item.stop, last), step
+
+
+def check_decided(old: Sequence[Any], new: Sequence[Any], size: Any, known: Any) -> None:
+    """Raise InconclusiveDimensionOperation where symbolic sizes may divide evenly."""
+    if known and isinstance(size % known, SymbolicDim):
+        raise InconclusiveDimensionOperation(
+            f"Cannot divide evenly the sizes of shapes {tuple(old)} and {tuple(new)}. The "
+            f"remainder {size % known} should be 0. Say so by `constraints=` of `symbolic_shape`, "
+            f'such as "{size % known} == 0".')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyjx.core.dimensions import max_dim
 from pyjx.core.integers import as_ints
 from pyjx.core.records import Record
 
@@ -97,7 +98,7 @@ def named_pads(name: str, in_shape: Sequence[int], window_shape: Sequence[int],
         )
     pads = []
     for n, window, stride in zip(sizes, windows, strides, strict=True):
-        total = max((-(-n // stride) - 1) * stride + window - n, 0)
+        total = max_dim((-(-n // stride) - 1) * stride + window - n, 0)
         less = total // 2
         pads.append((less, total - less) if kind == "SAME" else (total - less, less))
     return pads
@@ -159,7 +160,7 @@ def named_conv_shape(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[in
                 f"{name}: Negative padding is larger than the size of the corresponding dimension: "
                 f"got padding={tuple(pads)} for lhs_shape[2:]={tuple(lhs_shape[2:])}"
             )
-        space.append(max((padded - window) // stride + 1, 0))
+        space.append(max_dim((padded - window) // stride + 1, 0))
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *space)
 
 

@@ -12,6 +12,7 @@ from pyjx import lax, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
+from pyjx.core.dimensions import max_dim
 from pyjx.core.explicit import resized
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
@@ -85,7 +86,7 @@ def _counts(
         window_dilation or ones, strict=True,
     ):
         room = dilated(n, base) + low + high - dilated(window, hole)
-        shape.append(max(room // stride + 1, 0))
+        shape.append(max_dim(room // stride + 1, 0))
     return tuple(shape)
 
 

@@ -17,6 +17,7 @@ from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, tracebacks
 from pyjx.core.avals import AbstractRef, aval_makers, canonical_shape
+from pyjx.core.dimensions import check_decided
 from pyjx.core.references import Ref
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
@@ -317,6 +318,7 @@ def _sizes(aval: Any, shape: Any) -> tuple[int, ...]:
             raise TypeError(f"cannot reshape array of shape {aval.shape} (size {aval.size}) into "
                             f"shape {shape}: only one dimension may be -1")
         if rest == 0 or aval.size % rest:
+            check_decided(aval.shape, shape, aval.size, rest)
             raise TypeError(
                 f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape "
                 f"{shape} because the product of specified axis sizes ({rest}) does not evenly "

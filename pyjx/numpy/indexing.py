@@ -20,11 +20,12 @@ from pyjx.core import dtypes, tracebacks
 from pyjx.core.array_type import Array
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.dimensions import max_dim
+from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
+from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.patterns import (
@@ -102,11 +103,19 @@ def _clamped(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any
     """The values of a pattern with its integers moved into the array."""
     clamped = list(bound)
     for axis, (n, entry, value) in enumerate(zip(shape, pattern, bound, strict=True)):
-        if entry == INTEGER and not 0 <= value < n:
+        if entry == INTEGER and not _is_inside(value, n):
             if mode is not ops.GatherScatterMode.CLIP:
                 check_fits(value)
-            clamped[axis] = min(max(value, 0), n - 1)
+            clamped[axis] = min_dim(max(value, 0), n - 1)
     return clamped
+
+
+def _is_inside(value: int, n: Any) -> bool:
+    """Whether an axis is known to have element `value`."""
+    try:
+        return 0 <= value < n
+    except InconclusiveDimensionOperation:
+        return False
 
 
 def _check_not_empty(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any],

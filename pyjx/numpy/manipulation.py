@@ -13,6 +13,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
+from pyjx.core.dimensions import check_decided
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
@@ -55,6 +56,7 @@ def inferred_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
     if unknown:
         known = -math.prod(new)
         if known == 0 or size % known:
+            check_decided(old, new, size, known)
             raise TypeError(
                 f"cannot reshape array of shape {old} (size {size}) into shape {new} because the "
                 f"product of specified axis sizes ({known}) does not evenly divide {size}")

@@ -6,6 +6,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export, lax, nn
+from pyjx.errors import InconclusiveDimensionOperation
 
 KEY = jax.random.key(0)
 
@@ -58,6 +59,9 @@ OPERATIONS = {
     "circulant": lambda x: jax.scipy.linalg.circulant(x[0]),
     "shorter or longer": lambda x: (jnp.resize(x, (3, 5)), jnp.resize(x, (x.shape[0], 2))),
     "conjugate gradients": lambda x: jax.scipy.sparse.linalg.cg(lambda v: 2 * v, x)[0],
+    "elements that may be beyond the end": lambda x: (x[4], x[:, 3], x[-5], x[4, -1], x[2:, 2]),
+    "convolution": lambda x: lax.conv(x[None, None], jnp.ones((1, 1, 2, 3)), (1, 2), "VALID"),
+    "windows": lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 3), (1, 2), "VALID"),
     "unique": lambda x: jnp.unique(jnp.round(x), size=4, fill_value=-1),
     "searchsorted": lambda x: (jnp.searchsorted(jnp.sort(x[0]), x),
                                jnp.searchsorted(jnp.sort(x[:, 0]), x, side="right")),
@@ -76,6 +80,19 @@ def test_symbolic_sizes_give_what_known_ones_give(name):
     for a, b in zip(got, wanted, strict=True):
         assert (a.dtype, a.shape, a.weak_type) == (b.dtype, b.shape, b.weak_type)
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("reshape", [jnp.reshape, lambda x, shape: x.reshape(shape),
+                                     lambda x, shape: jnp.asarray(x).reshape(*shape)])
+def test_sizes_that_may_not_divide(reshape):
+    x = jax.ShapeDtypeStruct(export.symbolic_shape("n"), np.float32)
+    with pytest.raises(InconclusiveDimensionOperation, match=r'remainder mod\(n, 3\) should be 0.* '
+                                                             r'"mod\(n, 3\) == 0"'):
+        export.export(jax.jit(lambda x: reshape(x, (3, -1))))(x)
+    known = jax.ShapeDtypeStruct(
+        export.symbolic_shape("n", constraints=["mod(n, 3) == 0"]), np.float32)
+    e = export.export(jax.jit(lambda x: reshape(x, (3, -1))))(known)
+    assert e.call(np.ones(6, np.float32)).shape == (3, 2)
 
 
 def test_a_second_derivative_in_64_bits():
