@@ -70,6 +70,7 @@ FAMILIES = {
         "process_count process_index process_indices",
     "pyjx.lax.callbacks": "pure_callback",
     "pyjx.parallel.mapping": "shard_map smap",
+    "pyjx.parallel.pmapping": "pmap",
     "pyjx.lax.references": "empty_ref free_ref freeze new_ref",
     "pyjx.runtime.tokens": "effects_barrier",
     "pyjx.runtime.device_put":

@@ -125,6 +125,7 @@ from pyjx.runtime.backends import process_indices as process_indices
 from pyjx.lax.callbacks import pure_callback as pure_callback
 from pyjx.parallel.mapping import shard_map as shard_map
 from pyjx.parallel.mapping import smap as smap
+from pyjx.parallel.pmapping import pmap as pmap
 from pyjx.lax.references import empty_ref as empty_ref
 from pyjx.lax.references import free_ref as free_ref
 from pyjx.lax.references import freeze as freeze
@@ -274,6 +275,7 @@ __all__ = [
     "pure_callback",
     "shard_map",
     "smap",
+    "pmap",
     "empty_ref",
     "free_ref",
     "freeze",

@@ -7,7 +7,7 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "collect_profile pmap tools",
+        "collect_profile tools",
     "pyjx.experimental":
         "EArray array_serialization colocated_python compilation_cache "
         "compute_on custom_partitioning fused jax2tf key_reuse "
@@ -51,8 +51,6 @@ NAMES: dict[str, str] = {
 
 # What serves meanwhile, and the names that it serves for.
 SERVES: dict[str, str] = {
-    "jax.vmap, on one device":
-        "pyjx.pmap",
     "jax.device_put(x, device), which places an array on one device":
         "pyjx.sharding.no_collectives",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
@@ -76,8 +74,8 @@ INSTEAD: dict[str, str] = {name: said for said, names in SERVES.items() for name
 def hint(package: str, name: str) -> str:
     """What to say of a name that a package has not: nothing, unless JAX has it.
 
-    >>> hint("pyjx", "pmap")
-    ': it is not there yet. Meanwhile use jax.vmap, on one device.'
+    >>> hint("pyjx", "collect_profile")
+    ': it is not there yet. Meanwhile use jax.profiler.'
     """
     if name not in NAMES.get(package, "").split():
         return ""

@@ -1,0 +1,273 @@
+"""`pmap`: one device of a new mesh for each example.
+
+It is `jit` of `shard_map` over a mesh of one axis. A `pmap` in a function that is mapped so is
+`vmap` on each device, as the devices are those of the outer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pyjx import lax
+from pyjx.core.avals import get_aval
+from pyjx.core.bounded import BoundedDict
+from pyjx.core.meshes import Mesh
+from pyjx.core.specs import PartitionSpec
+from pyjx.core.trace import eager_trace, state
+from pyjx.engine.axes import moveaxis
+from pyjx.engine.functions import check_values, flatten, name_of
+from pyjx.engine.types import TreeDef
+from pyjx.parallel.mapping import shard_map
+from pyjx.runtime import backends, signature
+from pyjx.runtime.device_put import device_put
+from pyjx.runtime.jit import jit
+from pyjx.runtime.meshes import get_abstract_mesh
+from pyjx.runtime.placement import committed_sharding
+from pyjx.runtime.sharding import NamedSharding
+from pyjx.transforms.arguments import check_callable, wraps
+from pyjx.transforms.vmap import prefix_leaves, vmap
+from pyjx.tree_util import broadcast_prefix
+
+NO_NAME = "_internal_pmap_axis_name"
+
+
+def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0,
+         static_broadcasted_argnums: Any = (), devices: Sequence[Any] | None = None,
+         backend: str | None = None, axis_size: int | None = None, donate_argnums: Any = ()
+         ) -> Any:
+    """Map a function over axes of its arguments, an example on each of as many devices.
+
+    Args:
+      fun: a function of one example; arguments and results are pytrees of arrays.
+      axis_name: a name for the axis, which collective operations in `fun` may use.
+      in_axes: which axis of each argument to map over: an int, None for an argument that is the
+        same on all devices, or a tuple with one entry for each positional argument. An entry may
+        be a tree that is a prefix of the argument. Keyword arguments are mapped over their first
+        axis.
+      out_axes: where the mapped axis is in the results; None for what is the same on all devices.
+      static_broadcasted_argnums: arguments that are compile-time constants; hashable.
+      devices: the devices, in turn; by default the first ones of the backend.
+      backend: by default the default one.
+      axis_size: the length of the axis, which is that of the mapped arguments.
+      donate_argnums: arguments whose memory results may take over.
+
+    Returns:
+      The mapped function. Inside another one it maps on each device, as `vmap` does.
+
+    Raises:
+      TypeError: `fun` is not callable.
+      ValueError: axes do not fit the arguments or have different lengths, no argument is mapped,
+        or there are fewer devices than examples.
+
+    >>> import pyjx as jax
+    >>> jax.pmap(lambda x: jax.lax.psum(x, "i"), axis_name="i")(jax.numpy.ones((1, 2)))
+    Array([[1., 1.]], dtype=float32)
+    """
+    check_callable(fun)
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if any([type(a) is not int for a in flatten(axes)[0]]):
+            raise TypeError(f"pmap {what} must be an int, None, or (nested) container with those "
+                            f"types as leaves, but got {axes}.")
+    static = signature.argument_sets(fun, static_broadcasted_argnums, None)[0]
+    donated = signature.argument_sets(fun, donate_argnums, None, "donate")[0]
+    if devices is not None and not devices:
+        raise ValueError("'devices' argument to pmap must be non-empty, or None.")
+    mapped = _Mapped(fun, axis_name, in_axes, out_axes, static, donated,
+                     None if devices is None else tuple(devices), backend, axis_size)
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        call, leaves = mapped.prepared(args, kwargs)
+        return call(*leaves)
+
+    def lower(*args: Any, **kwargs: Any) -> Any:
+        """The StableHLO program for arguments like these."""
+        call, leaves = mapped.prepared(args, kwargs)
+        return call.lower(*leaves)
+
+    result: Any = wraps(fun, wrapped, "Parallel version of {fun}: an example on each device. Takes "
+                                      "similar arguments as {fun} but with additional array axes "
+                                      "over which {fun} is mapped.")
+    result.lower = lower
+    return result
+
+
+class _Mapped:
+    """A function with what `pmap` is to know of it."""
+
+    __slots__ = ("axis_name", "axis_size", "backend", "calls", "devices", "donated", "fun",
+                 "in_axes", "out_axes", "static")
+
+    def __init__(self, fun: Callable[..., Any], axis_name: Any, in_axes: Any, out_axes: Any,
+                 static: tuple[int, ...], donated: tuple[int, ...],
+                 devices: tuple[Any, ...] | None, backend: str | None, axis_size: int | None
+                 ) -> None:
+        self.fun = fun
+        self.axis_name = axis_name
+        self.in_axes = in_axes
+        self.out_axes = out_axes
+        self.static = static
+        self.donated = donated
+        self.devices = devices
+        self.backend = backend
+        self.axis_size = axis_size
+        self.calls = BoundedDict(256)
+
+    def prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
+        """What is to be called for these arguments, and their leaves."""
+        n = len(args)
+        static = signature.static_positions(self.static, n)
+        constants = tuple([(i, args[i], type(args[i])) for i in sorted(static) if i < n])
+        dynamic = tuple([x for i, x in enumerate(args) if i not in static])
+        leaves, tree = flatten((dynamic, kwargs))
+        inside = bool(get_abstract_mesh().manual_axes)
+        key = tree, constants, inside, tuple([np.ndim(x) if isinstance(x, (int, float, complex))
+                                              else getattr(x, "shape", ()) for x in leaves])
+        try:
+            found = self.calls.get(key)
+        except TypeError:
+            self._raise_unhashable(constants)
+        if found is None:
+            check_values(leaves)
+            size, axes = self._size(leaves, self._axes(n, dynamic, kwargs, static))
+            found = self.calls[key] = self._call(tree, axes, size, constants, inside, n)
+        call, shardings = found
+        if not inside and state.dynamic is eager_trace:
+            leaves = [x if (at := committed_sharding(x)) is None
+                      or at._internal_device_list == s._internal_device_list else device_put(x, s)
+                      for x, s in zip(leaves, shardings, strict=True)]
+        return call, leaves
+
+    def _axes(self, n: int, dynamic: tuple[Any, ...], kwargs: dict[str, Any], static: Any
+              ) -> list[int | None]:
+        """The axis of each leaf that is mapped over."""
+        axes = self.in_axes
+        n_kwargs = flatten(kwargs)[1].num_leaves
+        if not isinstance(axes, tuple):
+            return [axes] * flatten(dynamic)[1].num_leaves + [0] * n_kwargs
+        if len(axes) == n != len(dynamic):
+            axes = tuple([a for i, a in enumerate(axes) if i not in static])
+        if len(axes) != len(dynamic):
+            raise ValueError(
+                "pmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+                f"positional arguments passed to the function, but got len(in_axes)={len(axes)}, "
+                f"len(args)={n}.")
+        return prefix_leaves("pmap in_axes", axes, dynamic) + [0] * n_kwargs
+
+    def _size(self, leaves: Sequence[Any], axes: Sequence[int | None]
+              ) -> tuple[int, tuple[int | None, ...]]:
+        """The length of the mapped axes, and these counted from the front."""
+        sizes: dict[int, int] = {}
+        out: list[int | None] = []
+        for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
+            if axis is not None:
+                aval = get_aval(x)
+                if not -aval.ndim <= axis < aval.ndim:
+                    raise ValueError(
+                        f"pmap was requested to map its argument along axis {axis}, which implies "
+                        f"that its rank should be at least {axis + 1 if axis >= 0 else -axis}, "
+                        f"but is only {aval.ndim} (its shape is {aval.shape})")
+                axis %= aval.ndim
+                sizes[i] = aval.shape[axis]
+            out.append(axis)
+        if not sizes:
+            raise ValueError("pmap requires at least one argument with a mapped axis.")
+        found = set(sizes.values())
+        if len(found) > 1:
+            where = "; ".join([f"leaf {i} has axis {out[i]} of size {n}"
+                               for i, n in sizes.items()])
+            raise ValueError("pmap got inconsistent sizes for array axes to be mapped: "
+                             f"{where}. They must be equal.")
+        (size,) = found
+        if self.axis_size is not None and self.axis_size != size:
+            raise ValueError(f"Specified axis_size {self.axis_size} doesn't match received "
+                             f"axis_size {size}.")
+        return size, tuple(out)
+
+    def _mesh(self, size: int) -> Mesh:
+        devices = self.devices or tuple(backends.local_devices(backend=self.backend))
+        if self.devices is not None and len(devices) != size:
+            raise ValueError("Leading axis size of input to pmapped function must equal the number "
+                             f"of local devices passed to pmap. Got axis_size={size}, "
+                             f"num_local_devices={len(devices)}.")
+        if len(devices) < size:
+            raise ValueError(
+                f"compiling computation that requires {size} logical devices, but only "
+                f"{len(devices)} XLA devices are available (num_replicas={size}). Map over fewer "
+                "examples, or use vmap, which maps on one device.")
+        return _mesh_of(devices[:size], NO_NAME if self.axis_name is None else self.axis_name)
+
+    def _call(self, tree: TreeDef, axes: tuple[int | None, ...], size: int, constants: Any,
+              inside: bool, n: int) -> tuple[Any, Sequence[Any]]:
+        """The function of leaves for arguments like these, and how they are to lie."""
+        def of_leaves(*leaves: Any) -> Any:
+            args, kwargs = tree.unflatten(leaves)
+            return self.fun(*signature.with_static(args, constants), **kwargs)
+
+        of_leaves.__name__ = name_of(self.fun)
+        if inside:
+            return vmap(of_leaves, axes, self.out_axes, self.axis_name, size), ()
+        mesh = self._mesh(size)
+        name = mesh.axis_names[0]
+        specs = tuple([PartitionSpec() if a is None else PartitionSpec(*[None] * a, name)
+                       for a in axes])
+        out_leaves, out_tree = flatten(self.out_axes, _is_none)
+        out_specs = out_tree.unflatten(
+            [PartitionSpec() if a is None else PartitionSpec(name) for a in out_leaves])
+
+        def on_device(*leaves: Any) -> Any:
+            outs, result_tree = flatten(of_leaves(*[
+                x if a is None else lax.squeeze(x, (a,))
+                for x, a in zip(leaves, axes, strict=True)]))
+            check_values(outs)
+            wanted = self._out_axes(result_tree)
+            return result_tree.unflatten([x if a is None else lax.expand_dims(x, (0,))
+                                          for x, a in zip(outs, wanted, strict=True)])
+
+        mapped = shard_map(on_device, mesh=mesh, in_specs=specs, out_specs=out_specs,
+                           check_vma=False)
+
+        def run(*leaves: Any) -> Any:
+            outs, result_tree = flatten(mapped(*leaves))
+            return result_tree.unflatten([
+                x if not a else moveaxis(x, 0, a % get_aval(x).ndim)
+                for x, a in zip(outs, self._out_axes(result_tree), strict=True)])
+
+        run.__name__ = run.__qualname__ = name_of(self.fun)
+        donated = signature.static_positions(self.donated, n)
+        absent = {i for i, _, _ in constants}
+        places: list[int] = []
+        leaf = 0
+        for i, child in zip([i for i in range(n) if i not in absent],
+                            tree.children()[0].children(), strict=True):
+            if i in donated:
+                places += range(leaf, leaf + child.num_leaves)
+            leaf += child.num_leaves
+        shardings = [NamedSharding(mesh, s) for s in specs]
+        return jit(run, donate_argnums=tuple(places)), shardings
+
+    def _out_axes(self, result_tree: TreeDef) -> list[Any]:
+        result = result_tree.unflatten([0] * result_tree.num_leaves)
+        return broadcast_prefix(self.out_axes, result, _is_none)
+
+    def _raise_unhashable(self, constants: Any) -> NoReturn:
+        raise ValueError(
+            "Non-hashable static arguments are used in static_broadcasted_argnums of pmap: "
+            f"{[x for _, x, _ in constants]}. Static arguments are part of a cache's key: make "
+            "them hashable, such as a tuple in place of a list.")
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+@lru_cache(maxsize=256)
+def _mesh_of(devices: tuple[Any, ...], name: Any) -> Mesh:
+    array = np.empty(len(devices), dtype=object)
+    array[:] = devices
+    return Mesh(array, (name,))
