@@ -13,7 +13,7 @@ from pyjx.core.effects import Effects
 from pyjx.core.explicit import are_typed, typed_results
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import trace_of_axes
-from pyjx.core.trace import Tracer, outside_of, state
+from pyjx.core.trace import Tracer, outside_of, raise_leaked, state
 from pyjx.core.varying import NO_AXES, results_varying, varying_axes, with_varying
 
 Rule = Callable[..., Any]
@@ -162,6 +162,8 @@ class Primitive:
             if isinstance(x, Tracer):
                 trace = x._trace
                 if trace.level > level:
+                    if trace.level > state.level:  # it has ended, or is active in another thread
+                        raise_leaked(x)
                     top = trace
                     level = trace.level
         if state.axis_frames:

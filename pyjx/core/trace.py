@@ -299,7 +299,8 @@ def raise_leaked(tracer: Tracer) -> NoReturn:
         "allowing for a reference to an intermediate value with type "
         f"{tracer.aval.str_short()} wrapped in a {type(tracer).__name__} to escape the scope of "
         "the transformation.\nTransformed functions must not store values where they outlive the "
-        "call (globals, attributes, closed-over lists): return them instead."
+        "call (globals, attributes, closed-over lists) nor hand them to another thread: return "
+        "them instead."
         f"{tracer._origin_msg()}"
     )
 

@@ -182,6 +182,34 @@ def test_tracer_of_an_inner_transformation_leaks_into_the_outer_one():
             transform(f)(1.0)
 
 
+@pytest.mark.parametrize("transform", [
+    jax.jit, jax.grad, lambda f: lambda a: jax.vmap(f)(jnp.full(2, a)),
+    lambda f: lambda a: jax.jvp(f, (a,), (a,)),
+])
+@pytest.mark.parametrize("use", [
+    lambda a: a + 1, lambda a: jax.jit(lambda b: b + a)(1.0),
+    lambda a: jax.grad(lambda b: b * a)(1.0),
+])
+def test_tracers_stay_in_their_thread(transform, use):
+    raised = []
+
+    def in_thread(a):
+        try:
+            use(a)
+        except Exception as error:
+            raised.append(error)
+
+    def f(a):
+        thread = threading.Thread(target=in_thread, args=(a,))
+        thread.start()
+        thread.join()
+        return a
+
+    transform(f)(1.0)
+    (error,) = raised
+    assert isinstance(error, errors.UnexpectedTracerError)
+
+
 def test_threads_do_not_see_each_others_traces():
     inside, go_on = threading.Event(), threading.Event()
 
