@@ -21,7 +21,7 @@ from pyjx.core.trace import eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import full_aval
 from pyjx.runtime.constraints import resolved
-from pyjx.runtime.jit import JitSpec
+from pyjx.runtime.jit import JitSpec, TracedCall
 from pyjx.runtime.placement import Described
 from pyjx.runtime.sharding import Sharding
 from pyjx.runtime.signature import argument_sets, check_jittable, static_positions
@@ -151,6 +151,15 @@ def struct_of(aval: Any) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 
+def results_of(traced: TracedCall) -> Any:
+    """Shapes and dtypes of what a traced function returns, with the shardings asked for."""
+    structs = list(map(struct_of, traced.closed.out_avals))
+    asked = traced.request.out_shardings
+    if asked:
+        structs = [s.update(sharding=a) for s, a in zip(structs, asked, strict=True)]
+    return tree_unflatten(traced.out_tree, structs)
+
+
 def make_jaxpr(
     fun: Callable[..., Any], static_argnums: Any = (), axis_env: Any = None,
     return_shape: bool = False, abstracted_axes: Any = None,
@@ -200,7 +209,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         spec = AbstractSpec(fun, (), (), (), (), False, Inline.AUTO, (), None)
     args, kwargs = describe_arguments(spec, args, kwargs)
     traced, _ = spec.trace(args, kwargs)
-    return tree_unflatten(traced.out_tree, list(map(struct_of, traced.closed.out_avals)))
+    return results_of(traced)
 
 
 def typeof(x: Any) -> Any:

@@ -59,8 +59,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         for leaf, s in zip(leaves, targets, strict=True)])
 
 
-def resolved(sharding: Any, caller: str) -> Any:
-    """The sharding that was given, or stands for a spec along the mesh that is set.
+def resolved(sharding: Any, caller: str, argument: str = "shardings") -> Any:
+    """The sharding that was given as `argument`, or stands for a spec along the mesh that is set.
 
     Raises:
       RuntimeError: no mesh is set.
@@ -71,8 +71,9 @@ def resolved(sharding: Any, caller: str) -> Any:
         if mesh.empty:
             raise RuntimeError(
                 f"{caller} requires a non-empty mesh in context if you are passing "
-                "`PartitionSpec`s to shardings. You can define a context mesh via "
-                "`jax.set_mesh(mesh)`. Alternatively, provide `Sharding`s.")
+                f"`PartitionSpec`s to {argument}. You can define a context mesh via "
+                f"`jax.set_mesh(mesh)`. Alternatively, provide `Sharding`s to {argument} and then "
+                "the mesh context manager is not required.")
         return NamedSharding(mesh, sharding)
     if isinstance(sharding, Sharding):
         return sharding

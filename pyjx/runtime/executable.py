@@ -73,7 +73,7 @@ class Executable:
         return placement.sharding or NamedSharding(placement.mesh, PartitionSpec())
 
     def _constants(self, program: LoweredProgram) -> list[Any]:
-        return [self.put(c, get_aval(c), s)
+        return [_moved(c, s) if type(c) is ArrayImpl else self.put(c, get_aval(c), s)
                 for c, s in zip(program.const_args, self._const_shardings, strict=True)]
 
     def put(self, x: Any, aval: ShapedArray, sharding: Any) -> Any:
@@ -185,6 +185,12 @@ def _fill(shardings: list[Any], chosen: Any, avals: Sequence[Any], placement: Pl
             proto = chosen[i] if chosen else None
             found = placement.named(proto, ndim)
             shardings[i] = next((s for s in known if s.is_equivalent_to(found, ndim)), found)
+
+
+def _moved(x: Any, sharding: Any) -> Any:
+    """A constant where the program runs."""
+    x._check_if_deleted()
+    return x if x.sharding.is_equivalent_to(sharding, x.aval.ndim) else move_array(x, sharding)
 
 
 def _array_on(x: Any, sharding: Any) -> Any:

@@ -182,11 +182,11 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request
         otherwise than was asked for.
       IndivisibleError: a dimension cannot be cut into so many parts.
     """
-    placed, consts, targets = _placed(closed)
+    placed, targets = _placed(closed)
     if (not placed and not targets and request.is_trivial and not request.in_layouts
             and not request.out_layouts and configuration.mesh.value is None):
         device = request.device
-        for sharding in (*given, *consts):
+        for sharding in given:
             if sharding is not None:
                 if type(sharding) is not SingleDeviceSharding:
                     break
@@ -198,7 +198,7 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request
             if device is None:
                 return on_device(backends.default_device()), False
             return on_device(device), True
-    return _general(closed, given, request, (*placed, *consts), targets), True
+    return _general(closed, given, request, placed, targets), True
 
 
 def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any],
@@ -246,15 +246,12 @@ def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings) -> Sharding
     for i, (has, wants) in enumerate(zip(given, asked, strict=True)):
         if has is None or wants is None or has.is_equivalent_to(wants, closed.in_avals[i].ndim):
             continue
-        on = _devices(wants)
-        if on is None or on == has._internal_device_list:
-            raise ValueError(
-                "Sharding passed to jit does not match the sharding on the respective arg. Got jit "
-                f"sharding: {wants},\narg sharding: {has} for arg "
-                f"{_arg_name(closed, i)} of type: {closed.in_avals[i].str_short()}. Put the "
-                "argument there with device_put, or leave in_shardings out: jit takes arguments "
-                "where they are.")
-        _raise_incompatible(closed, given, tuple(on))
+        raise ValueError(
+            "Sharding passed to jit does not match the sharding on the respective arg. Got jit "
+            f"sharding: {wants},\narg sharding: {has} for arg "
+            f"{_arg_name(closed, i)} of type: {closed.in_avals[i].str_short()}. Put the "
+            "argument there with device_put, or leave in_shardings out: jit takes arguments "
+            "where they are.")
     return tuple([has if wants is None else wants
                   for has, wants in zip(given, asked, strict=True)])
 
@@ -293,9 +290,10 @@ def _fitted(closed: ClosedJaxpr, what: str, shardings: Shardings, avals: Sequenc
                 sharding.check_compatible_aval(aval.shape)
                 sharding.shard_shape(aval.shape)
             except ValueError as error:
+                fault = "was given the sharding" if isinstance(error, IndivisibleError) else \
+                    f"is incompatible with its sharding annotation {sharding}:"
                 raise type(error)(f"One of pjit {what} with pytree key path "
-                                  f"{_name(closed, what, i)} was given the sharding {error}"
-                                  ) from None
+                                  f"{_name(closed, what, i)} {fault} {error}") from None
             sharding = named_sharding(sharding, mesh, aval.ndim)
         out.append(sharding)
     return tuple(out)
@@ -337,15 +335,14 @@ def _with_devices(sharding: Any, mesh: Mesh) -> Any:
 
 
 @derived_structure
-def _placed(closed: ClosedJaxpr) -> tuple[Shardings, Shardings, Shardings]:
-    """The meshes and shardings that operations of a program name, those of its constants that are
-    committed, and for each result the memory or the sharding that `device_put` has made it for;
-    empty if for none."""
-    consts = [s for c in closed.consts if (s := committed_sharding(c)) is not None]
+def _placed(closed: ClosedJaxpr) -> tuple[Shardings, Shardings]:
+    """The meshes and shardings that operations of a program name, and for each result the memory
+    or the sharding that `device_put` has made it for; empty if for none. Constants are moved to
+    where the program runs."""
     targets = {v: d for e in closed.jaxpr.eqns if e.primitive.name == "device_put"
                for v, d in zip(e.outvars, e.params["devices"], strict=True)
                if getattr(d, "memory_kind", None) is not None}
-    return (tuple(dict.fromkeys(_placed_in(closed.jaxpr))), tuple(consts),
+    return (tuple(dict.fromkeys(_placed_in(closed.jaxpr))),
             tuple([targets.get(v) if type(v) is Var else None for v in closed.jaxpr.outvars])
             if targets and any([type(v) is Var and v in targets for v in closed.jaxpr.outvars])
             else ())
@@ -387,7 +384,7 @@ def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tupl
                 f"{closed.in_avals[i].str_short()} and {_ids(tuple(where))}"))
     others = [text for where, text in described.items() if where != devices]
     first = described.get(devices, f"a program that runs on {_ids(devices)}")
-    second = others[0] if others else "a sharding inside it that names other devices"
+    second = others[0] if others else "a sharding inside it, or of a result, on other devices"
     raise ValueError("Received incompatible devices for jitted computation. Got "
                      f"{first} and {second}. Move one of them with device_put.")
 

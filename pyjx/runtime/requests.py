@@ -50,7 +50,7 @@ class Asked:
                 f"the corresponding value.\n{detail}") from None
         layouts = tuple([s.layout if isinstance(s, Format) else None for s in leaves])
         shardings = tuple([s.sharding if isinstance(s, Format) else s for s in leaves])
-        return (tuple([s if s is None else resolved(s, "jit") for s in shardings])
+        return (tuple([s if s is None else resolved(s, "jit", self.what) for s in shardings])
                 if any([s is not None for s in shardings]) else (),
                 layouts if any([x is not None for x in layouts]) else ())
 

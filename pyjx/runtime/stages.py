@@ -89,8 +89,7 @@ class _Stage:
 
     @property
     def out_info(self) -> Any:
-        avals = self._traced.closed.out_avals
-        return tree_unflatten(self.out_tree, list(map(abstract.struct_of, avals)))
+        return abstract.results_of(self._traced)
 
 
 class Traced(_Stage):

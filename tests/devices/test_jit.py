@@ -39,6 +39,7 @@ def test_in_and_out_shardings(mesh):
         for _ in range(3):
             out = f(given)
             assert out.sharding == NamedSharding(mesh, P("y")) and out.tolist() == [2] * 8
+    assert jax.eval_shape(f, jnp.ones(8)).sharding == NamedSharding(mesh, P("y"))
     compiled = f.lower(jnp.ones(8)).compile()
     assert compiled.input_shardings[0] == (NamedSharding(mesh, P("x")),)
     assert compiled.output_shardings == NamedSharding(mesh, P("y"))
@@ -115,11 +116,15 @@ def test_lowering_for_described_arguments(rows):
     assert lowered.compile().output_shardings == rows
 
 
-def test_closed_over_arrays(mesh, x):
-    y = jax.device_put(np.ones(100, "f4"), NamedSharding(mesh, P("y")))
-    f = jax.jit(lambda a: a * y)
-    for _ in range(2):
-        assert f(2.).sharding.spec == P("y") and float(f(2.)[7]) == 2
+def test_constants_are_moved_to_where_the_program_runs(mesh, x):
+    y = jax.device_put(np.ones(8, "f4"), NamedSharding(mesh, P("y")))
+    one = jax.device_put(np.ones(8, "f4"), jax.devices()[1])
+    for f in (jax.jit(lambda a: a * y), jax.jit(lambda a: a * one)):
+        for _ in range(2):
+            assert len(f(2.).devices()) == 1 and float(f(2.)[7]) == 2
+            assert f(jax.device_put(2., jax.devices()[2])).devices() == {jax.devices()[2]}
+            np.testing.assert_array_equal(f(x), x)
+            assert f(x).devices() == x.devices()
     big = np.arange(64, dtype="f4").reshape(8, 8)
     np.testing.assert_array_equal(jax.jit(lambda a: a + big)(x), 2 * big)
 
@@ -140,6 +145,12 @@ def test_errors(mesh, x):
                        r"Got argument a of .* with shape float32\[8,8\] and with device ids \[0, 1"
                        r".* and argument b .* device ids \[0\] on platform CPU"):
         jax.jit(lambda a, b: (a, b))(x, jax.device_put(1., jax.devices()[0]))
+    with pytest.raises(ValueError, match="Sharding passed to jit does not match the sharding on"):
+        jax.jit(lambda a: a, in_shardings=cut)(jax.device_put(jnp.ones(8), jax.devices()[1]))
+    with pytest.raises(ValueError, match="key path a is incompatible with its sharding annotation"):
+        jax.jit(lambda a: a, in_shardings=NamedSharding(mesh, P("x", "y")))(jnp.ones(8))
+    with pytest.raises(RuntimeError, match=r"jit requires a non-empty mesh .* to in_shardings"):
+        jax.jit(lambda a: a, in_shardings=P("x"))(jnp.ones(8))
     for f, what in ((jax.jit(lambda a: a, in_shardings=cut), "arguments with pytree key path a"),
                     (jax.jit(lambda a: {"r": a}, out_shardings=cut),
                      r"outputs with pytree key path result\['r'\]")):

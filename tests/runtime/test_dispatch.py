@@ -116,7 +116,8 @@ assert jax.jit(lambda x: x + 1, device=c)(1.0).devices() == {c}
 constant = jax.device_put(np.ones(100, "f4"), b)
 g = jax.jit(lambda x: constant.sum() + x)
 for _ in range(2):
-    assert g(1.0).devices() == {b}
+    assert g(1.0).devices() == {a}  # constants are moved to where the program runs
+    assert g(jax.device_put(1.0, c)).devices() == {c}
 uncommitted_on_c = None
 with jax.default_device(c):
     uncommitted_on_c = jnp.ones(3)
