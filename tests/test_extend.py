@@ -227,3 +227,8 @@ def test_dtypes_without_infinity():
 
 def test_values_known_and_unknown():
     assert partial_evaluation.PartialVal.known(1.0).get_aval() == jax.typeof(1.0)
+
+
+def test_zeros_at_a_tree():
+    zeros = jax.custom_derivatives.zero_from_primal({"a": 1.0, "b": [jnp.ones(2)]})
+    assert zeros["a"] == 0 and zeros["b"][0].tolist() == [0, 0]

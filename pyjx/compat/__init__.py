@@ -13,7 +13,6 @@ from types import ModuleType
 # Modules of `jax._src` that are modules of pyjx, by their names there.
 MODULES = {
     "ad_checkpoint": "pyjx.ad_checkpoint",
-    "checkify": "pyjx.experimental.checkify",
     "compiler": "pyjx.runtime.compile",
     "config": "pyjx.configuration",
     "custom_batching": "pyjx.custom_batching",
@@ -50,8 +49,8 @@ MODULES = {
 def module_of(name: str) -> str:
     """The module of pyjx that is `jax._src.<name>`.
 
-    >>> module_of("checkify"), module_of("numpy.linalg"), module_of("core")
-    ('pyjx.experimental.checkify', 'pyjx.numpy.linalg', 'pyjx.compat.core')
+    >>> module_of("stages"), module_of("numpy.linalg"), module_of("core")
+    ('pyjx.stages', 'pyjx.numpy.linalg', 'pyjx.compat.core')
     """
     first, dot, rest = name.partition(".")
     return MODULES.get(first, f"pyjx.compat.{first}") + dot + rest

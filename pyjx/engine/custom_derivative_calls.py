@@ -28,7 +28,7 @@ from pyjx.engine.axes import reduce_sum
 from pyjx.engine.batching import BatchTrace, batch_again, example_aval, match_axis
 from pyjx.engine.calls import call
 from pyjx.engine.forward import CustomVJPException, refuse_captured_tangents
-from pyjx.engine.functions import name_of
+from pyjx.engine.functions import flatten, name_of
 from pyjx.engine.linearize import LinearTracer
 from pyjx.engine.subjaxprs import backward_jaxpr, batch_jaxpr, consts_as_inputs, selected
 from pyjx.engine.tangents import Zero, materialized
@@ -457,6 +457,9 @@ custom_vjp_call_p.define(jvp=_custom_vjp_jvp, batch_axis=_custom_vjp_batch)
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent at `val`: an array, or a `SymbolicZero` with `symbolic_zeros`."""
-    aval = get_aval(val).to_tangent_aval()
-    return SymbolicZero(aval) if symbolic_zeros else materialized(Zero(aval))
+    """The zero tangent at each leaf of `val`: an array, or a `SymbolicZero` with `symbolic_zeros`.
+    """
+    leaves, tree = flatten(val)
+    avals = [get_aval(x).to_tangent_aval() for x in leaves]
+    return tree.unflatten([SymbolicZero(a) if symbolic_zeros else materialized(Zero(a))
+                           for a in avals])

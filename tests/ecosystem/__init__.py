@@ -1,0 +1,1 @@
+"""Programs of other libraries' users, on pyjx under the name jax."""

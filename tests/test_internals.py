@@ -1,0 +1,39 @@
+"""The names that libraries import beyond the public ones exist under the alias."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyjx import alias
+
+NAMES = [line for line in Path(__file__).with_name("internals.txt").read_text().splitlines()
+         if line and not line.startswith("#")]
+
+
+def find(name: str) -> Any:
+    """What `name` is, the module being the longest prefix that can be imported."""
+    parts = name.split(".")
+    for n in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(alias.module_name(".".join(parts[:n])))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[n:]:
+            found = getattr(found, part)
+        return found
+    raise ImportError(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_exists(name: str) -> None:
+    find(name)
+
+
+@pytest.mark.parametrize("name", ["jax._src.core.no_such", "jax._src.no_such", "jax.lib.no_such"])
+def test_others_are_plainly_unknown(name: str) -> None:
+    with pytest.raises((AttributeError, ImportError)):
+        find(name)
