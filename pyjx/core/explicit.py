@@ -110,6 +110,16 @@ def replicated(ndim: int, *avals: Any) -> Any:
     return None
 
 
+def batched_sharding(sharding: Any, dim: int, x: Any, x_dim: int) -> Any:
+    """The `out_sharding` for a batch along dimension `dim`, which lies as dimension `x_dim` of a
+    value of type `x`; None for None."""
+    if sharding is None:
+        return None
+    entries = list(sharding.spec)
+    entries.insert(dim, entries_of(x)[x_dim])
+    return sharding.update(spec=sharding.spec.update(partitions=entries))
+
+
 def sharding_for(aval: Any, ct: Any) -> Any:
     """The `out_sharding` of what turns a cotangent of type `ct` into one of a value of type
     `aval`; None where neither has a sharding."""

@@ -15,7 +15,14 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.explicit import Entries, aval_on, entries_of, resolved_sharding, sharding_for
+from pyjx.core.explicit import (
+    Entries,
+    aval_on,
+    batched_sharding,
+    entries_of,
+    resolved_sharding,
+    sharding_for,
+)
 from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
@@ -152,10 +159,11 @@ def _broadcast_batch(operands: Values, dims: BatchDims, *, shape: tuple[int, ...
                      ) -> tuple[Value, int]:
     (x,), (d,) = operands, dims
     x = moveaxis(x, d, 0)
-    size = get_aval(x).shape[0]
+    aval = get_aval(x)
     moved = (0, *[i + 1 for i in broadcast_dimensions])
     return broadcast_in_dim_p.bind(
-        x, shape=(size, *shape), broadcast_dimensions=moved, sharding=sharding
+        x, shape=(aval.shape[0], *shape), broadcast_dimensions=moved,
+        sharding=batched_sharding(sharding, 0, aval, 0)
     ), 0
 
 
@@ -249,6 +257,9 @@ def reduction_batch(primitive: Primitive) -> Any:
         (x,), (d,) = operands, dims
         moved = tuple([a if a < d else a + 1 for a in axes])
         out_dim = d - sum(1 for a in moved if a < d)
+        if params.get("out_sharding") is not None:
+            params["out_sharding"] = batched_sharding(params["out_sharding"], out_dim, get_aval(x),
+                                                      d)
         return primitive.bind(x, axes=moved, **params), out_dim
 
     return batch
@@ -281,7 +292,10 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     [2.0, 2.0, 2.0]
     """
     dims = as_ints("reduce_sum", "axes", axes)
-    _checked_aval("reduce_sum", operand)
+    aval = _checked_aval("reduce_sum", operand)
     if not dims:
         return operand
+    if out_sharding is not None:
+        out_sharding = resolved_sharding(out_sharding, reduced_shape("reduce_sum", aval, dims),
+                                         "reduce_sum")
     return reduce_sum_p.bind(operand, axes=dims, out_sharding=out_sharding)

@@ -17,6 +17,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.explicit import (
     Entries,
     ShardingTypeError,
+    batched_sharding,
     entries_of,
     replicated,
     resolved_sharding,
@@ -400,6 +401,9 @@ def _dot_general_batch(operands: Values, dims: Any, *, dimension_numbers: DotDim
     else:
         n_lhs = get_aval(lhs).ndim - len(lc)
         out_dim = n_lhs + other_axes(get_aval(rhs).ndim, rc, rb).index(dr)
+    if params["out_sharding"] is not None:
+        x, d = (rhs, dr) if dl is None else (lhs, dl)
+        params["out_sharding"] = batched_sharding(params["out_sharding"], out_dim, get_aval(x), d)
     out = dot_general_p.bind(lhs, rhs, dimension_numbers=((lc, rc), (lb, rb)), **params)
     return out, out_dim
 

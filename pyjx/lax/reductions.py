@@ -13,6 +13,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
 from pyjx.core.dtypes import DType
+from pyjx.core.explicit import resolved_sharding
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
@@ -135,7 +136,11 @@ reduce_prod_p.define(jvp=_prod_jvp)
 
 def _bind(primitive: Primitive, operand: Value, axes: Sequence[int], **params: Any) -> Value:
     name = primitive.name
-    return primitive.bind(_operand(name, operand), axes=as_ints(name, "axes", axes), **params)
+    operand, dims = _operand(name, operand), as_ints(name, "axes", axes)
+    if params.get("out_sharding") is not None:
+        shape = reduced_shape(name, get_aval(operand), dims)
+        params["out_sharding"] = resolved_sharding(params["out_sharding"], shape, name)
+    return primitive.bind(operand, axes=dims, **params)
 
 
 def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:

@@ -16,6 +16,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.explicit import (
     Entries,
     ShardingTypeError,
+    batched_sharding,
     entries_of,
     mesh_of,
     resized,
@@ -110,7 +111,8 @@ def _reshape_batch(operands: Values, dims: BatchDims, *, new_sizes: tuple[int, .
         dimensions = (0, *[i + 1 for i in dimensions])
     size = get_aval(x).shape[0]
     return reshape_p.bind(
-        x, new_sizes=(size, *new_sizes), dimensions=dimensions, sharding=sharding
+        x, new_sizes=(size, *new_sizes), dimensions=dimensions,
+        sharding=batched_sharding(sharding, 0, get_aval(x), 0)
     ), 0
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
+from pyjx.core.explicit import Entries, agreed, explicit_sharding
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_axis, moveaxis
@@ -82,6 +83,16 @@ def check_key_data(impl: PRNGImpl, data: Any) -> None:
                         f"got dtype={dtype}")
 
 
+def _sharding_of_keys(impl: PRNGImpl, key_data: Any) -> Any:
+    """What the type of keys says of how they lie, which that of their data says."""
+    found = getattr(getattr(key_data, "aval", None), "explicit_sharding", None)
+    if found is None:
+        return None
+    ndim = key_data.ndim - len(impl.key_shape)
+    spec = found.spec.update(partitions=found.spec[:ndim])
+    return explicit_sharding(found.mesh, spec, ndim)
+
+
 class PRNGKeyArray(Array):
     """An array of random keys. Make them with `key`, `split` and `wrap_key_data`."""
 
@@ -92,7 +103,8 @@ class PRNGKeyArray(Array):
         shape = key_data.shape
         self._impl = impl
         self._base_array = key_data
-        self.aval = ShapedArray(shape[:len(shape) - len(impl.key_shape)], KeyTy(impl))
+        self.aval = ShapedArray(shape[:len(shape) - len(impl.key_shape)], KeyTy(impl),
+                                sharding=_sharding_of_keys(impl, key_data))
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -290,6 +302,13 @@ def _keys(impl: PRNGImpl, shape: tuple[int, ...]) -> ShapedArray:
     return ShapedArray(shape, KeyTy(impl))
 
 
+def _leading(out: ShapedArray, *operands: ShapedArray, **params: Any) -> Entries:
+    """The sharding rule of what is done for each key."""
+    entries = agreed(operands, "Keys and data should have the same sharding. Got types "
+                     f"{' and '.join([a.str_short() for a in operands])}")
+    return (*entries, *[None] * out.ndim)[:out.ndim]
+
+
 def _primitive(name: str, shape_rule: Rule, physical: Rule, *, batch: Rule | None = None,
                impl: Rule | None = None) -> Primitive:
     """A primitive without derivatives, which works on leading axes of its operand anyway.
@@ -297,7 +316,8 @@ def _primitive(name: str, shape_rule: Rule, physical: Rule, *, batch: Rule | Non
     `physical` is what it does to the data; `impl` what it does to concrete arrays where that only
     relabels them, so that no program is needed.
     """
-    primitive = register(Primitive(name, shape_rule=shape_rule, physical=physical, impl=impl))
+    primitive = register(Primitive(name, shape_rule=shape_rule, physical=physical, impl=impl,
+                                   sharding_rule=_leading))
 
     def batch_in_front(operands: Values, dims: Sequence[int], **params: Any) -> Any:
         return primitive.bind(moveaxis(operands[0], dims[0], 0), **params), 0

@@ -169,7 +169,12 @@ def committed_sharding(x: Any) -> Any:
     if kind is Described:
         return x.sharding
     base: Any = getattr(x, "_base_array", None)  # an array of an extended dtype, such as PRNG keys
-    return base._sharding if type(base) is ArrayImpl and base._committed else None
+    if type(base) is not ArrayImpl or not base._committed:
+        return None
+    sharding = base._sharding
+    if type(sharding) is NamedSharding and len(sharding.spec) > x.ndim:  # the words of keys
+        return sharding.update(spec=sharding.spec.update(partitions=sharding.spec[:x.ndim]))
+    return sharding
 
 
 def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request

@@ -264,6 +264,20 @@ def test_loops_and_branches():
         lax.cond(True, lambda c: c * 2, lambda c: jax.reshard(c, P("y")), c)
 
 
+def test_keys():
+    keys = jax.device_put(jax.random.split(jax.random.key(0), 8), P("x"))
+    assert str(jax.typeof(keys)) == "key<fry>[8@x]"
+    for f in (jax.vmap(jax.random.normal), jax.jit(jax.vmap(jax.random.normal))):
+        draws = f(keys)
+        assert str(jax.typeof(draws)) == "float32[8@x]"
+        np.testing.assert_array_equal(draws, jax.vmap(jax.random.normal)(
+            jax.random.split(jax.random.key(0), 8)))
+    more = jax.jit(lambda k: jax.vmap(jax.random.split)(k))(keys)
+    assert str(jax.typeof(more)) == "key<fry>[8@x,2]"
+    assert more.sharding.is_equivalent_to(NamedSharding(jax.sharding.get_mesh(), P("x")), 3)
+    assert str(jax.typeof(jax.random.key_data(keys))) == "uint32[8@x,2]"
+
+
 def test_vmap():
     x = make((8, 16), "x", "y")
     seen = []
@@ -274,6 +288,14 @@ def test_vmap():
     check(jax.vmap(lambda a, b: a @ b, in_axes=(0, None)), make((8, 16), "x"), make((16, 4)),
           type="float32[8@x,4]")
     check(jax.vmap(lambda r: jax.reshard(r, P("y"))), make((8, 16), "x"), type="float32[8@x,16@y]")
+    check(jax.vmap(lambda r: jnp.broadcast_to(r[:, None], (16, 4), out_sharding=P("y"))),
+          make((8, 16), "x"), type="float32[8@x,16@y,4]")
+    check(jax.vmap(lambda r: jnp.reshape(r, (4, 4), out_sharding=P(None, "y"))),
+          make((8, 16), "x"), type="float32[8@x,4,4@y]")
+    check(jax.vmap(lambda r, w: jnp.dot(r, w, out_sharding=P("y")), (0, None)),
+          make((8, 16), "x"), make((16, 4), "y"), type="float32[8@x,4@y]")
+    check(jax.vmap(jax.grad(lambda r: (r * r.sum()).sum())), make((8, 16), "x"),
+          type="float32[8@x,16]")
 
 
 def test_auto_and_explicit_axes(explicit):
