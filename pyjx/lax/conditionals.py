@@ -25,7 +25,7 @@ from pyjx.engine.batching import BatchTrace
 from pyjx.engine.discharge import discharged, store, values_of
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.references import Box
-from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr
+from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
     check_operands,
@@ -264,13 +264,15 @@ class _Slots(Record):
 
 
 def _slots(residuals: Sequence[Sequence[Any]]) -> _Slots:
-    """Branches share the slots of one type."""
+    """Branches share the slots of one type. Where the type is None a residual has no slot."""
     avals: list[Any] = []
     chosen = []
     for own in residuals:
         free = list(range(len(avals)))
         places = {}
         for i, aval in enumerate(own):
+            if aval is None:
+                continue
             slot = next((s for s in free if avals[s] is aval), None)
             if slot is None:
                 slot = len(avals)
@@ -456,25 +458,35 @@ def _cond_dce(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
 
 
 def _cond_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
-    """The branches share the places of what they save."""
-    n_out = len(eqn.outvars)
+    """The branches share the places of what they save; a result that all save stays in its own."""
+    n_out, results = len(eqn.outvars), selected(eqn.outvars, needed)
     parts = [cut_jaxpr(b, policy, (True,) * n_out, needed) for b in eqn.params["branches"]]
-    forwarded = sorted({i for p in parts for i in p.forwarded})
-    slots = _slots([p.known.out_avals[n_out:] for p in parts])
+    same = [{v: i for i, v in results_saved(p, len(p.known.out_avals) - n_out, results).items()}
+            for p in parts]
+    kept = [v for v in results if all(v in own for own in same)]
+    in_place = [[own[v] for v in kept] for own in same]
+    slots = _slots([[None if i in own else a for i, a in enumerate(p.known.out_avals[n_out:])]
+                    for p, own in zip(parts, in_place, strict=True)])
     known = tuple([_with_slots(p.known, n_out, filled, slots.avals)
                    for p, filled in zip(parts, slots.filled, strict=True)])
+    known_eqn = eqn.replace(
+        outvars=[*eqn.outvars, *(new := [Var(a) for a in slots.avals])],
+        params={**eqn.params, "branches": known}, effects=_effects({"branches": known}))
+    saved = [*kept, *new]
+    forwarded = sorted({i for p in parts for i in p.forwarded})
     avals = [v.aval for v in eqn.invars[1:]]
-    again = tuple([_from_slots(p.again, p.forwarded, filled, slots.avals, forwarded, avals)
-                   for p, filled in zip(parts, slots.filled, strict=True)])
-    saved = [Var(a) for a in slots.avals]
-    return CutEqn(
-        eqn.replace(outvars=[*eqn.outvars, *saved], params={**eqn.params, "branches": known},
-                    effects=_effects({"branches": known})),
-        saved,
-        eqn.replace(invars=[eqn.invars[0], *saved, *[eqn.invars[1 + i] for i in forwarded]],
-                    outvars=selected(eqn.outvars, needed),
-                    params={**eqn.params, "branches": again},
-                    effects=_effects({"branches": again})))
+    rest = tuple([i for i, v in enumerate(results) if v not in kept])
+    again = tuple([
+        with_outputs(_from_slots(p.again, p.forwarded, (*own, *filled),
+                                 [v.aval for v in saved], forwarded, avals), rest)
+        for p, own, filled in zip(parts, in_place, slots.filled, strict=True)])
+    effects = _effects({"branches": again})
+    if not rest and not effects:
+        return CutEqn(known_eqn, saved, None)
+    return CutEqn(known_eqn, saved, eqn.replace(
+        invars=[eqn.invars[0], *saved, *[eqn.invars[1 + i] for i in forwarded]],
+        outvars=[results[i] for i in rest], params={**eqn.params, "branches": again},
+        effects=effects))
 
 
 def _cond_thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:

@@ -161,3 +161,33 @@ identity = lambda x: x  # noqa: E731
 def test_bad_arguments(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("policy", [
+    "everything_saveable", "nothing_saveable", "dots_saveable", "dots_with_no_batch_dims_saveable"])
+@pytest.mark.parametrize("branch", [0, 1, 2])
+def test_checkpointed_results_that_branches_save(policy, branch):
+    def f(index, x):
+        y, z = jax.lax.switch(index, [
+            lambda x: (jnp.dot(x, x), x[0]), lambda x: (jnp.sin(x), jnp.dot(x, x)[0]),
+            lambda x: (x, jnp.full(3, 2.0)),
+        ], x)
+        return jnp.sum(jnp.cos(y * z[0]))
+
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((3, 3)), jnp.float32)
+    g = jax.checkpoint(f, policy=getattr(jax.checkpoint_policies, policy))
+    expected = jax.grad(f, argnums=1)
+    for transform in (lambda f: f, jax.jit, lambda f: jax.jit(jax.checkpoint(f))):
+        np.testing.assert_allclose(jax.grad(transform(g), argnums=1)(branch, x),
+                                   expected(branch, x), rtol=1e-5, atol=1e-6)
+
+
+def test_results_that_all_branches_save_are_not_computed_again():
+    def f(p, x):
+        return jnp.sum(jnp.sin(jax.lax.cond(p, jnp.sin, jnp.cos, x)))
+
+    saving = jax.checkpoint(f, policy=jax.checkpoint_policies.everything_saveable)
+    text = str(jax.make_jaxpr(jax.grad(saving, argnums=1))(True, jnp.ones(3)))
+    before, after = text.split("differentiated=True")
+    assert before.count("cond[") == 1  # the values
+    assert after.count("cond[") == 1  # their derivative
