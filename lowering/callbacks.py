@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from lowering.builder import Block, in_avals
-from lowering.module import HostCall
+from lowering.module import HostCall, HostTransfers
 from lowering.rules import rule
 from lowering.shardings import whole_along
-from pyjx.core.avals import abstract_token
+from lowering.types import tensor_type
+from pyjx.core.avals import ShapedArray, abstract_token
 from pyjx.core.jaxpr import JaxprEqn
 
 _NAMES = ("debug_callback", "io_callback", "pure_callback")
@@ -22,7 +23,7 @@ def _call(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> li
     call = HostCall(eqn.params["callback"], eqn.params.get("result_avals", ()), ordered)
     calls = b.module.host_calls
     calls.append(call)
-    outs = b.custom_call(target, operands, avals, results,
+    outs = b.custom_call(target, operands, avals, results, family="callbacks",
                          config={"index": np.uint64(len(calls) - 1)},
                          has_side_effect=eqn.primitive.effects is not None,
                          on_one_device=True)
@@ -48,12 +49,62 @@ def _on_gpu(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     return _call(b, eqn, operands, "xla_ffi_python_gpu_callback")
 
 
+_DEVICE_TO_HOST, _HOST_TO_DEVICE = 2, 3  # kinds of channels
+_FIRST_CHANNEL = 2  # the one before it is that of collectives
+
+
+@rule(*_NAMES, platform="tpu")
+def _on_tpu(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    """Each operand is sent and each result received by a channel of its own; the function is called
+    when all has been sent, so at least a number is."""
+    if b.module.partitions > 1:
+        raise NotImplementedError(f"{eqn.primitive.name} in a program on several TPUs is not "
+                                  "supported. Call it outside of the program, on its results.")
+    avals, results = in_avals(eqn), [v.aval for v in eqn.outvars]
+    ordered = bool(avals) and avals[0] is abstract_token
+    if ordered:
+        token, avals, operands, results = operands[0], avals[1:], operands[1:], results[1:]
+    else:
+        token = b.line("stablehlo.create_token : !stablehlo.token")
+    taken = len(avals)
+    if not taken:
+        avals = [ShapedArray((), np.dtype(np.int32))]
+        operands = (b.constant(0, avals[0]),)
+    calls = b.module.host_calls
+    first = _FIRST_CHANNEL + sum([
+        len(c.transfers.send_channels) + len(c.transfers.receive_channels)
+        for c in calls if c.transfers is not None])
+    sending = range(first, first + len(avals))
+    receiving = range(sending.stop, sending.stop + len(results))
+    calls.append(HostCall(
+        eqn.params["callback"], eqn.params.get("result_avals", ()), ordered,
+        HostTransfers(taken, avals, list(sending), results, list(receiving))))
+    for x, aval, channel in zip(operands, avals, sending, strict=True):
+        token = b.line(f'"stablehlo.send"({x}, {token}) {_transfer(channel, _DEVICE_TO_HOST)} : '
+                       f"({tensor_type(aval)}, !stablehlo.token) -> !stablehlo.token")
+    outs = []
+    for aval, channel in zip(results, receiving, strict=True):
+        out, token = b.multi(
+            f'"stablehlo.recv"({token}) {_transfer(channel, _HOST_TO_DEVICE)} : '
+            f"(!stablehlo.token) -> ({tensor_type(aval)}, !stablehlo.token)", 2)
+        outs.append(out)
+    return [token, *outs] if ordered else outs
+
+
+def _transfer(channel: int, kind: int) -> str:
+    """The attributes of a transfer to or from the host."""
+    return (f"<{{channel_handle = #stablehlo.channel_handle<handle = {channel}, type = {kind}>, "
+            "is_host_transfer = true}> {mhlo.frontend_attributes = "
+            f'{{_xla_host_transfer_handler_name = "xla_python_callback", '
+            f'_xla_host_transfer_rendezvous = "channel_{channel}"}}}}')
+
+
 def _on_buffers(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> list[str]:
     params = eqn.params
     calls = b.module.host_calls
     calls.append(HostCall(params["callback"], params["result_avals"], False))
     return b.custom_call(
-        target, operands, in_avals(eqn), [v.aval for v in eqn.outvars],
+        target, operands, in_avals(eqn), [v.aval for v in eqn.outvars], family="callbacks",
         config={"index": np.uint64(len(calls) - 1)}, has_side_effect=params["has_side_effect"],
         aliases={result: operand for operand, result in params["input_output_aliases"]},
         on_one_device=True)

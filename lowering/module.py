@@ -75,13 +75,25 @@ def _with(text: str, attributes: Sequence[str]) -> str:
     return f"{text} {{{', '.join(attributes)}}}" if attributes else text
 
 
+class HostTransfers(Record):
+    """How a program hands arrays to the host and gets some back: their types and their channels.
+    The function takes the first `taken` of those that are sent."""
+
+    taken: int
+    sent: Sequence[ShapedArray]
+    send_channels: Sequence[int]
+    received: Sequence[ShapedArray]
+    receive_channels: Sequence[int]
+
+
 class HostCall(Record):
     """A Python function that a program calls: it takes and gives arrays, and if `ordered` a token
-    before them."""
+    before them. Where the device cannot call it, `transfers` says how the arrays travel."""
 
     function: Callable[..., Sequence[Any]]
     result_avals: Sequence[ShapedArray]
     ordered: bool
+    transfers: HostTransfers | None = None
 
 
 class Module:

@@ -327,6 +327,20 @@ def compile_and_load(client: Any, program: Any, devices: Any, options: Any,
     return client.compile_and_load(program, devices, options)
 
 
+def transferring_callback(client: Any, fun: Callable[..., Any], sent: Sequence[Any],
+                          received: Sequence[Any], send_channels: Sequence[int],
+                          receive_channels: Sequence[int]) -> Any:
+    """A host callback whose arguments and results travel by channels; `sent` and `received` have
+    their shapes and dtypes."""
+    shape = getattr(_jax, "Shape", None) or _hlo.Shape
+
+    def shapes(avals: Sequence[Any]) -> list[Any]:
+        return [shape.array_shape(a.dtype, tuple(a.shape)) for a in avals]
+
+    return client.make_python_callback_from_host_send_and_recv(
+        fun, shapes(sent), shapes(received), list(send_channels), list(receive_channels))
+
+
 def is_compile_only(client: Any) -> bool:
     """Whether the devices of a client are only described, by a topology."""
     return type(client).__name__ == "CompileOnlyPyClient"

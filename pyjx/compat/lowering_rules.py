@@ -321,6 +321,7 @@ def emit_python_callback(
     b = ctx.module_context.block
     calls = b.module.host_calls
     calls.append(HostCall(callback, tuple(result_avals), False))
+    b.module.custom_calls.add("callbacks")
     index = ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), len(calls) - 1)
     kind = "cpu" if b.module.platform == "cpu" else "gpu"
     call = mlir.stablehlo.CustomCallOp(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyjx import jaxlib_api
@@ -15,12 +15,23 @@ from pyjx.runtime.host_calls import for_xla, with_cause
 from pyjx.runtime.placement import Placement
 
 if TYPE_CHECKING:
+    from lowering.module import HostCall
     from lowering.program import LoweredProgram
 
 
-def host_functions(program: LoweredProgram) -> list[Callable[..., Any]]:
+def host_functions(program: LoweredProgram, client: Any) -> list[Any]:
     """What XLA is given for the host calls of a program, in their order."""
-    return [for_xla(*call) for call in program.host_calls]
+    return [_function(call, client) for call in program.host_calls]
+
+
+def _function(call: HostCall, client: Any) -> Any:
+    transfers = call.transfers
+    if transfers is None:
+        return for_xla(call.function, call.result_avals, call.ordered)
+    function = for_xla(call.function, call.result_avals, False)  # no token leaves the device
+    return jaxlib_api.transferring_callback(
+        client, lambda *arrays: function(*arrays[:transfers.taken]), transfers.sent,
+        transfers.received, transfers.send_channels, transfers.receive_channels)
 
 
 class CallingExecutable(Executable):

@@ -44,7 +44,8 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     if source.host_calls:
         from pyjx.runtime import calling  # callbacks, which few programs have
 
-        executable, functions = calling.CallingExecutable, calling.host_functions(source)
+        executable, functions = calling.CallingExecutable, calling.host_functions(
+            source, device.client)
     in_shardings = [*[placement] * len(source.const_args),
                     *compress(placement.in_shardings, source.kept)] \
         if placement.mesh is not None else ()

@@ -14,6 +14,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import jaxlib_api
+from pyjx.experimental import io_callback
 from pyjx.runtime import backends
 from pyjx.runtime.compile import register_targets
 from pyjx.runtime.lower import lower_closed
@@ -72,3 +73,45 @@ def test_linear_algebra(sample: Sample, device: Any) -> None:
     devices = jaxlib_api.DeviceList((target,))
     compiled = target.client.compile(jaxlib_api.parse_module(program.text), devices, options)
     assert compiled is not None
+
+
+def _callbacks() -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    like = jax.ShapeDtypeStruct((3,), np.float32)
+
+    def pure(x: Any) -> Any:
+        return jax.pure_callback(np.sin, like, x)
+
+    def printing(x: Any, ordered: bool = False) -> Any:
+        jax.debug.print("{} {}", x, x.sum(), ordered=ordered)
+        return x + 1
+
+    def bare(x: Any) -> Any:
+        jax.debug.callback(lambda: None)
+        return x
+
+    def together(x: Any) -> Any:
+        given = io_callback(lambda x: (x, x), (like, like), x, ordered=True)
+        return jax.lax.fori_loop(0, 3, lambda i, c: printing(c, True), given[0]) + pure(given[1])
+
+    x = np.ones(3, np.float32)
+    return {"pure": (pure, (x,)), "unordered": (printing, (x,)), "without operands": (bare, (x,)),
+            "ordered": (lambda x: printing(x, True), (x,)), "together": (together, (x,)),
+            "in a branch": (lambda p, x: jax.lax.cond(p, printing, pure, x), (True, x)),
+            "mapped": (jax.vmap(printing), (np.ones((2, 3), np.float32),))}
+
+
+@pytest.mark.parametrize("name", _callbacks())
+def test_callbacks(name: str, device: Any) -> None:
+    platform, target = device
+    fun, args = _callbacks()[name]
+    program = lower_closed(jax.make_jaxpr(fun)(*args), "f", platform=platform, keep_unused=True)
+    register_targets(program.custom_calls, platform)
+    options = jaxlib_api.CompileOptions()
+    options.device_assignment = jaxlib_api.DeviceAssignment.create(np.array([[target.id]]))
+    devices = jaxlib_api.DeviceList((target,))
+    module = jaxlib_api.parse_module(program.text)
+    assert target.client.compile(module, devices, options) is not None
+    if platform == "tpu":
+        channels = [c for call in program.host_calls for c in
+                    (*call.transfers.send_channels, *call.transfers.receive_channels)]
+        assert len(set(channels)) == len(channels) and min(channels) > 1
