@@ -6,18 +6,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import ShapedArray
+from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.primitive import vary
+from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.varying import NO_AXES, joined, varying_axes
 from pyjx.lax.bodies import TracedBody, trace_body
 from pyjx.lax.differences import Path, in_full, tree_differences, type_differences
 from pyjx.tree_util import keystr
 
 
 def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., Any]], tree: Any,
-                   avals: Sequence[ShapedArray]) -> tuple[list[ClosedJaxpr], Any]:
+                   avals: Sequence[ShapedArray], varying: frozenset[Any] = NO_AXES
+                   ) -> tuple[list[ClosedJaxpr], Any]:
     """The programs of the branches and the structure of their results.
 
     Results may be weakly typed in one branch and not in another: the first one's types are those of
-    the conditional.
+    the conditional. They vary along the axes of a mesh along which those of a branch do, or the
+    choice, which is `varying`.
 
     Raises:
       TypeError: the branches give results of different structures or types.
@@ -27,7 +33,24 @@ def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., A
     order = _as_written(op, names)
     for n in order[1:]:
         _check_equal(op, (order[0], n), names, funs, traced)
-    return [t.closed for t in traced], traced[0].out_tree
+    return _varying_alike([t.closed for t in traced], varying), traced[0].out_tree
+
+
+def _varying_alike(branches: list[ClosedJaxpr], varying: frozenset[Any]) -> list[ClosedJaxpr]:
+    axes = tuple([joined(avals) | varying
+                  for avals in zip(*[b.out_avals for b in branches], strict=True)])
+    if not any(axes):
+        return branches
+    return [b if axes == tuple(map(varying_axes, b.out_avals)) else _with_varying_results(b, axes)
+            for b in branches]
+
+
+@derived
+def _with_varying_results(closed: ClosedJaxpr, axes: tuple[frozenset[Any], ...]) -> ClosedJaxpr:
+    def fun(*args: Any) -> list[Any]:
+        return list(map(vary, jaxpr_as_fun(closed)(*args), axes))
+
+    return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
 
 
 def _as_written(op: str, names: Sequence[str]) -> Sequence[int]:

@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import vary
+from pyjx.core.varying import varying_axes
 from pyjx.engine.types import TreeDef, Value
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.differences import Path, in_full, tree_differences, type_differences
@@ -28,6 +30,15 @@ def settled(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]
             changed = changed or get_aval(x).dtype != aval.dtype
         new.append(x)
     return new, changed
+
+
+def varied(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]) -> list[Value] | None:
+    """The carry with each leaf varying along the axes of a mesh along which the body makes it vary;
+    None where it does."""
+    if all([varying_axes(out) <= varying_axes(get_aval(x))
+            for x, out in zip(leaves, out_avals, strict=True)]):
+        return None
+    return [vary(x, varying_axes(out)) for x, out in zip(leaves, out_avals, strict=True)]
 
 
 def check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,

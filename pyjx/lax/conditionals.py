@@ -19,6 +19,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, is_concrete, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.varying import varying_axes
 from pyjx.engine import logs
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
@@ -178,7 +179,8 @@ def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequ
             operands: Sequence[Any]) -> Any:
     leaves, tree = tree_flatten(tuple(operands))
     leaves = [operand(f"{op} (operands)", x, i) for i, x in enumerate(leaves)]
-    closed, out_tree = trace_branches(op, names, funs, tree, list(map(get_aval, leaves)))
+    closed, out_tree = trace_branches(op, names, funs, tree, list(map(get_aval, leaves)),
+                                      varying_axes(get_aval(index)))
     branches, consts = with_all_consts(closed)
     check_operands_distinct(op, funs[-1], leaves, consts)
     outs = cond_p.bind(index, *consts, *leaves, branches=tuple(branches))

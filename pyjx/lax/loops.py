@@ -61,7 +61,7 @@ from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangent, Tangents, Value, Values
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.bodies import trace_body
-from pyjx.lax.carries import check_carry, settled
+from pyjx.lax.carries import check_carry, settled, varied
 from pyjx.lax.compare import lt, select
 from pyjx.lax.conditionals import cut_off
 from pyjx.lax.elementwise import add
@@ -121,9 +121,11 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     body, out_tree = trace_body("while_loop", "body_fun", body_fun, tree, avals)
     if out_tree == tree:
         leaves, changed = settled(leaves, body.out_avals)
-        if changed:
-            avals = list(map(get_aval, leaves))
+        more = leaves if changed else varied(leaves, body.out_avals)
+        while more is not None:
+            leaves, avals = more, list(map(get_aval, more))
             body, out_tree = trace_body("while_loop", "body_fun", body_fun, tree, avals)
+            more = varied(leaves, body.out_avals)
     check_carry("while_loop", "body_fun", body_fun, tree, avals, out_tree, body.out_avals)
     cond, cond_tree = trace_body("while_loop", "cond_fun", cond_fun, tree, avals)
     _check_cond(cond_tree, cond.out_avals)

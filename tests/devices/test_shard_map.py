@@ -148,6 +148,28 @@ def test_loops_branches_and_rematerialization(smap):
         check_grads(f, lambda w, x: jnp.sin(jnp.sin(x @ w) @ w).sum(), W, X)
 
 
+def test_carries_and_branches_vary_alike(smap):
+    def body(x):
+        total = lax.scan(lambda c, _: ((c[1], c[0] + x.sum()), None), (1., 0.), None, length=3)[0]
+        ending = lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + x[0, 0]), (0, 0.))
+        chosen = lax.cond(x[0, 0] > 0, lambda: x.sum(), lambda: 1.)
+        constant = lax.cond(x[0, 0] > 0, lambda: 2., lambda: 3.)
+        return (total[0] * total[1] + lax.stop_gradient(ending[1]) + chosen * constant)[None]
+
+    def one(x):
+        s, ok = x.sum(), x[0, 0] > 0
+        return _totals(s) + lax.stop_gradient(3 * x[0, 0]) + jnp.where(ok, 2 * s, 3.)
+
+    def _totals(s):
+        a, b = 1., 0.
+        for _ in range(3):
+            a, b = b, a + s
+        return a * b
+
+    check_grads(smap(body, P("x"), P("x")),
+                lambda x: jnp.stack([one(p) for p in jnp.split(x, 4)]), X)
+
+
 def test_mapped(smap):
     f = smap(lambda a: lax.psum(jnp.sin(a), "x"), P("x"), P())
     batch = np.stack([X, 2 * X, X ** 2, X + 1])
