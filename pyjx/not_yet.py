@@ -9,7 +9,7 @@ NAMES: dict[str, str] = {
     "pyjx":
         "collect_profile tools",
     "pyjx.experimental":
-        "EArray array_serialization colocated_python compilation_cache "
+        "EArray array_serialization compilation_cache "
         "compute_on custom_partitioning fused jax2tf key_reuse "
         "mosaic overlap pallas primal_tangent_dtype profiler "
         "roofline scheduling_groups source_mapper "

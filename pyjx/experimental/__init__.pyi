@@ -2,6 +2,7 @@
 
 from pyjx.experimental import buffer_callback as buffer_callback
 from pyjx.experimental import checkify as checkify
+from pyjx.experimental import colocated_python as colocated_python
 from pyjx.experimental import hijax as hijax
 from pyjx.experimental import jet as jet
 from pyjx.experimental import layout as layout
@@ -21,6 +22,7 @@ from pyjx.lax.callbacks import io_callback as io_callback
 __all__ = [
     "buffer_callback",
     "checkify",
+    "colocated_python",
     "hijax",
     "jet",
     "layout",
