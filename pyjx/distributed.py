@@ -106,13 +106,13 @@ def initialize(
         service = jaxlib_api.make_coordinator(
             bind, count, heartbeat_timeout_seconds, shutdown_timeout_seconds, recoverable, security)
     client = jaxlib_api.make_coordination_client(
-        address, index, _FOREVER, heartbeat_timeout_seconds, shutdown_timeout_seconds, recoverable,
-        security)
+        address, index, _FOREVER, heartbeat_timeout_seconds, recoverable, security)
     _connect(client, service, address, index, count, initialization_timeout)
     group.process_id, group.num_processes = index, count
     group.coordinator_address = address
     group.partition_index = _partition_index(partition_index)
     group.service, group.client = service, client
+    group.shutdown_timeout = shutdown_timeout_seconds
     group.check_agreement = process_data.check_agreement
     atexit.register(_leave)
     _check_world_size(client, index, count, initialization_timeout)

@@ -198,8 +198,9 @@ def make_cpu_client(num_devices: int | None = None, *, asynchronous: bool = True
         options["num_devices"] = num_devices
         if num_devices > 1 and JAXLIB_VERSION < (0, 12):
             # Queued programs with collectives starve a pool of fewer threads, and XLA then aborts.
-            threads = max(2 * num_devices, os.cpu_count() or 1)
-            os.environ.setdefault("NPROC", str(threads))
+            asked = os.environ.get("NPROC", "")
+            threads = max(2 * num_devices, int(asked) if asked.isdigit() else os.cpu_count() or 1)
+            os.environ["NPROC"] = str(threads)
     client = _jax.get_tfrt_cpu_client(asynchronous=asynchronous, **options)
     _prime_arrays(client)
     return client
@@ -226,7 +227,7 @@ def make_coordinator(address: str, num_processes: int, heartbeat_timeout: int,
 
 
 def make_coordination_client(address: str, process_id: int, init_timeout: int,
-                             heartbeat_timeout: int, shutdown_timeout: int, recoverable: bool,
+                             heartbeat_timeout: int, recoverable: bool,
                              security: Mapping[str, Any]) -> Any:
     """A process's client of the coordinator; not yet connected.
 
@@ -237,8 +238,7 @@ def make_coordination_client(address: str, process_id: int, init_timeout: int,
         options["recoverable"] = True
     return _jax.get_distributed_runtime_client(
         address, process_id, init_timeout=init_timeout, heartbeat_timeout=heartbeat_timeout,
-        shutdown_timeout=shutdown_timeout, shutdown_on_destruction=False, use_compression=True,
-        **options)
+        shutdown_on_destruction=False, use_compression=True, **options)
 
 
 def _security(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyjx import jaxlib_api
+
 
 class Group:
     """Who coordinates the group, and which process of it this one is; a group of one, without a
@@ -18,10 +20,12 @@ class Group:
       check_agreement: (value, sharding, what it is) -> None, which compares a value that each of
         several processes was given.
       partition_index: the slice of the devices that those of this process belong to, if known.
+      shutdown_timeout: seconds for which a process that ends waits for the others.
     """
 
     __slots__ = ("check_agreement", "client", "coordinator_address", "num_processes",
-                 "partition_index", "preemption_sync_manager", "process_id", "service")
+                 "partition_index", "preemption_sync_manager", "process_id", "service",
+                 "shutdown_timeout")
 
     def __init__(self) -> None:
         self.process_id = 0
@@ -32,18 +36,36 @@ class Group:
         self.preemption_sync_manager: Any = None
         self.partition_index: int | None = None
         self.check_agreement: Any = None
+        self.shutdown_timeout = 300
 
     def shutdown(self) -> None:
-        """Leave the group: wait for the others to do so, then stop the coordinator.
+        """Wait until all processes are about to leave the group, then leave it.
 
         What synchronizes preemptions uses the client, and clients the service.
+
+        Raises:
+          RuntimeError: not all of them came in time. This one has left nevertheless.
         """
         manager, self.preemption_sync_manager = self.preemption_sync_manager, None
         client, self.client = self.client, None
         service, self.service = self.service, None
+        late = self._meet(client) if client is not None and self.num_processes > 1 else None
         for part in (manager, client, service):
             if part is not None:
                 part.shutdown()
+        if late is not None:
+            raise RuntimeError(
+                f"distributed.shutdown: process {self.process_id} waited {self.shutdown_timeout} "
+                f"seconds for the other {self.num_processes - 1} of {self.num_processes} processes "
+                f"to end: {late}")
+
+    def _meet(self, client: Any) -> Exception | None:
+        """Wait for all; why it failed, if it did."""
+        try:
+            client.wait_at_barrier("pyjx/distributed/shutdown", 1000 * self.shutdown_timeout)
+        except jaxlib_api.JaxRuntimeError as error:
+            return error
+        return None
 
 
 group = Group()
