@@ -1,5 +1,14 @@
 """Arrays that several processes have parts of, and programs over them."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
 MESH = """
 mesh = Mesh(np.array(jax.devices()).reshape(N, -1), ("process", "device"))
 rows, whole = NamedSharding(mesh, P(("process", "device"))), NamedSharding(mesh, P())
@@ -113,3 +122,13 @@ print(f(x).addressable_shards[0].data.tolist(), before > 0)
     first, second = together(script), together(script)
     assert [a.split("]")[0] for a in first] == [b.split("]")[0] for b in second]
     assert all(out.endswith("True") for out in second)
+
+
+def test_the_example():
+    """Four processes train the digits as one does; the script compares them itself."""
+    pytest.importorskip("sklearn")
+    env = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")}
+    run = subprocess.run([sys.executable, str(ROOT / "examples/data_parallel.py"), "--epochs", "1"],
+                         env={**env, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+                         timeout=200)
+    assert "one process gives the same" in run.stdout, run.stdout + run.stderr
