@@ -195,6 +195,7 @@ def typed_results(primitive: Primitive, avals: Sequence[Any], params: dict[str, 
     Raises:
       ShardingTypeError: those of the operands do not go together, or say nothing of the results.
     """
+    unreduced = _unreduced(primitive, avals)
     given = params.get("out_sharding") or params.get("sharding")
     if type(given) is NamedSharding and not primitive.multiple_results:
         return aval_on(out, given)
@@ -206,9 +207,38 @@ def typed_results(primitive: Primitive, avals: Sequence[Any], params: dict[str, 
         found: Any = _elementwise(primitive, out, avals)
     else:
         found = rule(out, *avals, **params)
+    if unreduced:
+        found = PartitionSpec(*found, unreduced=unreduced)
     if not primitive.multiple_results:
         return _typed(primitive, mesh, avals, out, found)
     return [_typed(primitive, mesh, avals, o, f) for o, f in zip(out, found, strict=True)]
+
+
+def _unreduced(primitive: Primitive, avals: Sequence[Any]) -> Any:
+    """The axes along which a result is yet to be summed, as its operands are; they must go through
+    a linear operation.
+
+    Raises:
+      ShardingTypeError: the operation cannot come before the sum.
+    """
+    axes = [frozenset() if a.explicit_sharding is None else a.explicit_sharding.spec.unreduced
+            for a in avals]
+    found = next((a for a in axes if a), None)
+    if found is None:
+        return None
+    if len(avals) == 1 and primitive.linear and not primitive.multiple_results:
+        return found
+    if primitive.name in ("add", "sub", "add_any", "concatenate"):
+        if all([a == found for a in axes]):
+            return found
+        one, other = ("rhs", "lhs") if not axes[0] else ("lhs", "rhs")
+        raise ShardingTypeError(
+            f"{one} is unreduced while {other} is not. `{primitive.name}` operation does not allow "
+            f"this because there will be implicit communication. Please reduce {one} via `reshard` "
+            f"before calling `{primitive.name}`.")
+    raise ShardingTypeError(
+        f"{primitive.name} cannot accept input that is unreduced. Please reduce it via `reshard` "
+        f"before. Got {', '.join([a.str_short() for a in avals])}")
 
 
 def mesh_of(avals: Sequence[Any]) -> AbstractMesh:

@@ -25,6 +25,7 @@ from pyjx.core.explicit import (
 from pyjx.core.integers import as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
+from pyjx.core.specs import axes_of
 from pyjx.engine.axes import transpose
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
@@ -310,6 +311,30 @@ def _dot_general_shape(lhs: ShapedArray, rhs: ShapedArray, *,
     return ShapedArray(shape, dtype, weak)
 
 
+def result_sharding(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotDimensionNumbers,
+                    out_sharding: Any, caller: str) -> Any:
+    """The `out_sharding` of a product, as its parameter; None for None.
+
+    Raises:
+      ValueError, TypeError: it does not fit the result.
+      ShardingTypeError: sums are to be left open along axes that the operands are not cut along.
+    """
+    if out_sharding is None:
+        return None
+    shape = dot_shape(lhs, rhs, dimension_numbers)
+    found = resolved_sharding(out_sharding, shape, caller)
+    unreduced = found and found.spec.unreduced
+    if unreduced:
+        (lc, rc), _ = dimension_numbers
+        for x, axes in ((lhs, lc), (rhs, rc)):
+            along = axes_of([entries_of(x)[i] for i in axes])
+            if unreduced != frozenset(along):
+                raise ShardingTypeError(
+                    "out_sharding's unreduced axes should be equal to the contracting specs. Got "
+                    f"unreduced axes={unreduced} and contracting spec={tuple(along) or (None,)}")
+    return found
+
+
 def _dot_general_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, *,
                           dimension_numbers: DotDimensionNumbers, **params: Any) -> Entries:
     (lc, rc), (lb, rb) = dimension_numbers
@@ -484,9 +509,8 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
     """
     lhs, rhs = _operand("dot_general", lhs), _operand("dot_general", rhs, 1)
     numbers = axis_tuples("dot_general", dimension_numbers)
-    if out_sharding is not None:
-        shape = dot_shape(get_aval(lhs), get_aval(rhs), numbers)
-        out_sharding = resolved_sharding(out_sharding, shape, "dot_general")
+    out_sharding = result_sharding(get_aval(lhs), get_aval(rhs), numbers, out_sharding,
+                                   "dot_general")
     return dot_general_p.bind(
         lhs, rhs, dimension_numbers=numbers,
         precision=canonicalize_precision(precision),

@@ -12,11 +12,10 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.explicit import resolved_sharding
 from pyjx.core.integers import as_int
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import broadcast_shapes
-from pyjx.lax.contractions import canonicalize_precision, dot_general_p, dot_shape
+from pyjx.lax.contractions import canonicalize_precision, dot_general_p, result_sharding
 from pyjx.numpy.axes import as_tuple, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
@@ -49,8 +48,8 @@ def contract(name: str, a: Any, b: Any, dimension_numbers: Any, precision: Any, 
     precision = canonicalize_precision(precision)
     try:
         if out_sharding is not None:
-            shape = dot_shape(get_aval(a), get_aval(b), dimension_numbers)
-            out_sharding = resolved_sharding(out_sharding, shape, name)
+            out_sharding = result_sharding(get_aval(a), get_aval(b), dimension_numbers,
+                                           out_sharding, name)
         out = dot_general_p.bind(a, b, dimension_numbers=dimension_numbers, precision=precision,
                                  preferred_element_type=preferred, out_sharding=out_sharding)
     except TypeError as error:

@@ -181,8 +181,14 @@ def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
     return bool(
         self._internal_device_list == other._internal_device_list
         and self.memory_kind == other.memory_kind
+        and _unreduced(self) == _unreduced(other)
         and _same_hlo(self._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim))
     )
+
+
+def _unreduced(sharding: Any) -> Any:
+    """The axes along which what the devices hold is yet to be summed."""
+    return sharding.spec.unreduced if type(sharding) is NamedSharding else frozenset()
 
 
 def _same_hlo(a: Any, b: Any) -> bool:

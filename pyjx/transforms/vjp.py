@@ -233,7 +233,9 @@ class VJP:
                 cotangents[i] = Zero(expected)
                 continue
             found = get_aval(ct)
-            if found.dtype != expected.dtype or found.shape != expected.shape:
+            if found.dtype != expected.dtype or found.shape != expected.shape or (
+                    expected.explicit_sharding is not None
+                    and found.explicit_sharding not in (None, expected.explicit_sharding)):
                 raise ValueError(
                     "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                     f"{found.str_short()}, but expected {expected.str_short()} because the "

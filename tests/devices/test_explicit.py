@@ -148,6 +148,25 @@ def test_products():
               make((16, 8), "x"), type="float32[8@y,8]")
 
 
+def test_unreduced():
+    def product(a, b):
+        return jnp.matmul(a, b, out_sharding=P("x", None, unreduced={"y"}))
+
+    a, b = make((8, 16), "x", "y"), make((16, 8), "y", None)
+    types = jax.jit(lambda a, b: (product(a, b) + product(a, b), -product(a, b).T)).trace(a, b)
+    assert [str(t) for t in types.jaxpr.out_avals] == ["float32[8@x,8]{U:y}", "float32[8,8@x]{U:y}"]
+    for total in (f := lambda a, b: jax.reshard(product(a, b) + product(a, b), P("x")), jax.jit(f)):
+        assert str(jax.typeof(total(a, b))) == "float32[8@x,8]"
+        np.testing.assert_allclose(total(a, b), 2 * np.asarray(a) @ np.asarray(b), rtol=1e-5)
+    with pytest.raises(ShardingTypeError, match="unreduced axes should be equal to the"):
+        product(make((8, 16), "x"), make((16, 8)))
+    with pytest.raises(ShardingTypeError, match="rhs is unreduced while lhs is not"):
+        jax.jit(lambda a, b: 1 + product(a, b))(a, b)
+    for f in (jnp.sin, lambda x: x * x, lambda x: x @ x):
+        with pytest.raises(ShardingTypeError, match="cannot accept input that is unreduced"):
+            jax.jit(lambda a, b, f=f: f(product(a, b)))(a, b)
+
+
 def test_convolution():
     x, k = make((8, 4, 16, 16), "x"), make((6, 4, 3, 3))
     check(lambda x, k: lax.conv(x, k, (1, 1), "SAME"), x, k, type="float32[8@x,6,16,16]")
@@ -230,6 +249,12 @@ def test_gradients_lie_as_primals(name):
     f, _ = OPS[name]
     x = make((8, 16), "x", "y")
     check(jax.grad(lambda x: (f(x) * 2).sum()), x, type="float32[8@x,16@y]")
+
+
+def test_cotangents_have_the_types_of_results():
+    _, pull = jax.vjp(lambda x: x * 2, make((8, 16), "x", "y"))
+    with pytest.raises(ValueError, match=r"got float32\[8@y,16\], but expected float32"):
+        pull(make((8, 16), "y"))
 
 
 def test_gradients_of_products():
