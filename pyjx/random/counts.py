@@ -429,8 +429,9 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Sequence[int] | None = None,
     9.0
     """
     wrapped, _ = check_key("multinomial", key)
-    kind = param_dtype(None, "multinomial", n, p)
-    dtype = kind if dtype is None else dtypes.check_and_canonicalize_user_dtype(
+    default = param_dtype(None, "multinomial", n, p)
+    kind = dtypes.to_inexact_dtype(dtypes.result_type(n, p))  # what it is computed in
+    dtype = default if dtype is None else dtypes.check_and_canonicalize_user_dtype(
         dtype, "multinomial")
     outcomes = get_aval(p).shape
     if not outcomes:

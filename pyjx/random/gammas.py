@@ -404,7 +404,7 @@ def dirichlet(key: Any, alpha: Any, shape: Sequence[int] | None = None, dtype: A
 
 def _generalized_normal_floats(key: Value, p: Value, shape: tuple[int, ...], dtype: DType) -> Value:
     gamma_key, sign_key = split_traced(key)
-    inverse = lax.div(constant(1, dtype), p)
+    inverse = lax.convert_element_type(lax.div(constant(1, get_aval(p).dtype), p), dtype)
     a = lax.broadcast(inverse, shape) if shape else lax.broadcast(inverse, ())
     x = gamma_floats(gamma_key, a, False, "exact")
     return lax.mul(signs(sign_key, shape, dtype), lax.pow(x, a))
@@ -412,7 +412,8 @@ def _generalized_normal_floats(key: Value, p: Value, shape: tuple[int, ...], dty
 
 @on_key("shape", "dtype")
 def _generalized_normal(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
-    return _generalized_normal_floats(key, as_array(p, dtype), shape, dtype)
+    own = dtypes.to_inexact_dtype(dtypes.canonicalize_dtype(get_aval(p).dtype))
+    return _generalized_normal_floats(key, as_array(p, own), shape, dtype)
 
 
 def generalized_normal(key: Any, p: Any, shape: Sequence[int] = (), dtype: Any = None, *,

@@ -233,3 +233,9 @@ def test_parameters_broadcast_and_promote() -> None:
     for sample in (random.rayleigh, random.t, random.pareto):
         with pytest.raises(jax.dtypes.TypePromotionError, match="cannot safely cast"):
             sample(KEY, jnp.ones(2, complex))
+
+
+def test_multinomial_is_computed_in_the_dtype_of_its_parameters():
+    with jax.enable_x64(True):
+        counts = random.multinomial(random.key(0), 9.0, np.float32([0.2, 0.3, 0.5]))
+        assert counts.dtype == np.float64 and counts.tolist() == [1, 1, 7]
