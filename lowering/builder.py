@@ -197,6 +197,7 @@ class Block:
         batch_axes: int | None = None, aliases: Mapping[int, int] | None = None,
         has_side_effect: bool = False, api_version: int = 4,
         layouts: Sequence[Sequence[Sequence[int]]] | None = None, on_one_device: bool = False,
+        sharding_rule: str = "",
     ) -> list[str]:
         """Call a foreign function.
 
@@ -213,6 +214,7 @@ class Block:
           api_version: of XLA's interface: 4 for functions of XLA's FFI.
           layouts: for operands and for results, the axes of each in memory, the slowest first.
           on_one_device: whether the first device makes the call for all, with the whole values.
+          sharding_rule: which dimensions of operands and results belong together, as Shardy says.
         """
         if family:
             self.module.custom_calls.add(family)
@@ -232,6 +234,8 @@ class Block:
             each = ", ".join([f"<@{self.module.meshes.first_device()}, []>"]
                              * max(len(out_avals), 1))
             attributes.append(f"sdy.sharding = #sdy.sharding_per_value<[{each}]>")
+        if sharding_rule:
+            attributes.append(f"sdy.sharding_rule = {sharding_rule}")
         rank = -1 if batch_axes is None else batch_axes + 2
         for i, (which, avals) in enumerate((("operand", in_avals), ("result", out_avals))):
             texts = [layout_text(a, getattr(a, "ndim", 0) == rank) for a in avals] \

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from lowering.builder import Block, in_avals
-from lowering.module import emit_jaxpr, write_in_place
+from lowering.module import call_closed, emit_jaxpr, write_in_place
 from lowering.rules import rule
 from lowering.shardings import axes_text, manual_sharding_text
 from lowering.types import tensor_type, tensor_types
@@ -54,6 +54,23 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
             b.raw(f"sdy.return{end}")
         b.raw(f"}} : ({tensor_types(in_avals(eqn))}) -> ({tensor_types(outs)})")
         return results
+
+
+@rule("custom_partitioning")
+def _custom_partitioning(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    """The function itself on one device; else XLA asks the partitioner what each device does."""
+    closed, rule_of = eqn.params["call"], eqn.params["rule"]
+    axes = b.module.meshes.first_axes
+    if b.module.partitions == 1 or b.module.manual is not None or axes is None:
+        return call_closed(b, closed, "custom_partitioning", operands, scope=b.scope)
+    b.module.custom_calls.add("custom_partitioning")
+    ins, outs = in_avals(eqn), [v.aval for v in eqn.outvars]
+    names = ",".join([f"{name}={size}" for name, size in axes])
+    return b.custom_call(
+        "CustomSPMDPartitioning", operands, ins, outs, api_version=2,
+        config=f"{eqn.params['partitioner'].key};{b.module.platform};{names}",
+        sharding_rule="" if rule_of is None else
+        rule_of.text([a.shape for a in ins], [a.shape for a in outs]))
 
 
 def _results(b: Block, count: int) -> tuple[str, Sequence[str]]:

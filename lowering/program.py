@@ -125,6 +125,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
 
     module = dynamic_module(name, platform, jaxpr.in_avals) \
         if any(map(has_symbols, jaxpr.in_avals)) else Module(name, platform, partitioning.parts)
+    module.manual = partitioning.manual
     main = module.add("main", [v.aval for v in params], jaxpr.out_avals, Scope(f"jit({name})"))
     main.visibility = "public"
     unused = _annotate(main, jaxpr, donated, kept, partitioning, [not s for s in small])

@@ -32,6 +32,7 @@ class Partitioning(Record):
       kinds: the memories of arguments and of results, where these are not the devices' own.
       layouts: XLA's names of the layouts of arguments and of results, where these are not the
         usual ones.
+      manual: for a program of one device the mesh and its axes, which have names in it.
     """
 
     parts: int
@@ -40,6 +41,7 @@ class Partitioning(Record):
     const_shardings: Sequence[Any] = ()
     kinds: tuple[Texts, Texts] = ((), ())
     layouts: tuple[Texts, Texts] = ((), ())
+    manual: tuple[Any, frozenset[Any]] | None = None
 
 
 ONE = Partitioning(1)
@@ -78,6 +80,11 @@ class Meshes:
     def first(self) -> str | None:
         """The symbol of the first mesh, if there is one."""
         return next(iter(self._names.values()), None)
+
+    @property
+    def first_axes(self) -> tuple[tuple[Any, int], ...] | None:
+        """The names and sizes of the axes of the first mesh, if there is one."""
+        return next(iter(self._names), None)
 
     def text(self) -> str:
         """The declarations."""

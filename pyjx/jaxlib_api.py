@@ -515,6 +515,12 @@ def register_batch_partitionable(name: str) -> None:
     _jax.register_custom_call_as_batch_partitionable(name)
 
 
+def register_partitioner(name: str, propagate: Callable[..., Any], partition: Callable[..., Any],
+                         infer: Callable[..., Any]) -> None:
+    """Say by Python functions how calls of a foreign function are cut over devices."""
+    _jax.register_custom_call_partitioner(name, propagate, partition, infer, True)
+
+
 def include_dir() -> str:
     """The folder of jaxlib's C++ headers."""
     return os.path.join(os.path.dirname(jaxlib.__file__), "include")

@@ -10,10 +10,12 @@ NAMES: dict[str, str] = {
         "collect_profile tools",
     "pyjx.experimental":
         "EArray array_serialization compilation_cache "
-        "compute_on custom_partitioning fused jax2tf key_reuse "
+        "compute_on fused jax2tf key_reuse "
         "mosaic overlap pallas primal_tangent_dtype profiler "
         "roofline scheduling_groups source_mapper "
         "thunky transfer xla_metadata",
+    "pyjx.experimental.colocated_python":
+        "api func_backend obj obj_backend",
     "pyjx.experimental.jet":
         "ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear defzero deriv_prop "
         "fact jet2 jet_fun jet_subtrace linear_prop traceable zero_prop zero_series "
@@ -63,8 +65,6 @@ SERVES: dict[str, str] = {
         "pyjx.collect_profile pyjx.experimental.profiler",
     "jax.ffi.ffi_call":
         "pyjx.ffi.build_ffi_lowering_function pyjx.ffi.ffi_lowering",
-    "jax.custom_batching.custom_vmap for rules of vmap":
-        "pyjx.experimental.custom_partitioning",
     "jax.vjp of lstm":
         "pyjx.experimental.rnn.lstm_bwd pyjx.experimental.rnn.lstm_fwd",
 }

@@ -3,6 +3,7 @@
 from pyjx.experimental import buffer_callback as buffer_callback
 from pyjx.experimental import checkify as checkify
 from pyjx.experimental import colocated_python as colocated_python
+from pyjx.experimental import custom_partitioning as custom_partitioning
 from pyjx.experimental import hijax as hijax
 from pyjx.experimental import jet as jet
 from pyjx.experimental import layout as layout
@@ -23,6 +24,7 @@ __all__ = [
     "buffer_callback",
     "checkify",
     "colocated_python",
+    "custom_partitioning",
     "hijax",
     "jet",
     "layout",

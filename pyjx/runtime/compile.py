@@ -89,7 +89,8 @@ def compile_or_load(
         if jaxlib_api.is_compile_only(client):
             return jaxlib_api.compile_only(client, cache.source(program), device_list, options
                                            ), None
-        entry = cache.entry_for(client, program, device_tuple, options)
+        entry = None if _asks_this_process(program) else cache.entry_for(
+            client, program, device_tuple, options)
         if entry is not None:
             executable = entry.load(client, device_list, options)
             if executable is not None:
@@ -109,6 +110,11 @@ def backend_compile_and_load(backend: Any, module: str | bytes, executable_devic
     where tools that watch or forbid compilation look."""
     return jaxlib_api.compile_and_load(backend, module, executable_devices, options,
                                        host_callbacks)
+
+
+def _asks_this_process(program: LoweredProgram | str | bytes) -> bool:
+    """Whether compiling a program calls Python functions, which are of this process."""
+    return isinstance(program, LoweredProgram) and "custom_partitioning" in program.custom_calls
 
 
 def compile_options(

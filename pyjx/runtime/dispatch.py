@@ -101,7 +101,7 @@ def _laid_out(executable: Executable, leaves: Sequence[Any]) -> Sequence[Any]:
             if type(x) is not ArrayImpl or layout is None:
                 continue
             x._check_if_deleted()  # C++ would crash
-            if x._pjrt_layout != layout:
+            if x._pjrt_layout != layout and not Layout.from_pjrt_layout(layout).is_of(x):
                 if asked and isinstance(asked[i], Layout) and x is leaves[i] and x._committed:
                     _raise_other_layout(asked[i], x)
                 out = list(leaves) if out is None else out

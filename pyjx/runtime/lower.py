@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram, lower
-from lowering.shardings import ONE
+from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
-from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.passes.prepare import prepare
 from pyjx.core.trace import collector_paused
 from pyjx.engine.decompose import decompose
@@ -47,6 +47,23 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     if program.unused_donations:
         _warn_of_unused(program.unused_donations)
     return program
+
+
+def lowered_for_each(closed: ClosedJaxpr, mesh: Any, platform: str) -> str:
+    """The text of what one device does in a jaxpr that is nothing but a `shard_map` over all axes
+    of a mesh."""
+    prepared = prepare(decompose(physicalize(closed), platform), outline=False)
+    (eqn,) = prepared.jaxpr.eqns
+    inner = eqn.params["jaxpr"]
+    known = dict(zip(prepared.jaxpr.constvars, prepared.consts, strict=True))
+    pairs = list(zip(inner.jaxpr.invars, eqn.invars, strict=True))
+    jaxpr = Jaxpr([*inner.jaxpr.constvars, *[v for v, x in pairs if x in known]],
+                  [v for v, x in pairs if x not in known], inner.jaxpr.outvars, inner.jaxpr.eqns,
+                  inner.jaxpr.effects)
+    local = ClosedJaxpr(jaxpr, [*inner.consts, *[known[x] for _, x in pairs if x in known]])
+    return lower(local, "partition", platform=platform, inline_constants=True,
+                 partitioning=Partitioning(mesh.size, manual=(mesh, frozenset(mesh.axis_names)))
+                 ).text
 
 
 def _warn_of_unused(avals: Sequence[Any]) -> None:

@@ -1,0 +1,241 @@
+"""Functions that say themselves how they are cut over a mesh."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any
+
+from pyjx import jaxlib_api, tree_util
+from pyjx.core.avals import ShapedArray
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.meshes import AbstractMesh
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.functions import name_of
+from pyjx.lazy import directory, refuse
+from pyjx.parallel.mapping import shard_map
+from pyjx.parallel.sharding_rules import (
+    BATCHING,
+    ArrayMapping,
+    CompoundFactor,
+    SdyShardingRule,
+    parsed_rule,
+)
+from pyjx.runtime.abstract import ShapeDtypeStruct
+from pyjx.runtime.jit import jit
+from pyjx.runtime.lower import lowered_for_each
+from pyjx.runtime.sharding import NamedSharding, spec_of_hlo
+
+__all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "custom_partitioning",
+           "custom_partitioning_p"]
+__dir__ = directory(__name__, __all__)
+
+if not TYPE_CHECKING:
+    __getattr__ = refuse(__name__)
+
+
+class custom_partitioning:
+    """A function that says itself how it is cut over the devices of a mesh.
+
+    Args:
+      fun: the function, of positional arguments.
+      static_argnums: the arguments that are no arrays; hashable.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental.custom_partitioning import custom_partitioning
+    >>> @custom_partitioning
+    ... def double(x):
+    ...     return 2 * x
+    >>> def partition(mesh, arg_shapes, result_shape):
+    ...     return mesh, lambda x: 2 * x, result_shape.sharding, (arg_shapes[0].sharding,)
+    >>> double.def_partition(partition, sharding_rule="... -> ...")
+    >>> jax.jit(double)(jax.numpy.arange(3)).tolist()
+    [0, 2, 4]
+    """
+
+    def __init__(self, fun: Callable[..., Any], static_argnums: Sequence[int] = ()) -> None:
+        self.fun = fun
+        self.static_argnums = tuple(static_argnums)
+        self.partition: Callable[..., Any] | None = None
+        self.sharding_rule: Any = None
+        self.decode_shardings = True
+        self.infer_sharding_from_operands: Callable[..., Any] | None = None
+        self.propagate_user_sharding: Callable[..., Any] | None = None
+        update_wrapper(self, fun)
+
+    def def_partition(
+        self, partition: Callable[..., Any],
+        infer_sharding_from_operands: Callable[..., Any] | None = None,
+        propagate_user_sharding: Callable[..., Any] | None = None, decode_shardings: bool = True,
+        sharding_rule: Any = None, *, reduction_factors: Sequence[str] = (),
+        need_replication_factors: Sequence[str] = (), permutation_factors: Sequence[str] = (),
+        **factor_sizes: int,
+    ) -> None:
+        """Say how the function is cut.
+
+        Args:
+          partition: `(*static_args, mesh, arg_shapes, result_shape)` to `(mesh, fun,
+            result_shardings, arg_shardings)`: the function of one device, and how its arguments
+            and results lie. The shapes are trees of ShapeDtypeStruct with the shardings that the
+            compiler likes; the mesh has names and sizes, and no devices. In `fun` the axes of the
+            mesh have names.
+          infer_sharding_from_operands, propagate_user_sharding: accepted and not asked: Shardy goes
+            by `sharding_rule`.
+          decode_shardings: whether shardings are given by names, or in XLA's form.
+          sharding_rule: how dimensions belong together, as an SdyShardingRule, a text such as
+            `"i j, j k -> i k"`, or a function `(*static_args, mesh, arg_avals, result_avals)` of
+            either.
+          reduction_factors, need_replication_factors, permutation_factors, factor_sizes: of a text.
+        """
+        self.partition = partition
+        self.infer_sharding_from_operands = infer_sharding_from_operands
+        self.propagate_user_sharding = propagate_user_sharding
+        self.decode_shardings = decode_shardings
+        factors = {"reduction_factors": reduction_factors,
+                   "need_replication_factors": need_replication_factors,
+                   "permutation_factors": permutation_factors}
+        if isinstance(sharding_rule, str):
+            sharding_rule = parsed_rule(sharding_rule, factors, factor_sizes)
+        self.sharding_rule = sharding_rule
+
+    @api_boundary
+    def __call__(self, *args: Any) -> Any:
+        if self.partition is None:
+            raise AttributeError("No definition for partition. Give one by def_partition.")
+        static = {i % len(args) for i in self.static_argnums}
+        static_args = tuple([args[i] for i in sorted(static)])
+        dynamic = tuple([a for i, a in enumerate(args) if i not in static])
+
+        def fun(*given: Any) -> Any:
+            values, statics = iter(given), iter(static_args)
+            return self.fun(*[next(statics) if i in static else next(values)
+                              for i in range(len(args))])
+
+        fun.__name__ = name_of(self.fun)
+        leaves, in_tree = tree_util.tree_flatten(dynamic)
+        traced = jit(fun).trace(*dynamic)
+        closed: ClosedJaxpr = traced.jaxpr
+        partitioner = _Partitioner(self.partition, self.decode_shardings, static_args, in_tree,
+                                   traced.out_tree, closed)
+        rule = self.sharding_rule
+        if callable(rule):
+            rule = rule(*static_args, AbstractMesh((), ()), tree_util.tree_unflatten(
+                in_tree, closed.in_avals), tree_util.tree_unflatten(
+                traced.out_tree, closed.out_avals))
+        if isinstance(rule, str):
+            rule = parsed_rule(rule, {}, {})
+        outs = custom_partitioning_p.bind(*leaves, call=closed, partitioner=partitioner, rule=rule)
+        return tree_util.tree_unflatten(traced.out_tree, outs)
+
+
+class _Partitioner:
+    """How one call is cut: XLA asks for it by its `key`."""
+
+    __slots__ = ("__weakref__", "_decodes", "_in_tree", "_out_tree", "_partition", "_static",
+                 "in_avals", "key", "out_avals")
+
+    def __init__(self, partition: Callable[..., Any], decodes: bool, static: tuple[Any, ...],
+                 in_tree: Any, out_tree: Any, closed: ClosedJaxpr) -> None:
+        self._partition = partition
+        self._decodes = decodes
+        self._static = static
+        self._in_tree = in_tree
+        self._out_tree = out_tree
+        self.in_avals: Sequence[ShapedArray] = closed.in_avals
+        self.out_avals: Sequence[ShapedArray] = closed.out_avals
+        self.key = str(next(_keys))
+        with _lock:
+            _partitioners[self.key] = self
+
+    def __repr__(self) -> str:
+        return name_of(self._partition)
+
+    def local(self, mesh: AbstractMesh, ins: Sequence[Any], outs: Sequence[Any], platform: str
+              ) -> tuple[str, Sequence[Any], Sequence[Any]]:
+        """The program of one device, and the shardings in XLA's form, given those that it likes."""
+        def structs(tree: Any, avals: Sequence[ShapedArray], shardings: Sequence[Any]) -> Any:
+            return tree_util.tree_unflatten(tree, [
+                ShapeDtypeStruct(a.shape, a.dtype, sharding=self._named(s, mesh, a.ndim))
+                for a, s in zip(avals, shardings, strict=True)])
+
+        _, fun, out_shardings, in_shardings = self._partition(
+            *self._static, mesh, structs(self._in_tree, self.in_avals, ins),
+            structs(self._out_tree, self.out_avals, outs))
+        given = tree_util.tree_leaves(tuple(in_shardings))
+        made = tree_util.tree_leaves(out_shardings)
+        specs = [s.spec for s in given]
+
+        def flat(*leaves: Any) -> Any:
+            return tree_util.tree_leaves(fun(*tree_util.tree_unflatten(self._in_tree, leaves)))
+
+        mapped = shard_map(flat, mesh=mesh, in_specs=tuple(specs), out_specs=[s.spec for s in made],
+                           check_vma=False)
+        closed = jit(mapped).trace(*[ShapeDtypeStruct(a.shape, a.dtype) for a in self.in_avals]
+                                   ).jaxpr
+        return (lowered_for_each(closed, mesh, platform),
+                [s._to_xla_hlo_sharding(a.ndim)
+                 for s, a in zip(given, self.in_avals, strict=True)],
+                [s._to_xla_hlo_sharding(a.ndim)
+                 for s, a in zip(made, self.out_avals, strict=True)])
+
+    def _named(self, hlo: Any, mesh: AbstractMesh, ndim: int) -> Any:
+        if not self._decodes:
+            return hlo
+        spec = spec_of_hlo(hlo, mesh.axis_names, mesh.axis_sizes, ndim)
+        if spec is None:
+            raise ValueError(f"custom_partitioning: the sharding {hlo} does not follow the axes of "
+                             f"{mesh}.")
+        return NamedSharding(mesh, spec)
+
+
+_keys = itertools.count()
+_lock = threading.Lock()
+_partitioners: weakref.WeakValueDictionary[str, _Partitioner] = weakref.WeakValueDictionary()
+
+
+# -- what XLA calls --------------------------------------------------------------------------------
+
+
+def _asked(config: bytes) -> tuple[_Partitioner, AbstractMesh, str]:
+    """The partitioner, the mesh and the platform that a call names."""
+    key, platform, axes = config.decode().split(";")
+    pairs = [axis.rsplit("=", 1) for axis in axes.split(",")]
+    mesh = AbstractMesh(tuple([int(n) for _, n in pairs]), tuple([name for name, _ in pairs]))
+    return _partitioners[key], mesh, platform
+
+
+def _cut(arg_shapes: Sequence[Any], arg_shardings: Sequence[Any], result_shape: Any,
+         result_sharding: Any, config: bytes) -> tuple[bytes, Sequence[Any], Any]:
+    partitioner, mesh, platform = _asked(config)
+    several = result_shape.is_tuple()
+    liked = result_sharding.tuple_elements() if several else [result_sharding]
+    text, ins, outs = partitioner.local(mesh, arg_shardings, liked, platform)
+    result = jaxlib_api.HloSharding.tuple_sharding(result_shape, outs) if several else outs[0]
+    return text.encode(), ins, result
+
+
+def _as_the_user_says(sharding: Any, shape: Any, config: bytes) -> Any:
+    return sharding
+
+
+def _as_the_first(arg_shapes: Any, arg_shardings: Sequence[Any], shape: Any, config: bytes) -> Any:
+    return arg_shardings[0]
+
+
+jaxlib_api.register_partitioner("CustomSPMDPartitioning", _as_the_user_says, _cut, _as_the_first)
+
+
+# -- the operation ---------------------------------------------------------------------------------
+
+
+def _shape(*avals: ShapedArray, call: ClosedJaxpr, **params: Any) -> list[Any]:
+    return list(call.out_avals)
+
+
+custom_partitioning_p = register(Primitive(
+    "custom_partitioning", multiple_results=True, shape_rule=_shape, outlined=False,
+))
