@@ -21,7 +21,7 @@ from sklearn.datasets import load_digits
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx.sharding import NamedSharding, PartitionSpec
+from pyjx.sharding import AxisType, NamedSharding, PartitionSpec
 
 BATCH = 128
 LAYERS = (64, 128, 10)
@@ -56,7 +56,7 @@ def step(params, images, labels):
 
 def train(epochs):
     """Train on all devices of all processes; the parameters and the losses of the epochs."""
-    mesh = jax.make_mesh((jax.device_count(),), ("data",))
+    mesh = jax.make_mesh((jax.device_count(),), ("data",), axis_types=(AxisType.Auto,))
     rows, everywhere = (NamedSharding(mesh, PartitionSpec(*spec)) for spec in (("data",), ()))
     digits = load_digits()
     pixels, labels = (digits.data / 16).astype("f4"), digits.target.astype("i4")

@@ -204,6 +204,15 @@ OVER_NAMES = {
     "reduce_scatter",
 }
 
+# Operations over devices: samples are in tests/devices and tests/processes.
+OVER_DEVICES = {
+    "all_gather_invariant", "all_reduce", "custom_partitioning",
+    "global_array_to_host_local_array", "host_local_array_to_global_array", "layout_constraint",
+    "psum_invariant", "pvary", "reshard", "shard_alike", "shard_map", "sharding_constraint",
+}
+# What collectives become at the end, and what says itself how it is cut, as in JAX.
+NEITHER_DERIVED_NOR_BATCHED = {"all_reduce", "custom_partitioning"}
+
 
 # Parts of decompositions, and reductions by similarity: nobody has asked for their derivatives.
 UNDIFFERENTIATED = {"geqp3", "geqrf", "getrf", "hessenberg", "householder_product", "schur",
@@ -235,13 +244,14 @@ def test_primitive_is_complete(name: str) -> None:
     of_transformations = name == "add_any"  # the sum that they make
     if name not in CALLS | STAGING | REFERENCES and not of_transformations:
         made_of_others = primitive.decomposition is not None
-        if primitive.batch is None and primitive.batch_axis is None and not made_of_others:
+        final = made_of_others or name in NEITHER_DERIVED_NOR_BATCHED
+        if primitive.batch is None and primitive.batch_axis is None and not final:
             missing.append("batching rule")
-        if primitive.jvp is None and not made_of_others and name not in UNDIFFERENTIATED:
+        if primitive.jvp is None and not final and name not in UNDIFFERENTIATED:
             missing.append("jvp rule")
         if primitive.linear and primitive.transpose is None:
             missing.append("transpose rule")
-        if name not in OVER_NAMES and not any(s.primitive == name for s in SAMPLES):
+        if name not in OVER_NAMES | OVER_DEVICES and not any(s.primitive == name for s in SAMPLES):
             missing.append("sample in tests/ops")
     assert not missing, f"{name} lacks: {', '.join(missing)}"
 

@@ -28,6 +28,7 @@ class Transform(str):
 class NameStack:
     """An immutable stack of scopes and transformations, outermost first.
 
+    >>> from pyjx.core.name_stack import NameStack
     >>> print(NameStack().extend("outer").transform("jvp").extend("inner").extend("mlp"))
     outer/jvp(inner)/mlp
     """

@@ -86,6 +86,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     Raises:
       ValueError: such an array, and not `tiled`.
 
+    >>> from pyjx.experimental.multihost_utils import process_allgather
     >>> import numpy as np
     >>> process_allgather(np.arange(3)).shape, process_allgather(np.arange(3), tiled=True).shape
     ((1, 3), (3,))
@@ -122,6 +123,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     Returns:
       The pytree with NumPy arrays, the source's.
 
+    >>> from pyjx.experimental.multihost_utils import broadcast_one_to_all
     >>> broadcast_one_to_all({"a": 1.5})
     {'a': array(1.5)}
     """
@@ -143,6 +145,7 @@ def sync_global_devices(name: str) -> None:
     Raises:
       AssertionError: they gave other names.
 
+    >>> from pyjx.experimental.multihost_utils import sync_global_devices
     >>> sync_global_devices("checkpoint 1")
     """
     assert_equal(np.uint32(zlib.crc32(name.encode())),
@@ -155,6 +158,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     Raises:
       AssertionError: they have not; in all of them.
 
+    >>> from pyjx.experimental.multihost_utils import assert_equal
     >>> assert_equal([1, 2.5], "the settings differ")
     """
     out = process_allgather(in_tree, tiled=True)
@@ -178,6 +182,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     Raises:
       RuntimeError: the service is off (`jax_enable_preemption_service`).
 
+    >>> from pyjx.experimental.multihost_utils import reached_preemption_sync_point
     >>> reached_preemption_sync_point(1)
     False
     """
@@ -214,6 +219,8 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     Returns:
       The pytree with global arrays. What is one already stays.
 
+    >>> from pyjx.experimental.multihost_utils import host_local_array_to_global_array
+    >>> from pyjx.sharding import PartitionSpec as P
     >>> import pyjx as jax
     >>> import numpy as np
     >>> mesh = jax.make_mesh((1,), ("x",))
@@ -234,6 +241,8 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
       global_mesh: of all processes; the devices of each are a box in it.
       pspecs: a pytree prefix of `global_inputs` of the specs of the global arrays.
 
+    >>> from pyjx.experimental.multihost_utils import global_array_to_host_local_array
+    >>> from pyjx.sharding import PartitionSpec as P
     >>> import pyjx as jax
     >>> mesh = jax.make_mesh((1,), ("x",))
     >>> global_array_to_host_local_array(jax.numpy.arange(4), mesh, P("x")).shape

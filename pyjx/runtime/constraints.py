@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyjx import tree_util
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.explicit import entries_of
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.primitive import Primitive, register
@@ -48,6 +48,10 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     [2.0, 2.0, 2.0]
     """
     leaves, tree = tree_util.tree_flatten(x)
+    for i, leaf in enumerate(leaves):
+        if not is_valid_value(leaf):
+            raise TypeError("with_sharding_constraint requires arrays, got "
+                            f"{type(leaf)} at position {i}.")
     try:
         targets = tree_util.broadcast_prefix(shardings, x, lambda s: s is None)
     except ValueError:

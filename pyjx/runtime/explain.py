@@ -191,12 +191,12 @@ def explain() -> ProcessExplanation:
 
     >>> import pyjx as jax
     >>> @jax.jit
-    ... def double(x):
-    ...     return 2 * x
-    >>> _ = double(1.0), double(jax.numpy.ones(3))
-    >>> [str(t.cause) for t in double.explain().traces]
+    ... def thrice(x):
+    ...     return 3 * x
+    >>> _ = thrice(1.0), thrice(jax.numpy.ones(3))
+    >>> [str(t.cause) for t in thrice.explain().traces]
     ['first trace', 'x: weak f32[] -> f32[3]']
-    >>> [e.n_traces for e in jax.explain().functions if e.function == "double"]
+    >>> [e.n_traces for e in jax.explain().functions if e.function == "thrice"]
     [2]
     """
     return ProcessExplanation()

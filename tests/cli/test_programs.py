@@ -110,6 +110,6 @@ def test_the_alias_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyP
     done = python("-c", site + look, cwd=tmp_path)
     assert "pyjx" not in done.stdout
     assert alias_files.uninstall([]) == 0
-    assert not list(tmp_path.iterdir())
+    assert [p.name for p in tmp_path.iterdir() if p.name != "__pycache__"] == []
     assert alias_files.uninstall([]) == 0
     assert "there is no alias" in capsys.readouterr().out

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import pyjx as jax
 from pyjx import lax
+from pyjx.sharding import PartitionSpec, SingleDeviceSharding
 
 
 class Bad(NamedTuple):
@@ -78,6 +80,11 @@ unary("bitwise_not", F32, C64)
 unary("clz population_count", F32, C64, BOOL)
 CALLS["stop_gradient"] = [bad("a"), bad([F32, object()]), bad({"x": len}),
                           bad(np.array(["a"])), bad()]
+CALLS["with_sharding_constraint"] = [
+    bad(F32, "x", error=TypeError, says="'x'"),
+    bad(F32, PartitionSpec("x"), error=RuntimeError, says="non-empty mesh"),
+    bad("a", SingleDeviceSharding(jax.devices()[0]), says="position 0"),
+]
 CALLS["optimization_barrier"] = [bad("a", says="position 0"), bad([F32, "a"], says="position 1"),
                                  bad({"x": object()})]
 for _name in ("cbrt", "cos", "exp", "erfc", "tanh"):

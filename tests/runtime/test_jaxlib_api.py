@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import pyjx as jax
 from pyjx import jaxlib_api
 from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import Tracer
@@ -17,7 +18,9 @@ pytestmark = pytest.mark.smoke
 
 def test_initialize_may_be_called_again():
     jaxlib_api.initialize(Tracer)
-    assert Tracer._is_traced_array(None)
+    seen = []
+    jax.make_jaxpr(lambda x: seen.append(isinstance(x, jax.Array)))(1.0)
+    assert seen == [True]
 
 
 @pytest.mark.parametrize("first", ["jax._src", "pyjx.runtime.array"])
