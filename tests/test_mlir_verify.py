@@ -16,7 +16,7 @@ SAMPLES = all_samples()
 # Operations, or samples of them, and the platforms that have none of these.
 NOT_ON = {"eig": ("tpu",), "geqp3": ("tpu",), "getrf": ("tpu",),
           "hessenberg": ("cuda", "tpu"), "pivoting": ("tpu",),
-          "schur": ("cuda", "tpu"), "spsolve": ("tpu",), "tridiagonal": ("tpu",)}
+          "schur": ("cuda", "tpu"), "tridiagonal": ("tpu",)}
 
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])
