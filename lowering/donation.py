@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import ShapedArray
@@ -12,12 +12,12 @@ _DONOR = "jax.buffer_donor = true"
 
 
 def donation(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
-             donated: Sequence[bool], in_shardings: Sequence[Any], out_shardings: Sequence[Any]
+             donated: Sequence[bool], lie_alike: Callable[[int, int], bool]
              ) -> tuple[list[str], list[ShapedArray]]:
     """The attribute of each argument, and the types of those donated in vain.
 
-    An argument and a result whose shardings are not known to be equal may share memory or not;
-    XLA will know.
+    An argument and a result that are not known to lie alike may share memory or not; XLA will
+    know.
     """
     attributes = [""] * len(in_avals)
     unused: list[ShapedArray] = []
@@ -31,9 +31,8 @@ def donation(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
         results = free.get((aval.shape, aval.dtype))
         if given and results:
             result = results.pop()
-            equal = not in_shardings or (in_shardings[i] is not None
-                                         and in_shardings[i] == out_shardings[result])
-            attributes[i] = f"tf.aliasing_output = {result} : i32" if equal else _DONOR
+            attributes[i] = f"tf.aliasing_output = {result} : i32" if lie_alike(i, result) \
+                else _DONOR
         elif given:
             left.append(i)
     # XLA may find a use for memory of another shape, if there is a result of the same size.

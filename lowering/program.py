@@ -76,7 +76,7 @@ def _annotate(main: Function, jaxpr: Jaxpr, donated: Sequence[bool], kept: Seque
     """Say of the main function's arguments and results all that is known; the types of those
     donated in vain."""
     given, results = partitioning.in_shardings, partitioning.out_shardings
-    attributes, unused = donation(jaxpr.in_avals, jaxpr.out_avals, donated, given, results)
+    attributes, unused = donation(jaxpr.in_avals, jaxpr.out_avals, donated, partitioning.lie_alike)
     taken = [*compress(jaxpr.constvars, hoisted), *compress(jaxpr.invars, kept)]
     n_consts = sum(hoisted)
     for words, attribute in zip(main.param_attributes[n_consts:], compress(attributes, kept),
@@ -126,6 +126,8 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
     module = dynamic_module(name, platform, jaxpr.in_avals) \
         if any(map(has_symbols, jaxpr.in_avals)) else Module(name, platform, partitioning.parts)
     module.manual = partitioning.manual
+    if partitioning.mesh is not None and partitioning.parts > 1:
+        module.meshes.name(partitioning.mesh)  # the first one, whatever operations name
     main = module.add("main", [v.aval for v in params], jaxpr.out_avals, Scope(f"jit({name})"))
     main.visibility = "public"
     unused = _annotate(main, jaxpr, donated, kept, partitioning, [not s for s in small])

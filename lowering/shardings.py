@@ -33,6 +33,7 @@ class Partitioning(Record):
       layouts: XLA's names of the layouts of arguments and of results, where these are not the
         usual ones.
       manual: for a program of one device the mesh and its axes, which have names in it.
+      mesh: the mesh that it is spread over.
     """
 
     parts: int
@@ -42,6 +43,15 @@ class Partitioning(Record):
     kinds: tuple[Texts, Texts] = ((), ())
     layouts: tuple[Texts, Texts] = ((), ())
     manual: tuple[Any, frozenset[Any]] | None = None
+    mesh: Any = None
+
+    def lie_alike(self, argument: int, result: int) -> bool:
+        """Whether an argument and a result are known to lie alike in memory."""
+        if self.in_shardings and (self.in_shardings[argument] is None
+                                  or self.in_shardings[argument] != self.out_shardings[result]):
+            return False
+        return all([(ins[argument] if ins else None) == (outs[result] if outs else None)
+                    for ins, outs in (self.kinds, self.layouts)])
 
 
 ONE = Partitioning(1)
@@ -181,10 +191,15 @@ def with_token(partitioning: Partitioning) -> Partitioning:
     """That of a program which takes and gives a token first."""
     if partitioning is ONE:
         return ONE
+
+    def with_first(values: Sequence[Any]) -> Sequence[Any]:
+        return (None, *values) if values else ()
+
     p = partitioning
-    return Partitioning(
-        p.parts, (None, *p.in_shardings), (None, *p.out_shardings), p.const_shardings,
-        ((None, *p.kinds[0]), (None, *p.kinds[1])), ((None, *p.layouts[0]), (None, *p.layouts[1])))
+    return p._replace(in_shardings=with_first(p.in_shardings),
+                      out_shardings=with_first(p.out_shardings),
+                      kinds=(with_first(p.kinds[0]), with_first(p.kinds[1])),
+                      layouts=(with_first(p.layouts[0]), with_first(p.layouts[1])))
 
 
 def whole_along(b: Block, x: str, aval: Any, axes: Sequence[int]) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
-from pyjx import jaxlib_api, tree_util
-from pyjx.core.avals import ShapedArray
+from pyjx import configuration, jaxlib_api, tree_util
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.primitive import Primitive, register
@@ -65,6 +66,7 @@ class custom_partitioning:
         self.decode_shardings = True
         self.infer_sharding_from_operands: Callable[..., Any] | None = None
         self.propagate_user_sharding: Callable[..., Any] | None = None
+        self._calls = BoundedDict(256)  # programs by static arguments, types and flags
         update_wrapper(self, fun)
 
     def def_partition(
@@ -88,7 +90,7 @@ class custom_partitioning:
           decode_shardings: whether shardings are given by names, or in XLA's form.
           sharding_rule: how dimensions belong together, as an SdyShardingRule, a text such as
             `"i j, j k -> i k"`, or a function `(*static_args, mesh, arg_avals, result_avals)` of
-            either.
+            either, which gets an empty mesh.
           reduction_factors, need_replication_factors, permutation_factors, factor_sizes: of a text.
         """
         self.partition = partition
@@ -101,6 +103,7 @@ class custom_partitioning:
         if isinstance(sharding_rule, str):
             sharding_rule = parsed_rule(sharding_rule, factors, factor_sizes)
         self.sharding_rule = sharding_rule
+        self._calls.clear()
 
     @api_boundary
     def __call__(self, *args: Any) -> Any:
@@ -109,16 +112,27 @@ class custom_partitioning:
         static = {i % len(args) for i in self.static_argnums}
         static_args = tuple([args[i] for i in sorted(static)])
         dynamic = tuple([a for i, a in enumerate(args) if i not in static])
+        leaves, in_tree = tree_util.tree_flatten(dynamic)
+        key = (static_args, in_tree, tuple(map(get_aval, leaves)), configuration.trace_context())
+        call = self._calls.get(key)
+        if call is None:
+            call = self._calls[key] = self._traced(static, static_args, dynamic, in_tree)
+        closed, partitioner, rule, out_tree = call
+        outs = custom_partitioning_p.bind(*leaves, call=closed, partitioner=partitioner, rule=rule)
+        return tree_util.tree_unflatten(out_tree, outs)
 
+    def _traced(self, static: set[int], static_args: tuple[Any, ...], dynamic: tuple[Any, ...],
+                in_tree: Any) -> tuple[ClosedJaxpr, _Partitioner, Any, Any]:
+        """The function's program for such arguments, and how it is cut."""
         def fun(*given: Any) -> Any:
             values, statics = iter(given), iter(static_args)
             return self.fun(*[next(statics) if i in static else next(values)
-                              for i in range(len(args))])
+                              for i in range(len(dynamic) + len(static))])
 
         fun.__name__ = name_of(self.fun)
-        leaves, in_tree = tree_util.tree_flatten(dynamic)
         traced = jit(fun).trace(*dynamic)
         closed: ClosedJaxpr = traced.jaxpr
+        assert self.partition is not None  # looked at before
         partitioner = _Partitioner(self.partition, self.decode_shardings, static_args, in_tree,
                                    traced.out_tree, closed)
         rule = self.sharding_rule
@@ -128,8 +142,7 @@ class custom_partitioning:
                 traced.out_tree, closed.out_avals))
         if isinstance(rule, str):
             rule = parsed_rule(rule, {}, {})
-        outs = custom_partitioning_p.bind(*leaves, call=closed, partitioner=partitioner, rule=rule)
-        return tree_util.tree_unflatten(traced.out_tree, outs)
+        return closed, partitioner, rule, traced.out_tree
 
 
 class _Partitioner:
@@ -238,4 +251,5 @@ def _shape(*avals: ShapedArray, call: ClosedJaxpr, **params: Any) -> list[Any]:
 
 custom_partitioning_p = register(Primitive(
     "custom_partitioning", multiple_results=True, shape_rule=_shape, outlined=False,
+    cached=False,
 ))

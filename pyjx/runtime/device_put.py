@@ -279,9 +279,20 @@ def _device_put_shape(*operands: ShapedArray, devices: Sequence[Any], **params: 
             for x, device in zip(operands, devices, strict=True)]
 
 
-def _device_put_batch(operands: Values, dims: Dims, **params: Any) -> tuple[Values, Dims]:
-    """The same device for the whole batch; a spec of dimensions would have to be moved along."""
-    return device_put_p.bind(*operands, **params), dims
+def _device_put_batch(operands: Values, dims: Dims, *, devices: Sequence[Any],
+                      srcs: Sequence[Any], **params: Any) -> tuple[Values, Dims]:
+    """The same for the whole batch, along which nothing is cut."""
+    devices, srcs = [tuple([_with_batch(t, dim) for t, dim in zip(targets, dims, strict=True)])
+                     for targets in (devices, srcs)]
+    return device_put_p.bind(*operands, devices=devices, srcs=srcs, **params), dims
+
+
+def _with_batch(target: Any, dim: int | None) -> Any:
+    if type(target) is not NamedSharding or dim is None or dim >= len(target.spec):
+        return target
+    entries = list(target.spec)
+    entries.insert(dim, None)
+    return target.update(spec=target.spec.update(partitions=entries))
 
 
 def _device_put_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Tangents]:

@@ -96,7 +96,7 @@ class Placement:
         if self.mesh is None:
             return self.sharding
         found = committed_sharding(x)
-        if found is None or len(found.device_set) != len(self.devices):
+        if found is None or found._internal_device_list != self.mesh._internal_device_list:
             return NamedSharding(self.mesh, PartitionSpec())
         return named_sharding(found, self.mesh, np.ndim(x))
 
@@ -109,7 +109,8 @@ class Placement:
         return Partitioning(
             len(self.devices), self.in_shardings, self.out_shardings,
             [self.of_constant(c) for c in consts],
-            (kinds_of(self.in_shardings, self.devices[0]), self.out_kinds), layouts)
+            (kinds_of(self.in_shardings, self.devices[0]), self.out_kinds), layouts,
+            mesh=self.mesh)
 
     def in_memories(self, out_shardings: Sequence[Any]) -> list[Any]:
         """The shardings of results, in the memories that they are in."""
@@ -211,11 +212,21 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
     ins = _wanted(closed, given, request.in_shardings)
     outs = request.out_shardings or (None,) * len(closed.out_avals)
     known = [s for s in (*ins, *outs, *placed) if s is not None]
-    devices = next((d for s in known if (d := _devices(s)) is not None), None)
     context = configuration.mesh.value
-    if devices is None:
-        devices = context._internal_device_list if context is not None and request.device is None \
-            else DeviceList((request.device or backends.default_device(),))
+    if request.device is not None:
+        devices = DeviceList((request.device,))
+    else:
+        devices = next((d for s in known if (d := _devices(s)) is not None), None)
+        if devices is None:
+            devices = DeviceList((backends.default_device(),)) if context is None \
+                else context._internal_device_list
+    for s in known:
+        mesh = getattr(s, "mesh", s)
+        if isinstance(mesh, AbstractMesh) and mesh.size != len(devices):
+            raise ValueError(
+                f"The program is over {mesh}, which has {mesh.size} devices, and runs on "
+                f"{len(devices)}. Set a mesh of so many devices by `jax.set_mesh`, or put an "
+                "argument on one.")
     if any([(d := _devices(s)) is not None and d != devices for s in known]):
         _raise_incompatible(closed, ins, tuple(devices))
     refused = [e for e in closed.effects if e.one_device]

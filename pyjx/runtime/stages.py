@@ -434,7 +434,9 @@ class Compiled(_Stage):
     def output_formats(self) -> Any:
         """The layouts and shardings of the results."""
         shardings = self._out_shardings
-        layouts = self._executable.loaded.get_output_layouts()[-len(shardings):]
+        layouts = self._executable.loaded.get_output_layouts()
+        first = len(layouts) - len(self._executable.out_shardings)  # a token may come before them
+        layouts = layouts[first:first + len(shardings)]
         return tree_unflatten(self.out_tree, list(map(_format, layouts, shardings)))
 
 

@@ -259,3 +259,43 @@ def test_foreign_functions_map_over_batches(mesh):
     np.testing.assert_allclose(values, np.arange(1, 9)[:, None] * np.ones(4), rtol=1e-6)
     whole = jnp.linalg.cholesky(jax.device_put(np.eye(8, dtype="f4") * 4, cut))
     np.testing.assert_allclose(whole, np.eye(8) * 2)
+
+
+def test_constants_on_a_part_of_the_devices(mesh):
+    halves = [NamedSharding(jax.sharding.Mesh(np.array(jax.devices()[a:a + 4]), ("h",)), P("h"))
+              for a in (0, 4)]
+    backwards = NamedSharding(jax.sharding.Mesh(np.array(jax.devices()[3::-1]), ("h",)), P("h"))
+    x = jax.device_put(np.arange(8, dtype="f4"), halves[0])
+    for where in (halves[1], backwards):
+        captured = jax.device_put(np.arange(8, dtype="f4"), where)
+        np.testing.assert_array_equal(jax.jit(lambda a, c=captured: a + c)(x), 2. * np.arange(8))
+
+
+def test_abstract_meshes_need_their_number_of_devices(mesh):
+    over_eight = jax.shard_map(lambda x: jax.lax.psum(x, "e"), mesh=AbstractMesh((8,), ("e",)),
+                               in_specs=P(), out_specs=P(), check_vma=False)
+    for given in (np.ones(8, "f4"), jax.device_put(np.ones(8, "f4"), jax.devices()[1])):
+        with pytest.raises(ValueError, match="has 8 devices, and runs on 1"):
+            jax.jit(over_eight)(given)
+
+
+def test_the_device_asked_for(mesh, x):
+    with pytest.raises(ValueError, match="incompatible devices"):
+        jax.jit(lambda a: a + 1, device=jax.devices()[2])(x)
+    with jax.set_mesh(mesh):
+        assert jax.jit(lambda a: a + 1, device=jax.devices()[2])(1.).devices() == {
+            jax.devices()[2]}
+
+
+def test_mapped_device_put(mesh):
+    row = NamedSharding(mesh, P("x"))
+    batch = jnp.ones((3, 8))
+    out = jax.jit(jax.vmap(lambda r: jax.device_put(r, row)))(batch)
+    assert out.sharding.is_equivalent_to(NamedSharding(mesh, P(None, "x")), 2)
+
+
+def test_transforms_before_any_sharding_is_named(mesh):
+    late = NamedSharding(mesh, P("x"))
+    with jax.set_mesh(mesh):
+        out = jax.jit(lambda a: with_sharding_constraint(jnp.fft.fft(a).real, late))(jnp.ones(8))
+    np.testing.assert_allclose(out, [8] + [0] * 7, atol=1e-6)

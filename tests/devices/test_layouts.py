@@ -121,3 +121,12 @@ def test_deleted_arrays(x):
         jax.jit(lambda x: x + 1)(x)
     with pytest.raises(RuntimeError, match="Array has been deleted"):
         _ = x.format
+
+
+def test_donated_with_a_layout_and_an_ordered_effect(x):
+    f = jax.jit(lambda a, b: (jax.debug.print("ordered", ordered=True), a + 1, b * 2)[1:],
+                donate_argnums=1, out_shardings=Format(COLUMNS, x.sharding))
+    one, two = f(x, jnp.ones((2, 3)))  # XLA gives programs with tokens the usual layouts
+    np.testing.assert_array_equal(one, np.asarray(x) + 1)
+    assert two.tolist() == [[2, 2, 2]] * 2
+    assert 'mhlo.layout_mode = "{0,1}"' in f.lower(x, x).as_text()
