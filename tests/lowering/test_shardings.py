@@ -44,11 +44,21 @@ def test_arguments_results_and_donations():
     lines = program.text.splitlines()
     assert "mhlo.num_partitions = 8" in lines[0]
     assert lines[2].strip() == (
-        'func.func public @main(%arg0: tensor<8x8xf32> {tf.aliasing_output = 0 : i32, sdy.sharding '
+        'func.func public @main(%arg0: tensor<8x8xf32> {jax.buffer_donor = true, sdy.sharding '
         '= #sdy.sharding<@mesh, [{"x"}, {}]>}, %arg1: tensor<4x8xf32> {jax.buffer_donor = true, '
         'sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>, mhlo.memory_kind = "pinned_host"}) -> '
         '(tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>, mhlo.layout_mode = '
         '"{0,1}"}, tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"y"}]>}) {')
+
+
+def test_memory_is_shared_where_both_lie_alike():
+    rows, columns = NamedSharding(MESH, P("x")), NamedSharding(MESH, P(None, "y"))
+    closed = trace_to_jaxpr(lambda a: [a * 2], [ShapedArray((8, 8), F32)])
+    for ins, outs, attribute in (((rows,), (rows,), "tf.aliasing_output = 0"),
+                                 ((rows,), (columns,), "jax.buffer_donor = true"),
+                                 ((None,), (None,), "jax.buffer_donor = true")):
+        text = lower(closed, "f", donated=[True], partitioning=Partitioning(8, ins, outs)).text
+        assert attribute in text
 
 
 def test_memories_on_accelerators():
