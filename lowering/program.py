@@ -12,7 +12,14 @@ import numpy as np
 from lowering.donation import donation
 from lowering.locations import Locations, Scope
 from lowering.module import Function, Module, constant_operand, emit_jaxpr
-from lowering.shardings import ONE, Partitioning, annotate, placed_in_memory, with_token
+from lowering.shardings import (
+    ONE,
+    Partitioning,
+    annotate,
+    constrained,
+    placed_in_memory,
+    with_token,
+)
 from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import is_ordered
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
@@ -136,6 +143,8 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
         if s:
             env[v] = constant_operand(main.block, c, v.aval)
     outs = emit_jaxpr(main.block, jaxpr, env)
+    if partitioning.parts > 1:
+        outs = constrained(main.block, outs, jaxpr.out_avals, partitioning.out_shardings)
     for i, kind in enumerate(partitioning.kinds[1]):
         if kind is not None:
             outs[i] = placed_in_memory(main.block, outs[i], jaxpr.out_avals[i], kind)

@@ -211,6 +211,16 @@ def whole_along(b: Block, x: str, aval: Any, axes: Sequence[int]) -> str:
     return b.line(f"sdy.sharding_constraint {x} <@{mesh}, [{dims}]> : {tensor_type(aval)}")
 
 
+def constrained(b: Block, outs: Sequence[str], avals: Sequence[Any], shardings: Sequence[Any]
+                ) -> list[str]:
+    """The results, with a constraint where open sums are to be closed: Shardy wants an operation
+    that says so."""
+    return [b.line(f"sdy.sharding_constraint {x} {sharding_text(b.module.meshes, s, a.ndim)} : "
+                   f"{tensor_type(a)}")
+            if s is not None and x.startswith("%arg") and not s.spec.unreduced else x
+            for x, a, s in zip(outs, avals, shardings or [None] * len(outs), strict=True)]
+
+
 def placed_in_memory(b: Block, x: str, aval: Any, kind: str) -> str:
     """A value that is to be in this memory of its devices."""
     kept = tensor_type(aval)
