@@ -33,6 +33,7 @@ from pyjx import scipy as scipy
 from pyjx import sharding as sharding
 from pyjx import stages as stages
 from pyjx import test_util as test_util
+from pyjx import tools as tools
 from pyjx import tree as tree
 from pyjx import tree_util as tree_util
 from pyjx import typing as typing
@@ -183,6 +184,7 @@ __all__ = [
     "sharding",
     "stages",
     "test_util",
+    "tools",
     "tree",
     "tree_util",
     "typing",

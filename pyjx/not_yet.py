@@ -7,7 +7,9 @@ from types import ModuleType
 
 NAMES: dict[str, str] = {
     "pyjx":
-        "collect_profile tools",
+        "collect_profile",
+    "pyjx.tools":
+        "jax_to_ir pgo_nsys_converter",
     "pyjx.experimental":
         "EArray array_serialization compilation_cache "
         "compute_on fused jax2tf key_reuse "

@@ -53,13 +53,13 @@ def test_names_that_are_there_are_not_listed():
 
 
 @pytest.mark.parametrize("statement", [
-    "from pyjx import tools",
-    "import pyjx.tools",
-    "from pyjx.tools.artifacts import anything",
+    "from pyjx.experimental import mosaic",
+    "import pyjx.experimental.mosaic",
+    "from pyjx.experimental.mosaic.artifacts import anything",
 ])
 def test_imports_of_missing_names_say_so(statement):
     with pytest.raises(ModuleNotFoundError, match=(
-            r"^cannot import 'tools' from 'pyjx': it is not there yet")):
+            r"^cannot import 'mosaic' from 'pyjx.experimental': it is not there yet")):
         exec(statement, {})
 
 

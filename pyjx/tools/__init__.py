@@ -1,0 +1,10 @@
+"""Tools beside the library: what notebooks call."""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+FAMILIES: dict[str, str] = {}
+SUBMODULES = "colab_tpu"
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)
