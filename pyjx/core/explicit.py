@@ -49,6 +49,12 @@ def explicit_sharding(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> Any
     return NamedSharding(mesh, full)
 
 
+def names_no_mesh(sharding: Any) -> bool:
+    """Whether it is over the empty mesh, as the shardings of types are where no mesh is set. Such a
+    one leaves a value where it is."""
+    return type(sharding) is NamedSharding and sharding.mesh.empty
+
+
 def retyped(aval: Any, sharding: Any) -> Any:
     """The type with another sharding, as `explicit_sharding` gives it."""
     return aval if aval.explicit_sharding is sharding else aval.update(sharding=sharding)
@@ -147,6 +153,8 @@ def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
             return None
         raise TypeError(f"{caller}: `out_sharding` is a NamedSharding or a PartitionSpec, got "
                         f"{sharding!r} of type {type(sharding)}")
+    if names_no_mesh(sharding):
+        return None
     mesh, spec = sharding.mesh.abstract_mesh, sharding.spec
     for axis in axes_of(spec):
         if axis not in mesh.explicit_axes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, canonical_shape, get_aval, is_valid_value
-from pyjx.core.explicit import aval_on
+from pyjx.core.explicit import aval_on, names_no_mesh
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.layouts import Format
 from pyjx.core.named_axes import Axis, named_axis
@@ -123,7 +123,7 @@ def described(x: Any) -> Any:
         if isinstance(sharding, P):
             sharding = resolved(sharding, "ShapeDtypeStruct")
         aval = ShapedArray(x.shape, dtype, getattr(x, "weak_type", False))
-        if not isinstance(sharding, Sharding):
+        if not isinstance(sharding, Sharding) or names_no_mesh(sharding):
             return Described(aval)
         return Described(aval_on(aval, sharding), sharding)
     return x

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyjx import tree_util
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
-from pyjx.core.explicit import entries_of
+from pyjx.core.explicit import entries_of, names_no_mesh
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
@@ -69,6 +69,7 @@ def resolved(sharding: Any, caller: str, argument: str = "shardings") -> Any:
     Raises:
       RuntimeError: no mesh is set.
       TypeError: it is neither.
+      ValueError: it is over the empty mesh.
     """
     if isinstance(sharding, PartitionSpec):
         mesh = get_abstract_mesh()
@@ -79,6 +80,9 @@ def resolved(sharding: Any, caller: str, argument: str = "shardings") -> Any:
                 f"`jax.set_mesh(mesh)`. Alternatively, provide `Sharding`s to {argument} and then "
                 "the mesh context manager is not required.")
         return NamedSharding(mesh, sharding)
+    if names_no_mesh(sharding):
+        raise ValueError(f"One of {argument} leaf specifications got an empty NamedSharding: "
+                         f"{sharding}, which is not allowed. Leave it out, or name a mesh.")
     if isinstance(sharding, Sharding):
         return sharding
     raise TypeError(f"{caller}: shardings are of type Sharding or PartitionSpec, got {sharding!r} "

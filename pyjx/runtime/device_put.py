@@ -10,7 +10,7 @@ import numpy as np
 from pyjx import configuration, jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.explicit import aval_on
+from pyjx.core.explicit import aval_on, names_no_mesh
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.meshes import Mesh
 from pyjx.core.primitive import Primitive, register
@@ -69,7 +69,7 @@ def _check_target(device: Any) -> Any:
 def _target_sharding(device: Any, x: Any) -> Any:
     """The sharding that a target stands for; None where there is nothing to do."""
     if device is None or isinstance(device, Sharding):
-        return device
+        return None if names_no_mesh(device) else device
     if isinstance(device, _Device):
         return single_device_sharding(device)
     if isinstance(device, Space):
@@ -258,7 +258,8 @@ def _put_traced(leaves: Sequence[Any], targets: Sequence[Any], sources: Sequence
         for d, a in zip(donated, aliased, strict=True)
     )
     mesh = configuration.mesh.value or get_abstract_mesh()
-    targets = [NamedSharding(mesh, t) if isinstance(t, PartitionSpec) and not mesh.empty else t
+    targets = [None if names_no_mesh(t) else
+               NamedSharding(mesh, t) if isinstance(t, PartitionSpec) and not mesh.empty else t
                for t in targets]
     return device_put_p.bind(*leaves, devices=tuple(targets), srcs=tuple(sources),
                              copy_semantics=semantics)

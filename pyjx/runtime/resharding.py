@@ -8,7 +8,7 @@ from typing import Any
 
 from pyjx import configuration, tree_util
 from pyjx.core.avals import get_aval
-from pyjx.core.explicit import entries_of, resolved_sharding
+from pyjx.core.explicit import entries_of, names_no_mesh, resolved_sharding
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.tracebacks import api_boundary
@@ -48,8 +48,9 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 def _reshard(x: Any, target: Any) -> Any:
     sharding = resolved_sharding(target, get_aval(x).shape, "reshard")
     if sharding is None:
-        raise ValueError("reshard: out_shardings are NamedShardings or PartitionSpecs, got "
-                         f"{target}. Use device_put for other shardings.")
+        raise ValueError("Reshard should only be used with out_shardings which are non-None and "
+                         f"have a non-empty mesh. Got sharding {target}. Use device_put for "
+                         "shardings that are neither NamedShardings nor PartitionSpecs.")
     mesh = getattr(target, "mesh", None)
     return reshard_p.bind(x, dst_sharding=sharding,
                           concrete_mesh=mesh if isinstance(mesh, Mesh) else None)
@@ -118,6 +119,9 @@ def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
 def in_auto_mode(f: Callable[..., Any], out_sharding: Any) -> Callable[..., Any]:
     """The function with the compiler deciding inside, on arguments that are arrays or not, whose
     result lies as `out_sharding` says."""
+    if names_no_mesh(out_sharding):
+        return f
+
     def wrapped(*args: Any) -> Any:
         leaves, tree = tree_util.tree_flatten(args)
         arrays = [i for i, x in enumerate(leaves) if hasattr(x, "aval")]
@@ -139,7 +143,9 @@ def placed(x: Any, target: Any) -> Any:
         return x
     mesh = get_abstract_mesh() if isinstance(target, PartitionSpec) else \
         getattr(target, "mesh", None)
-    return _reshard(x, target) if mesh and mesh.explicit_axes else device_put(x, target)
+    if mesh and mesh.explicit_axes:
+        return _reshard(x, target)
+    return x if names_no_mesh(target) else device_put(x, target)
 
 
 def lying(x: Any, sharding: Any) -> Any:
