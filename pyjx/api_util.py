@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
-from pyjx.core.jaxpr import DebugInfo, no_debug_info
+from pyjx.core.jaxpr import DebugInfo
 from pyjx.engine.functions import source_of
 from pyjx.engine.types import TreeDef
+from pyjx.extend.linear_util import Store, WrappedFun
 from pyjx.lazy import directory
 from pyjx.runtime import signature
 from pyjx.transforms.vmap import prefix_leaves
@@ -21,46 +22,34 @@ __all__ = [
 __dir__ = directory(__name__, __all__)
 
 
-class WrappedFun:
-    """A function of leaves made of one of pytrees. `call_wrapped` calls it."""
-
-    __slots__ = ("call_wrapped", "debug_info", "f")
-
-    def __init__(self, f: Callable[..., Any], call_wrapped: Callable[..., Any],
-                 debug_info: DebugInfo = no_debug_info) -> None:
-        self.f = f
-        self.call_wrapped = call_wrapped
-        self.debug_info = debug_info
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.call_wrapped(*args, **kwargs)
-
-    def __repr__(self) -> str:
-        return f"WrappedFun({self.f!r})"
+def _wrapped(fun: Any) -> WrappedFun:
+    return fun if isinstance(fun, WrappedFun) else WrappedFun(fun, fun)
 
 
-def _called(fun: Any) -> tuple[Callable[..., Any], Callable[..., Any], DebugInfo]:
-    """A function, how to call it, and its debug info."""
-    return (getattr(fun, "f", fun), getattr(fun, "call_wrapped", fun),
-            getattr(fun, "debug_info", no_debug_info))
+class _Structure(Store):
+    """The structure of the latest output of a function."""
 
+    __slots__ = ()
 
-def _flattened(fun: Any, apply: Callable[..., Any]) -> tuple[WrappedFun, Callable[[], TreeDef]]:
-    f, call, debug = _called(fun)
-    out_tree: list[TreeDef] = []
+    def store(self, value: Any) -> None:
+        self._value[:] = [value]
 
-    def flat(*leaves: Any) -> list[Any]:
-        outs, tree = tree_flatten(apply(call, leaves))
-        out_tree[:] = [tree]
-        return outs
-
-    def tree() -> TreeDef:
-        if not out_tree:
+    @property
+    def val(self) -> TreeDef:
+        if not self._value:
             raise ValueError("flatten_fun: the structure of the output is known when the function "
                              "has been called, by call_wrapped.")
-        return out_tree[0]
+        return self._value[0]
 
-    return WrappedFun(f, flat, debug), tree
+
+def _with_leaves(fun: Callable[..., Any], out_tree: Store, in_tree: TreeDef, has_kwargs: bool,
+                 *leaves: Any) -> list[Any]:
+    """Call a function of pytrees with leaves."""
+    given = in_tree.unflatten(leaves)
+    args, kwargs = given if has_kwargs else (given, {})
+    outs, tree = tree_flatten(fun(*args, **kwargs))
+    out_tree.store(tree)
+    return outs
 
 
 def flatten_fun(fun: Any, in_tree: TreeDef) -> tuple[WrappedFun, Callable[[], TreeDef]]:
@@ -77,16 +66,23 @@ def flatten_fun(fun: Any, in_tree: TreeDef) -> tuple[WrappedFun, Callable[[], Tr
     >>> flat.call_wrapped(3, 4), out_tree()
     ([12], PyTreeDef([*]))
     """
-    def apply(call: Callable[..., Any], leaves: Sequence[Any]) -> Any:
-        args, kwargs = in_tree.unflatten(leaves)
-        return call(*args, **kwargs)
-
-    return _flattened(fun, apply)
+    store = _Structure()
+    return _wrapped(fun).wrap(_with_leaves, (in_tree, True), store), store
 
 
 def flatten_fun_nokwargs(fun: Any, in_tree: TreeDef) -> tuple[WrappedFun, Callable[[], TreeDef]]:
     """As `flatten_fun`, where `in_tree` is the structure of the tuple of positional arguments."""
-    return _flattened(fun, lambda call, leaves: call(*in_tree.unflatten(leaves)))
+    store = _Structure()
+    return _wrapped(fun).wrap(_with_leaves, (in_tree, False), store), store
+
+
+def _with_others(fun: Callable[..., Any], numbers: Sequence[int], others: Sequence[Any],
+                 *dynamic: Any) -> Any:
+    """Call a function with arguments at these positions, and others as they are."""
+    merged = list(others)
+    for i, x in zip(numbers, dynamic, strict=True):
+        merged[i] = x
+    return fun(*merged)
 
 
 def argnums_partial(f: Any, dyn_argnums: int | Sequence[int], args: Sequence[Any],
@@ -102,7 +98,7 @@ def argnums_partial(f: Any, dyn_argnums: int | Sequence[int], args: Sequence[Any
     Raises:
       ValueError: a position is out of range, or a fixed argument has no hash.
     """
-    fun, call, debug = _called(f)
+    fun = _wrapped(f)
     given = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     n = len(args)
     for i in given:
@@ -118,15 +114,12 @@ def argnums_partial(f: Any, dyn_argnums: int | Sequence[int], args: Sequence[Any
             raise ValueError(
                 "Non-hashable static arguments are not supported, as this can lead to unexpected "
                 f"cache-misses. Static argument (index {i}) of type {type(x)} for function "
-                f"{source_of(fun).partition(' ')[0]} is non-hashable.")
+                f"{source_of(fun.f).partition(' ')[0]} is non-hashable.")
 
-    def partial(*dynamic: Any) -> Any:
-        merged = list(fixed)
-        for i, x in zip(numbers, dynamic, strict=True):
-            merged[i] = x
-        return call(*merged)
-
-    return WrappedFun(fun, partial, debug), tuple([args[i] for i in numbers])
+    dynamic = tuple([args[i] for i in numbers])
+    for i in numbers:
+        fixed[i] = None
+    return fun.wrap(_with_others, (tuple(numbers), tuple(fixed)), None), dynamic
 
 
 def flatten_axes(name: str, treedef: TreeDef, axis_tree: Any, *, kws: bool = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -232,3 +233,78 @@ def test_values_known_and_unknown():
 def test_zeros_at_a_tree():
     zeros = jax.custom_derivatives.zero_from_primal({"a": 1.0, "b": [jnp.ones(2)]})
     assert zeros["a"] == 0 and zeros["b"][0].tolist() == [0, 0]
+
+
+def test_a_rule_knows_the_mesh_axes_of_its_axis():
+    seen_p = jex.Primitive("spmd_of_test")
+    seen_p.def_abstract_eval(lambda x: x)
+    seen_p.def_impl(lambda x: x)
+    found = []
+
+    def rule(axis, operands, dims):
+        found.append((axis.spmd_name, axis.explicit_mesh_axis))
+        return operands[0], dims[0]
+
+    batching.fancy_primitive_batchers[seen_p] = rule
+    jax.vmap(seen_p.bind, spmd_axis_name="data")(jnp.ones(3))
+    jax.vmap(seen_p.bind)(jnp.ones(3))
+    assert found == [("data", None), (None, None)]
+
+
+def test_to_take_a_rule_away_leaves_the_other():
+    both_p = jex.Primitive("both_of_test")
+    batching.fancy_primitive_batchers[both_p] = lambda axis, operands, dims: (operands[0], dims[0])
+    with pytest.raises(KeyError):
+        del batching.axis_primitive_batchers[jex.Primitive("without_of_test")]
+    batching.primitive_batchers.pop(both_p, None)
+    assert both_p in batching.fancy_primitive_batchers
+
+
+def test_results_are_kept_as_long_as_the_function():
+    calls = []
+
+    @lu.cache
+    def count(fun, x):
+        calls.append(x)
+        return fun.call_wrapped(x)
+
+    def double(x):
+        return 2 * x
+
+    fun = lu.wrap_init(double)
+    assert [count(fun, 1), count(lu.wrap_init(double), 1), count(fun, 2)] == [2, 2, 4]
+    assert calls == [1, 2]
+    with jax.enable_x64(True):
+        assert count(fun, 1) == 2
+    assert calls == [1, 2, 1]
+    dead = weakref.ref(double)
+    del double, fun
+    gc.collect()
+    assert dead() is None
+
+
+def test_kept_results_fill_the_stores():
+    @lu.transformation_with_aux2
+    def with_name(f, store, name, *args):
+        store.store(name)
+        return f(*args)
+
+    run = lu.cache(lambda fun, x: fun.call_wrapped(x))
+
+    def one_more(x):
+        return x + 1
+
+    for _ in range(2):
+        fun, aux = with_name(lu.wrap_init(one_more), "first")
+        assert (run(fun, 1), aux()) == (2, "first")
+    named, _ = with_name(lu.wrap_init(one_more, {"x": 1}), "first")
+    assert (named.params, named.transforms[0][1]) == ((("x", 1),), ("first",))
+    assert "with_name" in repr(named) and "one_more" in repr(named)
+    info = jax.api_util.debug_info("jit", one_more, (1,), {})
+    assert named.replace_debug_info(info).with_unknown_names().debug_info.arg_names is None
+
+
+def test_auxiliary_output_of_forward_mode():
+    fun = ad.jvp(lu.wrap_init(lambda x: ([x * x], ["aux"])), has_aux=True)
+    outs, tangents, aux = fun.call_wrapped([3.0], [1.0])
+    assert (outs[0], tangents[0], aux) == (9, 6, ["aux"])

@@ -26,7 +26,8 @@ class _Finder:
         if cls in sys.meta_path:
             sys.meta_path.remove(cls)
         import pyjx.as_jax
-        return next(f for f in sys.meta_path if f.__name__ == "JaxFinder")
+        from pyjx.jax_imports import JaxFinder
+        return JaxFinder
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -34,8 +35,9 @@ class _Finder:
             return cls._alias().find_spec(name, path, target)
 
     @classmethod
-    def find_distributions(cls, context):
-        return cls._alias().find_distributions(context) if context.name == "jax" else ()
+    def find_distributions(cls, context=None):
+        asked = getattr(context, "name", None)
+        return cls._alias().find_distributions(context) if asked == "jax" else ()
 
 
 if os.environ.get("PYJX_AS_JAX", "") not in ("", "0"):

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, aval_makers, is_valid_value
+from pyjx.core.avals import aval_makers, is_valid_value
+from pyjx.core.explicit import with_dim
 from pyjx.core.jaxpr import Var
 from pyjx.errors import InconclusiveDimensionOperation
 
@@ -34,20 +35,16 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
     return dtypes.tangent_dtype(primal_dtype)
 
 
-def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+def mapped_aval(size: int, axis: int | None, aval: Any) -> Any:
     """The type of one example of a batch of `size` along `axis`."""
-    if axis is None:
-        return aval
-    if aval.shape[axis] != size:
-        raise ValueError(f"mapped_aval: axis {axis} of {aval} has not the size {size}")
-    return aval.with_shape(aval.shape[:axis] + aval.shape[axis + 1:])
+    return aval.dec_rank(size, axis)
 
 
-def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, *_: Any) -> ShapedArray:
-    """The type of a batch of `size` examples along `axis`."""
-    if axis is None:
-        return aval
-    return aval.with_shape((*aval.shape[:axis], size, *aval.shape[axis:]))
+def unmapped_aval(size: int, axis: int | None, aval: Any, explicit_mesh_axis: Any = None) -> Any:
+    """The type of a batch of `size` examples along `axis`, which lies along an axis of a mesh."""
+    if explicit_mesh_axis is None or axis is None:
+        return aval.inc_rank(size, axis)
+    return with_dim(aval, axis, size, explicit_mesh_axis)
 
 
 def raise_to_shaped(aval: Any, weak_type: bool | None = None) -> Any:

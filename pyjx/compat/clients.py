@@ -35,8 +35,13 @@ def backend_xla_version(platform: str | None = None) -> int | None:
     return version if isinstance(version, int) else None
 
 
-def clear_backends() -> None:
-    """Forget all compiled programs; clients cannot be stopped."""
+def get_backend(platform: str | Any | None = None) -> Any:
+    """The client of a platform, by default of the preferred one."""
+    return runtime_backends.get_backend(platform)
+
+
+def clear_backends(_crash: bool = False) -> None:
+    """Forget all compiled programs; clients cannot be stopped, nor crash."""
     jit.clear_caches()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.trace import eval_jaxpr
-from pyjx.engine.forward import jvp_flat
+from pyjx.engine.forward import JVPTracer, jvp_flat
 from pyjx.engine.linearize import linearize_flat, record_flat
 from pyjx.engine.subjaxprs import jvp_jaxpr as forward_of
 from pyjx.engine.tangents import Zero, is_undefined_primal
@@ -17,19 +17,26 @@ from pyjx.extend.linear_util import WrappedFun
 
 def jvp(fun: WrappedFun, has_aux: bool = False, instantiate: bool = True,
         transform_stack: bool = True) -> WrappedFun:
-    """The forward derivative of a wrapped function: of primals and tangents, it gives both.
+    """The forward derivative of a wrapped function: of primals and tangents, it gives both. With
+    `has_aux` the function gives a pair, of which the second one comes along, as a third result."""
+    return fun.wrap(_pushed, (has_aux, instantiate), None)
 
-    Raises:
-      NotImplementedError: `has_aux`.
-    """
-    if has_aux:
-        raise NotImplementedError("interpreters.ad.jvp: has_aux; use jax.jvp")
 
-    def call(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        outs, out_tangents = jvp_flat(fun.call_wrapped, list(primals), list(tangents))
-        return outs, list(map(array_of, out_tangents)) if instantiate else out_tangents
+def _pushed(call: Callable[..., Any], has_aux: bool, instantiate: bool, primals: Sequence[Any],
+            tangents: Sequence[Any]) -> tuple[Any, ...]:
+    aux: list[Any] = []
 
-    return WrappedFun(fun.f, call, fun.debug_info)
+    def run(*args: Any) -> Sequence[Any]:
+        outs = call(*args)
+        if has_aux:
+            outs, aux[:] = outs
+        return outs  # type: ignore[no-any-return]
+
+    outs, pushed = jvp_flat(run, list(primals), list(tangents))
+    pushed = list(map(array_of, pushed)) if instantiate else pushed
+    if not has_aux:
+        return outs, pushed
+    return outs, pushed, [x.primal if type(x) is JVPTracer else x for x in aux]
 
 
 def jvp_jaxpr(jaxpr: ClosedJaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]
@@ -42,20 +49,20 @@ def jvp_jaxpr(jaxpr: ClosedJaxpr, nonzeros: Sequence[bool], instantiate: bool | 
     return derived[0], list(derived[1])
 
 
-def linearize(fun: WrappedFun, *primals: Any, **options: Any
+def linearize(traceable: WrappedFun, *primals: Any, **options: Any
               ) -> tuple[list[Any], Callable[..., list[Any]]]:
     """Results of a wrapped function, and the linear map of its derivative there."""
-    outs, program = linearize_flat(fun.call_wrapped, list(primals))
+    outs, program = linearize_flat(traceable.call_wrapped, list(primals))
     return outs, lambda *tangents: program.forward(list(tangents))
 
 
 def backward_pass(jaxpr: Jaxpr, transform_stack: Any, consts: Sequence[Any],
-                  primals_in: Sequence[Any], cotangents_in: Sequence[Any]) -> list[Any]:
+                  primals_in: Sequence[Any], cts_in: Sequence[Any]) -> list[Any]:
     """The cotangents of the linear inputs of a program, which are undefined primals."""
     linear = [is_undefined_primal(x) for x in primals_in]
     args = [x.aval if is_undefined_primal(x) else x for x in primals_in]
     _, program, dependent = record_flat(
         lambda *xs: eval_jaxpr(jaxpr, consts, *xs), args, linear, [False] * len(jaxpr.outvars))
-    cts = iter(program.backward([c for c, d in zip(cotangents_in, dependent, strict=True) if d]))
+    cts = iter(program.backward([c for c, d in zip(cts_in, dependent, strict=True) if d]))
     return [next(cts) if lin else Zero(v.aval.to_tangent_aval())
             for v, lin in zip(jaxpr.invars, linear, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyjx.compat.rule_tables import axis_of
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis
@@ -13,7 +14,7 @@ from pyjx.engine.axes import at_front, broadcast_axis
 from pyjx.engine.axes import moveaxis as move
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.subjaxprs import batched_aval
-from pyjx.extend.linear_util import WrappedFun
+from pyjx.extend.linear_util import Store, WrappedFun
 
 not_mapped = None  # where the axis of a value is that all examples share
 
@@ -62,22 +63,22 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
 def batch_subtrace(fun: WrappedFun, tag: Any, axis_data: Any, in_dims: Sequence[Any]
                    ) -> tuple[WrappedFun, Callable[[], Sequence[Any]]]:
     """A wrapped function on whole batches, and where its results have their axes."""
-    found: list[Any] = []
+    store = Store()
+    return fun.wrap(_mapped, (axis_of(axis_data), tuple(in_dims)), store), store
 
-    def call(*args: Any) -> list[Any]:
-        axis = Axis(axis_data.name, axis_data.size)
-        outs, dims = batch_flat(fun.call_wrapped, list(args), list(in_dims), axis)
-        found[:] = dims
-        return outs
 
-    return WrappedFun(fun.f, call, fun.debug_info), lambda: found
+def _mapped(call: Callable[..., Any], dims_of_results: Store, axis: Axis, in_dims: Sequence[Any],
+            *args: Any) -> list[Any]:
+    outs, dims = batch_flat(call, list(args), list(in_dims), axis)
+    dims_of_results.store(dims)
+    return outs
 
 
 def batch_jaxpr_axes(closed_jaxpr: ClosedJaxpr, axis_data: Any, in_axes: Sequence[Any],
                      out_axes_dest: Sequence[Any]) -> tuple[ClosedJaxpr, list[Any]]:
     """A program on whole batches, whose results have their axes where `out_axes_dest` says, and
     where they have them."""
-    axis = Axis(axis_data.name, axis_data.size)
+    axis = axis_of(axis_data)
     places: list[Any] = []
 
     def run(*args: Any) -> list[Any]:

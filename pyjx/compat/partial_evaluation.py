@@ -31,8 +31,8 @@ class PartialVal(tuple[Any, Any]):
         return tuple.__new__(cls, pair)
 
     @classmethod
-    def known(cls, value: Any) -> PartialVal:
-        return cls((None, value))
+    def known(cls, const: Any) -> PartialVal:
+        return cls((None, const))
 
     @classmethod
     def unknown(cls, aval: AbstractValue) -> PartialVal:
@@ -53,11 +53,17 @@ class PartialVal(tuple[Any, Any]):
 class JaxprTracer(Tracer):
     """An unknown value: a variable of the program of the unknown part."""
 
-    __slots__ = ("_var",)
+    __slots__ = ("_var", "recipe")
 
-    def __init__(self, trace: PartialTrace, var: Var) -> None:
+    def __init__(self, trace: PartialTrace, var: Var, recipe: JaxprEqn | None = None) -> None:
         super().__init__(trace, var.aval)
         self._var = var
+        self.recipe = recipe  # the equation that gives it; None for an argument
+
+    @property
+    def parents(self) -> Sequence[Any]:
+        """The variables that it is computed from."""
+        return () if self.recipe is None else [v for v in self.recipe.invars if isinstance(v, Var)]
 
     @property
     def pval(self) -> PartialVal:
@@ -97,9 +103,9 @@ class PartialTrace(Trace):
         out = primitive.out_avals(tuple([v.aval for v in invars]), params)
         outvars = [Var(a) for a in (out if primitive.multiple_results else [out])]
         effects = no_effects if primitive.effects is None else primitive.effects(params)
-        self.eqns.append(JaxprEqn(primitive, invars, outvars, params, effects,
-                                  source_info.current()))
-        results = [JaxprTracer(self, v) for v in outvars]
+        eqn = JaxprEqn(primitive, invars, outvars, params, effects, source_info.current())
+        self.eqns.append(eqn)
+        results = [JaxprTracer(self, v, eqn) for v in outvars]
         return results if primitive.multiple_results else results[0]
 
 

@@ -30,25 +30,50 @@ class Primitive(core_primitive.Primitive):
 
     __slots__ = ("__dict__",)
 
-    ref_primitive = False
+    ref_primitive = False  # whether it is one of those that read and write references
+    ref_allocating = False  # whether it makes a reference
     skip_canonicalization = False
 
     def __init__(self, name: str) -> None:
         super().__init__(name, cached=False)
 
-    def def_effectful_abstract_eval(self, rule: Rule) -> Rule:
+    def def_effectful_abstract_eval(self, effectful_abstract_eval: Rule) -> Rule:
         """As `def_abstract_eval`, for a rule that gives types and effects."""
         latest: list[Effects] = [no_effects]
 
         def shape_rule(*avals: Any, **params: Any) -> Any:
-            out, effects = rule(*avals, **params)
+            out, effects = effectful_abstract_eval(*avals, **params)
             latest[0] = frozenset(effects)
             return out
 
         self.def_abstract_eval(shape_rule)
         # The types of an equation are computed right before its effects are asked for.
         self.effects = lambda params: latest[0]
-        return rule
+        return effectful_abstract_eval
+
+    def def_effectful_abstract_eval2(self, abstract_eval: Rule) -> Rule:
+        """As `def_effectful_abstract_eval`, for a rule that gives the types; what it reads and
+        writes of references is found in programs."""
+        return self.def_abstract_eval(abstract_eval)
+
+    def is_effectful(self, params: dict[str, Any]) -> bool:
+        """Whether an equation with these parameters has an effect."""
+        return self.effects is not None and bool(self.effects(params))
+
+    def is_high(self, *avals: Any, **params: Any) -> bool:
+        """Whether it is replaced by what it is made of (`to_lojax`) before programs are lowered."""
+        return any([a.is_high for a in avals])
+
+    def to_lojax(self, *args: Any, **params: Any) -> Any:
+        """What it is made of, run on these operands.
+
+        Raises:
+          NotImplementedError: it is an operation of which programs are lowered.
+        """
+        if self.decomposition is None:
+            raise NotImplementedError(
+                f"Primitive '{self.name}' has is_high=True but no to_lojax lowering rule.")
+        return self.decomposition(*args, **params)
 
     def def_bind_with_trace(self, bind_with_trace: Rule) -> Rule:
         """Let `bind_with_trace(trace, operands, avals, params)` apply the primitive."""

@@ -50,6 +50,8 @@ class RuleTable(MutableMapping[Primitive, Rule]):
         self._write(primitive, rule)
 
     def __delitem__(self, primitive: Primitive) -> None:
+        if primitive not in self:
+            raise KeyError(primitive)
         self._write(primitive, None)
 
     def __iter__(self) -> Iterator[Primitive]:
@@ -103,21 +105,22 @@ primitive_jvps = RuleTable(_jvp, lambda primitive, rule: setattr(primitive, "jvp
 primitive_transposes = RuleTable(_transpose, _set_transpose)
 
 
-def get_primitive_transpose(primitive: Primitive) -> Rule:
+def get_primitive_transpose(p: Primitive) -> Rule:
     """The rule. Raises NotImplementedError where there is none."""
     try:
-        return primitive_transposes[primitive]
+        return primitive_transposes[p]
     except KeyError:
         raise NotImplementedError("Transpose rule (for reverse-mode differentiation) for "
-                                  f"'{primitive}' not implemented") from None
+                                  f"'{p}' not implemented") from None
 
 
-def deflinear(primitive: Primitive, transpose: Rule) -> None:
-    """Say that a primitive is linear; `transpose(ct, **params)` gives its operands' cotangents."""
-    deflinear2(primitive, lambda ct, *_, **params: transpose(ct, **params))
+def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
+    """Say that a primitive is linear; `transpose_rule(ct, **params)` gives the cotangents of its
+    operands."""
+    deflinear2(primitive, lambda ct, *_, **params: transpose_rule(ct, **params))
 
 
-def deflinear2(primitive: Primitive, transpose: Rule) -> None:
+def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
     """As `deflinear`, for a rule that is given the operands, too."""
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
@@ -130,7 +133,7 @@ def deflinear2(primitive: Primitive, transpose: Rule) -> None:
     def transposed(ct: Any, *operands: Any, **params: Any) -> Any:
         if not primitive.multiple_results and type(ct) is Zero:
             return [None] * len(operands)
-        return transpose(ct, *operands, **params)
+        return transpose_rule(ct, *operands, **params)
 
     primitive_jvps[primitive] = jvp
     primitive_transposes[primitive] = transposed
@@ -159,18 +162,18 @@ def defjvp2(primitive: Primitive, *rules: Rule | None) -> None:
     primitive_jvps[primitive] = jvp
 
 
-def defbilinear(primitive: Primitive, left: Rule, right: Rule) -> None:
-    """Say that a primitive is linear in each of its two operands. `left(ct, x, y, **params)` and
-    `right` give the cotangents of the first and of the second one."""
-    defjvp(primitive, lambda t, x, y, **params: primitive.bind(t, y, **params),
-           lambda t, x, y, **params: primitive.bind(x, t, **params))
+def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
+    """Say that a primitive is linear in each of its two operands. `lhs_rule(ct, x, y, **params)`
+    and `rhs_rule` give the cotangents of the first and of the second one."""
+    defjvp(prim, lambda t, x, y, **params: prim.bind(t, y, **params),
+           lambda t, x, y, **params: prim.bind(x, t, **params))
 
     def transpose(ct: Any, x: Any, y: Any, **params: Any) -> list[Any]:
         if is_undefined_primal(x):
-            return [left(ct, x, y, **params), None]
-        return [None, right(ct, x, y, **params)]
+            return [lhs_rule(ct, x, y, **params), None]
+        return [None, rhs_rule(ct, x, y, **params)]
 
-    primitive_transposes[primitive] = transpose
+    primitive_transposes[prim] = transpose
 
 
 def zeros_like_aval(aval: Any) -> Any:
@@ -178,9 +181,9 @@ def zeros_like_aval(aval: Any) -> Any:
     return instantiate(Zero(aval))
 
 
-def instantiate_zeros(x: Any) -> Any:
-    """`x`, where it is a symbolic zero as an array."""
-    return instantiate(x)
+def instantiate_zeros(tangent: Any) -> Any:
+    """A tangent, where it is a symbolic zero as an array."""
+    return instantiate(tangent)
 
 
 # ---- batching -----------------------------------------------------------------------------
@@ -189,22 +192,36 @@ def instantiate_zeros(x: Any) -> Any:
 class AxisData:
     """The axis that is mapped, as rules of other libraries know it."""
 
-    __slots__ = ("_axis",)
-
-    spmd_name = None
-    explicit_mesh_axis = None
+    __slots__ = ("axis",)
 
     def __init__(self, axis: Axis) -> None:
-        self._axis = axis
+        self.axis = axis
+
+    @property
+    def spmd_name(self) -> Any:
+        """The axes of a mesh along which the examples lie, or None."""
+        return self.axis.spmd_name
+
+    @property
+    def explicit_mesh_axis(self) -> Any:
+        """As `spmd_name`, of those that types know."""
+        return None
 
     @property
     def name(self) -> Any:
         """None for an axis without a name."""
-        return self._axis.name
+        return self.axis.name
 
     @property
     def size(self) -> int:
-        return self._axis.size
+        return self.axis.size
+
+
+def axis_of(axis_data: Any) -> Axis:
+    """The axis that a library's rule was told of, or made a description of."""
+    if isinstance(axis_data, AxisData):
+        return axis_data.axis
+    return Axis(axis_data.name, axis_data.size, getattr(axis_data, "spmd_name", None))
 
 
 def _batch(primitive: Primitive) -> Rule | None:
@@ -232,7 +249,9 @@ def _run_batched(primitive: Primitive, operands: Sequence[Any], dims: Sequence[A
 
 
 def _set_batch(primitive: Primitive, rule: Rule | None) -> None:
-    primitive.batch, primitive.batch_axis = rule, None
+    primitive.batch = rule
+    if rule is not None:  # the latest rule counts
+        primitive.batch_axis = None
 
 
 def _batch_axis(primitive: Primitive) -> Rule | None:
@@ -244,7 +263,7 @@ def _batch_axis(primitive: Primitive) -> Rule | None:
         return given  # type: ignore[no-any-return]
 
     def batch(axis_data: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
-        return _run_batched(primitive, operands, dims, Axis(axis_data.name, axis_data.size), params)
+        return _run_batched(primitive, operands, dims, axis_of(axis_data), params)
 
     return batch
 
@@ -295,23 +314,23 @@ fancy_primitive_batchers = RuleTable(_batch_axis, _set_batch_axis)
 axis_primitive_batchers = RuleTable(_batch_older, _set_batch_older)
 
 
-def defvectorized(primitive: Primitive) -> None:
+def defvectorized(prim: Primitive) -> None:
     """Say that a primitive works on each element, and has one operand."""
-    primitive_batchers[primitive] = lambda operands, dims, **params: (
-        primitive.bind(*operands, **params), dims[0])
+    primitive_batchers[prim] = lambda operands, dims, **params: (
+        prim.bind(*operands, **params), dims[0])
 
 
-def defbroadcasting(primitive: Primitive) -> None:
+def defbroadcasting(prim: Primitive) -> None:
     """Say that a primitive works on each element of operands of one shape."""
-    primitive_batchers[primitive] = elementwise_batch(primitive)
+    primitive_batchers[prim] = elementwise_batch(prim)
 
 
-def defreducer(primitive: Primitive) -> None:
+def defreducer(prim: Primitive) -> None:
     """Say that a primitive reduces along the axes that are its parameter `axes`."""
     def batch(operands: Sequence[Any], dims: Sequence[Any], axes: Sequence[int], **params: Any
               ) -> tuple[Any, int]:
         (x,), (d,) = operands, dims
         moved = tuple([a + (a >= d) for a in axes])
-        return (primitive.bind(x, axes=moved, **params), d - sum([a < d for a in axes]))
+        return (prim.bind(x, axes=moved, **params), d - sum([a < d for a in axes]))
 
-    primitive_batchers[primitive] = batch
+    primitive_batchers[prim] = batch

@@ -24,6 +24,7 @@ FAMILIES: dict[str, str] = {
         "new_jaxpr_eqn"
     ),
     "pyjx.core.primitive": "Primitive",
+    "pyjx.core.printer": "JaxprPpContext JaxprPpSettings",
     "pyjx.core.trace": (
         "Trace Tracer concrete_or_error ensure_compile_time_eval "
         "eval_context=ensure_compile_time_eval eval_jaxpr is_concrete "

@@ -35,6 +35,8 @@ from pyjx.core.jaxpr import Var as Var
 from pyjx.core.jaxpr import jaxprs_in_params as jaxprs_in_params
 from pyjx.core.jaxpr import new_jaxpr_eqn as new_jaxpr_eqn
 from pyjx.core.primitive import Primitive as Primitive
+from pyjx.core.printer import JaxprPpContext as JaxprPpContext
+from pyjx.core.printer import JaxprPpSettings as JaxprPpSettings
 from pyjx.core.trace import Trace as Trace
 from pyjx.core.trace import Tracer as Tracer
 from pyjx.core.trace import concrete_or_error as concrete_or_error
@@ -82,6 +84,8 @@ __all__ = [
     "jaxprs_in_params",
     "new_jaxpr_eqn",
     "Primitive",
+    "JaxprPpContext",
+    "JaxprPpSettings",
     "Trace",
     "Tracer",
     "concrete_or_error",

@@ -6,19 +6,20 @@ is identity, hashing is free and every cache of pyjx can be keyed by avals.
 
 from __future__ import annotations
 
+import importlib
 import math
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.meshes import AbstractMesh
-from pyjx.core.specs import PartitionSpec
+from pyjx.core.specs import ManualAxisType, PartitionSpec, axes_of
 from pyjx.jaxlib_api import NamedSharding
 
 Shape = tuple[int, ...]
@@ -89,12 +90,118 @@ def _dim(d: Any) -> Any:
 
 
 class AbstractValue:
-    """Base of all avals."""
+    """Base of all types of values. A type of another library's own says here what it is made of,
+    and how it is mapped, cut and differentiated.
+
+    >>> import pyjx as jax
+    >>> class Celsius(jax.core.AbstractValue):
+    ...     def to_tangent_aval(self):
+    ...         return jax.core.ShapedArray((), "float32")
+    >>> Celsius().to_tangent_aval()
+    ShapedArray(float32[])
+    """
 
     __slots__ = ()
 
     manual_axis_type: Any = None
     explicit_sharding: Any = None
+    is_high: bool = False  # whether values are made of others before a program is lowered
+    has_qdd = False  # whether more is known of a value than its type, which changes
+
+    # -- what it is made of ------------------------------------------------------------------------
+
+    def lo_ty(self) -> list[Any]:
+        """The types of the values that a value is made of: itself."""
+        return [self]
+
+    def lo_ty_qdd(self, qdd: Any) -> list[Any]:
+        """As `lo_ty`, where `qdd` is known of the value."""
+        return self.lo_ty()
+
+    def lower_val(self, val: Any, /) -> list[Any]:
+        """The values that a value is made of: itself."""
+        return [val]
+
+    def raise_val(self, *vals: Any) -> Any:
+        """The value that is made of these."""
+        (val,) = vals
+        return val
+
+    def lower_val2(self, hi_val: Any) -> list[Any]:
+        return self.lower_val(hi_val)
+
+    def raise_val2(self, lo_vals_ft: Any) -> Any:
+        return self.raise_val(*lo_vals_ft)
+
+    # -- its tangents ------------------------------------------------------------------------------
+
+    def to_tangent_aval(self) -> Any:
+        """The type of a tangent of such a value."""
+        self._must_override("to_tangent_aval")
+
+    def to_ct_aval(self) -> Any:
+        """The type of a cotangent of such a value."""
+        self._must_override("to_ct_aval")
+
+    def at_least_vspace(self) -> Any:
+        """The type of tangents, by its older name."""
+        return self.to_tangent_aval()
+
+    def vspace_add(self, x: Any, y: Any) -> Any:
+        """The sum of two tangents."""
+        return x + y
+
+    # -- types derived from it ---------------------------------------------------------------------
+
+    def leading_axis_spec(self) -> Any:
+        """What says that a batch of such values has its axis in front."""
+        return 0
+
+    def dec_rank(self, size: int, spec: Any) -> Any:
+        """The type of one of a batch of `size` values, which has its axis where `spec` says."""
+        self._must_override("dec_rank")
+
+    def inc_rank(self, size: int, spec: Any) -> Any:
+        """The type of a batch of `size` such values, with its axis where `spec` says."""
+        self._must_override("inc_rank")
+
+    def normalize(self) -> Any:
+        """The type without what is no more than a hint."""
+        return self.strip_weak_type()
+
+    def strip_weak_type(self) -> Any:
+        return self
+
+    def update_weak_type(self, weak_type: bool) -> Any:
+        return self
+
+    def update_manual_axis_type(self, mat: Any) -> Any:
+        return self
+
+    def update(self, *args: Any, **kwargs: Any) -> Any:
+        """The type with some of its fields replaced."""
+        self._must_override("update")
+
+    def reshard(self, sharding: Any) -> Any:
+        """The type of such a value that lies otherwise."""
+        self._must_override("reshard")
+
+    def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> Any:
+        """The type of the part that each device of a mesh has."""
+        self._must_override("shard")
+
+    def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> Any:
+        """The type of the value that the devices of a mesh have parts of this type of."""
+        self._must_override("unshard")
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def _must_override(self, method: str) -> NoReturn:
+        raise NotImplementedError(f"{type(self).__name__} must override {method}")
 
 
 class AbstractToken(AbstractValue):
@@ -107,11 +214,13 @@ class AbstractToken(AbstractValue):
     dtype = dtypes.float0
     weak_type = False
 
-    def str_short(self, short_dtypes: bool = False) -> str:
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         return "Tok"
 
     def to_tangent_aval(self) -> AbstractToken:
         return self
+
+    to_ct_aval = to_tangent_aval
 
     def __repr__(self) -> str:
         return "Token()"
@@ -175,8 +284,6 @@ class AbstractRef(AbstractValue):
     def __deepcopy__(self, memo: Any) -> AbstractRef:
         return self
 
-    is_high = False
-
     @property
     def shape(self) -> Shape:
         return self.inner_aval.shape
@@ -238,19 +345,6 @@ class AbstractRef(AbstractValue):
         return self.update(self.inner_aval.to_cotangent_aval())
 
     to_cotangent_aval = to_ct_aval
-
-    def lo_ty(self) -> list[AbstractRef]:
-        """The types it is made of: itself."""
-        return [self]
-
-    def lower_val(self, ref: Any, /) -> list[Any]:
-        """The values that a reference is made of: itself."""
-        return [ref]
-
-    def raise_val(self, *vals: Any) -> Any:
-        """The reference that is made of these values."""
-        (ref,) = vals
-        return ref
 
     def same_type(self, other: Any) -> bool:
         """Whether the two are equal but for the weak type, which is a hint."""
@@ -402,11 +496,65 @@ class ShapedArray(AbstractValue):
                 None if dtype is self.dtype else self.update(dtype=dtype, weak_type=False))
         return self if tangent is None else tangent
 
-    to_cotangent_aval = to_tangent_aval
+    to_cotangent_aval = to_ct_aval = to_tangent_aval
 
-    def at_least_vspace(self) -> ShapedArray:
-        """The type of tangents, by its older name."""
-        return self.to_tangent_aval()
+    def inc_rank(self, size: int, spec: int | None) -> ShapedArray:
+        """The type of a batch of `size` such arrays along the axis `spec`; None for one they share.
+
+        >>> import pyjx as jax
+        >>> batch = jax.core.ShapedArray((2, 3), "float32").inc_rank(5, 1)
+        >>> batch, batch.dec_rank(5, 1)
+        (ShapedArray(float32[2,5,3]), ShapedArray(float32[2,3]))
+        """
+        if spec is None:
+            return self
+        at = spec % (self.ndim + 1)
+        return self.with_shape((*self.shape[:at], size, *self.shape[at:]))
+
+    def dec_rank(self, size: int, spec: int | None) -> ShapedArray:
+        """The type of one of a batch of `size` arrays along the axis `spec`.
+
+        Raises:
+          ValueError: the axis has another size.
+        """
+        if spec is None:
+            return self
+        at = spec % self.ndim
+        if self.shape[at] != size:
+            raise ValueError(f"dec_rank: axis {spec} of {self} has not the size {size}")
+        return self.with_shape((*self.shape[:at], *self.shape[at + 1:]))
+
+    def update_weak_type(self, weak_type: bool) -> ShapedArray:
+        return self.update(weak_type=weak_type)
+
+    def update_manual_axis_type(self, mat: Any) -> ShapedArray:
+        return self.update(manual_axis_type=None if mat is None or mat.empty else mat)
+
+    def reshard(self, sharding: Any) -> ShapedArray:
+        """The type of such an array that lies along the Explicit axes as `sharding` says."""
+        return local_types().aval_on(self, sharding)
+
+    def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> ShapedArray:
+        """The type of the part that each device of a mesh has of an array, cut as `spec` says."""
+        return local_types().local_aval(self, spec, mesh, check_vma)
+
+    def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> ShapedArray:
+        """The type of the array that the devices of a mesh have parts of this type of."""
+        return local_types().global_aval(self, spec, mesh, frozenset(axes_of(spec)))
+
+    def nospec(self, mesh: Any, check_vma: bool, all_names: Sequence[Any]) -> PartitionSpec:
+        """How a result lies of which nothing is said: along all axes it may differ along."""
+        names = tuple([n for n in all_names if not check_vma or n in self.vma])
+        return PartitionSpec(names) if names else PartitionSpec()
+
+    @property
+    def mat(self) -> ManualAxisType:
+        """Along which axes of a mesh devices hold different values."""
+        return self.manual_axis_type or ManualAxisType()
+
+    # Types say nothing of the order of elements in memory: XLA chooses it.
+    layout: Any = None
+    array_abstraction_level = 2  # it tells what arrays of known values would do, by an older name
 
     def same_type(self, other: Any) -> bool:
         """Whether the two are equal but for the weak type, which is a hint."""
@@ -449,6 +597,11 @@ class ShapedArray(AbstractValue):
 
     def __str__(self) -> str:
         return f"~{self.str_short()}" if self.weak_type else self.str_short()
+
+
+def local_types() -> Any:
+    """The module that knows what a device has of a value, which needs this one."""
+    return importlib.import_module("pyjx.core.local_types")
 
 
 def axes_text(entry: Any) -> str:

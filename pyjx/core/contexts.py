@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from typing import Any
 
+from pyjx import configuration
 from pyjx.core.named_axes import named_axes
 from pyjx.core.trace import (
     JaxprTrace,
     Trace,
     Tracer,
     as_dynamic,
+    check_leaks,
     eager_trace,
     new_level,
     state,
@@ -55,35 +57,66 @@ def trace_state_clean() -> bool:
     return state.innermost is eager_trace
 
 
-def find_top_trace(values: Iterable[Any]) -> Trace:
-    """The interpreter that an operation on `values` would go to."""
+def find_top_trace(_: Iterable[Any]) -> Trace:
+    """The interpreter that an operation on these values would go to."""
     top = state.dynamic
-    for x in values:
+    for x in _:
         if isinstance(x, Tracer) and x._trace.level > top.level:
             top = x._trace
     return top
 
 
-@contextmanager
-def take_current_trace() -> Iterator[Trace]:
-    """The interpreter of operations on plain values, which runs them at once in the block."""
-    trace = state.dynamic
-    with as_dynamic(eager_trace):
-        yield trace
+class take_current_trace:
+    """A context with the interpreter of operations on plain values, which runs them at once in the
+    block."""
+
+    __slots__ = ("_inside", "prev")
+
+    prev: Trace  # the interpreter, once it is entered
+
+    def __enter__(self) -> Trace:
+        self.prev = state.dynamic
+        self._inside = as_dynamic(eager_trace)
+        self._inside.__enter__()
+        return self.prev
+
+    def __exit__(self, *exc: Any) -> None:
+        self._inside.__exit__(*exc)
 
 
-@contextmanager
-def set_current_trace(trace: Trace | None) -> Iterator[None]:
-    """Let operations on plain values go to `trace`. One that is not active becomes the innermost.
+class set_current_trace:
+    """A context in which operations on plain values go to an interpreter. One that is not active
+    becomes the innermost.
+
+    Args:
+      trace: the interpreter; None changes nothing.
+      check_leaks: raise where a value of the interpreter outlives the context, if the flag
+        `jax_check_tracer_leaks` says so.
     """
-    if trace is None:
-        yield
-    elif trace is eager_trace or getattr(trace, "alive", False):
-        with as_dynamic(trace):
-            yield
-    else:
-        with new_level(trace), as_dynamic(trace):
-            yield
+
+    __slots__ = ("_inside", "check_leaks", "prev", "trace")
+
+    prev: Trace  # the interpreter around it, once it is entered
+
+    def __init__(self, trace: Trace | None, check_leaks: bool = False) -> None:
+        self.trace = trace
+        self.check_leaks = check_leaks
+
+    def __enter__(self) -> None:
+        self.prev = state.dynamic
+        trace = self.trace
+        with ExitStack() as inside:
+            if trace is not None:
+                if trace is not eager_trace and not getattr(trace, "alive", False):
+                    inside.enter_context(new_level(trace))
+                inside.enter_context(as_dynamic(trace))
+            self._inside = inside.pop_all()
+
+    def __exit__(self, *exc: Any) -> None:
+        self._inside.__exit__(*exc)
+        if self.check_leaks and exc[0] is None and self.trace is not None and (
+                configuration.check_tracer_leaks.value):
+            check_leaks(self.trace)
 
 
 class TracingContext:

@@ -14,6 +14,7 @@ import numpy as np
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import Effects, no_effects
 from pyjx.core.source_info import SourceInfo, no_source_info
+from pyjx.tree_util import keystr, tree_flatten_with_path
 
 if TYPE_CHECKING:
     from pyjx.core.primitive import Primitive
@@ -29,6 +30,14 @@ class Var:
     def __init__(self, aval: Any) -> None:
         self.aval = aval
 
+    # What is known beyond the type of a value that changes, at its start and at its end.
+    initial_qdd: Any = None
+    final_qdd: Any = None
+
+    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
+        """The letter of the variable in a `JaxprPpContext`."""
+        return context.name(self)  # type: ignore[no-any-return]
+
     def __repr__(self) -> str:
         return f"Var(id={id(self)}):{self.aval.str_short()}"
 
@@ -37,6 +46,9 @@ class DropVar(Var):
     """The variable of a result that nobody reads; printed `_`."""
 
     __slots__ = ()
+
+    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
+        return "_"
 
     def __repr__(self) -> str:
         return "_"
@@ -56,6 +68,18 @@ class Literal:
         """What two literals with the same meaning share: the aval and the bits (so -0.0 is not
         0.0, and nan equals itself)."""
         return self.aval, np.asarray(self.val).tobytes()
+
+    @property
+    def hash(self) -> int | None:
+        """That of the value; None where it has none."""
+        try:
+            return hash(self.val)
+        except TypeError:
+            return None
+
+    def pretty_print(self, context: Any, *, print_dtype: bool = True) -> str:
+        """The value, by default with its type."""
+        return context.literal(self, print_dtype)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"Literal({self.val})"
@@ -87,10 +111,9 @@ class JaxprEqn:
 
     def replace(
         self,
-        *,
-        primitive: Primitive | None = None,
         invars: Sequence[Atom] | None = None,
         outvars: Sequence[Var] | None = None,
+        primitive: Primitive | None = None,
         params: dict[str, Any] | None = None,
         effects: Effects | None = None,
         source_info: SourceInfo | None = None,
@@ -191,6 +214,81 @@ class DebugInfo:
         line = self.func_src_info.partition(" at ")[2].rpartition(":")[2]
         return int(line) if line else None
 
+    # -- names of parts ----------------------------------------------------------------------------
+
+    def safe_arg_names(self, expected_count: int) -> tuple[str, ...]:
+        """The names of the arguments; empty ones if they are not known.
+
+        Raises:
+          AssertionError: there are more or fewer.
+        """
+        return self._safe(self.arg_names, expected_count)
+
+    def safe_result_paths(self, expected_count: int) -> tuple[str, ...]:
+        """As `safe_arg_names`, for results."""
+        return self._safe(self.result_paths, expected_count)
+
+    def _safe(self, names: tuple[str, ...] | None, count: int) -> tuple[str, ...]:
+        if names is None:
+            return ("",) * count
+        if len(names) != count:
+            raise AssertionError((count, self))
+        return names
+
+    def assert_arg_names(self, expected_count: int) -> None:
+        """Raise AssertionError unless there are so many names of arguments, or they are unknown."""
+        self.safe_arg_names(expected_count)
+
+    def assert_result_paths(self, expected_count: int) -> None:
+        """As `assert_arg_names`, for results."""
+        self.safe_result_paths(expected_count)
+
+    def filter_arg_names(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
+        """The names of some arguments."""
+        names = self.safe_arg_names(len(keep))
+        return None if self.arg_names is None else tuple(
+            [n for n, kept in zip(names, keep, strict=True) if kept])
+
+    def filter_result_paths(self, keep: Sequence[bool]) -> tuple[str, ...] | None:
+        """The places of some results."""
+        paths = self.safe_result_paths(len(keep))
+        return None if self.result_paths is None else tuple(
+            [p for p, kept in zip(paths, keep, strict=True) if kept])
+
+    # -- others made of it -------------------------------------------------------------------------
+
+    def _replace(self, **fields: Any) -> DebugInfo:
+        """A copy with some fields replaced."""
+        return DebugInfo(**{"traced_for": self.traced_for, "func_src_info": self.func_src_info,
+                            "arg_names": self._arg_names, "result_paths": self._result_paths,
+                            **fields})
+
+    def replace_func_name(self, name: str) -> DebugInfo:
+        """The same of a function with another name.
+
+        >>> DebugInfo("jit", "f at file.py:3").replace_func_name("g").func_src_info
+        'g at file.py:3'
+        """
+        _, space, place = self.func_src_info.partition(" ")
+        return self._replace(func_src_info=f"{name}{space}{place}")
+
+    def with_unknown_names(self) -> DebugInfo:
+        """The same without names of arguments and results."""
+        return self._replace(arg_names=None, result_paths=None)
+
+    def set_result_paths(self, ans: Any) -> DebugInfo:
+        """The same with the places of the leaves of a function's result.
+
+        >>> DebugInfo().set_result_paths({"a": 1, "b": [2]}).result_paths
+        ("result['a']", "result['b'][0]")
+        """
+        leaves, _ = tree_flatten_with_path(ans)
+        return self._replace(result_paths=tuple([f"result{keystr(path)}" for path, _ in leaves]))
+
+    def resolve_result_paths(self) -> DebugInfo:
+        """The same with places of results that are known."""
+        return self._replace(result_paths=self.result_paths)
+
     def __repr__(self) -> str:
         return (
             f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
@@ -245,6 +343,30 @@ class Jaxpr:
         return [v.aval for v in self.outvars]
 
     @property
+    def in_aval_qdds(self) -> list[Any]:
+        """The types of the inputs, with what else is known of values that change."""
+        return self.in_avals
+
+    @property
+    def final_aval_qdds(self) -> list[Any]:
+        """As `in_aval_qdds`, as it is known at the end of the program."""
+        return self.in_avals
+
+    @property
+    def consts(self) -> list[Any]:
+        """The values of its constants, of which it must have none.
+
+        Raises:
+          ValueError: it has some, whose values a `ClosedJaxpr` holds.
+        """
+        if self.constvars:
+            raise ValueError(f"Jaxpr.consts: the values of its {len(self.constvars)} constants are "
+                             "in the ClosedJaxpr that it belongs to; ask that one")
+        return []
+
+    literals = consts
+
+    @property
     def all_invars(self) -> list[Var]:
         return [*self.constvars, *self.invars]
 
@@ -291,6 +413,9 @@ class ClosedJaxpr:
     @property
     def out_avals(self) -> list[Any]:
         return [v.aval for v in self.jaxpr.outvars]
+
+    in_aval_qdds = Jaxpr.in_aval_qdds
+    final_aval_qdds = Jaxpr.final_aval_qdds
 
     @property
     def literals(self) -> list[Any]:
@@ -355,9 +480,10 @@ class ClosedJaxpr:
     __repr__ = __str__
 
 
-def subjaxprs(eqn: JaxprEqn) -> Iterator[Jaxpr]:
-    """The jaxprs among an equation's parameters."""
-    yield from jaxprs_in_params(eqn.params)
+def subjaxprs(jaxpr: JaxprEqn | Jaxpr | ClosedJaxpr) -> Iterator[Jaxpr]:
+    """The jaxprs among the parameters of an equation, or of all those of a jaxpr."""
+    for eqn in (jaxpr,) if isinstance(jaxpr, JaxprEqn) else jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)
 
 
 def _jaxprs_of(value: Any) -> Iterator[Jaxpr]:

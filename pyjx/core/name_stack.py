@@ -44,9 +44,9 @@ class NameStack:
         """The stack with a scope called `name` at its end."""
         return NameStack(self, Scope(name))
 
-    def transform(self, name: str) -> NameStack:
-        """The stack with the transformation `name` at its end; it encloses what follows."""
-        return NameStack(self, Transform(name))
+    def transform(self, transform_name: str) -> NameStack:
+        """The stack with a transformation at its end; it encloses what follows."""
+        return NameStack(self, Transform(transform_name))
 
     @property
     def stack(self) -> tuple[str, ...]:
@@ -135,18 +135,20 @@ def current_name_stack() -> NameStack:
 class set_name_stack:
     """A context in which the calling thread's name stack is the given one."""
 
-    __slots__ = ("_previous", "_stack")
+    __slots__ = ("name_stack", "prev")
 
-    def __init__(self, stack: NameStack) -> None:
-        self._stack = stack
+    prev: NameStack  # the one around it, once it is entered
+
+    def __init__(self, name_stack: NameStack) -> None:
+        self.name_stack = name_stack
 
     def __enter__(self) -> NameStack:
-        self._previous = thread_state.name_stack
-        thread_state.name_stack = self._stack
-        return self._stack
+        self.prev = thread_state.name_stack
+        thread_state.name_stack = self.name_stack
+        return self.name_stack
 
     def __exit__(self, *exc: object) -> None:
-        thread_state.name_stack = self._previous
+        thread_state.name_stack = self.prev
 
 
 def reset_name_stack() -> set_name_stack:
@@ -157,13 +159,16 @@ def reset_name_stack() -> set_name_stack:
 class extend_name_stack:
     """A context, or a decorator, whose operations are named `name/...`. It may be reused."""
 
-    __slots__ = ("_name",)
+    __slots__ = ("name", "prev")
+
+    prev: NameStack  # the one that was around it when it was entered last
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self.name = name
 
     def __enter__(self) -> NameStack:
-        stack = thread_state.name_stack = thread_state.name_stack.extend(self._name)
+        self.prev = thread_state.name_stack
+        stack = thread_state.name_stack = self.prev.extend(self.name)
         return stack
 
     def __exit__(self, *exc: object) -> None:
@@ -185,7 +190,8 @@ class transform_name_stack(extend_name_stack):
     __slots__ = ()
 
     def __enter__(self) -> NameStack:
-        stack = thread_state.name_stack = thread_state.name_stack.transform(self._name)
+        self.prev = thread_state.name_stack
+        stack = thread_state.name_stack = self.prev.transform(self.name)
         return stack
 
 

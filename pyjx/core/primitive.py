@@ -227,10 +227,10 @@ class Primitive:
         self.impl = impl
         return impl
 
-    def def_abstract_eval(self, rule: Rule) -> Rule:
-        self.shape_rule = rule
+    def def_abstract_eval(self, abstract_eval: Rule) -> Rule:
+        self.shape_rule = abstract_eval
         self._out_avals.clear()
-        return rule
+        return abstract_eval
 
     def __repr__(self) -> str:
         return self.name

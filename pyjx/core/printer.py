@@ -16,6 +16,7 @@ import numpy as np
 
 from pyjx.core import dtypes, source_info
 from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from pyjx.core.records import Record
 
 WIDTH = 80
 
@@ -23,20 +24,62 @@ WIDTH = 80
 _SILENT_NONE = frozenset({"accuracy", "max_steps", "out_dtype"})
 
 
-class _Names:
-    """Letters for variables, and names for shared jaxprs."""
+class JaxprPpSettings(Record):
+    """What is shown of a jaxpr.
 
-    def __init__(self) -> None:
-        self.of: dict[Var, str] = {}
-        self.shared: dict[Jaxpr, str] = {}
+    >>> import pyjx as jax
+    >>> jax.core.JaxprPpSettings(print_shapes=False).print_shapes
+    False
+    """
+
+    print_shapes: bool = True
+    source_info: bool = False
+    name_stack: bool = False
+    custom_pp_eqn_rules: bool = True
+    print_effects: bool = False
+
+
+class JaxprPpContext:
+    """Letters for variables, and names for shared jaxprs.
+
+    Args:
+      var_names: letters that some variables have already.
+
+    >>> import pyjx as jax
+    >>> x = jax.make_jaxpr(lambda x: x)(1.0).jaxpr.invars[0]
+    >>> context = jax.core.JaxprPpContext()
+    >>> x.pretty_print(context), context.var_names[x]
+    ('a', 'a')
+    """
+
+    def __init__(self, var_names: dict[Var, str] | None = None) -> None:
+        self.var_names: dict[Var, str] = {} if var_names is None else var_names
+        self.shared_jaxprs: dict[Jaxpr, str] = {}
         self._count = 0
 
+    @property
+    def shared_jaxpr_names(self) -> set[str]:
+        """The names that are taken."""
+        return set(self.shared_jaxprs.values())
+
     def name(self, v: Var) -> str:
-        name = self.of.get(v)
+        """The letter of a variable: the next one if it has none."""
+        name = self.var_names.get(v)
         if name is None:
-            name = self.of[v] = letters(self._count)
+            name = self.var_names[v] = letters(self._count)
             self._count += 1
         return name
+
+    def literal(self, literal: Literal, print_dtype: bool) -> str:
+        """The value of a literal, and its type."""
+        text = literal_text(literal)
+        return f"{text}:{literal.aval.str_short(short_dtypes=True)}" if print_dtype else text
+
+    def suggest_same_var_names(self, for_vars: Sequence[Any], like_vars: Sequence[Any]) -> None:
+        """Let variables that have no letter yet have that of others."""
+        for new, old in zip(for_vars, like_vars, strict=True):
+            if isinstance(new, Var) and isinstance(old, Var) and new not in self.var_names:
+                self.var_names[new] = self.name(old)
 
 
 def letters(n: int) -> str:
@@ -54,16 +97,14 @@ def letters(n: int) -> str:
 
 
 class _Printer:
-    def __init__(self, *, print_shapes: bool = True, source_info: bool = False,
-                 name_stack: bool = False, custom_pp_eqn_rules: bool = True,
-                 print_effects: bool = False) -> None:
-        self.names = _Names()
+    def __init__(self, settings: JaxprPpSettings = JaxprPpSettings()) -> None:  # noqa: B008
+        self.names = JaxprPpContext()
         self.depth = 0  # of the jaxpr that is being printed
-        self.print_shapes = print_shapes
-        self.source_info = source_info
-        self.name_stack = name_stack
-        self.concise = custom_pp_eqn_rules
-        self.print_effects = print_effects
+        self.print_shapes = settings.print_shapes
+        self.source_info = settings.source_info
+        self.name_stack = settings.name_stack
+        self.concise = settings.custom_pp_eqn_rules
+        self.print_effects = settings.print_effects
 
     # -- atoms
 
@@ -73,15 +114,14 @@ class _Printer:
 
     def atom(self, v: Any) -> str:
         if isinstance(v, Literal):
-            text = literal_text(v)
-            return f"{text}:{v.aval.str_short(short_dtypes=True)}" if self.print_shapes else text
+            return self.names.literal(v, self.print_shapes)
         return self.names.name(v)
 
     # -- jaxprs
 
     def jaxpr(self, jaxpr: Jaxpr, indent: int, label: int = 0) -> str:
         """The text, for a place `indent` columns from the left, after a label of so many more."""
-        name = self.names.shared.get(jaxpr)
+        name = self.names.shared_jaxprs.get(jaxpr)
         if name is not None:
             return name
         self.depth += 1
@@ -183,9 +223,9 @@ class _Printer:
         if not eqn.primitive.is_call or not self.concise:
             return
         called = eqn.params["jaxpr"].jaxpr
-        if called in self.names.shared:
+        if called in self.names.shared_jaxprs:
             return
-        of = self.names.of
+        of = self.names.var_names
         given: set[str] = set()
         if len(called.invars) == len(eqn.invars):
             for inner, outer in zip(called.invars, eqn.invars, strict=True):
@@ -240,7 +280,7 @@ class _Printer:
             self.depth = 1
             text = self.jaxpr(closed, 0, len(f"let {unique} = "))
             self.depth = 0
-            self.names.shared[closed] = unique
+            self.names.shared_jaxprs[closed] = unique
             definitions.append(f"let {unique} = {text} in\n")
         return "".join(definitions) + self.jaxpr(jaxpr, 0)
 
@@ -307,10 +347,8 @@ def jaxpr_to_string(jaxpr: Jaxpr, *, source_info: bool = False, print_shapes: bo
                     custom_pp_eqn_rules: bool = True, name_stack: bool = False,
                     print_effects: bool = False, **_: Any) -> str:
     """The printed form of a jaxpr."""
-    printer = _Printer(source_info=source_info, print_shapes=print_shapes,
-                       name_stack=name_stack, custom_pp_eqn_rules=custom_pp_eqn_rules,
-                       print_effects=print_effects)
-    return printer.program(jaxpr)
+    return _Printer(JaxprPpSettings(print_shapes, source_info, name_stack, custom_pp_eqn_rules,
+                                    print_effects)).program(jaxpr)
 
 
 def eqn_to_string(eqn: JaxprEqn) -> str:

@@ -28,6 +28,12 @@ class SourceInfo:
         self.traceback = traceback
         self.name_stack = name_stack
 
+    def replace(self, *, traceback: Traceback | None = None, name_stack: NameStack | None = None
+                ) -> SourceInfo:
+        """A copy with another traceback, or another name stack."""
+        return SourceInfo(self.traceback if traceback is None else traceback,
+                          self.name_stack if name_stack is None else name_stack)
+
     def __repr__(self) -> str:
         name = str(self.name_stack)
         return f"SourceInfo({summarize(self)}{', ' if name else ''}{name})"

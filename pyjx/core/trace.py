@@ -57,10 +57,55 @@ class Trace:
         """What an operation means to an interpreter of another library."""
         raise NotImplementedError(f"{type(self).__name__} must override process_primitive")
 
+    # Functions with derivative rules of their own come to `process_primitive` as operations, too,
+    # and calls as calls of programs. An interpreter may have these methods, which nothing calls.
+
+    def process_call(self, call_primitive: Primitive, f: Any, tracers: Sequence[Any],
+                     params: dict[str, Any], /) -> Any:
+        self._refuse_functions("process_call")
+
+    def process_custom_jvp_call(self, primitive: Primitive, fun: Any, jvp: Any,
+                                tracers: Sequence[Any], /, *, symbolic_zeros: bool) -> Any:
+        self._refuse_functions("process_custom_jvp_call")
+
+    def process_custom_vjp_call(self, primitive: Primitive, fun: Any, fwd: Any, bwd: Any,
+                                tracers: Sequence[Any], /, *, out_trees: Any, symbolic_zeros: bool
+                                ) -> Any:
+        self._refuse_functions("process_custom_vjp_call")
+
+    def _refuse_functions(self, method: str) -> NoReturn:
+        raise NotImplementedError(
+            f"{type(self).__name__}.{method}: operations that hold functions hold programs here; "
+            "bind the primitive, whose rules run them")
+
     @property
     def main(self) -> Trace:
         """What all tracers of this trace have in common."""
         return self
+
+    requires_low = False  # whether it takes only what programs are lowered from
+
+    def is_valid(self) -> bool:
+        """Whether the function that it watches has not returned yet."""
+        return self.alive
+
+    def invalidate(self) -> None:
+        """Refuse operations from now on."""
+        self.alive = False
+
+    def stage_value(self, val: Any) -> Any:
+        """A value as this interpreter sees values; those of outer ones are constants of it."""
+        return val
+
+    def full_raise(self, x: Any) -> Any:
+        """By its older name, `stage_value` of what may be here.
+
+        Raises:
+          UnexpectedTracerError: it is a tracer of an interpreter that has ended, or inside of this.
+        """
+        if not (isinstance(x, Tracer) and x._trace is self):
+            self.check_outer(x)
+        return x
 
     def make_ref(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                  ) -> Any:
@@ -197,6 +242,14 @@ class Tracer(_Array):
         """The array behind the tracer, or None where there is none yet."""
         return None
 
+    def full_lower(self) -> Any:
+        """The value itself where its interpreter adds nothing to it."""
+        return self
+
+    def get_referent(self) -> Any:
+        """What tells values apart that are the same object."""
+        return self
+
     def _origin_msg(self) -> str:
         return ""
 
@@ -319,6 +372,21 @@ class JaxprTracer(Tracer):
         self._var = var
         self._eqn = eqn
 
+    @property
+    def val(self) -> Var:
+        """Its variable."""
+        return self._var
+
+    @property
+    def parent(self) -> JaxprEqn | None:
+        """The equation that made it; None for an argument."""
+        return self._eqn
+
+    def get_const(self) -> Any:
+        """The value, if it is a constant of the program; else None."""
+        trace = self._trace
+        return next((trace.consts[k] for k, v in trace.const_vars.items() if v is self._var), None)
+
     def __repr__(self) -> str:
         weak = "~" if self.aval.weak_type else ""
         return f"JitTracer({weak}{self.aval.str_short()})"
@@ -374,6 +442,9 @@ class JaxprTrace(Trace):
     def literal(self, x: Any, aval: ShapedArray) -> JaxprTracer:
         """The scalar `x`, which the program shows at its use, as a value of the program."""
         return JaxprTracer(self, Literal(x, aval), None)  # type: ignore[arg-type]
+
+    def stage_value(self, val: Any) -> JaxprTracer:
+        return val if isinstance(val, JaxprTracer) and val._trace is self else self.constant(val)
 
     def arg_name(self, tracer: JaxprTracer) -> str | None:
         names = self.debug_info.arg_names
@@ -601,19 +672,19 @@ def literal_value(literal: Literal) -> Any:
     return wide.kept(literal.val, literal.aval)
 
 
-def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
-    """A function that runs `closed` on its arguments."""
-    return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Callable[..., list[Any]]:
+    """A function that runs a program on its arguments, the first of which may be given here."""
+    return lambda *rest: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args, *rest)
 
 
-def concrete_or_error(convert: Callable[[Any], Any] | None, x: Any, context: str = "") -> Any:
-    """`convert(x)`, or ConcretizationTypeError where x is a tracer with no value yet."""
-    if isinstance(x, Tracer):
-        value = x.to_concrete_value()
+def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+    """`force(val)`, or ConcretizationTypeError where `val` is a tracer with no value yet."""
+    if isinstance(val, Tracer):
+        value = val.to_concrete_value()
         if value is None:
-            raise errors.ConcretizationTypeError(x, context)
-        x = value
-    return x if convert is None else convert(x)
+            raise errors.ConcretizationTypeError(val, context)
+        val = value
+    return val if force is None else force(val)
 
 
 def is_concrete(x: Any) -> bool:

@@ -38,6 +38,15 @@ class JVPTracer(Tracer):
         primal = self.primal
         return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
 
+    def full_lower(self) -> Any:
+        """The primal, of a value whose tangent is zero."""
+        if type(self.tangent) is not Zero:
+            return self
+        return self.primal.full_lower() if isinstance(self.primal, Tracer) else self.primal
+
+    def get_referent(self) -> Any:
+        return self.primal.get_referent() if isinstance(self.primal, Tracer) else self
+
     def __repr__(self) -> str:
         if self._trace.linear_trace is None:
             return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
@@ -97,6 +106,8 @@ class JVPTrace(Trace):
             return x.primal, x.tangent
         self.check_outer(x)
         return x, zero_tangent(get_aval(x))
+
+    to_primal_tangent_pair = primal_and_tangent
 
     def join(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pyjx.api_util import WrappedFun
+from pyjx import configuration
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import DebugInfo, no_debug_info
 from pyjx.lazy import directory
 
@@ -50,6 +52,96 @@ class Store:
         return self.val
 
 
+class EqualStore(Store):
+    """A store that takes an equal output again."""
+
+    __slots__ = ()
+
+    def store(self, value: Any) -> None:
+        if not self._value:
+            self._value.append(value)
+        elif self._value[0] != value:
+            raise StoreException(f"Store occupied by {self._value[0]!r}, got {value!r}")
+
+
+class WrappedFun:
+    """A function, and what is around it. `call_wrapped` calls it with all of that.
+
+    Two of one function with the same transformations around it are equal.
+
+    Args:
+      f: the function.
+      f_transformed: it with all that is around it.
+      transforms: pairs of a transformation and its parameters, outermost first.
+      stores: for each of them where its auxiliary output goes, or None.
+      params: pairs of a name and a value: keyword arguments of every call.
+      in_type: the types of the arguments, where they are known.
+    """
+
+    __slots__ = ("__weakref__", "debug_info", "f", "f_transformed", "in_type", "params", "stores",
+                 "transforms")
+
+    def __init__(self, f: Callable[..., Any], f_transformed: Callable[..., Any],
+                 debug_info: DebugInfo = no_debug_info, *, transforms: tuple[Any, ...] = (),
+                 stores: tuple[Store | None, ...] = (), params: tuple[tuple[str, Any], ...] = (),
+                 in_type: Any = None) -> None:
+        self.f = f
+        self.f_transformed = f_transformed
+        self.debug_info = debug_info
+        self.transforms = transforms
+        self.stores = stores
+        self.params = params
+        self.in_type = in_type
+
+    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+        return self.f_transformed(*args, **kwargs)
+
+    __call__ = call_wrapped
+
+    def wrap(self, gen: Callable[..., Any], gen_static_args: tuple[Any, ...],
+             out_store: Store | None) -> WrappedFun:
+        """The function with `gen(f, *gen_static_args, *args, **kwargs)` around it, which gets
+        `out_store` after `f` if there is one."""
+        given = (self.f_transformed, *([] if out_store is None else [out_store]), *gen_static_args)
+        return WrappedFun(
+            self.f, functools.partial(gen, *given), self.debug_info,
+            transforms=((gen, gen_static_args), *self.transforms),
+            stores=(out_store, *self.stores), params=self.params)
+
+    def populate_stores(self, stores: Sequence[Store | None]) -> None:
+        """Store the auxiliary outputs of another call of an equal function."""
+        for own, other in zip(self.stores, stores, strict=True):
+            if own is not None and other is not None:
+                own.store(other.val)
+
+    def _replace(self, debug_info: DebugInfo) -> WrappedFun:
+        return WrappedFun(self.f, self.f_transformed, debug_info, transforms=self.transforms,
+                          stores=self.stores, params=self.params, in_type=self.in_type)
+
+    def replace_debug_info(self, dbg: DebugInfo) -> WrappedFun:
+        """The same with another debug info."""
+        return self._replace(dbg)
+
+    def with_unknown_names(self) -> WrappedFun:
+        """The same, of which the names of arguments and results are not known."""
+        return self._replace(self.debug_info.with_unknown_names())
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What two functions share that do the same: the function, and what is around it."""
+        return self.f, self.transforms, self.params, self.in_type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WrappedFun) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        around = [f"\n{i:<3}: {gen.__name__}" for i, (gen, _) in enumerate(self.transforms)]
+        return f"Wrapped function:{''.join(around)}\nCore: {getattr(self.f, '__name__', self.f)}"
+
+
 def wrap_init(f: Callable[..., Any], params: Mapping[str, Any] | None = None, *,
               debug_info: DebugInfo | None = None) -> WrappedFun:
     """A function that can be transformed.
@@ -61,30 +153,42 @@ def wrap_init(f: Callable[..., Any], params: Mapping[str, Any] | None = None, *,
     >>> lu.wrap_init(lambda x, y: x - y, {"y": 1}).call_wrapped(3)
     2
     """
-    call = functools.partial(f, **params) if params else f
-    return WrappedFun(f, call, debug_info or no_debug_info)
+    given = {} if params is None else dict(params)
+    call = functools.partial(f, **given) if given else f
+    return WrappedFun(f, call, debug_info or no_debug_info, params=tuple(sorted(given.items())))
 
 
-def transformation2(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
+def _curried(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """A transformation that may be given its first argument alone, as a decorator is."""
+    @functools.wraps(transform)
+    def curried(gen: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if args:
+            return transform(gen, *args, **kwargs)
+        return functools.partial(transform, gen, **kwargs)
+
+    return curried
+
+
+@_curried
+def transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
     """A transformation of wrapped functions from `gen(f, *parameters, *args, **kwargs)`."""
-    def transformed(fun: WrappedFun, *parameters: Any) -> WrappedFun:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return gen(fun.call_wrapped, *parameters, *args, **kwargs)
-
-        return WrappedFun(fun.f, call, fun.debug_info)
-
-    return transformed
+    return fun.wrap(gen, gen_static_args, None)
 
 
-def transformation_with_aux2(gen: Callable[..., Any]
-                             ) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
+@_curried
+def transformation_with_aux2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any,
+                             use_eq_store: bool = False, unk_names: bool = False
+                             ) -> tuple[WrappedFun, Callable[[], Any]]:
     """As `transformation2`, for `gen(f, store, *parameters, *args, **kwargs)`, which stores an
-    auxiliary output. The second result gives it."""
-    def transformed(fun: WrappedFun, *parameters: Any) -> tuple[WrappedFun, Callable[[], Any]]:
-        store = Store()
-        return transformation2(gen)(fun, store, *parameters), store
+    auxiliary output. The second result gives it.
 
-    return transformed
+    Args:
+      use_eq_store: it may be called again, if it stores an equal output.
+      unk_names: nothing is known of the names of its arguments and results.
+    """
+    store = EqualStore() if use_eq_store else Store()
+    wrapped = fun.wrap(gen, gen_static_args, store)
+    return wrapped.with_unknown_names() if unk_names else wrapped, store
 
 
 def _run(gen: Callable[..., Any], call: Callable[..., Any], arguments: tuple[Any, ...],
@@ -97,7 +201,36 @@ def _run(gen: Callable[..., Any], call: Callable[..., Any], arguments: tuple[Any
     return result
 
 
-def transformation(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
+class _OfGenerator:
+    """The body of a transformation that a generator is."""
+
+    __slots__ = ("aux", "gen")
+
+    def __init__(self, gen: Callable[..., Any], aux: bool) -> None:
+        self.gen = gen
+        self.aux = aux
+
+    def __call__(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if not self.aux:
+            return _run(self.gen, f, args, kwargs)
+        store, *rest = args
+        result, aux = _run(self.gen, f, tuple(rest), kwargs)
+        store.store(aux)
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _OfGenerator and self.gen is other.gen and self.aux is other.aux
+
+    def __hash__(self) -> int:
+        return hash(self.gen)
+
+    @property
+    def __name__(self) -> str:
+        return self.gen.__name__
+
+
+@_curried
+def transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
     """A transformation from a generator `gen(*parameters, *args, **kwargs)`: it yields the pair
     `(args, kwargs)` to call the function with, is sent the result, and yields its own result.
 
@@ -109,37 +242,50 @@ def transformation(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
     >>> scaled(lu.wrap_init(lambda x: x + 1), 10).call_wrapped(2)
     30
     """
-    return transformation2(lambda f, *args, **kwargs: _run(gen, f, args, kwargs))
+    return fun.wrap(_OfGenerator(gen, aux=False), gen_static_args, None)
 
 
-def transformation_with_aux(gen: Callable[..., Any]
-                            ) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
+@_curried
+def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any,
+                            ) -> tuple[WrappedFun, Callable[[], Any]]:
     """As `transformation`, for a generator that yields the pair of its result and of an auxiliary
     output at the end."""
-    def body(f: Callable[..., Any], store: Store, *args: Any, **kwargs: Any) -> Any:
-        result, aux = _run(gen, f, args, kwargs)
-        store.store(aux)
-        return result
-
-    return transformation_with_aux2(body)
+    store = Store()
+    return fun.wrap(_OfGenerator(gen, aux=True), gen_static_args, store), store
 
 
-def cache(call: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """`call(fun, *args)` with its results kept by function and arguments."""
-    kept: dict[Any, Any] = {}
+def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
+          ) -> Callable[..., Any]:
+    """`call(fun, *args)` with its results kept by function and arguments, and by the flags that a
+    trace depends on; as long as the function lives, and no more than 1024 a function.
+
+    Args:
+      explain: `explain(fun, *args)` is called where no result is kept yet.
+    """
+    kept: weakref.WeakKeyDictionary[Any, BoundedDict] = weakref.WeakKeyDictionary()
 
     @functools.wraps(call)
     def cached(fun: WrappedFun, *args: Any) -> Any:
-        key = (fun, *args)
-        if key not in kept:
-            kept[key] = call(fun, *args)
-        return kept[key]
+        key = fun.key[1:], args, configuration.trace_context()
+        try:
+            results = kept.setdefault(fun.f, BoundedDict(1024))
+            found = results.get(key)
+        except TypeError:  # a function without weak references, or an unhashable argument
+            return call(fun, *args)
+        if found is not None:
+            fun.populate_stores(found[1])
+            return found[0]
+        if explain is not None:
+            explain(fun, *args)
+        result = call(fun, *args)
+        results[key] = result, fun.stores
+        return result
 
     vars(cached)["cache_clear"] = kept.clear
     return cached
 
 
-def merge_linear_aux(first: Any, second: Any) -> tuple[bool, Any]:
+def merge_linear_aux(aux1: Any, aux2: Any) -> tuple[bool, Any]:
     """Which of two auxiliary outputs has been stored, of which one has: whether it is the first,
     and what it is.
 
@@ -147,11 +293,11 @@ def merge_linear_aux(first: Any, second: Any) -> tuple[bool, Any]:
       StoreException: both or neither have.
     """
     try:
-        found = first()
+        found = aux1()
     except StoreException:
-        return False, second()
+        return False, aux2()
     try:
-        second()
+        aux2()
     except StoreException:
         return True, found
     raise StoreException("both stores occupied")

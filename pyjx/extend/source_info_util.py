@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from pyjx.core.frames import register_exclusion
@@ -15,7 +13,14 @@ from pyjx.core.name_stack import (
     set_name_stack,
     transform_name_stack,
 )
-from pyjx.core.source_info import SourceInfo, current, no_source_info, replaying, summarize
+from pyjx.core.source_info import (
+    SourceInfo,
+    current,
+    no_source_info,
+    replaying,
+    summarize,
+    thread_state,
+)
 from pyjx.lazy import directory
 
 __all__ = [
@@ -36,12 +41,27 @@ def new_source_info() -> SourceInfo:
     return no_source_info
 
 
-@contextmanager
-def user_context(traceback: Any, *, name_stack: NameStack | None = None) -> Iterator[None]:
-    """Let operations that are recorded have this place, and these names before their own."""
-    if traceback is None and name_stack is None:
-        yield
-        return
-    with replaying() as replay:
-        replay.source = SourceInfo(traceback, name_stack or NameStack())
-        yield
+class user_context:
+    """A context in which operations that are recorded have this place, and these names before
+    their own. Without both it changes nothing."""
+
+    __slots__ = ("_replaying", "name_stack", "prev", "traceback")
+
+    _replaying: replaying | None
+    prev: SourceInfo | None  # the place of operations around it, once it is entered
+
+    def __init__(self, traceback: Any, *, name_stack: NameStack | None = None) -> None:
+        self.traceback = traceback
+        self.name_stack = name_stack
+
+    def __enter__(self) -> None:
+        self.prev = thread_state.source
+        self._replaying = None
+        if self.traceback is not None or self.name_stack is not None:
+            self._replaying = replaying()
+            replay = self._replaying.__enter__()
+            replay.source = SourceInfo(self.traceback, self.name_stack or NameStack())
+
+    def __exit__(self, *exc: Any) -> None:
+        if self._replaying is not None:
+            self._replaying.__exit__(*exc)

@@ -585,6 +585,9 @@ def install() -> None:
         setattr(Tracer, name, _of_value(name, getter=True))
     for name in ("block_until_ready", "copy_to_host_async"):
         setattr(Tracer, name, _unavailable(name, "method"))
+    for name, cure in (("device", ""), ("dimension_as_value", ""),
+                       ("memory_space", " Use `jax.typeof(x).memory_space` instead.")):
+        setattr(Tracer, name, _unavailable(name, "attribute", cure))
     Tracer.sharding = _unavailable(  # type: ignore[assignment, method-assign]
         "sharding", "attribute", " To query sharding information on tracers, use `jax.typeof(x)`.")
     _show_attributes(Array)

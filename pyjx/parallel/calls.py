@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from pyjx import configuration, lax
+from pyjx import lax
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, NamedAxisEffect
-from pyjx.core.explicit import explicit_sharding, retyped
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.local_types import global_aval, local_aval
 from pyjx.core.named_axes import Axis, mesh_axes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
@@ -61,32 +61,6 @@ WHOLE = PartitionSpec()
 
 
 # -- types at the border ---------------------------------------------------------------------------
-
-
-def local_aval(aval: Any, spec: PartitionSpec, mesh: Any, check_vma: bool) -> Any:
-    """The type of the part that each device has of a value."""
-    aval = retyped(aval, None)
-    if not len(spec):
-        return aval
-    sizes = mesh.shape
-    shape = list(aval.shape)
-    for i, entry in enumerate(spec):
-        shape[i] //= math.prod([sizes[a] for a in axes_of((entry,))])
-    out = aval.update(shape=tuple(shape))
-    return with_varying(out, varying_axes(aval).union(axes_of(spec))) if check_vma else out
-
-
-def global_aval(aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any]) -> Any:
-    """The type of the value that devices have parts of this type of."""
-    sizes = mesh.shape
-    shape = list(aval.shape)
-    for i, entry in enumerate(spec):
-        shape[i] *= math.prod([sizes[a] for a in axes_of((entry,))])
-    out = with_varying(aval.update(shape=tuple(shape)), varying_axes(aval) - manual)
-    context = configuration.abstract_mesh.value
-    if context is not None and context.manual_axes:  # another one is around
-        return out
-    return retyped(out, explicit_sharding(mesh.abstract_mesh, spec, out.ndim))
 
 
 def ordered(mesh: Any, names: Any) -> tuple[Any, ...]:

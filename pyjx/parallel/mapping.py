@@ -11,6 +11,7 @@ from pyjx import configuration
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.local_types import local_aval
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.named_axes import mesh_axes, named_axes
 from pyjx.core.records import Record
@@ -20,7 +21,7 @@ from pyjx.core.varying import varying_axes
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
-from pyjx.parallel.calls import WHOLE, Specs, local_aval, ordered, shard_map_p
+from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
 from pyjx.runtime.jit import jit
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.signature import leaf_names, parameters_of

@@ -419,11 +419,11 @@ def _gspmd_repr(self: Any) -> str:
     return f"GSPMDSharding({self._hlo_sharding!r}{kind})"
 
 
-def _get_replicated(devices: Any, memory_kind: str | None = None) -> Any:
-    """The sharding that puts a copy on each of `devices`."""
-    if not isinstance(devices, DeviceList):
-        devices = DeviceList(tuple(devices))
-    return GSPMDSharding(devices, _REPLICATED, memory_kind=memory_kind)
+def _get_replicated(device_assignment: Any, memory_kind: str | None = None) -> Any:
+    """The sharding that puts a copy on each of these devices."""
+    if not isinstance(device_assignment, DeviceList):
+        device_assignment = DeviceList(tuple(device_assignment))
+    return GSPMDSharding(device_assignment, _REPLICATED, memory_kind=memory_kind)
 
 
 _extend(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.runtime.backends": "get_backend get_default_device=default_device",
+    "pyjx.runtime.backends": "get_default_device=default_device",
     "pyjx.runtime.jit": "clear_in_memory_compilation_cache=clear_caches",
-    "pyjx.compat.clients": "backend_xla_version backends clear_backends register_backend_cache",
+    "pyjx.compat.clients": (
+        "backend_xla_version backends clear_backends get_backend register_backend_cache"
+    ),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)
