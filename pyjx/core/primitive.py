@@ -162,7 +162,7 @@ class Primitive:
             if isinstance(x, Tracer):
                 trace = x._trace
                 if trace.level > level:
-                    if trace.level > state.level:  # it has ended, or is active in another thread
+                    if trace.level > state.level or trace.thread != state.thread:  # it has ended
                         raise_leaked(x)
                     top = trace
                     level = trace.level

@@ -42,11 +42,12 @@ else:
 class Trace:
     """An interpreter. Subclasses say what an operation means."""
 
-    __slots__ = ("__weakref__", "alive", "level", "parent")
+    __slots__ = ("__weakref__", "alive", "level", "parent", "thread")
 
     level: int
     alive: bool
     parent: Trace  # the innermost one around it
+    thread: int  # where it is active
 
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:
@@ -115,9 +116,12 @@ class Trace:
 
     def check_outer(self, x: Any) -> None:
         """Raise UnexpectedTracerError if `x` is a tracer of a trace that is not outside this one,
-        or has ended."""
-        if isinstance(x, Tracer) and (x._trace.level >= self.level or not x._trace.alive):
-            raise_leaked(x)
+        is another thread's, or has ended."""
+        if isinstance(x, Tracer):
+            trace = x._trace
+            if (trace.level >= self.level or not trace.alive
+                    or trace.thread != self.thread and trace is not eager_trace):  # a reference
+                raise_leaked(x)
 
     def check_alive(self, operands: Sequence[Any]) -> None:
         """Raise UnexpectedTracerError if the function that this trace watched has returned."""
@@ -143,6 +147,7 @@ class EagerTrace(Trace):
     def __init__(self) -> None:
         self.level = 0
         self.alive = True
+        self.thread = 0  # all threads'
         self.compiler: Callable[[Primitive, dict[str, Any]], Callable[..., Any]] = _no_compiler
         self._compiled = BoundedDict(4096)  # callables by primitive and parameters
 
@@ -192,6 +197,7 @@ class _State(threading.local):
 
     def __init__(self) -> None:
         self.dynamic: Trace = eager_trace
+        self.thread = threading.get_ident()
         self.innermost: Trace = eager_trace  # the active trace of the highest level
         self.level = 0  # its level
         self.axis_frames: tuple[AxisFrame, ...] = ()  # the named axes, innermost last
@@ -336,6 +342,7 @@ class new_level:
         self._saved = state.level
         trace = self._trace
         trace.level = state.level = self._saved + 1
+        trace.thread = state.thread
         trace.alive = True
         trace.parent = state.innermost
         state.innermost = trace

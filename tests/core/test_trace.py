@@ -237,3 +237,28 @@ def test_operations_on_values_without_a_runtime():
     sin_p = jax.lax.sin_p
     with pytest.raises(RuntimeError, match="'sin' runs on values once"):
         EagerTrace().process(sin_p, (x,), {})
+
+
+def test_tracers_of_shallower_traces_of_another_thread_are_refused():
+    raised = []
+
+    def in_thread(a):
+        def use(b):
+            try:
+                return a * b
+            except errors.UnexpectedTracerError as error:
+                raised.append(error)
+                return b
+
+        jax.vmap(jax.vmap(use))(jnp.ones((2, 3)))
+        jax.make_jaxpr(jax.grad(use))(1.0)
+
+    def f(a):
+        thread = threading.Thread(target=in_thread, args=(a,))
+        thread.start()
+        thread.join()
+        return a
+
+    jax.jit(f)(1.0)
+    jax.vmap(f)(jnp.ones(2))
+    assert len(raised) == 4
