@@ -19,7 +19,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from pyjx import lax
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import BoundedDict
+from pyjx.core.contents import contents
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
@@ -30,6 +32,7 @@ from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.varying import varying_axes, with_varying
 from pyjx.engine.batching import BatchTrace, batch_flat
+from pyjx.engine.calls import call
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
@@ -55,6 +58,7 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 from pyjx.lax.collectives import psum_p
+from pyjx.runtime.eager import single_eqn_jaxpr
 
 Specs = tuple[PartitionSpec, ...]
 WHOLE = PartitionSpec()
@@ -365,11 +369,31 @@ def _shape_rule(*avals: Any, **params: Any) -> list[ShapedArray]:
     return _out_avals(params)
 
 
+# -- on values -------------------------------------------------------------------------------------
+
+_programs = BoundedDict(256)  # by what they compute: each call of a mapped function traces it anew
+
+
+def _impl(*operands: Any, **params: Any) -> list[Any]:
+    closed: ClosedJaxpr = params["jaxpr"]
+    avals = tuple(map(get_aval, operands))
+    key = avals, contents(closed), *[params[k] for k in _BORDER]
+    program = None if key[1] is None else _programs.get(key)
+    if program is None:
+        program = single_eqn_jaxpr(shard_map_p, avals, params)
+        if key[1] is not None:
+            _programs[key] = program
+    return call(program, "shard_map", *operands)
+
+
+_BORDER = ("mesh", "in_specs", "out_specs", "check_vma", "newly_manual_axes")
+
+
 shard_map_p: Primitive = register(Primitive(
     "shard_map", multiple_results=True, cached=False, shape_rule=_shape_rule, effects=_effects,
     jvp=_jvp, linearize=_linearize, split=_split, transpose=_transpose, batch_axis=_batch,
     dce=_dce, cut=_cut, check=_check, within=_within,
-    placed=lambda params: (params["mesh"],),
+    impl=_impl, placed=lambda params: (params["mesh"],),
     physical=lambda avals, *operands, **params: shard_map_p.bind(*operands, **params),
 ))
 

@@ -7,22 +7,19 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import Any, NoReturn
 
-from pyjx import configuration
 from pyjx.core.avals import get_aval
-from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.local_types import local_aval
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
-from pyjx.core.named_axes import mesh_axes, named_axes
+from pyjx.core.named_axes import mesh_axes
 from pyjx.core.records import Record
 from pyjx.core.specs import Infer, InferFromArgs, PartitionSpec, axes_of
-from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.varying import varying_axes
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
-from pyjx.runtime.jit import jit
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
@@ -51,7 +48,8 @@ def shard_map(f: Any = _missing, /, *, out_specs: Any, in_specs: Any = Infer, me
         say to be the same on all devices are that, and derivatives need no needless sums.
 
     Returns:
-      A function of whole arrays. It takes positional arguments.
+      A function of whole arrays. It takes positional arguments. Each call of it runs `f`, once for
+      all devices, on tracers; calls that come to the same program share what is compiled.
 
     Raises:
       ValueError: there is no mesh, it has no such axes, specs are no prefix of arguments or
@@ -82,15 +80,7 @@ def shard_map(f: Any = _missing, /, *, out_specs: Any, in_specs: Any = Infer, me
     _check_specs("out_specs", out_specs)
     mapped = _Mapped(f, mesh, in_specs, out_specs, frozenset(axis_names), bool(check_vma))
 
-    def run(*args: Any) -> Any:
-        return mapped(args)
-
-    compiled = jit(run)
-
     def wrapped(*args: Any) -> Any:
-        if state.dynamic is eager_trace and not any(
-                [isinstance(x, Tracer) for x in flatten(args)[0]]):
-            return compiled(*args)
         return mapped(args)
 
     return wraps(f, wrapped, "{fun} on each device of a mesh, on its parts of the arguments.")
@@ -110,7 +100,7 @@ class _Traced(Record):
 class _Mapped:
     """A function with what `shard_map` is to know of it."""
 
-    __slots__ = ("check_vma", "fun", "in_specs", "mesh", "names", "out_specs", "traces")
+    __slots__ = ("check_vma", "fun", "in_specs", "mesh", "names", "out_specs")
 
     def __init__(self, fun: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any,
                  names: frozenset[Any], check_vma: bool) -> None:
@@ -120,18 +110,11 @@ class _Mapped:
         self.out_specs = out_specs
         self.names = names
         self.check_vma = check_vma
-        self.traces = BoundedDict(256)
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         leaves, in_tree = flatten(args)
         check_values(leaves)
-        avals = tuple(map(get_aval, leaves))
-        key = in_tree, avals, configuration.trace_context(), named_axes()
-        traced = self.traces.get(key)
-        if traced is None:
-            traced = self.trace(args, in_tree, avals)
-            if not any([isinstance(c, Tracer) for c in traced.closed.consts]):
-                self.traces[key] = traced
+        traced = self.trace(args, in_tree, list(map(get_aval, leaves)))
         closed, consts = traced.closed, traced.closed.consts
         outs = shard_map_p.bind(
             *consts, *leaves, jaxpr=consts_as_inputs(closed), mesh=traced.mesh,

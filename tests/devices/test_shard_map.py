@@ -329,3 +329,38 @@ def test_errors(mesh):
         smap(lambda x: lax.psum(x, "q"), P("x"), P("x"))(X)
     with pytest.raises(ValueError, match="called under shard_map"):
         lax.pcast(X, "x", to="varying")
+
+
+def test_each_eager_call_runs_the_function(mesh):
+    factor, calls = 1., []
+
+    def f(x):
+        calls.append(x)
+        return x * factor
+
+    g = jax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    close(g(X), X)
+    factor = 2.
+    close(g(X), 2 * X)
+    close(jax.jvp(g, (X,), (X,)), (2 * X, 2 * X))
+    factor = 3.
+    close(jax.jvp(g, (X,), (X,)), (3 * X, 3 * X))
+    assert len(calls) == 4
+
+
+def test_eager_calls_of_equal_programs_share_what_is_compiled(mesh):
+    def total(w, x):
+        f = jax.shard_map(lambda w, x: lax.psum(jax.nn.relu(x @ w).sum(), "x"), mesh=mesh,
+                          in_specs=(P(), P("x")), out_specs=P())
+        return f(w, x)
+
+    jax.value_and_grad(total)(W, X)
+    events = []
+    jax.monitoring.register_event_duration_secs_listener(lambda name, *_, **__: events.append(name))
+    try:
+        for _ in range(3):
+            total(W, X)
+            jax.value_and_grad(total)(W, X)
+    finally:
+        jax.monitoring.clear_event_listeners()
+    assert events.count("/jax/core/compile/backend_compile_duration") == 1  # of `total` itself
