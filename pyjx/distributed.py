@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import socket
 import sys
@@ -15,7 +16,7 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import logs
 from pyjx.lazy import directory
-from pyjx.runtime import backends, clusters, process_data
+from pyjx.runtime import backends, clusters
 from pyjx.runtime.processes import group
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
@@ -89,11 +90,7 @@ def initialize(
         cluster_detection_method, initialization_timeout)
     if group.client is not None:
         raise RuntimeError(_ONCE)
-    if local:
-        visible = ",".join(map(str, local))
-        for flag in ("jax_cuda_visible_devices", "jax_rocm_visible_devices",
-                     "jax_oneapi_visible_devices"):
-            config.config.update(flag, visible)
+    _use_accelerators(local)
     _warn_of_proxies()
     security = _security(mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix,
                          verify_secure_credentials)
@@ -108,17 +105,22 @@ def initialize(
     client = jaxlib_api.make_coordination_client(
         address, index, _FOREVER, heartbeat_timeout_seconds, recoverable, security)
     _connect(client, service, address, index, count, initialization_timeout)
-    group.process_id, group.num_processes = index, count
-    group.coordinator_address = address
-    group.partition_index = _partition_index(partition_index)
-    group.service, group.client = service, client
-    group.shutdown_timeout = shutdown_timeout_seconds
-    group.check_agreement = process_data.check_agreement
+    manager = None
+    try:
+        _check_world_size(client, index, count, initialization_timeout)
+        if config.enable_preemption_service.value:
+            manager = jaxlib_api.create_preemption_sync_manager()
+            manager.initialize(client)
+    except BaseException:
+        for part in (client, service):
+            if part is not None:
+                part.shutdown()
+        raise
+    group.join(client=client, service=service, preemption_sync_manager=manager, process_id=index,
+               num_processes=count, coordinator_address=address,
+               partition_index=_partition_index(partition_index),
+               shutdown_timeout=shutdown_timeout_seconds)
     atexit.register(_leave)
-    _check_world_size(client, index, count, initialization_timeout)
-    if config.enable_preemption_service.value:
-        group.preemption_sync_manager = jaxlib_api.create_preemption_sync_manager()
-        group.preemption_sync_manager.initialize(client)
 
 
 def is_initialized() -> bool:
@@ -211,6 +213,15 @@ def _warn_of_proxies() -> None:
                  "distributed.initialize and you may need to unset these ENV variable(s)")
 
 
+def _use_accelerators(local: Sequence[int] | None) -> None:
+    """Show this process these accelerators of its host alone."""
+    if local:
+        visible = ",".join(map(str, local))
+        for flag in ("jax_cuda_visible_devices", "jax_rocm_visible_devices",
+                     "jax_oneapi_visible_devices"):
+            config.config.update(flag, visible)
+
+
 # ---- meeting ------------------------------------------------------------------------------
 
 
@@ -224,7 +235,7 @@ def _check_is_free(bind: str) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, int(port)))
     except OSError as error:
-        if error.errno in (socket.EAI_FAMILY, 97):  # no IPv6 here: C++ will try IPv4
+        if error.errno == errno.EAFNOSUPPORT:  # no IPv6 here: C++ will try IPv4
             return
         raise RuntimeError(f"distributed.initialize: the coordinator cannot listen on {bind}: "
                            f"{error.strerror or error}. Choose another port.") from None

@@ -17,15 +17,12 @@ class Group:
       service: the coordinator itself, in process 0.
       client: the coordinator's client: a store of keys and values, and barriers.
       preemption_sync_manager: what agrees on a step to stop at when a process is to go.
-      check_agreement: (value, sharding, what it is) -> None, which compares a value that each of
-        several processes was given.
       partition_index: the slice of the devices that those of this process belong to, if known.
       shutdown_timeout: seconds for which a process that ends waits for the others.
     """
 
-    __slots__ = ("check_agreement", "client", "coordinator_address", "num_processes",
-                 "partition_index", "preemption_sync_manager", "process_id", "service",
-                 "shutdown_timeout")
+    __slots__ = ("client", "coordinator_address", "num_processes", "partition_index",
+                 "preemption_sync_manager", "process_id", "service", "shutdown_timeout")
 
     def __init__(self) -> None:
         self.process_id = 0
@@ -35,8 +32,14 @@ class Group:
         self.client: Any = None
         self.preemption_sync_manager: Any = None
         self.partition_index: int | None = None
-        self.check_agreement: Any = None
         self.shutdown_timeout = 300
+
+    def join(self, *, client: Any, **fields: Any) -> None:
+        """Be a process of the group that `client` is connected to; `fields` are the others of this
+        record. Other threads see a client last, with all the rest."""
+        for name, value in fields.items():
+            setattr(self, name, value)
+        self.client = client
 
     def shutdown(self) -> None:
         """Wait until all processes are about to leave the group, then leave it.

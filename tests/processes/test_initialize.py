@@ -89,3 +89,19 @@ def test_a_port_in_use(group):
     """, count=1, join=False).ends()
     assert "the coordinator cannot listen on [::]:" in ends[0][2]
     assert "Address already in use. Choose another port." in ends[0][2]
+
+
+def test_who_was_refused_is_in_no_group(group):
+    ends = group("""
+        import time
+        try:
+            jax.distributed.initialize(ADDRESS, 2 + ME, ME, initialization_timeout=20,
+                                       heartbeat_timeout_seconds=4)
+        except RuntimeError as error:
+            print(error, jax.distributed.is_initialized())
+        else:
+            time.sleep(30)
+    """, join=False).processes
+    out, err = ends[1].communicate(timeout=25)
+    assert ends[1].returncode == 0, err
+    assert "must be the same in all. False" in out
