@@ -194,16 +194,29 @@ def make_cpu_client(num_devices: int | None = None, *, asynchronous: bool = True
                     **distributed: Any) -> Any:
     """The PJRT client of the host. `distributed`: distributed_client, node_id, collectives..."""
     options = {k: v for k, v in distributed.items() if v is not None}
+    asked = os.environ.get("NPROC")
+    threads = asked
     if num_devices is not None:
         options["num_devices"] = num_devices
         if num_devices > 1 and JAXLIB_VERSION < (0, 12):
             # Queued programs with collectives starve a pool of fewer threads, and XLA then aborts.
-            asked = os.environ.get("NPROC", "")
-            threads = max(2 * num_devices, int(asked) if asked.isdigit() else os.cpu_count() or 1)
-            os.environ["NPROC"] = str(threads)
-    client = _jax.get_tfrt_cpu_client(asynchronous=asynchronous, **options)
+            known = int(asked) if asked is not None and asked.isdigit() else os.cpu_count() or 1
+            threads = str(max(2 * num_devices, known))
+    _set_environment("NPROC", threads)
+    try:
+        client = _jax.get_tfrt_cpu_client(asynchronous=asynchronous, **options)
+    finally:
+        _set_environment("NPROC", asked)  # it is the user's, and that of child processes
     _prime_arrays(client)
     return client
+
+
+def _set_environment(name: str, value: str | None) -> None:
+    """Set a variable of the environment, or remove it with None."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 def make_coordinator(address: str, num_processes: int, heartbeat_timeout: int,
