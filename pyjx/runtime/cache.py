@@ -177,15 +177,19 @@ def entry_for(client: Any, program: LoweredProgram | str | bytes, devices: tuple
     option_bytes = _serialized(options)
     if b"xla_dump" in flags or b"xla_dump" in option_bytes:
         return None  # the user wants what only a compilation gives
-    import hashlib  # loads OpenSSL
-
     kinds = tuple(dict.fromkeys(d.device_kind for d in devices))
-    digest = hashlib.sha256(_MAGIC)
+    digest = _sha256(_MAGIC)
     for part in (_platform(client, kinds, len(devices)), option_bytes, flags,
                  _program_bytes(program)):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return Entry(where, digest.digest())
+
+
+def _sha256(data: bytes) -> Any:
+    import hashlib  # loads OpenSSL
+
+    return hashlib.sha256(data)
 
 
 # ---- entries ------------------------------------------------------------------------------
@@ -228,9 +232,7 @@ class Entry:
             _debug("the compilation cache cannot be written: %s", error)
 
     def _checksum(self, blob: bytes) -> bytes:
-        import hashlib  # loads OpenSSL
-
-        return hashlib.sha256(self._key + blob).digest()
+        return _sha256(self._key + blob).digest()  # type: ignore[no-any-return]
 
     def _read(self) -> bytes | None:
         try:

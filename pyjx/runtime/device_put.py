@@ -24,18 +24,16 @@ from pyjx.runtime.meshes import get_abstract_mesh, get_mesh
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import (
     MEMORY_KINDS,
-    GSPMDSharding,
     NamedSharding,
     Sharding,
-    SingleDeviceSharding,
     Space,
     single_device_sharding,
 )
 from pyjx.runtime.transfers import (
-    check_fits,
+    check_agreement,
     default_placement,
     host_value,
-    move_array,
+    moved,
     put_host,
 )
 
@@ -64,8 +62,6 @@ def _check_target(device: Any) -> Any:
     )
 
 
-
-
 def _target_sharding(device: Any, x: Any) -> Any:
     """The sharding that a target stands for; None where there is nothing to do."""
     if device is None or isinstance(device, Sharding):
@@ -86,43 +82,9 @@ def _target_sharding(device: Any, x: Any) -> Any:
 
 def _put_array(x: Any, sharding: Any, alias: bool) -> Any:
     """A committed array with the elements of `x` and the given sharding."""
-    old = x._sharding
-    if old is sharding or old == sharding or old.is_equivalent_to(sharding, x.aval.ndim):
-        if not alias:
-            x = jaxlib_api.copy_on_device(x)
-        if x._committed and x._sharding == sharding:
-            return x
-        x._check_if_deleted()
-        return jaxlib_api.commit(x, sharding, aval=aval_on(x.aval, sharding))
-    if (old.num_devices > 1 and old._internal_device_list == sharding._internal_device_list
-            and old.memory_kind == sharding.memory_kind):
-        check_fits(sharding, x.aval)
-        return dispatch.formatted(x, Format(None, sharding))
-    if group.client is not None:
-        return _put_among_processes(x, sharding)
-    return move_array(x, sharding)
-
-
-def _put_among_processes(x: Any, sharding: Any) -> Any:
-    """The same where other processes may have parts of the array, or are to have some."""
-    old = x._sharding
-    if old.is_fully_addressable or (old.is_fully_replicated and old.has_addressable_devices):
-        if old.is_fully_addressable and not sharding.is_fully_addressable:
-            group.check_agreement(value(x), sharding, str(type(x)))
-        return move_array(x, sharding)
-    if type(sharding) is SingleDeviceSharding:
-        raise ValueError(
-            "When the second argument to `device_put` is a Device, the first argument must be a "
-            "fully addressable array or a non-addressable array with a single device sharding. "
-            f"Got value with devices {old.device_set}")
-    if old.device_set != sharding.device_set:
-        raise ValueError(
-            "device_put: an array that other processes have parts of can be laid out otherwise on "
-            f"its own devices only. It is on those of {old}, and is wanted on those of {sharding}.")
-    check_fits(sharding, x.aval)
-    # The devices come in another order, which no program changes.
-    everywhere = GSPMDSharding.get_replicated(old._internal_device_list, old.memory_kind)
-    return move_array(dispatch.formatted(x, Format(None, everywhere)), sharding)
+    if not alias and not x._sharding.device_set.isdisjoint(sharding.device_set):
+        x = jaxlib_api.copy_on_device(x)
+    return moved(x, sharding)
 
 
 def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
@@ -148,7 +110,7 @@ def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
         sharding, devices = default_placement()
         return _put(aval, sharding, (array,), devices, False, fresh)
     if group.client is not None and not sharding.is_fully_addressable:
-        group.check_agreement(array, sharding, str(type(x)))
+        check_agreement(array, sharding, str(type(x)))
     return put_host(array, aval, sharding, fresh)
 
 

@@ -18,7 +18,7 @@ from pyjx.engine.types import TreeDef
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
-from pyjx.runtime.transfers import move_array, put_host
+from pyjx.runtime.transfers import moved, put_host
 
 if TYPE_CHECKING:
     from lowering.program import LoweredProgram
@@ -73,27 +73,8 @@ class Executable:
         return placement.sharding or NamedSharding(placement.mesh, PartitionSpec())
 
     def _constants(self, program: LoweredProgram) -> list[Any]:
-        return [_moved(c, s) if type(c) is ArrayImpl else self.put(c, get_aval(c), s)
+        return [moved(c, s) if type(c) is ArrayImpl else argument(c, get_aval(c), s)
                 for c, s in zip(program.const_args, self._const_shardings, strict=True)]
-
-    def put(self, x: Any, aval: ShapedArray, sharding: Any) -> Any:
-        """The argument as an array with this sharding."""
-        if type(x) is ArrayImpl:
-            if x.sharding == sharding:
-                x._check_if_deleted()
-                return x
-            return _array_on(x, sharding)
-        physical = getattr(x, "_base_array", None)
-        if physical is not None:  # an array of an extended dtype, such as PRNG keys
-            return self.put(physical, get_aval(physical), sharding)
-        if aval.dtype == dtypes.float0:
-            x, aval = False, physical_aval(aval)
-        host = np.asarray(x, dtype=aval.dtype)
-        if host.shape != aval.shape:
-            host = np.broadcast_to(host, aval.shape)
-        if type(sharding) is not SingleDeviceSharding:
-            return put_host(host, aval, sharding, False)
-        return jaxlib_api.batched_device_put(aval, sharding, [host], [sharding._device], False)
 
     def handlers(self, committed: bool) -> list[Any]:
         handlers = self._handlers.get(committed)
@@ -107,7 +88,7 @@ class Executable:
     def call(self, args: Sequence[Any], committed: bool = False) -> list[Any]:
         """Run on flat arguments; results are arrays."""
         kept = self.kept
-        operands = [self.put(x, a, s) for x, a, s in zip(
+        operands = [argument(x, a, s) for x, a, s in zip(
             compress(args, kept), compress(self.in_avals, kept), self.in_shardings, strict=True)]
         outs = self.run(operands, self.handlers(committed))
         return [wrap_extended(o, a) for o, a in zip(outs, self.logical_out_avals, strict=True)]
@@ -187,34 +168,34 @@ def _fill(shardings: list[Any], chosen: Any, avals: Sequence[Any], placement: Pl
             shardings[i] = next((s for s in known if s.is_equivalent_to(found, ndim)), found)
 
 
-def _moved(x: Any, sharding: Any) -> Any:
-    """A constant where the program runs."""
-    x._check_if_deleted()
-    return x if x.sharding.is_equivalent_to(sharding, x.aval.ndim) else move_array(x, sharding)
+# ---- arguments ----------------------------------------------------------------------------
 
 
-def _array_on(x: Any, sharding: Any) -> Any:
-    x._check_if_deleted()
-    old = x.sharding
-    if old.is_equivalent_to(sharding, x.aval.ndim):
-        return x
-    if not x.committed or old._internal_device_list == sharding._internal_device_list:
-        if type(sharding) is not SingleDeviceSharding:
-            return move_array(x, sharding)
-        return jaxlib_api.batched_device_put(aval_on(x.aval, sharding), sharding, [x],
-                                             [sharding._device], x.committed)
-    raise ValueError(
-        "Received incompatible devices for jitted computation: the program runs on "
-        f"{sharding}, an argument of shape {x.aval.str_short()} is committed to {old}."
-    )
+def argument(x: Any, aval: ShapedArray, sharding: Any) -> Any:
+    """An argument of type `aval` as an array with this sharding."""
+    if type(x) is ArrayImpl:
+        x._check_if_deleted()
+        old = x.sharding
+        if old == sharding or old.is_equivalent_to(sharding, x.aval.ndim):
+            return x
+        if x.committed and old._internal_device_list != sharding._internal_device_list:
+            raise ValueError(
+                "Received incompatible devices for jitted computation: the program runs on "
+                f"{sharding}, an argument of shape {x.aval.str_short()} is committed to {old}.")
+        return moved(x, sharding)
+    physical = getattr(x, "_base_array", None)
+    if physical is not None:  # an array of an extended dtype, such as PRNG keys
+        return argument(physical, get_aval(physical), sharding)
+    if aval.dtype == dtypes.float0:
+        x, aval = False, physical_aval(aval)
+    host = np.asarray(x, dtype=aval.dtype)
+    if host.shape != aval.shape:
+        host = np.broadcast_to(host, aval.shape)
+    if type(sharding) is not SingleDeviceSharding:
+        return put_host(host, aval, sharding, False)
+    return jaxlib_api.batched_device_put(aval, sharding, [host], [sharding._device], False)
 
 
 def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
     """Called by C++ for an argument that is not where the program wants it."""
-    if type(x) is ArrayImpl:
-        return _array_on(x, sharding)
-    aval = get_aval(x)
-    host = np.asarray(x, dtype=aval.dtype)
-    if type(sharding) is not SingleDeviceSharding:
-        return put_host(host, aval, sharding, False)
-    return jaxlib_api.batched_device_put(aval, sharding, [host], [sharding._device], False)
+    return argument(x, get_aval(x), sharding)

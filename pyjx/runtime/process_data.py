@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pyjx import jaxlib_api, tree_util
-from pyjx.core.avals import ShapedArray
-from pyjx.core.layouts import Format
-from pyjx.core.meshes import Mesh
-from pyjx.core.specs import PartitionSpec
-from pyjx.runtime import backends, dispatch
-from pyjx.runtime.array import make_array_from_callback, value
-from pyjx.runtime.sharding import NamedSharding, Sharding, parts_along
-
-# ---- the data of a process ----------------------------------------------------------------
+from pyjx import tree_util
+from pyjx.runtime.array import make_array_from_callback
+from pyjx.runtime.sharding import Sharding, parts_along
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any,
@@ -97,36 +89,3 @@ def _whole_size(i: int, size: int, has: int, count: int) -> int:
                          f"has {size} elements, which is not a multiple of the {has} parts that "
                          "this process has of it.")
     return size // has * count
-
-
-# ---- agreement ----------------------------------------------------------------------------
-
-
-def check_agreement(x: np.ndarray[Any, Any], sharding: Any, what: str) -> None:
-    """Compare a value among the processes that `sharding` has devices of; all of them call this.
-
-    Raises:
-      AssertionError: they do not have the same one.
-    """
-    firsts: dict[int, Any] = {}  # a device of each process
-    for device in sharding._internal_device_list:
-        firsts.setdefault(device.process_index, device)
-    me = backends.process_index()
-    if len(firsts) < 2 or me not in firsts:
-        return
-    digest = hashlib.blake2b(f"{x.dtype} {x.shape}".encode(), digest_size=8)
-    digest.update(x.tobytes())
-    mesh = Mesh(np.array([firsts[i] for i in sorted(firsts)], dtype=object), ("process",))
-    mine = np.frombuffer(digest.digest(), np.uint32)[None]
-    aval = ShapedArray((len(firsts), 2), np.dtype(np.uint32))
-    digests = jaxlib_api.batched_device_put(
-        aval, NamedSharding(mesh, PartitionSpec("process")), [mine], [firsts[me]])
-    everywhere = Format(None, NamedSharding(mesh, PartitionSpec()))
-    found = value(dispatch.formatted(digests, everywhere))
-    if (found != found[0]).any():
-        differ = [i for i, d in zip(sorted(firsts), found, strict=True) if (d != found[0]).any()]
-        raise AssertionError(
-            f"{what} passed to device_put is not the same on each process. Make sure you are "
-            f"passing the same value of {what} on each process: that of processes {differ} is "
-            f"not that of process {min(firsts)}. Where each has a part, use "
-            "jax.make_array_from_process_local_data.")

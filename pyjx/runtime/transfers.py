@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import zlib
 from typing import Any
 
 import numpy as np
 
-from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import BoundedDict, kept
 from pyjx.core.explicit import aval_on
+from pyjx.core.layouts import Format
+from pyjx.core.meshes import Mesh
+from pyjx.core.specs import PartitionSpec
 from pyjx.runtime import backends
 from pyjx.runtime.array import value
-from pyjx.runtime.sharding import IndivisibleError, SingleDeviceSharding, single_device_sharding
+from pyjx.runtime.processes import group
+from pyjx.runtime.sharding import (
+    GSPMDSharding,
+    IndivisibleError,
+    NamedSharding,
+    SingleDeviceSharding,
+    single_device_sharding,
+)
 
 _put = jaxlib_api.batched_device_put
-_default_device_flag = config.default_device
 _CopySemantics = jaxlib_api.ArrayCopySemantics
 
 
 # ---- host to device -----------------------------------------------------------------------
 
-_default_placement: tuple[Any, list[Any]] | None = None
+_places = BoundedDict(64)  # by device
 
 
 def default_placement() -> tuple[Any, list[Any]]:
     """The sharding of uncommitted arrays, and its device in a list."""
-    global _default_placement
-    if _default_device_flag.value is None:
-        if _default_placement is None:
-            device = backends.default_device()
-            _default_placement = single_device_sharding(device), [device]
-        return _default_placement
     device = backends.default_device()
-    return single_device_sharding(device), [device]
+    found = _places.get(device)
+    if found is None:
+        found = _places[device] = single_device_sharding(device), [device]
+    return found  # type: ignore[no-any-return]
 
 
 def array_from_numpy(x: np.ndarray[Any, Any], aval: ShapedArray, *, alias: bool = False) -> Any:
@@ -79,7 +85,7 @@ def put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Any, alias: b
     return _put(aval, sharding, [cut[i] for i in places], devices, True, alias)
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _parts(sharding: Any, aval: ShapedArray) -> tuple[list[Any], list[Any], list[int]]:
     """The addressable devices, the parts that an array has there, and which one each device has."""
     check_fits(sharding, aval)
@@ -108,26 +114,119 @@ def check_fits(sharding: Any, aval: ShapedArray) -> None:
 # ---- device to device ---------------------------------------------------------------------
 
 
-def move_array(x: Any, sharding: Any) -> Any:
-    """The elements of `x` as a committed array with another sharding."""
+def moved(x: Any, sharding: Any) -> Any:
+    """The elements of `x` as a committed array with another sharding.
+
+    Where its devices stay they exchange parts, in a compiled program. Else a part that a device has
+    goes to others as it is; what none has goes through the host.
+
+    Raises:
+      ValueError: the sharding does not fit, or other processes have parts that would have to come
+        from there to other devices.
+    """
     x._check_if_deleted()
-    aval = x.aval
+    old, aval = x._sharding, x.aval
+    if old is sharding or old == sharding or old.is_equivalent_to(sharding, aval.ndim):
+        typed = aval_on(aval, sharding)
+        if x._committed and typed is aval and old == sharding:
+            return x
+        return jaxlib_api.commit(x, sharding, aval=typed)
     check_fits(sharding, aval)
+    if (old.num_devices > 1 and old._internal_device_list == sharding._internal_device_list
+            and old.memory_kind == sharding.memory_kind):
+        return _exchanged(x, sharding)
+    if group.client is not None:
+        x = _within_process(x, sharding)
     if _same_parts(x._sharding, sharding, aval):
         copy = jaxlib_api.copy_arrays([x], [sharding._internal_device_list], [sharding],
                                       [_CopySemantics.REUSE_INPUT])[0]
-        typed = aval_on(aval, sharding)
-        if copy._committed and typed is aval:
-            return copy
-        return jaxlib_api.commit(copy, sharding, aval=typed)
-    return put_host(value(x), aval, sharding, False)
+        return jaxlib_api.commit(copy, sharding, aval=aval_on(aval, sharding))
+    return _of_parts(x, sharding)
+
+
+def _exchanged(x: Any, sharding: Any) -> Any:
+    from pyjx.runtime.dispatch import formatted  # it runs a program, whose arguments are moved here
+
+    return formatted(x, Format(None, sharding))
+
+
+def _within_process(x: Any, sharding: Any) -> Any:
+    """The array, whose parts as far as this process needs them this process has."""
+    old = x._sharding
+    if old.is_fully_addressable or (old.is_fully_replicated and old.has_addressable_devices):
+        if old.is_fully_addressable and not sharding.is_fully_addressable:
+            check_agreement(value(x), sharding, str(type(x)))
+        return x
+    if type(sharding) is SingleDeviceSharding:
+        raise ValueError(
+            "When the second argument to `device_put` is a Device, the first argument must be a "
+            "fully addressable array or a non-addressable array with a single device sharding. "
+            f"Got value with devices {old.device_set}")
+    if old.device_set != sharding.device_set:
+        raise ValueError(
+            "device_put: an array that other processes have parts of can be laid out otherwise on "
+            f"its own devices only. It is on those of {old}, and is wanted on those of {sharding}.")
+    # The devices come in another order, which no program changes.
+    return _exchanged(x, GSPMDSharding.get_replicated(old._internal_device_list, old.memory_kind))
 
 
 def _same_parts(old: Any, new: Any, aval: ShapedArray) -> bool:
-    """Whether device number i holds the same elements in both, for all i."""
+    """Whether device number i holds the same elements in both, for all i, and one client has all
+    devices."""
     if old.num_devices != new.num_devices:
         return False
     if not (old.is_fully_addressable and new.is_fully_addressable):
         return False
+    if old._device_assignment[0].client is not new._device_assignment[0].client:
+        return False
     a, b = old.devices_indices_map(aval.shape), new.devices_indices_map(aval.shape)
     return list(a.values()) == list(b.values())
+
+
+def _of_parts(x: Any, sharding: Any) -> Any:
+    """An array of the parts of another one, on other devices."""
+    aval = x.aval
+    devices, parts, places = _parts(sharding, aval)
+    there = x._sharding.addressable_devices_indices_map(aval.shape)
+    known = {_bounds(index, aval): part for index, part in zip(there.values(), x._arrays,
+                                                               strict=True)}
+    found = [known.get(_bounds(index, aval)) for index in parts]
+    whole = None if all([part is not None for part in found]) else value(x)
+    cut = [whole[index] if part is None else part  # type: ignore[index]
+           for index, part in zip(parts, found, strict=True)]
+    return _put(aval_on(aval, sharding), sharding, [cut[i] for i in places], devices, True, False)
+
+
+def _bounds(index: Any, aval: ShapedArray) -> tuple[tuple[int, int, int], ...]:
+    """What a part holds of each dimension."""
+    return tuple([s.indices(n) for s, n in zip(index, aval.shape, strict=True)])
+
+
+# ---- among processes ----------------------------------------------------------------------
+
+
+def check_agreement(x: np.ndarray[Any, Any], sharding: Any, what: str) -> None:
+    """Compare a value among the processes that `sharding` has devices of; all of them call this.
+
+    Raises:
+      AssertionError: they do not have the same one.
+    """
+    firsts: dict[int, Any] = {}  # a device of each process
+    for device in sharding._internal_device_list:
+        firsts.setdefault(device.process_index, device)
+    me = backends.process_index()
+    if len(firsts) < 2 or me not in firsts:
+        return
+    content = f"{x.dtype} {x.shape}".encode() + x.tobytes()
+    mesh = Mesh(np.array([firsts[i] for i in sorted(firsts)], dtype=object), ("process",))
+    mine = np.array([[zlib.crc32(content), zlib.adler32(content)]], np.uint32)
+    aval = ShapedArray((len(firsts), 2), np.dtype(np.uint32))
+    sums = _put(aval, NamedSharding(mesh, PartitionSpec("process")), [mine], [firsts[me]])
+    found = value(_exchanged(sums, NamedSharding(mesh, PartitionSpec())))
+    if (found != found[0]).any():
+        differ = [i for i, d in zip(sorted(firsts), found, strict=True) if (d != found[0]).any()]
+        raise AssertionError(
+            f"{what} passed to device_put is not the same on each process. Make sure you are "
+            f"passing the same value of {what} on each process: that of processes {differ} is "
+            f"not that of process {min(firsts)}. Where each has a part, use "
+            "jax.make_array_from_process_local_data.")
