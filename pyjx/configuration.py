@@ -561,6 +561,8 @@ post_hook = LocalState("post_hook", None)
 # The mesh of this thread, with and without its devices; None for an empty one.
 mesh = LocalState("mesh", None, in_jit_key=True)
 abstract_mesh = LocalState("abstract_mesh", None, in_jit_key=True, in_trace_context=True)
+# The mesh that this thread has entered as a context; None for none.
+entered_mesh = LocalState("entered_mesh", None, in_jit_key=True, in_trace_context=True)
 
 jaxlib_api.register_config_states(enable_x64, disable_jit, post_hook)
 

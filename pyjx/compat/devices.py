@@ -15,8 +15,8 @@ class ResourceEnv:
 
     @property
     def physical_mesh(self) -> Any:
-        """The mesh of this thread, or an empty one."""
-        mesh = configuration.mesh.value
+        """The mesh that this thread has entered, or an empty one."""
+        mesh = configuration.entered_mesh.value
         return empty_mesh() if mesh is None else mesh
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _all: WeakValueDictionary[int, BoundedDict] = WeakValueDictionary()  # by id
 
@@ -33,6 +37,36 @@ class BoundedDict(dict[Any, Any]):
             with suppress(RuntimeError, StopIteration):  # another thread was faster
                 self.pop(next(iter(self)), None)
         super().__setitem__(key, value)
+
+
+_MISSING = object()
+
+
+def kept(capacity: int) -> Callable[[F], F]:
+    """Keep what a function gives, for so many of its arguments, which are positional and hashable.
+
+    >>> @kept(2)
+    ... def squared(n):
+    ...     print("computing")
+    ...     return n * n
+    >>> squared(3) + squared(3)
+    computing
+    18
+    """
+
+    def decorate(fun: F) -> F:
+        known = BoundedDict(capacity)
+
+        @wraps(fun)
+        def of(*key: Any) -> Any:
+            found = known.get(key, _MISSING)
+            if found is _MISSING:
+                found = known[key] = fun(*key)
+            return found
+
+        return cast(F, of)
+
+    return decorate
 
 
 def sizes() -> tuple[int, int]:

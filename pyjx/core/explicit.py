@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray, axes_text
+from pyjx.core.bounded import kept
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.jaxlib_api import NamedSharding, SingleDeviceSharding
@@ -32,7 +32,7 @@ class ShardingTypeError(Exception):
 # -- types -----------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def explicit_sharding(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> Any:
     """What the types of values of this rank say that lie along `mesh` like `spec`: the Explicit
     axes; None if there is none."""
@@ -276,8 +276,6 @@ def _typed(primitive: Primitive, mesh: AbstractMesh, avals: Sequence[Any], out: 
             f"{primitive.name} operation with inputs: {inputs} produces an illegally sharded "
             f"result: {name}[{dims}]")
     return retyped(out, explicit_sharding(mesh, spec, out.ndim))
-
-
 
 
 # -- rules that families share ---------------------------------------------------------------------

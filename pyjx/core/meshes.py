@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -10,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
+from pyjx.core.interning import Interned
 from pyjx.core.specs import refuse_keyword
 from pyjx.jaxlib_api import DeviceList
 
@@ -185,8 +189,8 @@ class AbstractMesh(_Axes):
             raise ValueError(f"AbstractMesh requires a name for each axis, but got {len(sizes)} "
                              f"axis_sizes {sizes} and {len(names)} axis_names {names}.")
         types = _types_of("AbstractMesh", names, axis_types, AxisType.Explicit)
-        make: Any = cls
-        return _abstract_mesh(make, sizes, names, types, abstract_device)
+        key = cls, sizes, names, types, abstract_device
+        return _abstract_meshes.of(key, _new_abstract)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
         return _make_abstract, (self._axis_sizes, self.axis_names, self.axis_types,
@@ -241,10 +245,11 @@ for _name in ("__enter__", "__exit__"):
     setattr(AbstractMesh, _name, lambda self, *_, name=_name: _unknown(name)(self))
 
 
-@lru_cache(maxsize=4096)
-def _abstract_mesh(cls: Any, sizes: Shape, names: tuple[Any, ...], types: tuple[AxisType, ...],
-                   device: AbstractDevice | None) -> AbstractMesh:
-    """Abstract meshes are interned, as they are in keys of caches."""
+_abstract_meshes = Interned()  # as they are in keys of caches
+
+
+def _new_abstract(cls: Any, sizes: Shape, names: tuple[Any, ...], types: tuple[AxisType, ...],
+                  device: AbstractDevice | None) -> AbstractMesh:
     self: Any = object.__new__(cls)
     self._axis_sizes = sizes
     self.axis_names = names
@@ -264,6 +269,9 @@ def _make_abstract(sizes: Shape, names: tuple[Any, ...], types: tuple[AxisType, 
 
 class Mesh(_Axes):
     """An array of devices whose axes have names.
+
+    As a context it is the mesh of the specs of `with_sharding_constraint` in its body, and of
+    nothing else: that is deprecated, and `jax.set_mesh(mesh)` sets it for all.
 
     Args:
       devices: array (or nested sequence) of devices.
@@ -289,17 +297,22 @@ class Mesh(_Axes):
                 f"len(axis_names) == {len(names)}."
             )
         types = _types_of("Mesh", names, axis_types, AxisType.Auto)
-        make: Any = cls
-        return _mesh(make, tuple(devices.flat), devices.shape, names, types)
+        key = cls, tuple(devices.flat), devices.shape, names, types
+        return _meshes.of(key, _new_mesh)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
         return Mesh, (self.devices, self.axis_names, self.axis_types)
 
     def __enter__(self) -> Mesh:
+        if configuration.disallow_mesh_context_manager.value:
+            raise RuntimeError("Mesh context manager is disabled. Use `with jax.set_mesh(mesh):`.")
+        warnings.warn("`with mesh:` context manager has been deprecated. Please use "
+                      "`with jax.set_mesh(mesh):` instead.", DeprecationWarning, stacklevel=2)
+        _entered.around.append(configuration.entered_mesh.swap_local(self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        configuration.entered_mesh.set_local(_entered.around.pop())
 
     @property
     def axis_sizes(self) -> Shape:
@@ -355,10 +368,21 @@ class Mesh(_Axes):
         return "Mesh()" if self.empty else f"Mesh({self._text()})"
 
 
-@lru_cache(maxsize=4096)
-def _mesh(cls: Any, devices: tuple[Any, ...], shape: Shape, names: tuple[Any, ...],
-          types: tuple[AxisType, ...]) -> Mesh:
-    """Meshes are interned: C++ compares those of two shardings by identity."""
+_meshes = Interned()  # C++ compares those of two shardings by identity
+
+
+class _Entered(threading.local):
+    """What to go back to from the meshes that this thread has entered."""
+
+    def __init__(self) -> None:
+        self.around: list[Any] = []
+
+
+_entered = _Entered()
+
+
+def _new_mesh(cls: Any, devices: tuple[Any, ...], shape: Shape, names: tuple[Any, ...],
+              types: tuple[AxisType, ...]) -> Mesh:
     self: Mesh = object.__new__(cls)
     array = np.empty(len(devices), dtype=object)
     array[:] = devices

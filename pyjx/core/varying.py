@@ -9,17 +9,17 @@ up the cotangents of all devices.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from pyjx.core.avals import AbstractRef, ShapedArray
+from pyjx.core.bounded import kept
 from pyjx.core.specs import ManualAxisType
 
 Axes = frozenset[Any]
 NO_AXES: Axes = frozenset()
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def varying_type(axes: Axes) -> ManualAxisType | None:
     """The type over a mesh of what varies along these axes; None where there are none."""
     return ManualAxisType(varying=axes) if axes else None

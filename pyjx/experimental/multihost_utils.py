@@ -16,6 +16,7 @@ import pyjx.numpy as jnp
 from pyjx import jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
+from pyjx.core.explicit import aval_on
 from pyjx.core.meshes import Mesh
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
@@ -59,9 +60,14 @@ def _stacked(x: np.ndarray[Any, Any]) -> Any:
     mesh = _one_device_each()
     mine = next(d for d in mesh.devices.flat if d.process_index == backends.process_index())
     x = x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False)
-    aval = ShapedArray((mesh.size, *x.shape), x.dtype)
-    return jaxlib_api.batched_device_put(aval, NamedSharding(mesh, P("processes")), [x[None]],
-                                         [mine])
+    return _global_array(ShapedArray((mesh.size, *x.shape), x.dtype),
+                         NamedSharding(mesh, P("processes")), [x[None]], [mine])
+
+
+def _global_array(aval: ShapedArray, sharding: Any, parts: Sequence[Any], devices: Sequence[Any]
+                  ) -> Any:
+    """The array of which this process has these parts, on these devices."""
+    return jaxlib_api.batched_device_put(aval_on(aval, sharding), sharding, parts, devices)
 
 
 def _everywhere(x: Any) -> np.ndarray[Any, Any]:
@@ -313,8 +319,8 @@ def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Mesh, pspec:
     parts = _local_parts(arr, local)
     aval = ltg_abstract_eval(ShapedArray(np.shape(arr), parts[0].dtype), global_mesh=global_mesh,
                              pspec=pspec)
-    out = jaxlib_api.batched_device_put(aval, NamedSharding(global_mesh, pspec), parts,
-                                        list(global_mesh.local_mesh.devices.flat))
+    out = _global_array(aval, NamedSharding(global_mesh, pspec), parts,
+                        list(global_mesh.local_mesh.devices.flat))
     return out if keys is None else keys.from_physical(out)
 
 
@@ -327,7 +333,8 @@ def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Mesh, pspec:
     if not arr.is_fully_addressable:
         arr = device_put(arr, NamedSharding(global_mesh, pspec))
         aval = gtl_abstract_eval(arr.aval, global_mesh=global_mesh, pspec=pspec)
-        arr = ArrayImpl(aval, NamedSharding(global_mesh.local_mesh, pspec), arr._arrays, True)
+        local = NamedSharding(global_mesh.local_mesh, pspec)
+        arr = ArrayImpl(aval_on(aval, local), local, arr._arrays, True)
     return arr if keys is None else keys.from_physical(arr)
 
 

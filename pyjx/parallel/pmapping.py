@@ -7,7 +7,6 @@ It is `jit` of `shard_map` over a mesh of one axis. A `pmap` in a function that 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -266,7 +265,6 @@ def _is_none(x: Any) -> bool:
     return x is None
 
 
-@lru_cache(maxsize=256)
 def _mesh_of(devices: tuple[Any, ...], name: Any) -> Mesh:
     array = np.empty(len(devices), dtype=object)
     array[:] = devices

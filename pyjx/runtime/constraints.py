@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyjx import tree_util
+from pyjx import configuration, tree_util
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.explicit import entries_of, names_no_mesh
 from pyjx.core.meshes import AbstractMesh
@@ -59,12 +59,14 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         raise ValueError("with_sharding_constraint: shardings must be a tree prefix of x. "
                          f"{errors[0]('shardings') if errors else ''}") from None
     return tree_util.tree_unflatten(tree, [
-        leaf if s is None else constrained(leaf, resolved(s, "with_sharding_constraint"))
+        leaf if s is None else constrained(leaf, resolved(
+            s, "with_sharding_constraint", mesh=configuration.entered_mesh.value))
         for leaf, s in zip(leaves, targets, strict=True)])
 
 
-def resolved(sharding: Any, caller: str, argument: str = "shardings") -> Any:
-    """The sharding that was given as `argument`, or stands for a spec along the mesh that is set.
+def resolved(sharding: Any, caller: str, argument: str = "shardings", mesh: Any = None) -> Any:
+    """The sharding that was given as `argument`, or stands for a spec along the mesh that is set,
+    or else along `mesh`.
 
     Raises:
       RuntimeError: no mesh is set.
@@ -72,7 +74,8 @@ def resolved(sharding: Any, caller: str, argument: str = "shardings") -> Any:
       ValueError: it is over the empty mesh.
     """
     if isinstance(sharding, PartitionSpec):
-        mesh = get_abstract_mesh()
+        known = get_abstract_mesh()
+        mesh = known if mesh is None or not known.empty else mesh
         if mesh.empty:
             raise RuntimeError(
                 f"{caller} requires a non-empty mesh in context if you are passing "
@@ -179,4 +182,5 @@ sharding_constraint_p: Primitive = register(Primitive(
     placed=_placed,
     physical=lambda avals, x, **params: sharding_constraint_p.bind(x, **params),
     linear=True,
+    cached=False,  # along Explicit axes a value lies as it does
 ))

@@ -5,19 +5,19 @@ from __future__ import annotations
 import copyreg
 import sys
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core import wide
 from pyjx.core.avals import ShapedArray
+from pyjx.core.bounded import kept
 from pyjx.core.explicit import aval_on
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Format, Layout
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import probation
 from pyjx.runtime.array import ArrayImpl
-from pyjx.runtime.executable import Executable, shard_argument
+from pyjx.runtime.executable import Executable, argument, shard_argument
 from pyjx.runtime.loaded import fast_paths
 from pyjx.runtime.placement import NO_REQUEST, Request, committed_sharding, placement_of
 from pyjx.runtime.programs import Program, compile_closed
@@ -97,7 +97,7 @@ def _laid_out(executable: Executable, leaves: Sequence[Any]) -> Sequence[Any]:
         if keep:
             (layout, sharding), x = next(settled), leaves[i]
             if type(x) is not ArrayImpl and asked and asked[i] is not None:  # a host value
-                x = executable.put(x, executable.in_avals[i], sharding)
+                x = argument(x, executable.in_avals[i], sharding)
             if type(x) is not ArrayImpl or layout is None:
                 continue
             x._check_if_deleted()  # C++ would crash
@@ -121,7 +121,7 @@ def formatted(x: Any, wanted: Format) -> Any:
     return _formatter(wanted)(x)
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _formatter(wanted: Format) -> Any:
     """The C++ callable that lays arrays out so."""
 
@@ -139,7 +139,7 @@ def _formatter(wanted: Format) -> Any:
 _ONE_RESULT = registry.flatten(0)[1]
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _identity(aval: ShapedArray) -> ClosedJaxpr:
     x = Var(aval)
     return ClosedJaxpr(Jaxpr([], [x], [x], []), [])

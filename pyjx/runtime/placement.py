@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,6 +11,7 @@ from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
+from pyjx.core.interning import Interned
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from pyjx.core.layouts import Layout
 from pyjx.core.meshes import AbstractMesh, Mesh
@@ -61,8 +61,8 @@ class Placement:
     has shardings along `mesh`, or None where XLA is to choose.
     """
 
-    __slots__ = ("devices", "in_layouts", "in_shardings", "mesh", "out_kinds", "out_layouts",
-                 "out_shardings", "sharding")
+    __slots__ = ("__weakref__", "devices", "in_layouts", "in_shardings", "mesh", "out_kinds",
+                 "out_layouts", "out_shardings", "sharding")
 
     def __init__(self, devices: tuple[Any, ...], mesh: Mesh | None, in_shardings: Shardings = (),
                  out_shardings: Shardings = (), in_layouts: Layouts = (),
@@ -84,10 +84,14 @@ class Placement:
         """The same on other devices."""
         if self.mesh is None:
             return on_device(devices[0])
-        mesh = self.mesh.update(
-            devices=np.array(devices, dtype=object).reshape(self.mesh.axis_sizes))
-        return _interned(devices, mesh, *[
-            tuple([s and s.update(mesh=mesh) for s in shardings])
+        moved = dict(zip(self.devices, devices, strict=True))
+
+        def there(mesh: Mesh) -> Mesh:
+            places = np.array([moved[d] for d in mesh.devices.flat], dtype=object)
+            return mesh.update(devices=places.reshape(mesh.axis_sizes))
+
+        return _interned(devices, there(self.mesh), *[
+            tuple([s and s.update(mesh=there(s.mesh)) for s in shardings])
             for shardings in (self.in_shardings, self.out_shardings)],
             self.in_layouts, self.out_layouts, self.out_kinds)
 
@@ -141,15 +145,16 @@ def _mode(layout: Any) -> str | None:
     return None if layout is None else "auto" if layout is Layout.AUTO else layout.text()
 
 
-@lru_cache(maxsize=256)
+_placements = Interned()
+
+
+def _interned(*fields: Any) -> Placement:
+    return _placements.of(fields, Placement)  # type: ignore[no-any-return]
+
+
 def on_device(device: Any) -> Placement:
     """That of programs for one device."""
-    return Placement((device,), None)
-
-
-@lru_cache(maxsize=4096)
-def _interned(*fields: Any) -> Placement:
-    return Placement(*fields)
+    return _interned((device,), None)
 
 
 class Described:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from pyjx import jaxlib_api
+from pyjx.core.bounded import kept
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.jaxlib_api import (
@@ -136,7 +136,7 @@ def parts_along(sharding: Any, ndim: int) -> Shape:
     return (1,) * ndim if hlo.is_replicated() else tuple(_partitions(hlo))
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _index_list(self: Any, shape: Shape) -> tuple[Index, ...]:
     """The part of each device, in the order of the sharding's devices."""
     hlo = self._to_xla_hlo_sharding(len(shape))
@@ -279,16 +279,16 @@ _extend(
 )
 
 
-@lru_cache(maxsize=256)
+@kept(256)
 def single_device_sharding(device: Any, memory_kind: str | None = None) -> Any:
-    """The sharding of arrays on one device; always the same object."""
+    """The sharding of arrays on one device."""
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
 # ---- a mesh -------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)
+@kept(4096)
 def _named_hlo(mesh: Any, spec: Any, ndim: int) -> Any:
     return _hlo_of(mesh.axis_names, mesh.axis_sizes, spec, ndim)
 

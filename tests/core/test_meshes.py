@@ -113,8 +113,27 @@ def test_mesh_of_the_thread(mesh):
     assert get_mesh().empty
     with use_abstract_mesh(ABSTRACT) as known:
         assert known is get_abstract_mesh() is ABSTRACT and get_mesh().empty
-    with mesh as same:
-        assert same is mesh and get_mesh().empty
+
+
+def test_a_mesh_as_a_context_is_that_of_constraints_alone(mesh):
+    def spread(x):
+        return jax.lax.with_sharding_constraint(x, P("x"))
+
+    mesh = mesh.update(axis_types=(AxisType.Auto,) * 2)
+    with pytest.warns(DeprecationWarning, match="use `with jax.set_mesh"), mesh as same:
+        assert same is mesh and get_mesh().empty and get_abstract_mesh().empty
+        assert jax.jit(spread)(np.ones(2)).sharding.mesh is mesh
+        assert spread(np.ones(2)).sharding == NamedSharding(mesh, P("x"))
+        with pytest.raises(RuntimeError, match="non-empty mesh in context"):
+            jax.jit(lambda x: x, in_shardings=P("x"))(np.ones(2))
+    with pytest.raises(RuntimeError, match="non-empty mesh in context"):
+        jax.jit(spread)(np.ones(2))
+    jax.config.update("jax_disallow_mesh_context_manager", True)
+    try:
+        with pytest.raises(RuntimeError, match="Mesh context manager is disabled"):
+            mesh.__enter__()
+    finally:
+        jax.config.update("jax_disallow_mesh_context_manager", False)
 
 
 def test_mesh_inside_jit(mesh):

@@ -366,3 +366,29 @@ def test_without_a_mesh_that_is_set(explicit):
     with pytest.raises(ValueError, match="Mesh for all inputs should be equal"):
         x + jax.device_put(np.ones((8, 16), "f4"), NamedSharding(
             explicit.update(axis_types=(AxisType.Explicit, AxisType.Auto)), P("x")))
+
+
+def test_a_constraint_over_a_mixed_mesh_keeps_the_entries_of_the_type():
+    mesh = jax.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+    seen = []
+
+    @jax.jit
+    def f(a):
+        out = jax.lax.with_sharding_constraint(a, P(P.UNCONSTRAINED, "y"))
+        seen.append(jax.typeof(out))
+        return out
+
+    with jax.set_mesh(mesh):
+        a = jax.device_put(np.ones((8, 8), "f4"), NamedSharding(mesh, P("x")))
+        assert f(a).sharding.is_equivalent_to(NamedSharding(mesh, P("x", "y")), 2)
+    assert seen[0].str_short() == "float32[8@x,8]"
+
+
+def test_global_arrays_of_a_process_have_the_type_of_their_sharding():
+    from pyjx.experimental import multihost_utils
+
+    mesh = jax.make_mesh((8,), ("x",))
+    x = multihost_utils.host_local_array_to_global_array(np.arange(8.), mesh, P("x"))
+    assert jax.typeof(x).str_short() == "float32[8@x]"
+    y = multihost_utils.global_array_to_host_local_array(x, mesh, P("x"))
+    assert jax.typeof(y).str_short() == "float32[8@x]"

@@ -299,3 +299,31 @@ def test_transforms_before_any_sharding_is_named(mesh):
     with jax.set_mesh(mesh):
         out = jax.jit(lambda a: with_sharding_constraint(jnp.fft.fft(a).real, late))(jnp.ones(8))
     np.testing.assert_allclose(out, [8] + [0] * 7, atol=1e-6)
+
+
+def test_parts_go_from_device_to_device(mesh, monkeypatch):
+    """What a device has does not pass through the host."""
+    from pyjx.runtime import transfers
+
+    monkeypatch.setattr(transfers, "value", None)
+    one = jax.device_put(np.arange(8, dtype="f4"), jax.devices()[3])
+    everywhere = jax.device_put(one, NamedSharding(mesh, P()))
+    half = jax.make_mesh((2, 2), ("x", "y"), devices=jax.devices()[2:6])
+    rows = jax.device_put(everywhere, NamedSharding(mesh, P("y")))
+    fewer = jax.device_put(rows, NamedSharding(half, P("x")))
+    back = jax.device_put(fewer, NamedSharding(mesh, P("y")))
+    for x in (everywhere, rows, fewer, back):
+        for shard in x.addressable_shards:
+            assert np.asarray(shard.data).tolist() == list(range(8))[shard.index[0]]
+    monkeypatch.undo()
+    np.testing.assert_array_equal(jax.device_put(fewer, NamedSharding(mesh, P("x"))), np.arange(8))
+
+
+def test_a_device_assignment_keeps_the_names_of_each_mesh(mesh, x):
+    other = jax.sharding.Mesh(mesh.devices.reshape(2, 4), ("a", "b"))
+    lowered = jax.jit(lambda x, y: x + y, out_shardings=NamedSharding(other, P("b"))).lower(
+        x, jax.device_put(np.ones((8, 8), "f4"), NamedSharding(mesh, P("x"))))
+    turned = tuple(jax.devices()[::-1])
+    compiled = lowered.compile(device_assignment=turned)
+    assert compiled.output_shardings.mesh.axis_names == ("a", "b")
+    assert tuple(compiled.output_shardings._internal_device_list) == turned

@@ -1,0 +1,37 @@
+"""Objects of which there is one for each key, so that comparing them is comparing identities."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+
+class Interned:
+    """The objects of one kind that somebody holds, by what they are made of.
+
+    All threads get the same one, and one that nobody holds any more goes.
+
+    >>> table = Interned()
+    >>> make = lambda *items: set(items)
+    >>> pair = table.of((1, 2), make)
+    >>> table.of((1, 2), make) is pair
+    True
+    """
+
+    __slots__ = ("_known", "_lock")
+
+    def __init__(self) -> None:
+        self._known: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
+        self._lock = threading.RLock()
+
+    def of(self, key: Any, make: Callable[..., Any]) -> Any:
+        """The object of this key, which is a tuple: that of `make(*key)` where there is none."""
+        found = self._known.get(key)
+        if found is None:
+            with self._lock:
+                found = self._known.get(key)
+                if found is None:
+                    found = self._known[key] = make(*key)
+        return found
