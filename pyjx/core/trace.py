@@ -120,7 +120,7 @@ class Trace:
         if isinstance(x, Tracer):
             trace = x._trace
             if (trace.level >= self.level or not trace.alive
-                    or trace.thread != self.thread and trace is not eager_trace):  # a reference
+                    or (trace.thread != self.thread and trace is not eager_trace)):  # a reference
                 raise_leaked(x)
 
     def check_alive(self, operands: Sequence[Any]) -> None:
