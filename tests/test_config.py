@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from pyjx import configuration as cfg
-from pyjx.configuration import State, config
+from pyjx.configuration import config
+from pyjx.states import State
 
 
 @pytest.fixture(autouse=True)

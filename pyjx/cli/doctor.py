@@ -20,6 +20,7 @@ import pyjx as jax
 from pyjx import configuration, jaxlib_api
 from pyjx.runtime import backends, cache
 from pyjx.runtime.cache_report import size_text
+from pyjx.states import states
 from pyjx.version import PYJX_VERSION
 
 Section = dict[str, Any]
@@ -98,10 +99,10 @@ def disk_cache(problems: list[str]) -> Section:
 def flags() -> Section:
     """Flags that differ from their default, and variables of the environment that matter."""
     found: Section = {
-        name: repr(state.value) for name, state in configuration.states.items()
+        name: repr(state.value) for name, state in states.items()
         if state.value != state.default
     }
-    known = {state.environ for state in configuration.states.values()}
+    known = {state.environ for state in states.values()}
     for name in sorted(os.environ):
         if name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS") or name.startswith("XLA_PYTHON_CLIENT_"):
             found[name] = os.environ[name]

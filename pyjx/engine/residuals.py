@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.configuration import LocalState
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects, keeps_alive, unrepeatable
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
@@ -21,6 +20,7 @@ from pyjx.core.records import Record
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
 from pyjx.engine.subjaxprs import LinearizedJaxpr, linearize_jaxpr, selected, tangent_avals
 from pyjx.engine.types import Flags
+from pyjx.states import LocalState
 
 Policy = Callable[..., Any]
 

@@ -1,0 +1,221 @@
+"""What flags are made of: values that jaxlib holds, global and per thread, and their contexts.
+
+Those that change the traced or compiled program are `traced`: they are in the key of the C++ jit
+cache, so that a compiled function is never reused under another setting.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from pyjx import jaxlib_api
+
+Kind = type | tuple[str, ...]  # bool, int, float, str, or the values of an enumeration
+
+_TRUE = ("y", "yes", "t", "true", "on", "1")
+_FALSE = ("n", "no", "f", "false", "off", "0")
+_KIND_NAMES = {int: "int", float: "float", str: "string"}
+_UNSET: Any = object()
+
+states: dict[str, State] = {}  # by full name, such as "jax_enable_x64"
+
+
+def _truth(text: str) -> bool | None:
+    lowered = text.strip().lower()
+    return True if lowered in _TRUE else False if lowered in _FALSE else None
+
+
+def _from_environment(flag: str, kind: Kind, variable: str, text: str) -> Any:
+    if kind is bool:
+        truth = _truth(text)
+        if truth is None:
+            raise ValueError(f"invalid truth value {text!r} for environment {variable!r}")
+        return truth
+    try:
+        if isinstance(kind, type):
+            return kind(text)
+        if text in kind:
+            return text
+    except ValueError:
+        pass
+    expected = f"of type {kind.__name__}" if isinstance(kind, type) else f"in {list(kind)}"
+    raise ValueError(f'Invalid value "{text}" for JAX flag {flag}: the environment variable '
+                     f"{variable} must be {expected}")
+
+
+def _checked(flag: str, kind: Kind, optional: bool, value: Any) -> Any:
+    """`value` if the flag can take it; else ValueError."""
+    if value is None and optional:
+        return None
+    if kind is bool:
+        truth = _truth(value) if isinstance(value, str) else bool(value)
+        if truth is None:
+            raise ValueError(f"new bool config value must be True or False, got {value!r} "
+                             f"for {flag}.")
+        return truth
+    if isinstance(kind, tuple):
+        if value in kind:
+            return value
+        allowed = f"None or in {list(kind)}" if optional else f"in {list(kind)}"
+        raise ValueError(f"new enum value must be {allowed}, got {value} of type {type(value)}.")
+    if value is None or isinstance(value, kind) or (kind is float and isinstance(value, int)):
+        return value
+    raise ValueError(f"new {_KIND_NAMES[kind]} config value must be None or of type "
+                     f"{kind.__name__}, got {value} of type {type(value)}.")
+
+
+_traced: list[LocalState] = []
+
+
+class LocalState(jaxlib_api.Config):
+    """A value, global and per thread, held by jaxlib: `.value` reads it, calling it makes a
+    context that sets it in this thread."""
+
+    __slots__ = ("_on_change", "default", "flag", "group")
+
+    def __init__(self, flag: str, default: Any, *, in_jit_key: bool = False,
+                 in_trace_context: bool = False, group: tuple[LocalState, ...] = (),
+                 on_change: Callable[[Any, bool], None] | None = None) -> None:
+        self.flag = flag
+        self.default = default
+        self.group = (self, *group)  # what a context of this state sets
+        self._on_change = on_change
+        jaxlib_api.init_config_state(self, flag, default, in_jit_key, in_trace_context)
+        if in_trace_context:
+            _traced.append(self)
+
+    def __call__(self, new_val: Any) -> Context:
+        return Context(self.group, new_val)
+
+    def _replace_local(self, value: Any) -> Any:
+        """Sets the value of this thread; the old one, or the sentinel that it was unset."""
+        old = self.swap_local(value)
+        if self._on_change is not None:
+            self._on_change(None if value is jaxlib_api.unset else value, True)
+        return old
+
+    def __bool__(self) -> bool:
+        raise TypeError("bool() not supported for instances of type 'State' "
+                        "(did you mean to use 'State.value' instead?)")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.flag}={self.value!r}>"
+
+
+class State(LocalState):
+    """A flag: a state with a name, an environment variable and a set of values it can take.
+
+    A value that the flag cannot take is a ValueError, raised before anything has changed.
+
+    >>> import pyjx as jax
+    >>> with jax.enable_x64(True):
+    ...     jax.numpy.zeros(2).dtype
+    dtype('float64')
+    """
+
+    __slots__ = ("_check", "environ", "help", "kind", "optional")
+
+    def __init__(self, flag: str, kind: Kind, default: Any, *, traced: bool = False,
+                 environ: str | None = None, help: str = "", group: tuple[LocalState, ...] = (),
+                 check: Callable[[str, Kind, bool, Any], Any] = _checked, optional: bool = False,
+                 on_change: Callable[[Any, bool], None] | None = None) -> None:
+        super().__init__(flag, default, in_jit_key=traced, in_trace_context=traced, group=group,
+                         on_change=on_change)
+        self.kind = kind
+        self.optional = optional or default is None
+        self.environ = environ or flag.upper()
+        self.help = help
+        self._check = check
+        states[flag] = self
+        text = os.environ.get(self.environ)
+        if text is not None:
+            self.update(_from_environment(flag, kind, self.environ, text))
+
+    @property
+    def __name__(self) -> str:
+        return self.flag.removeprefix("jax_")
+
+    def update(self, value: Any) -> None:
+        """Sets the global value."""
+        value = self._check(self.flag, self.kind, self.optional, value)
+        for state in self.group:
+            state.set_global(value)
+            if state._on_change is not None:
+                state._on_change(value, False)
+
+    def __call__(self, new_val: Any = _UNSET) -> Context:
+        if new_val is _UNSET:
+            if self.kind is not bool:
+                raise TypeError(f"Context manager for {self.__name__} config option requires an "
+                                "argument representing the new value for the config option.")
+            new_val = True
+        return Context(self.group, self._check(self.flag, self.kind, self.optional, new_val))
+
+
+class Context:
+    """Sets states of this thread while entered; may be entered again, and nested."""
+
+    __slots__ = ("_saved", "_states", "_value")
+
+    def __init__(self, states: tuple[LocalState, ...], value: Any) -> None:
+        self._states = states
+        self._value = value
+        self._saved: list[list[Any]] = []
+
+    def __enter__(self) -> None:
+        self._saved.append([state._replace_local(self._value) for state in self._states])
+
+    def __exit__(self, *_: Any) -> None:
+        for state, value in zip(self._states, self._saved.pop(), strict=True):
+            state._replace_local(value)
+
+    def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        states, value = self._states, self._value
+
+        @wraps(fun)
+        def within(*args: Any, **kwargs: Any) -> Any:
+            with Context(states, value):
+                return fun(*args, **kwargs)
+
+        return within
+
+
+def make_user_context(default_value: Any = None) -> LocalState:
+    """A context whose value is part of the key of every trace and compile cache.
+
+    Args:
+      default_value: hashable, the value outside of any context.
+
+    >>> import pyjx as jax
+    >>> context = jax.make_user_context(0)
+    >>> with context(1):
+    ...     context.value
+    1
+    """
+    return LocalState("user_context", default_value, in_jit_key=True, in_trace_context=True)
+
+
+def _trace_context() -> tuple[Any, ...]:
+    return tuple([state.value for state in _traced])
+
+
+# The values of all traced states in this thread: a key for caches of traces.
+trace_context: Callable[[], tuple[Any, ...]] = jaxlib_api.trace_context or _trace_context
+
+
+_defaults: tuple[Any, ...] = ()
+
+
+def changed_traced() -> list[tuple[str, Any]]:
+    """Name and value of each traced state that has not its default value in this thread."""
+    global _defaults
+    if len(_defaults) != len(_traced):  # a user's context is new
+        _defaults = tuple([state.default for state in _traced])
+    context = trace_context()
+    if context == _defaults:
+        return []
+    return [(state.flag, value) for state, value in zip(_traced, context, strict=True)
+            if value != state.default]
