@@ -6,6 +6,7 @@ same traceback, name stack and primitive.
 
 from __future__ import annotations
 
+import re
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -39,13 +40,15 @@ class Scope(Record):
 
 
 class Locations:
-    """The location aliases of a module."""
+    """The location aliases of a module: up to so many frames of a stack, all if negative. What
+    the pattern `dropped` matches goes from the names of files."""
 
-    __slots__ = ("_aliases", "_frames", "_of_eqn", "_placed", "_stacks", "lines")
+    __slots__ = ("_aliases", "_dropped", "_frames", "_of_eqn", "_placed", "_stacks", "lines")
 
-    def __init__(self, frames: int) -> None:
+    def __init__(self, frames: int, dropped: str | None) -> None:
         self.lines: list[str] = []
-        self._frames = frames
+        self._frames = frames if frames >= 0 else None
+        self._dropped = re.compile(dropped) if dropped else None
         self._aliases: dict[str, str] = {}
         self._of_eqn: dict[Any, str] = {}
         self._stacks: dict[Any, str] = {}
@@ -96,7 +99,8 @@ class Locations:
     def _place(self, caller: str, code: CodeType, offset: int) -> str:
         """The alias of a frame below a stack of others."""
         f = frame_at(code, offset)
-        place = self._alias(f"{quoted(f.function_name)}({quoted(f.file_name)}:{f.start_line}:"
+        file = f.file_name if self._dropped is None else self._dropped.sub("", f.file_name)
+        place = self._alias(f"{quoted(f.function_name)}({quoted(file)}:{f.start_line}:"
                             f"{f.start_column + 1})")
         if caller:
             place = self._alias(f"callsite({place} at {caller})")

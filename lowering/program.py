@@ -61,10 +61,11 @@ class LoweredProgram:
         self.inspections = module.inspections
         self.ordered = ordered
 
-    def located_text(self, frames: int) -> str:
+    def located_text(self, frames: int = 1, dropped: str | None = None) -> str:
         """The text in which each operation has its name and its place in the user's source, with
-        up to so many frames of the stack."""
-        return self._module.text(Locations(frames))
+        up to so many frames of the stack, all if negative. What the regular expression `dropped`
+        matches is left out of the names of files."""
+        return self._module.text(Locations(frames, dropped))
 
 
 def has_symbols(aval: Any) -> bool:

@@ -115,6 +115,12 @@ _MATMUL_PRECISIONS = (
     "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64")
 _PRNG_IMPLS = ("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
 
+
+def _without_effect(reason: str) -> str:
+    """The help of a flag that programs may set, though nothing here reads it."""
+    return f"Accepted, without effect: {reason}"
+
+
 _on = partial(State, kind=bool, default=True)
 _off = partial(State, kind=bool, default=False)
 _int = partial(State, kind=int)
@@ -135,10 +141,15 @@ default_matmul_precision = State("jax_default_matmul_precision", _MATMUL_PRECISI
                                  traced=True,
                                  help="Precision of matrix products and convolutions that were "
                                       "given none.")
-allow_f16_reductions = _on("jax_allow_f16_reductions", traced=True)
-softmax_custom_jvp = _off("jax_softmax_custom_jvp", traced=True)
-accurate_erf_inv = _off("jax_accurate_erf_inv", traced=True)
-use_hlo_logistic_lowering = State("jax_use_hlo_logistic_lowering", bool, None, traced=True)
+allow_f16_reductions = _on("jax_allow_f16_reductions", traced=True,
+                           help="Sums of 16-bit floats are allowed.")
+softmax_custom_jvp = _off("jax_softmax_custom_jvp", traced=True,
+                          help="nn.softmax has a derivative of its own, which needs less memory.")
+accurate_erf_inv = _off("jax_accurate_erf_inv", traced=True,
+                        help=_without_effect("the inverse error function is always as accurate as "
+                                             "XLA has it."))
+use_hlo_logistic_lowering = State("jax_use_hlo_logistic_lowering", bool, None, traced=True,
+                                  help=_without_effect("logistic is always XLA's own operation."))
 check_static_indices = _off("jax_check_static_indices", traced=True,
                             help="Static indices out of bounds raise an error.")
 
@@ -149,13 +160,17 @@ enable_custom_prng = _off("jax_enable_custom_prng", traced=True,
                           help="PRNGKey returns typed keys.")
 legacy_prng_key = State("jax_legacy_prng_key", ("allow", "warn", "error"), "allow",
                         help="What passing a raw uint32 key does.")
-threefry_partitionable = _on("jax_threefry_partitionable", traced=True)
-threefry_gpu_kernel_lowering = _off("jax_threefry_gpu_kernel_lowering", traced=True)
-high_dynamic_range_gumbel = _off("jax_high_dynamic_range_gumbel", traced=True)
+threefry_partitionable = _on("jax_threefry_partitionable", traced=True,
+                             help="Bits of threefry do not depend on how an array is cut.")
+threefry_gpu_kernel_lowering = _off("jax_threefry_gpu_kernel_lowering", traced=True,
+                                    help=_without_effect("threefry is lowered to operations, which"
+                                                         " XLA fuses."))
+high_dynamic_range_gumbel = _off("jax_high_dynamic_range_gumbel", traced=True,
+                                 help="gumbel draws from more of the values of its dtype.")
 random_seed_offset = _int("jax_random_seed_offset", default=0, traced=True,
                           help="Added to every seed.")
 debug_key_reuse = _off("jax_debug_key_reuse", traced=True,
-                       help="Using a key twice raises an error.")
+                       help=_without_effect("random keys are not watched."))
 
 # Debugging.
 disable_jit = _DisableJit("jax_disable_jit", bool, False, on_change=_mirror("disable_jit"),
@@ -174,47 +189,84 @@ log_checkpoint_residuals = _off("jax_log_checkpoint_residuals",
                                 help="Logs what each checkpoint function keeps.")
 logging_level = State("jax_logging_level",
                       ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "NOTSET",
-                      on_change=_set_logging_level)
-debug_log_modules = _str("jax_debug_log_modules", default="", on_change=_log_modules)
+                      on_change=_set_logging_level,
+                      help="Messages of this package from this level on go to stderr.")
+debug_log_modules = _str("jax_debug_log_modules", default="", on_change=_log_modules,
+                         help="Modules, separated by commas, whose debug messages go to stderr.")
 traceback_filtering = State(
     "jax_traceback_filtering",
     ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"), "auto",
     help="How frames of this package are hidden from the traceback of an error.")
-tracer_error_num_traceback_frames = _int("jax_tracer_error_num_traceback_frames", default=5)
-traceback_in_locations_limit = _int("jax_traceback_in_locations_limit", default=100)
-include_full_tracebacks_in_locations = _on("jax_include_full_tracebacks_in_locations")
-send_traceback_to_runtime = State("jax_send_traceback_to_runtime", ("off", "on", "full"), "off")
-source_url_schema = State("jax_source_url_schema", str, None)
+tracer_error_num_traceback_frames = _int("jax_tracer_error_num_traceback_frames", default=5,
+                                         help="Frames that errors about a traced value show of "
+                                              "where it was made.")
+traceback_in_locations_limit = _int("jax_traceback_in_locations_limit", default=100,
+                                    help="Frames of the Python stack in the locations of "
+                                         "operations; negative for all.")
+include_full_tracebacks_in_locations = _on("jax_include_full_tracebacks_in_locations",
+                                           help="Locations of operations hold the user's stack, "
+                                                "and not only its innermost frame.")
+send_traceback_to_runtime = State("jax_send_traceback_to_runtime", ("off", "on", "full"), "off",
+                                  help=_without_effect("the runtime knows programs by their own "
+                                                       "locations."))
+source_url_schema = State("jax_source_url_schema", str, None,
+                          help=_without_effect("there are no HTML pages of jaxprs that link to "
+                                               "sources."))
 hlo_source_file_canonicalization_regex = _str("jax_hlo_source_file_canonicalization_regex",
-                                              default=None)
-pprint_use_color = _on("jax_pprint_use_color")
+                                              default=None,
+                                              help="What this regular expression matches is left "
+                                                   "out of file names in locations.")
+pprint_use_color = _on("jax_pprint_use_color",
+                       help="Jaxprs printed by pretty_print() have colours in terminals and "
+                            "notebooks.")
 error_checking_behavior_nan = State("jax_error_checking_behavior_nan", _IGNORE_RAISE, "ignore",
-                                    traced=True)
+                                    traced=True,
+                                    help=_without_effect("no public function of JAX reads it: "
+                                                         "jax_debug_nans and checkify find NaNs."))
 error_checking_behavior_divide = State("jax_error_checking_behavior_divide", _IGNORE_RAISE,
-                                       "ignore", traced=True)
+                                       "ignore", traced=True,
+                                       help=_without_effect("no public function of JAX reads it: "
+                                                            "checkify finds divisions by zero."))
 error_checking_behavior_oob = State("jax_error_checking_behavior_oob", _IGNORE_RAISE, "ignore",
-                                    traced=True)
+                                    traced=True,
+                                    help=_without_effect("no public function of JAX reads it: "
+                                                         "jax_pyjx_strict_indices and checkify "
+                                                         "find such indices."))
 experimental_unsafe_xla_runtime_errors = _off("jax_experimental_unsafe_xla_runtime_errors",
-                                              traced=True)
-dump_ir_to = _str("jax_dump_ir_to", default="")
-dump_ir_modes = _str("jax_dump_ir_modes", default="stablehlo")
-include_debug_info_in_dumps = _on("jax_include_debug_info_in_dumps")
+                                              traced=True,
+                                              help="checkify.check raises inside compiled programs"
+                                                   " that are not functionalized.")
+dump_ir_to = _str("jax_dump_ir_to", default="",
+                  help="Folder to which programs are written as they are lowered; empty for none.")
+dump_ir_modes = _str("jax_dump_ir_modes", default="stablehlo",
+                     help="Which forms are written: stablehlo, jaxpr, eqn_count_pprof, separated "
+                          "by commas.")
+include_debug_info_in_dumps = _on("jax_include_debug_info_in_dumps",
+                                  help="Operations of written programs have their places in the "
+                                       "source.")
 
 # Guards.
 transfer_guard_host_to_device = State("jax_transfer_guard_host_to_device", _GUARD_LEVELS, None,
-                                      on_change=_guard("host_to_device"))
+                                      on_change=_guard("host_to_device"),
+                                      help="What an implicit transfer to a device does.")
 transfer_guard_device_to_device = State("jax_transfer_guard_device_to_device", _GUARD_LEVELS,
-                                        None, on_change=_guard("device_to_device"))
+                                        None, on_change=_guard("device_to_device"),
+                                        help="What an implicit transfer between devices does.")
 transfer_guard_device_to_host = State("jax_transfer_guard_device_to_host", _GUARD_LEVELS, None,
-                                      on_change=_guard("device_to_host"))
+                                      on_change=_guard("device_to_host"),
+                                      help="What an implicit transfer to the host does.")
 transfer_guard = State("jax_transfer_guard", _GUARD_LEVELS, None,
                        group=(transfer_guard_host_to_device, transfer_guard_device_to_device,
                               transfer_guard_device_to_host),
                        help="Sets the guards of all three directions of a transfer.")
 array_garbage_collection_guard = State("jax_array_garbage_collection_guard",
                                        ("allow", "log", "fatal"), None,
-                                       on_change=_guard("garbage_collect_array"))
-thread_guard = _off("jax_thread_guard", on_change=_set_thread_guard)
+                                       on_change=_guard("garbage_collect_array"),
+                                       help="What an array does that only Python's garbage "
+                                            "collector frees.")
+thread_guard = _off("jax_thread_guard", on_change=_set_thread_guard,
+                    help="Programs over several processes are launched by one thread only, else an"
+                         " error is raised.")
 
 # Devices and backends.
 default_device = State("jax_default_device", str, None, traced=True, check=_checked_device,
@@ -222,126 +274,254 @@ default_device = State("jax_default_device", str, None, traced=True, check=_chec
 platforms = State("jax_platforms", str, None,
                   help="Names of the platforms to start, separated by commas; the first is the "
                        "default.")
-platform_name = _str("jax_platform_name", default="")
-xla_backend = _str("jax_xla_backend", default="")
-backend_target = _str("jax_backend_target", default="")
-num_cpu_devices = _int("jax_num_cpu_devices", default=-1)
-cpu_enable_async_dispatch = _on("jax_cpu_enable_async_dispatch")
+platform_name = _str("jax_platform_name", default="",
+                     help="The default platform, where jax_platforms does not say it.")
+xla_backend = _str("jax_xla_backend", default="", help="As jax_platform_name; an older name.")
+backend_target = _str("jax_backend_target", default="",
+                      help=_without_effect("there is no client for proxy servers."))
+num_cpu_devices = _int("jax_num_cpu_devices", default=-1,
+                       help="How many devices the CPU is; -1: as XLA_FLAGS says, or one.")
+cpu_enable_async_dispatch = _on("jax_cpu_enable_async_dispatch",
+                                help="Calls of programs on the CPU return before they have ended.")
 cpu_collectives_implementation = State("jax_cpu_collectives_implementation",
-                                       ("gloo", "mpi", "megascale"), "gloo", optional=True)
+                                       ("gloo", "mpi", "megascale"), "gloo", optional=True,
+                                       help="By what processes on CPUs exchange arrays.")
 cpu_get_local_topology_timeout_minutes = _int("jax_cpu_get_local_topology_timeout_minutes",
-                                              default=2)
+                                              default=2,
+                                              help="How long a process waits for what others say "
+                                                   "of their devices.")
 cpu_get_global_topology_timeout_minutes = _int("jax_cpu_get_global_topology_timeout_minutes",
-                                               default=5)
-cuda_visible_devices = _str("jax_cuda_visible_devices", default="all")
-rocm_visible_devices = _str("jax_rocm_visible_devices", default="all")
-oneapi_visible_devices = _str("jax_oneapi_visible_devices", default="all")
-mock_gpu_topology = _str("jax_mock_gpu_topology", default="")
-mock_num_gpu_processes = _int("mock_num_gpu_processes", default=0)
-pjrt_client_create_options = _str("jax_pjrt_client_create_options", default=None)
-sort_devices_by_process_index = _on("jax_sort_devices_by_process_index")
-use_magma = State("jax_use_magma", ("off", "on", "auto"), "auto")
+                                               default=5,
+                                               help="How long a process waits for the devices of "
+                                                    "all.")
+cuda_visible_devices = _str("jax_cuda_visible_devices", default="all",
+                            help="Numbers of the NVIDIA GPUs that are used, separated by commas, "
+                                 "or `all`.")
+rocm_visible_devices = _str("jax_rocm_visible_devices", default="all",
+                            help="Numbers of the AMD GPUs that are used, separated by commas, or "
+                                 "`all`.")
+oneapi_visible_devices = _str("jax_oneapi_visible_devices", default="all",
+                              help=_without_effect("Intel's GPUs are not supported."))
+mock_gpu_topology = _str("jax_mock_gpu_topology", default="",
+                         help="Slices x hosts x GPUs of a cluster that is only pretended, for "
+                              "compiling.")
+mock_num_gpu_processes = _int("mock_num_gpu_processes", default=0,
+                              help="Processes of a cluster of GPUs that is only pretended.")
+pjrt_client_create_options = _str("jax_pjrt_client_create_options", default=None,
+                                  help="Options for the client of a device platform: "
+                                       "name:value;name:value.")
+sort_devices_by_process_index = _on("jax_sort_devices_by_process_index",
+                                    help=_without_effect("devices are in XLA's order, which is by "
+                                                         "process."))
+use_magma = State("jax_use_magma", ("off", "on", "auto"), "auto",
+                  help=_without_effect("eigenvalues of general matrices are computed by LAPACK on "
+                                       "the host."))
 
 # Compilation and its persistent cache.
-optimization_level = State("jax_optimization_level", _LEVELS, "UNKNOWN", traced=True)
-memory_fitting_level = State("jax_memory_fitting_level", _LEVELS, "O2", traced=True)
+optimization_level = State("jax_optimization_level", _LEVELS, "UNKNOWN", traced=True,
+                           help="How hard XLA tries to make programs fast.")
+memory_fitting_level = State("jax_memory_fitting_level", _LEVELS, "O2", traced=True,
+                             help="How hard XLA tries to make programs fit the memory.")
 exec_time_optimization_effort = _float("jax_exec_time_optimization_effort", default=0.0,
-                                       traced=True)
-memory_fitting_effort = _float("jax_memory_fitting_effort", default=0.0, traced=True)
-disable_most_optimizations = _off("jax_disable_most_optimizations", traced=True)
-compiler_enable_remat_pass = _on("jax_compiler_enable_remat_pass")
-compiler_detailed_logging_min_ops = _int("jax_compiler_detailed_logging_min_ops", default=10)
-xla_profile_version = _int("jax_xla_profile_version", default=0)
+                                       traced=True,
+                                       help="As jax_optimization_level, as a number from -1 to 1.")
+memory_fitting_effort = _float("jax_memory_fitting_effort", default=0.0, traced=True,
+                               help="As jax_memory_fitting_level, as a number from -1 to 1.")
+disable_most_optimizations = _off("jax_disable_most_optimizations", traced=True,
+                                  help="Programs compile quickly and run slowly.")
+compiler_enable_remat_pass = _on("jax_compiler_enable_remat_pass",
+                                 help="XLA may compute values again where memory is short.")
+compiler_detailed_logging_min_ops = _int("jax_compiler_detailed_logging_min_ops", default=10,
+                                         help=_without_effect("compilations are logged alike, "
+                                                              "whatever their size."))
+xla_profile_version = _int("jax_xla_profile_version", default=0,
+                           help="The version of a remote profile that XLA compiles by.")
 enable_compilation_cache = _on("jax_enable_compilation_cache",
                                help="The persistent compilation cache may be used.")
 compilation_cache_dir = _str("jax_compilation_cache_dir", default=None,
                              help="Directory of the persistent compilation cache.")
-compilation_cache_max_size = _int("jax_compilation_cache_max_size", default=-1)
-compilation_cache_check_contents = _off("jax_compilation_cache_check_contents")
-compilation_cache_expect_pgle = _off("jax_compilation_cache_expect_pgle")
-compilation_cache_include_metadata_in_key = _off("jax_compilation_cache_include_metadata_in_key")
+compilation_cache_max_size = _int("jax_compilation_cache_max_size", default=-1,
+                                  help="Bytes of that cache beyond which the oldest programs go; "
+                                       "-1 for the bound of jax_pyjx_cache_max_bytes.")
+compilation_cache_check_contents = _off("jax_compilation_cache_check_contents",
+                                        help="Each program found on disk is compiled again and "
+                                             "compared, once in a process.")
+compilation_cache_expect_pgle = _off("jax_compilation_cache_expect_pgle",
+                                     help=_without_effect("there is no profile-guided "
+                                                          "optimization."))
+compilation_cache_include_metadata_in_key = _off("jax_compilation_cache_include_metadata_in_key",
+                                                 help="Programs of other places in the source are "
+                                                      "other programs for that cache.")
 persistent_cache_enable_xla_caches = _str("jax_persistent_cache_enable_xla_caches",
-                                          default="xla_gpu_per_fusion_autotune_cache_dir")
+                                          default="xla_gpu_per_fusion_autotune_cache_dir",
+                                          help="Which of XLA's own caches for GPUs are kept beside"
+                                               " the programs: names, or `all`.")
 persistent_cache_min_compile_time_secs = _float("jax_persistent_cache_min_compile_time_secs",
-                                                default=1.0)
+                                                default=1.0,
+                                                help="Programs that compile in less are not kept, "
+                                                     "where this is set.")
 persistent_cache_min_entry_size_bytes = _int("jax_persistent_cache_min_entry_size_bytes",
-                                             default=0)
-raise_persistent_cache_errors = _off("jax_raise_persistent_cache_errors")
+                                             default=0,
+                                             help="Programs that are smaller are not kept.")
+raise_persistent_cache_errors = _off("jax_raise_persistent_cache_errors",
+                                     help="Errors of reading and writing the persistent cache are "
+                                          "raised, not logged.")
 remove_custom_partitioning_ptr_from_cache_key = _off(
-    "jax_remove_custom_partitioning_ptr_from_cache_key")
-share_binary_between_hosts = _off("jax_share_binary_between_hosts")
+    "jax_remove_custom_partitioning_ptr_from_cache_key",
+                                                     help=_without_effect("programs of "
+                                                                          "custom_partitioning are"
+                                                                          " never kept on disk."))
+share_binary_between_hosts = _off("jax_share_binary_between_hosts",
+                                  help=_without_effect("each process compiles, or reads the "
+                                                       "persistent cache."))
 share_binary_between_hosts_timeout_ms = _int("jax_share_binary_between_hosts_timeout_ms",
-                                             default=1200000)
-enable_pgle = _off("jax_enable_pgle")
-pgle_profiling_runs = _int("jax_pgle_profiling_runs", default=3)
-pgle_aggregation_percentile = _int("jax_pgle_aggregation_percentile", default=90)
-captured_constants_warn_bytes = _int("jax_captured_constants_warn_bytes", default=2000000000)
-captured_constants_report_frames = _int("jax_captured_constants_report_frames", default=0)
-embedded_constants_max_bytes = _int("jax_embedded_constants_max_bytes", default=32)
-use_simplified_jaxpr_constants = _off("jax_use_simplified_jaxpr_constants")
-eager_constant_folding = _off("eager_constant_folding")
-export_calling_convention_version = _int("jax_export_calling_convention_version", default=10)
-export_deserialize_expired_versions = _off("jax_export_deserialize_expired_versions")
+                                             default=1200000,
+                                             help=_without_effect("see "
+                                                                  "jax_share_binary_between_hosts."))
+enable_pgle = _off("jax_enable_pgle",
+                   help=_without_effect("there is no profile-guided optimization."))
+pgle_profiling_runs = _int("jax_pgle_profiling_runs", default=3,
+                           help=_without_effect("there is no profile-guided optimization."))
+pgle_aggregation_percentile = _int("jax_pgle_aggregation_percentile", default=90,
+                                   help=_without_effect("there is no profile-guided optimization."))
+captured_constants_warn_bytes = _int("jax_captured_constants_warn_bytes", default=2000000000,
+                                     help="Bytes of captured constants beyond which a program "
+                                          "warns; -1 for never.")
+captured_constants_report_frames = _int("jax_captured_constants_report_frames", default=0,
+                                        help="Frames that this warning shows of where each was "
+                                             "captured; -1 for all.")
+embedded_constants_max_bytes = _int("jax_embedded_constants_max_bytes", default=32,
+                                    help=_without_effect("constants are arguments of a program, "
+                                                         "unless they are scalars."))
+use_simplified_jaxpr_constants = _off("jax_use_simplified_jaxpr_constants",
+                                      help=_without_effect("jaxprs have one form of constants."))
+eager_constant_folding = _off("eager_constant_folding", traced=True,
+                              help="What does not depend on arguments is computed while a function"
+                                   " is traced.")
+export_calling_convention_version = _int("jax_export_calling_convention_version", default=10,
+                                         help="The version that exported programs are called by.")
+export_deserialize_expired_versions = _off("jax_export_deserialize_expired_versions",
+                                           help=_without_effect("what no version reads any more "
+                                                                "can't be read."))
 export_ignore_forward_compatibility = _off("jax_export_ignore_forward_compatibility",
-                                           environ="JAX_EXPORT_IGNORE_FORWARD_COMPATIBILIY")
-serialization_version = _int("jax_serialization_version", default=0)
+                                           environ="JAX_EXPORT_IGNORE_FORWARD_COMPATIBILIY",
+                                           help=_without_effect("exported programs are always "
+                                                                "written for the oldest supported "
+                                                                "reader."))
+serialization_version = _int("jax_serialization_version", default=0,
+                             help=_without_effect("see jax_export_calling_convention_version."))
 
 # Transformations.
-use_direct_linearize = _on("jax_use_direct_linearize")
-remat3 = _off("jax_remat3")
-scan3 = _off("jax_scan3")
-custom_jvp3 = _off("jax_custom_jvp3")
-custom_vjp3 = _off("jax_custom_vjp3")
-remat_barrier_no_cotangents = _off("jax_remat_barrier_no_cotangents")
-disable_bwd_checks = _off("jax_disable_bwd_checks")
-mutable_array_checks = _on("jax_mutable_array_checks")
-refs_to_pins = _off("jax_refs_to_pins")
+use_direct_linearize = _on("jax_use_direct_linearize",
+                           help=_without_effect("functions are always linearized directly."))
+remat3 = _off("jax_remat3", help=_without_effect("there is one implementation of checkpoint."))
+scan3 = _off("jax_scan3", help=_without_effect("there is one implementation of scan."))
+custom_jvp3 = _off("jax_custom_jvp3",
+                   help=_without_effect("there is one implementation of custom_jvp."))
+custom_vjp3 = _off("jax_custom_vjp3",
+                   help=_without_effect("there is one implementation of custom_vjp."))
+remat_barrier_no_cotangents = _off("jax_remat_barrier_no_cotangents",
+                                   help=_without_effect("there is one implementation of "
+                                                        "checkpoint."))
+disable_bwd_checks = _off("jax_disable_bwd_checks",
+                          help="Shapes that backward rules of custom_vjp give are not checked.")
+mutable_array_checks = _on("jax_mutable_array_checks",
+                           help="Passing one reference twice to a function is an error.")
+refs_to_pins = _off("jax_refs_to_pins",
+                    help=_without_effect("references are discharged before programs are lowered."))
 
 # Sharding and distribution.
-use_shardy_partitioner = _on("jax_use_shardy_partitioner", traced=True)
-use_rgv3 = _on("jax_use_rgv3")
-use_cpp_shard_args = _off("jax_use_cpp_shard_args")
-check_vma = _off("check_vma")
-auto_pcast = _on("jax_auto_pcast")
-raise_on_ppermute_sort_diff = _on("jax_raise_on_ppermute_sort_diff")
+use_shardy_partitioner = _on("jax_use_shardy_partitioner", traced=True,
+                             help="Programs over several devices are cut by Shardy.")
+use_rgv3 = _on("jax_use_rgv3",
+               help=_without_effect("groups of devices are written as lists of numbers."))
+use_cpp_shard_args = _off("jax_use_cpp_shard_args",
+                          help=_without_effect("arguments are always put by C++ where it can."))
+check_vma = _off("check_vma", help=_without_effect("a keyword of shard_map says it."))
+auto_pcast = _on("jax_auto_pcast", traced=True,
+                 help="Operands that vary along other axes of a mesh are cast to vary alike.")
+raise_on_ppermute_sort_diff = _on("jax_raise_on_ppermute_sort_diff",
+                                  help=_without_effect("ppermute is right for axes in any order."))
 remove_size_one_mesh_axis_from_type = _off("jax_remove_size_one_mesh_axis_from_type",
-                                           traced=True)
-disable_vmap_shmap_error = _off("jax_disable_vmap_shmap_error")
-disallow_mesh_context_manager = _off("jax_disallow_mesh_context_manager")
-distributed_debug = _off("jax_distributed_debug")
-distributed_verify_secure_credentials = _off("jax_distributed_verify_secure_credentials")
-enable_recoverability = _off("jax_enable_recoverability")
-enable_preemption_service = _on("jax_enable_preemption_service")
-debug_leaked_clients_on_clear_backends = _off("jax_debug_leaked_clients_on_clear_backends")
-check_proxy_envs = _on("jax_check_proxy_envs")
-mtls_ca_file = _str("jax_mtls_ca_file", default=None)
-mtls_cert_file = _str("jax_mtls_cert_file", default=None)
-mtls_key_file = _str("jax_mtls_key_file", default=None)
-mtls_peer_uri_prefix = _str("jax_mtls_peer_uri_prefix", default=None)
-force_dcn_cross_host_transfers = _off("jax_force_dcn_cross_host_transfers")
-cross_host_transfer_socket_address = _str("jax_cross_host_transfer_socket_address", default="")
+                                           traced=True,
+                                           help="Axes of size 1 are left out of the shardings in "
+                                                "types.")
+disable_vmap_shmap_error = _off("jax_disable_vmap_shmap_error",
+                                help=_without_effect("vmap of shard_map checks nothing that this "
+                                                     "would switch off."))
+disallow_mesh_context_manager = _off("jax_disallow_mesh_context_manager",
+                                     help="Entering a mesh by `with` is an error: set_mesh is the "
+                                          "way.")
+distributed_debug = _off("jax_distributed_debug",
+                         help=_without_effect("jax_logging_level shows what processes do."))
+distributed_verify_secure_credentials = _off("jax_distributed_verify_secure_credentials",
+                                             help="distributed.initialize raises rather than using"
+                                                  " insecure channels.")
+enable_recoverability = _off("jax_enable_recoverability",
+                             help="Processes go on where others have failed.")
+enable_preemption_service = _on("jax_enable_preemption_service",
+                                help="Processes are told when they are about to be stopped.")
+debug_leaked_clients_on_clear_backends = _off("jax_debug_leaked_clients_on_clear_backends",
+                                              help=_without_effect("clear_backends frees a client "
+                                                                   "when its last array is gone."))
+check_proxy_envs = _on("jax_check_proxy_envs",
+                       help="distributed.initialize warns of proxies in the environment.")
+mtls_ca_file = _str("jax_mtls_ca_file", default=None,
+                    help="Certificates that processes trust, of the coordination service.")
+mtls_cert_file = _str("jax_mtls_cert_file", default=None, help="The certificate of this process.")
+mtls_key_file = _str("jax_mtls_key_file", default=None,
+                     help="The key of this process's certificate.")
+mtls_peer_uri_prefix = _str("jax_mtls_peer_uri_prefix", default=None,
+                            help="How the URI in a peer's certificate begins.")
+force_dcn_cross_host_transfers = _off("jax_force_dcn_cross_host_transfers",
+                                      help=_without_effect("arrays go between processes by "
+                                                           "collectives."))
+cross_host_transfer_socket_address = _str("jax_cross_host_transfer_socket_address", default="",
+                                          help=_without_effect("arrays go between processes by "
+                                                               "collectives."))
 cross_host_transfer_timeout_seconds = _int("jax_cross_host_transfer_timeout_seconds",
-                                           default=None)
-cross_host_transfer_transfer_size = _int("jax_cross_host_transfer_transfer_size", default=None)
-cross_host_transport_addresses = _str("jax_cross_host_transport_addresses", default="")
+                                           default=None,
+                                           help=_without_effect("arrays go between processes by "
+                                                                "collectives."))
+cross_host_transfer_transfer_size = _int("jax_cross_host_transfer_transfer_size", default=None,
+                                         help=_without_effect("arrays go between processes by "
+                                                              "collectives."))
+cross_host_transport_addresses = _str("jax_cross_host_transport_addresses", default="",
+                                      help=_without_effect("arrays go between processes by "
+                                                           "collectives."))
 
 # Choices of kernels, and tools around jax.
-bcoo_cusparse_lowering = _off("jax_bcoo_cusparse_lowering")
-ragged_dot_use_ragged_dot_instruction = _on("jax_ragged_dot_use_ragged_dot_instruction")
-ragged_dot_use_gpu_pallas_triton_lowering = _off("jax_ragged_dot_use_gpu_pallas_triton_lowering")
-mosaic_allow_hlo = _off("jax_mosaic_allow_hlo")
-mosaic_unzip_debug_locations = _on("jax_mosaic_unzip_debug_locations")
+bcoo_cusparse_lowering = _off("jax_bcoo_cusparse_lowering",
+                              help=_without_effect("products of sparse arrays are gathers and "
+                                                   "scatters on every platform."))
+ragged_dot_use_ragged_dot_instruction = _on("jax_ragged_dot_use_ragged_dot_instruction",
+                                            help=_without_effect("ragged products are written as "
+                                                                 "dense ones, on every platform."))
+ragged_dot_use_gpu_pallas_triton_lowering = _off("jax_ragged_dot_use_gpu_pallas_triton_lowering",
+                                                 help=_without_effect("there is no Pallas."))
+mosaic_allow_hlo = _off("jax_mosaic_allow_hlo", help=_without_effect("there is no Pallas."))
+mosaic_unzip_debug_locations = _on("jax_mosaic_unzip_debug_locations",
+                                   help=_without_effect("there is no Pallas."))
 pallas_auto_assign_collective_ids = State("jax_pallas_auto_assign_collective_ids",
-                                          ("no", "yes", "override"), "no")
+                                          ("no", "yes", "override"), "no",
+                                          help=_without_effect("there is no Pallas."))
 pallas_auto_assign_collective_ids_limit = _int("jax_pallas_auto_assign_collective_ids_limit",
-                                               default=25)
-pallas_enable_debug_checks = _off("jax_pallas_enable_debug_checks")
-pallas_poison_buffers = _off("jax_pallas_poison_buffers")
-pallas_use_mosaic_gpu = _on("jax_pallas_use_mosaic_gpu")
-pallas_verbose_errors = _off("jax_pallas_verbose_errors")
-use_emit_pipeline_primitive = _off("jax_use_emit_pipeline_primitive")
-jax2tf_associative_scan_reductions = _off("jax2tf_associative_scan_reductions")
-jax2tf_default_native_serialization = _on("jax2tf_default_native_serialization")
+                                               default=25,
+                                               help=_without_effect("there is no Pallas."))
+pallas_enable_debug_checks = _off("jax_pallas_enable_debug_checks",
+                                  help=_without_effect("there is no Pallas."))
+pallas_poison_buffers = _off("jax_pallas_poison_buffers",
+                             help=_without_effect("there is no Pallas."))
+pallas_use_mosaic_gpu = _on("jax_pallas_use_mosaic_gpu",
+                            help=_without_effect("there is no Pallas."))
+pallas_verbose_errors = _off("jax_pallas_verbose_errors",
+                             help=_without_effect("there is no Pallas."))
+use_emit_pipeline_primitive = _off("jax_use_emit_pipeline_primitive",
+                                   help=_without_effect("there is no Pallas."))
+jax2tf_associative_scan_reductions = _off("jax2tf_associative_scan_reductions",
+                                          help=_without_effect("there is no jax2tf."))
+jax2tf_default_native_serialization = _on("jax2tf_default_native_serialization",
+                                          help=_without_effect("there is no jax2tf."))
 
 # pyjx's own.
 outline = State("jax_pyjx_outline", ("auto", "on", "off"), "auto", traced=True,
@@ -492,9 +672,7 @@ class Config:
 
     def config_with_absl(self) -> None:
         """Makes each flag an absl flag; its value is taken when absl has parsed its flags."""
-        import absl.app  # an optional package
-        import absl.flags  # an optional package
-
+        absl = _absl()
         if self.use_absl:
             return
         object.__setattr__(self, "use_absl", True)
@@ -517,13 +695,19 @@ class Config:
 
     def parse_flags_with_absl(self) -> None:
         """Parses the flags of this module in `sys.argv` by absl, leaving others alone."""
-        import absl.flags  # an optional package
-
+        absl = _absl()
         self.config_with_absl()
         ours = [arg for arg in sys.argv[1:]
                 if arg.lstrip("-").partition("=")[0].removeprefix("no") in states]
         absl.flags.FLAGS([sys.argv[0], *ours], known_only=True)
         self.complete_absl_config(absl.flags)
+
+
+def _absl() -> Any:
+    import absl.app  # an optional package
+    import absl.flags  # an optional package
+
+    return absl
 
 
 def _state(name: str) -> State:

@@ -503,11 +503,11 @@ def to_xla_computation(program: str | bytes) -> Any:
                                                     return_tuple=False)
 
 
-def hlo_text(computation: Any, metadata: bool) -> str:
-    """An HLO computation as text; with `metadata` each instruction has its place in the source."""
+def hlo_text(module: Any, metadata: bool) -> str:
+    """An HLO module as text; with `metadata` each instruction has its place in the source."""
     options = _hlo.HloPrintOptions.short_parsable()
     options.print_metadata = metadata
-    return computation.as_hlo_module().to_string(options)
+    return module.to_string(options)
 
 
 def hlo_cost_analysis(client: Any, computation: Any) -> dict[str, float]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from pyjx import configuration as cfg
+from pyjx import states
+from pyjx.cli import flags
 from pyjx.configuration import config
 from pyjx.states import State
 
@@ -233,7 +238,7 @@ def test_flags_that_change_the_program_are_part_of_the_trace_context(state: Stat
     before = cfg.trace_context()
     with state(others.get(state.flag, True)):
         assert cfg.trace_context() != before
-    assert cfg.trace_context() == before == cfg._trace_context()
+    assert cfg.trace_context() == before == states._trace_context()
 
 
 def test_logging_does_not_change_the_trace_context() -> None:
@@ -319,3 +324,24 @@ def test_options_of_libraries_on_top() -> None:
             config.add_option("jax_enable_x64", Holder(), bool, [], {})
     finally:
         del cfg.states["my_library_option"]
+
+
+@pytest.mark.parametrize("name", sorted(cfg.states))
+def test_flags_are_read_or_say_that_they_are_not(name: str) -> None:
+    state = cfg.states[name]
+    attribute = next(key for key, value in vars(cfg).items() if value is state)
+    reading = re.compile(rf"\b(configuration|config|cfg)\.{attribute}\b")
+    root = Path(cfg.__file__).parent
+    read = state._on_change is not None or len(state.group) > 1 or any(
+        reading.search(text) for text in _sources(root))
+    assert state.help
+    assert state.help.startswith("Accepted, without effect: ") is not read
+
+
+@functools.cache
+def _sources(root: Path) -> list[str]:
+    return [path.read_text() for path in root.rglob("*.py") if path.name != "configuration.py"]
+
+
+def test_the_page_of_flags_is_up_to_date() -> None:
+    assert flags.PAGE.read_text(encoding="utf-8") == flags.page(), "run python -m pyjx.cli.flags"

@@ -9,7 +9,7 @@ constraints (`pyjx/runtime/explicit.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
@@ -32,11 +32,22 @@ class ShardingTypeError(Exception):
 # -- types -----------------------------------------------------------------------------------------
 
 
-@kept(4096)
 def explicit_sharding(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> Any:
     """What the types of values of this rank say that lie along `mesh` like `spec`: the Explicit
     axes; None if there is none."""
-    explicit = mesh.explicit_axes
+    return _explicit_sharding(mesh, spec, ndim, names_in_types(mesh, mesh.explicit_axes))
+
+
+def names_in_types(mesh: AbstractMesh, names: Iterable[Any]) -> tuple[Any, ...]:
+    """Those among these axes that types speak of; a flag leaves out the ones of size 1."""
+    if configuration.remove_size_one_mesh_axis_from_type.value:
+        names = [name for name in names if mesh.shape[name] > 1]
+    return tuple(names)
+
+
+@kept(4096)
+def _explicit_sharding(mesh: AbstractMesh, spec: PartitionSpec, ndim: int,
+                       explicit: tuple[Any, ...]) -> Any:
     if not explicit:
         return None
     entries = [None if p is PartitionSpec.UNCONSTRAINED else

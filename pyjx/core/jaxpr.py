@@ -387,7 +387,7 @@ class Jaxpr:
         return jaxpr_to_string(self, **options)
 
     def __str__(self) -> str:
-        return self.pretty_print()
+        return self.pretty_print(use_color=False)
 
     __repr__ = __str__
 
@@ -475,7 +475,7 @@ class ClosedJaxpr:
         return self.jaxpr.pretty_print(**options)
 
     def __str__(self) -> str:
-        return self.pretty_print()
+        return self.pretty_print(use_color=False)
 
     __repr__ = __str__
 

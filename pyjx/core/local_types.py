@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from pyjx import configuration
-from pyjx.core.explicit import aval_on, explicit_sharding, retyped
+from pyjx.core.explicit import aval_on, explicit_sharding, names_in_types, retyped
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.varying import varying_axes, with_varying
 
@@ -23,7 +23,8 @@ def local_aval(aval: Any, spec: PartitionSpec, mesh: Any, check_vma: bool) -> An
     for i, entry in enumerate(spec):
         shape[i] //= math.prod([sizes[a] for a in axes_of((entry,))])
     out = aval.update(shape=tuple(shape))
-    return with_varying(out, varying_axes(aval).union(axes_of(spec))) if check_vma else out
+    named = names_in_types(mesh, axes_of(spec))
+    return with_varying(out, varying_axes(aval).union(named)) if check_vma else out
 
 
 def global_aval(aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any]) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from pyjx import configuration
 from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
 from pyjx.core.effects import Effects
 from pyjx.core.explicit import are_typed, typed_results
@@ -168,7 +169,7 @@ class Primitive:
                     level = trace.level
         if state.axis_frames:
             if self.batch_axis is None and len(operands) > 1:
-                operands = _varying_alike(operands)
+                operands = _varying_alike(self, operands)
             if self.effects is not None:
                 top = trace_of_axes(top, self.effects(params))
         return top.process(self, operands, params)
@@ -271,11 +272,16 @@ def _pvary_shape(x: Any, *, axes: tuple[Any, ...]) -> Any:
 pvary_p = register(Primitive("pvary", shape_rule=_pvary_shape, linear=True))
 
 
-def _varying_alike(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+def _varying_alike(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands, of which those that are tracers vary along the same axes of a mesh."""
     types = {x.aval.manual_axis_type for x in operands if isinstance(x, Tracer)}
     if len(types) < 2:
         return operands
+    if not configuration.auto_pcast.value:
+        axes_of_each = [sorted(mat.varying) if mat else [] for mat in types]
+        raise ValueError(
+            f"Primitive {primitive} requires varying manual axes to match, but got {axes_of_each}. "
+            "Cast the operands by jax.lax.pcast, or set the flag jax_auto_pcast.")
     axes = NO_AXES.union(*[mat.varying for mat in types if mat is not None])
     return tuple([vary(x, axes) if isinstance(x, Tracer) and not is_ref_type(x.aval) else x
                   for x in operands])

@@ -9,11 +9,14 @@ printed once, in front.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx.core import dtypes, source_info
 from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from pyjx.core.records import Record
@@ -345,10 +348,32 @@ def value_text(value: Any) -> str:
 
 def jaxpr_to_string(jaxpr: Jaxpr, *, source_info: bool = False, print_shapes: bool = True,
                     custom_pp_eqn_rules: bool = True, name_stack: bool = False,
-                    print_effects: bool = False, **_: Any) -> str:
-    """The printed form of a jaxpr."""
-    return _Printer(JaxprPpSettings(print_shapes, source_info, name_stack, custom_pp_eqn_rules,
+                    print_effects: bool = False, use_color: bool | None = None, **_: Any) -> str:
+    """The printed form of a jaxpr, with colours for a terminal where `use_color` is set; None:
+    where the output goes to one and the flag `jax_pprint_use_color` allows them."""
+    text = _Printer(JaxprPpSettings(print_shapes, source_info, name_stack, custom_pp_eqn_rules,
                                     print_effects)).program(jaxpr)
+    if use_color is None:
+        use_color = configuration.pprint_use_color.value and _shows_colors()
+    return _colored(text) if use_color else text
+
+
+def _shows_colors() -> bool:
+    """Whether what is printed is read in a terminal or a notebook."""
+    shell = sys.modules.get("IPython")
+    if shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell":
+        return True
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+_KEYWORDS = r"(?<![\w.=\"'])(?:lambda|let|in)(?= |$)"
+_TYPES = r":[a-z]\w*(?:<\w+>)?\[[^\]\n]*\]|:Ref\{[^}\n]*\}"
+
+
+def _colored(text: str) -> str:
+    """Keywords bold and blue, types magenta, by the escape sequences of terminals."""
+    text = re.sub(_TYPES, "\x1b[35m\\g<0>\x1b[39m", text)
+    return re.sub(_KEYWORDS, "\x1b[34;1m\\g<0>\x1b[39;22m", text, flags=re.MULTILINE)
 
 
 def eqn_to_string(eqn: JaxprEqn) -> str:

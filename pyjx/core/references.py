@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyjx import configuration
 from pyjx.core import source_info
 from pyjx.core.avals import AbstractRef, is_ref_type
 from pyjx.core.jaxpr import ClosedJaxpr
@@ -145,6 +146,8 @@ def check_distinct(refs: Sequence[Any], consts: Sequence[Any], function: str, tr
                    name_of: Callable[[int], str]) -> None:
     """Raise ValueError if a function gets a reference as two arguments, or as one and by closing
     over it. Values that are no references do no harm."""
+    if not configuration.mutable_array_checks.value:
+        return
     places: dict[int, int] = {}
     captured = {id(c) for c in consts}
     for i, x in enumerate(refs):

@@ -27,6 +27,7 @@ from pyjx.core.avals import (
 )
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import join_effects, no_effects, reads
+from pyjx.core.frames import user_frames
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
 
@@ -398,6 +399,17 @@ class JaxprTracer(Tracer):
         weak = "~" if self.aval.weak_type else ""
         return f"JitTracer({weak}{self.aval.str_short()})"
 
+    def _places(self, eqn: JaxprEqn) -> list[str]:
+        """Where an equation was made, and the calls that led there from the traced function."""
+        limit = max(1, configuration.tracer_error_num_traceback_frames.value)
+        traced = self._trace.debug_info.func_src_info
+        places = []
+        for f in user_frames(eqn.source_info.traceback, limit):
+            places.append(str(f))
+            if traced.startswith(f"{f.function_name.rpartition('.')[2]} at {f.file_name}:"):
+                break
+        return places or ["unknown"]
+
     def _origin_msg(self) -> str:
         debug = self._trace.debug_info
         if self._eqn is None and self._var not in self._trace.invars:
@@ -414,11 +426,12 @@ class JaxprTracer(Tracer):
                 f"{debug.traced_for}. This concrete value was not available in Python because it "
                 f"depends on {of}."
             )
-        where = source_info.summarize(self._eqn.source_info)
+        first, *others = self._places(self._eqn)
+        called = "".join([f"\n  called at {where}" for where in others])
         return (
             f"\nThe error occurred while tracing the function {debug.func_src_info} for "
             f"{debug.traced_for}. The value came from the operation "
-            f"`{self._eqn.primitive.name}` at {where}."
+            f"`{self._eqn.primitive.name}` at {first}.{called}"
         )
 
 
@@ -526,6 +539,19 @@ class JaxprTrace(Trace):
         return ClosedJaxpr(jaxpr, [self.consts[k] for k in self.const_vars])
 
 
+class FoldingTrace(JaxprTrace):
+    """Records operations, but runs those without effects whose operands are all known now."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
+                ) -> Any:
+        if primitive.effects is None and not any([isinstance(x, Tracer) for x in operands]):
+            with ensure_compile_time_eval():
+                return primitive.bind(*operands, **params)
+        return JaxprTrace.process(self, primitive, operands, params)
+
+
 def check_int_fits(x: int, aval: ShapedArray) -> None:
     """Raise OverflowError for a Python int that its dtype cannot hold."""
     bound = 1 << (8 * aval.dtype.itemsize - 1)
@@ -584,7 +610,8 @@ def as_dynamic(trace: Trace) -> Iterator[None]:
 def outside_of(trace: Trace) -> AbstractContextManager[None]:
     """A context for what the interpreter `trace` does: operations on plain values that it makes go
     to it, if it is one that takes them, and not to one inside of it."""
-    takes_values = type(trace) in (EagerTrace, JaxprTrace) or type(trace).process is Trace.process
+    takes_values = isinstance(trace, (EagerTrace, JaxprTrace)) or (
+        type(trace).process is Trace.process)
     return as_dynamic(trace) if takes_values else nullcontext()
 
 
@@ -619,7 +646,8 @@ def trace_to_jaxpr(
 
     Names of operations are relative to whatever will hold the jaxpr.
     """
-    trace = JaxprTrace(debug_info)
+    trace = FoldingTrace(debug_info) if configuration.eager_constant_folding.value \
+        else JaxprTrace(debug_info)
     with reset_name_stack(), recording(trace):
         outs = fun(*[trace.new_arg(a) for a in in_avals])
         closed = trace.finish([trace.atom(x) for x in outs])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram
-from pyjx import jaxlib_api
+from pyjx import configuration, jaxlib_api
 from pyjx.core.effects import has_state
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.references import Ref
@@ -20,6 +20,7 @@ from pyjx.export.safety import (
     DisabledSafetyCheck,
     check_custom_calls,
     maximum_supported_calling_convention_version,
+    minimum_supported_calling_convention_version,
 )
 from pyjx.export.trees import flat_tree
 from pyjx.runtime import backends, references
@@ -136,9 +137,25 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
         (None,) * len(in_avals), (None,) * len(closed.out_avals),
         (None,) * len(in_avals), (None,) * len(closed.out_avals), 1, platforms, (), (), disabled,
         _artifact(name, text, programs[0].is_dynamic),
-        maximum_supported_calling_convention_version, kept,
+        _calling_convention_version(), kept,
         several or any(p.is_dynamic for p in programs),
         lambda primal: _exported_vjp(primal, closed))
+
+
+def _calling_convention_version() -> int:
+    """The version that the flag wants.
+
+    Raises:
+      ValueError: it is none of the supported ones.
+    """
+    version = int(configuration.export_calling_convention_version.value)
+    if not (minimum_supported_calling_convention_version <= version
+            <= maximum_supported_calling_convention_version):
+        raise ValueError(
+            f"The requested export calling_convention_version {version} is outside the range of "
+            f"supported versions [{minimum_supported_calling_convention_version}.."
+            f"{maximum_supported_calling_convention_version}]")
+    return version
 
 
 def _artifact(name: str, text: str, is_dynamic: bool) -> bytes:

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
-from pyjx.engine.types import Value
+from pyjx.engine.types import Value, Values
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import creation, reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names, canonical_axis, names_in
@@ -28,6 +28,7 @@ from pyjx.numpy.promotion import (
     stretch,
 )
 from pyjx.numpy.reductions import check_where, count_of, is_wide, masked
+from pyjx.transforms.custom_jvp import custom_jvp
 
 __all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]
 
@@ -81,12 +82,31 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     """
     x = _strong(promote_inexact("softmax", x))
     where = check_where("softmax", where)
+    if configuration.softmax_custom_jvp.value:
+        return _softmax_by_result(x, axis, where)
+    return _softmax(x, axis, where)
+
+
+def _softmax(x: Value, axis: Axis, where: Any) -> Value:
     shape = get_aval(x).shape
     axes, names = axes_and_names(axis, len(shape))
     weights = lax.exp_p.bind(_shifted(x, axes, names, where), accuracy=None)
     summed = weights if where is None else masked(where, weights, 0)
     out = lax.div_p.bind(weights, along(_total(summed, axes, names), shape, axes))
     return out if where is None else masked(where, out, 0)
+
+
+_softmax_by_result = custom_jvp(_softmax, nondiff_argnums=(1,))
+
+
+# dy = y (dx - sum(y dx)): the only residual is the result
+@_softmax_by_result.defjvp
+def _softmax_jvp(axis: Axis, primals: Values, tangents: Values) -> tuple[Value, Value]:
+    x, where = primals
+    y = _softmax_by_result(x, axis, where)
+    axes, names = axes_and_names(axis, get_aval(x).ndim)
+    mean = along(_total(lax.mul(y, tangents[0]), axes, names), get_aval(x).shape, axes)
+    return y, lax.mul(y, lax.sub(tangents[0], mean))
 
 
 @numpy_function(static_argnames=("axis",))

@@ -62,6 +62,7 @@ class Options(Record):
 
 
 _default = Options()
+_UNCHECKED_MODES = (None, ops.GatherScatterMode.PROMISE_IN_BOUNDS)  # of reading
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -361,7 +362,8 @@ def getitem(x: Any, index: Any, options: Options = _default) -> Any:
     """`x[index]` for an array or tracer, by NumPy's rules, but that
 
     an integer or index array that is out of bounds reads some element of the array, unless
-    the flag `jax_pyjx_strict_indices` is set and the index is known, which raises IndexError.
+    the flag `jax_pyjx_strict_indices` is set and the index is known, which raises IndexError; the
+    flag `jax_check_static_indices` does so for integers alone.
 
     Raises:
       IndexError: more indices than axes, or an index of a kind that is none.
@@ -372,6 +374,8 @@ def getitem(x: Any, index: Any, options: Options = _default) -> Any:
     pattern, values = parse(aval.shape, index, options.wrap_negative_indices)
     if configuration.strict_indices.value:
         check_bounds(aval.shape, pattern, values)
+    elif configuration.check_static_indices.value and options.mode in _UNCHECKED_MODES:
+        check_bounds(aval.shape, pattern, values, integers_only=True)
     if type(x) is not ArrayImpl or state.dynamic is not eager_trace or (
             aval.explicit_sharding is not None):  # whose type depends on the values of slices
         return read(x, pattern, values, options)

@@ -275,8 +275,9 @@ def _parse_mask(shape: tuple[int, ...], mask: Any, mask_shape: tuple[int, ...], 
     return axis + len(mask_shape)
 
 
-def check_bounds(shape: tuple[int, ...], pattern: tuple[Entry, ...], values: list[Any]) -> None:
-    """Raise IndexError for integers that are known to be out of bounds."""
+def check_bounds(shape: tuple[int, ...], pattern: tuple[Entry, ...], values: list[Any],
+                 integers_only: bool = False) -> None:
+    """Raise IndexError for integers, and arrays of them, that are known to be out of bounds."""
     axis = position = 0
     for entry in pattern:
         if entry == NEW:
@@ -290,7 +291,7 @@ def check_bounds(shape: tuple[int, ...], pattern: tuple[Entry, ...], values: lis
             if entry == INTEGER and not 0 <= value < n:
                 asked = value if value >= 0 else value - n
                 raise IndexError(f"index {asked} is out of bounds for axis {axis} with size {n}")
-            if entry == ARRAY and isinstance(value, np.ndarray) and bool(
+            if entry == ARRAY and not integers_only and isinstance(value, np.ndarray) and bool(
                     np.any((value >= n) | (value < -n))):
                 raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
         axis += 1

@@ -238,13 +238,16 @@ Key = key
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
-    """The data of `key(seed)`, as functions of this module also take it: an array of uint32.
+    """The data of `key(seed)`, as functions of this module also take it: an array of uint32; the
+    key itself where the flag `jax_enable_custom_prng` is set.
 
     >>> import pyjx as jax
     >>> jax.random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
     made = _seeded("PRNGKey", seed, resolve(impl))
+    if configuration.enable_custom_prng.value:
+        return made if is_key(made) else wrap_key_data(made, impl=impl)
     return random_unwrap_p.bind(made) if is_key(made) else made
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copyreg
 import ctypes
 import glob
+import math
 import os
 import sys
 import threading
@@ -192,7 +193,7 @@ def _device_count_of_xla_flags() -> int | None:
     return None
 
 
-def _gpu_options() -> dict[str, Any]:
+def _gpu_options(platform: str) -> dict[str, Any]:
     """Memory is taken as it is needed, unless the user's XLA_PYTHON_CLIENT_* variables differ."""
     env = os.environ
     options: dict[str, Any] = {}
@@ -211,7 +212,8 @@ def _gpu_options() -> dict[str, Any]:
     if env.get("XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"):
         size = int(env["XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"])
         options["collective_memory_size"] = size << 20
-    visible = config.cuda_visible_devices.value
+    visible = (config.rocm_visible_devices if platform == "rocm"
+               else config.cuda_visible_devices).value
     if visible and visible != "all":
         options["visible_devices"] = [int(i) for i in visible.split(",")]
     if group.client is not None:
@@ -219,11 +221,19 @@ def _gpu_options() -> dict[str, Any]:
         options["num_nodes"] = group.num_processes
         if group.partition_index is not None:
             options["partition_index"] = group.partition_index
+    topology = config.mock_gpu_topology.value
+    if topology or config.mock_num_gpu_processes.value:  # a client that has no GPUs but says so
+        if topology:  # slices x hosts x GPUs of each
+            options["mock_gpu_topology"] = topology
+            options["num_nodes"] = math.prod([int(n) for n in topology.split("x")[:2]])
+        else:
+            options["num_nodes"] = config.mock_num_gpu_processes.value
+        options["enable_mock_nccl"] = True
     return options
 
 
 def _client_options(platform: str) -> dict[str, Any]:
-    options = _gpu_options() if platform in ("cuda", "rocm") else {}
+    options = _gpu_options(platform) if platform in ("cuda", "rocm") else {}
     extra = config.pjrt_client_create_options.value
     for item in extra.split(";") if extra else ():  # "name:value;name:value"
         name, _, value = item.partition(":")
@@ -263,7 +273,7 @@ def _start(platform: str, explicit: bool) -> Any:
 
 def _requested() -> tuple[str, ...] | None:
     """The names that the flag asks for; None if it asks for none."""
-    names = config.platforms.value or config.platform_name.value
+    names = config.platforms.value or config.platform_name.value or config.xla_backend.value
     return tuple(name.strip() for name in names.split(",")) if names else None
 
 

@@ -18,6 +18,7 @@ import re
 import stat
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -26,6 +27,7 @@ from lowering.program import LoweredProgram
 from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import logs
+from pyjx.runtime.located import located_text
 
 _MAGIC = b"PYJXEXE\x01"
 _DIGEST_SIZE = 32
@@ -37,6 +39,19 @@ _KEEP_FRACTION = 0.8  # of the bound, when entries are evicted
 
 def _debug(message: str, *args: Any) -> None:
     logs.log(__name__, logs.DEBUG, message % args)
+
+
+class CacheVerificationError(RuntimeError):
+    """A program on disk is not what compiling it anew gives."""
+
+
+def _failed(message: str, *args: Any) -> None:
+    """Note that the cache can't be used, which programs do without, unless the flag
+    `jax_raise_persistent_cache_errors` wants the error: the last of `args`."""
+    if config.raise_persistent_cache_errors.value:
+        error = args[-1]
+        raise error if isinstance(error, Exception) else RuntimeError(message % args)
+    _debug(message, *args)
 
 
 # ---- where --------------------------------------------------------------------------------
@@ -67,7 +82,7 @@ def _usable(folder: str) -> bool:
         if not os.access(folder, os.W_OK | os.X_OK):
             raise OSError("not writable")
     except OSError as error:
-        _debug("no compilation cache in %s: %s", folder, error)
+        _failed("no compilation cache in %s: %s", folder, error)
         return False
     return True
 
@@ -144,7 +159,7 @@ _LOCATIONS = r'(?m)^#loc\w* = .*\n?|^#\w+ = loc\(.*\n?| loc\(#\w+\)'
 def source(program: LoweredProgram | str | bytes) -> str | bytes:
     """What XLA gets: with locations, which name the operations in profiles and dumps."""
     if isinstance(program, LoweredProgram):
-        return program.located_text(config.traceback_in_locations_limit.value)
+        return located_text(program)
     return program
 
 
@@ -178,21 +193,26 @@ def entry_for(client: Any, program: LoweredProgram | str | bytes, devices: tuple
     if b"xla_dump" in flags or b"xla_dump" in option_bytes:
         return None  # the user wants what only a compilation gives
     kinds = tuple(dict.fromkeys(d.device_kind for d in devices))
-    digest = _sha256(_MAGIC)
+    parts = [_MAGIC]
     for part in (_platform(client, kinds, len(devices)), option_bytes, flags,
                  _program_bytes(program)):
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
-    return Entry(where, digest.digest())
+        parts += [len(part).to_bytes(8, "little"), part]
+    return Entry(where, _digest(*parts))
 
 
-def _sha256(data: bytes) -> Any:
+def _digest(*parts: bytes) -> bytes:
     import hashlib  # loads OpenSSL
 
-    return hashlib.sha256(data)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
 
 
 # ---- entries ------------------------------------------------------------------------------
+
+
+_verified: set[bytes] = set()  # keys of entries
 
 
 class Entry:
@@ -222,17 +242,30 @@ class Entry:
         try:
             blob = jaxlib_api.serialize_executable(client, executable)
         except Exception as error:  # not every platform can
-            _debug("an executable cannot be kept: %s", error)
+            _failed("an executable cannot be kept: %s", error)
             return
         if len(blob) < config.persistent_cache_min_entry_size_bytes.value:
             return
         try:
             self._write(blob)
         except OSError as error:
-            _debug("the compilation cache cannot be written: %s", error)
+            _failed("the compilation cache cannot be written: %s", error)
+
+    def verify(self, loaded: Any, compile: Callable[[], Any]) -> None:
+        """Raise CacheVerificationError unless what was loaded is what compiling gives, as far as
+        XLA's optimised programs tell; the first time in the process that it is asked."""
+        if self._key in _verified:
+            return
+        _verified.add(self._key)
+        kept, fresh = [[jaxlib_api.hlo_text(m, metadata=False) for m in x.hlo_modules()]
+                       for x in (loaded, compile())]
+        if kept != fresh:
+            raise CacheVerificationError(
+                f"the compiled program in {self._path} differs from what compiling it anew gives "
+                "(the flag jax_compilation_cache_check_contents compares them)")
 
     def _checksum(self, blob: bytes) -> bytes:
-        return _sha256(self._key + blob).digest()  # type: ignore[no-any-return]
+        return _digest(self._key, blob)
 
     def _read(self) -> bytes | None:
         try:
@@ -260,9 +293,9 @@ class Entry:
             os.utime(self._path)
 
     def _discard(self, reason: Any) -> None:
-        _debug("the cached executable %s is dropped: %s", self._path, reason)
         with suppress(OSError):
             os.unlink(self._path)
+        _failed("the cached executable %s is dropped: %s", self._path, reason)
 
     def _write(self, blob: bytes) -> None:
         where = os.path.dirname(self._path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -94,6 +95,9 @@ def compile_or_load(
         if entry is not None:
             executable = entry.load(client, device_list, options)
             if executable is not None:
+                if config.compilation_cache_check_contents.value:
+                    entry.verify(executable, lambda: backend_compile_and_load(
+                        client, cache.source(program), device_list, options))
                 return executable, True
         start = time.perf_counter()
         executable = backend_compile_and_load(client, cache.source(program), device_list, options)
@@ -138,6 +142,7 @@ def compile_options(
         config.disable_most_optimizations.value,
         config.use_shardy_partitioner.value,
         config.xla_profile_version.value,
+        _xla_cache_folder() if devices[0].platform == "gpu" else "",
     )
     key = (devices, num_replicas, num_partitions, overrides, tuple(propagate_to_parameters),
            tuple(propagate_to_outputs), effort)
@@ -152,7 +157,8 @@ def _make_options(
     overrides: tuple[tuple[str, Any], ...], to_parameters: tuple[bool, ...],
     to_outputs: tuple[bool, ...], effort: tuple[Any, ...],
 ) -> Any:
-    level, memory_level, time_effort, memory_effort, fewer_passes, shardy, profile = effort
+    (level, memory_level, time_effort, memory_effort, fewer_passes, shardy, profile,
+     cache_folder) = effort
     if num_replicas * num_partitions != len(devices):
         raise ValueError(
             f"compile: {num_replicas} replicas of {num_partitions} partitions need "
@@ -177,9 +183,32 @@ def _make_options(
         debug.xla_backend_optimization_level = 0
         debug.xla_llvm_disable_expensive_passes = True
         debug.xla_test_all_input_layouts = False
+    if cache_folder:
+        _cache_inside_xla(build.debug_options, cache_folder)
     if overrides:
         options.env_option_overrides = list(overrides)
     return options
+
+
+_XLA_CACHES = ("xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir")
+
+
+def _xla_cache_folder() -> str:
+    """Where XLA keeps what it found out about a GPU; empty: nowhere."""
+    folder = cache.folder() if config.persistent_cache_enable_xla_caches.value else None
+    return "" if folder is None else os.path.join(folder, "xla")
+
+
+def _cache_inside_xla(debug_options: Any, folder: str) -> None:
+    """Switch on those of XLA's own caches that the flag names; `all` names all."""
+    text = config.persistent_cache_enable_xla_caches.value
+    wanted = _XLA_CACHES if text == "all" else [w.strip() for w in text.split(",")]
+    for name in _XLA_CACHES:
+        if name in wanted:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            setattr(debug_options, name, os.path.join(folder, name))
+            if name == "xla_gpu_kernel_cache_file":
+                debug_options.xla_gpu_enable_llvm_module_compilation_parallelism = True
 
 
 def _checked_options(options: CompilerOptions) -> tuple[tuple[str, Any], ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from lowering.program import LoweredProgram, lower
 from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
+from pyjx.core.check import check_reductions
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.passes.prepare import prepare
 from pyjx.core.trace import collector_paused
@@ -38,12 +39,18 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
             collector_paused():
         if placement is not None and placement.mesh is not None:
             closed = types_as_constraints(closed)
+        if not configuration.allow_f16_reductions.value:
+            check_reductions(closed.jaxpr)
         prepared = prepare(decompose(physicalize(closed), platform), outline=outline)
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused, inline_constants=for_export,
                         partitioning=ONE if placement is None
                         else placement.partitioning(prepared.consts))
     ledger.note_lowered(closed, name, time.seconds)
+    if configuration.dump_ir_to.value:
+        from pyjx.runtime.dumps import dump  # for those who debug
+
+        dump(closed, program, name)
     if program.unused_donations:
         _warn_of_unused(program.unused_donations)
     return program

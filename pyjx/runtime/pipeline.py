@@ -8,7 +8,7 @@ from itertools import compress
 from typing import Any
 
 from lowering.program import LoweredProgram
-from pyjx import jaxlib_api
+from pyjx import configuration, jaxlib_api
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.monitoring import timed
 from pyjx.runtime import compile as compiler
@@ -37,7 +37,7 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     if quick:
         compiler_options = quick_options(source.text, closed.in_avals + closed.out_avals,
                                          device.platform)
-    options = {**_barrier_options(source.text, device.platform), **dict(compiler_options)}
+    options = {**_disabled_passes(source.text, device.platform), **dict(compiler_options)}
     executable: Any = DescribedExecutable if jaxlib_api.is_compile_only(device.client) \
         else Executable
     functions: Sequence[Any] = ()
@@ -63,17 +63,19 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     return made
 
 
-def _barrier_options(text: str, platform: str) -> dict[str, str]:
-    """The compiler options without which XLA would look through optimization barriers.
+def _disabled_passes(text: str, platform: str) -> dict[str, str]:
+    """The compiler option that names the passes which are to be left out, if there are any: the one
+    by which XLA would look through optimization barriers, and what flags say.
 
-    There are none where the program has loops or branches: the code of small ones is made in a way
-    that does not know barriers, and XLA would abort the process.
+    Barriers are looked through where the program has loops or branches: the code of small ones is
+    made in a way that does not know barriers, and XLA would abort the process.
     """
-    disabling = "xla_disable_hlo_passes"
-    if (jaxlib_api.CPU_BARRIER_PASS is None or platform != "cpu"
-            or "stablehlo.optimization_barrier" not in text
-            or "stablehlo.while" in text or "stablehlo.case" in text
-            or disabling in os.environ.get("XLA_FLAGS", "")):
+    option = "xla_disable_hlo_passes"
+    if option in os.environ.get("XLA_FLAGS", ""):
         return {}
-    return {disabling: jaxlib_api.CPU_BARRIER_PASS}
-
+    passes = [] if configuration.compiler_enable_remat_pass.value else ["rematerialization"]
+    if (jaxlib_api.CPU_BARRIER_PASS is not None and platform == "cpu"
+            and "stablehlo.optimization_barrier" in text
+            and "stablehlo.while" not in text and "stablehlo.case" not in text):
+        passes.append(jaxlib_api.CPU_BARRIER_PASS)
+    return {option: ",".join(passes)} if passes else {}

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pyjx import configuration, jaxlib_api
+from pyjx import jaxlib_api
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import has_state
 from pyjx.core.layouts import Format, Layout
@@ -18,6 +18,7 @@ from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.runtime import abstract, backends, dispatch, ledger, references
 from pyjx.runtime.dispatch import Miss
 from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, spec_of
+from pyjx.runtime.located import located_text
 from pyjx.runtime.placement import Shardings, committed_sharding, placement_of
 from pyjx.runtime.programs import compile_closed
 from pyjx.tree_util import tree_flatten, tree_unflatten
@@ -215,7 +216,7 @@ class Lowered(_Stage):
     def _text(self, debug_info: bool) -> str:
         if not debug_info:
             return self._program.text
-        return self._program.located_text(configuration.traceback_in_locations_limit.value)
+        return located_text(self._program)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: `stablehlo` (default) or `hlo`.
@@ -226,7 +227,7 @@ class Lowered(_Stage):
             return self._text(debug_info)
         if dialect == "hlo":
             computation = jaxlib_api.to_xla_computation(self._text(debug_info))
-            return jaxlib_api.hlo_text(computation, debug_info)
+            return jaxlib_api.hlo_text(computation.as_hlo_module(), debug_info)
         _raise_unknown_dialect(dialect)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:

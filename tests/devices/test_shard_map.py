@@ -5,7 +5,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx.experimental.shard_map import shard_map as old_shard_map
 from pyjx.sharding import AbstractMesh, AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
@@ -364,3 +364,28 @@ def test_eager_calls_of_equal_programs_share_what_is_compiled(mesh):
     finally:
         jax.monitoring.clear_event_listeners()
     assert events.count("/jax/core/compile/backend_compile_duration") == 1  # of `total` itself
+
+
+def test_flags_of_types_over_meshes() -> None:
+    mesh = jax.make_mesh((8, 1), ("a", "b"))
+    with jax.set_mesh(mesh):
+        x = np.arange(8.0, dtype=np.float32).reshape(8, 1)
+        with configuration.remove_size_one_mesh_axis_from_type(True):
+            cut = jax.device_put(x, P("a", "b"))
+            assert jax.typeof(cut).sharding.spec == P("a", None)
+            assert cut.sharding.spec == P("a", "b")
+            f = jax.shard_map(lambda x: x + 1, in_specs=P("a", "b"), out_specs=P("a", "b"))
+            assert "{V:a}" in str(jax.make_jaxpr(f)(cut))
+            assert (f(cut) == x + 1).all()
+        cut = jax.device_put(x, P("a", "b"))
+        assert jax.typeof(cut).sharding.spec == P("a", "b")
+        mixed = jax.shard_map(lambda x, y: x + y, in_specs=(P("a"), P()), out_specs=P("a"))
+        whole = jax.device_put(np.ones((1, 1), np.float32), P())
+        cut = jax.device_put(x, P("a"))
+        assert (jax.jit(mixed)(cut, whole) == x + 1).all()
+        with configuration.auto_pcast(False), pytest.raises(
+                ValueError, match="add requires varying manual axes to match"):
+            jax.jit(mixed)(cut, whole)
+    with configuration.disallow_mesh_context_manager(True), pytest.raises(
+            RuntimeError, match="disabled"), mesh:
+        pass

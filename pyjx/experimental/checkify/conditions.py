@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import Effect, Effects
@@ -18,6 +19,7 @@ from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Tangents, TreeDef, Values
 from pyjx.experimental.checkify.errors import Error, JaxRuntimeError, Site
 from pyjx.lax.bitwise import bitwise_not
+from pyjx.lax.callbacks import call_for_debugging
 from pyjx.lax.reductions import argmax, reduce_or
 from pyjx.lax.slicing import dynamic_index_in_dim
 from pyjx.runtime.transfers import array_from_host
@@ -181,6 +183,10 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> An
 
 def _not_functionalized(*operands: Any, debug: bool, **params: Any) -> list[Any]:
     if debug:
+        return []
+    if configuration.experimental_unsafe_xla_runtime_errors.value:
+        call_for_debugging(lambda *values: _impl(*values, debug=False, **params), operands,
+                           ordered=False, partitioned=False)
         return []
     raise ValueError(
         "Cannot abstractly evaluate a checkify.check which was not functionalized. This probably "

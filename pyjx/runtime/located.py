@@ -1,0 +1,14 @@
+"""Programs as text with places in the user's source, as the flags want them."""
+
+from __future__ import annotations
+
+from lowering.program import LoweredProgram
+from pyjx import configuration
+
+
+def located_text(program: LoweredProgram) -> str:
+    """The text of a program with its operations' names and places."""
+    full = configuration.include_full_tracebacks_in_locations.value
+    return program.located_text(
+        configuration.traceback_in_locations_limit.value if full else 1,
+        configuration.hlo_source_file_canonicalization_regex.value)
