@@ -38,6 +38,7 @@ from pyjx import tree as tree
 from pyjx import tree_util as tree_util
 from pyjx import typing as typing
 from pyjx import version as version
+from pyjx import viewer as viewer
 from pyjx.configuration import allow_f16_reductions as allow_f16_reductions
 from pyjx.configuration import array_garbage_collection_guard as array_garbage_collection_guard
 from pyjx.configuration import auto_pcast as auto_pcast
@@ -189,6 +190,7 @@ __all__ = [
     "tree_util",
     "typing",
     "version",
+    "viewer",
     "allow_f16_reductions",
     "array_garbage_collection_guard",
     "auto_pcast",

@@ -99,7 +99,9 @@ def letters(n: int) -> str:
             return name
 
 
-class _Printer:
+class Printer:
+    """Writes jaxprs; it keeps the names that it has given."""
+
     def __init__(self, settings: JaxprPpSettings = JaxprPpSettings()) -> None:  # noqa: B008
         self.names = JaxprPpContext()
         self.depth = 0  # of the jaxpr that is being printed
@@ -351,7 +353,7 @@ def jaxpr_to_string(jaxpr: Jaxpr, *, source_info: bool = False, print_shapes: bo
                     print_effects: bool = False, use_color: bool | None = None, **_: Any) -> str:
     """The printed form of a jaxpr, with colours for a terminal where `use_color` is set; None:
     where the output goes to one and the flag `jax_pprint_use_color` allows them."""
-    text = _Printer(JaxprPpSettings(print_shapes, source_info, name_stack, custom_pp_eqn_rules,
+    text = Printer(JaxprPpSettings(print_shapes, source_info, name_stack, custom_pp_eqn_rules,
                                     print_effects)).program(jaxpr)
     if use_color is None:
         use_color = configuration.pprint_use_color.value and _shows_colors()
@@ -378,4 +380,4 @@ def _colored(text: str) -> str:
 
 def eqn_to_string(eqn: JaxprEqn) -> str:
     """The printed form of one equation, with names of its own."""
-    return _Printer().eqn(eqn, 0)
+    return Printer().eqn(eqn, 0)

@@ -140,8 +140,8 @@ class _Counted:
                 self.operation(eqn, times)
 
     def operation(self, eqn: JaxprEqn, times: int) -> None:
-        flops, transcendentals = _arithmetic(eqn, self.unknown)
-        n_bytes = sum([_bytes(v.aval) for v in (*eqn.invars, *eqn.outvars)])
+        flops, transcendentals = arithmetic(eqn, self.unknown)
+        n_bytes = sum([bytes_of(v.aval) for v in (*eqn.invars, *eqn.outvars)])
         cost = [times, times * flops, times * transcendentals, times * n_bytes]
         _add(self.operations, eqn.primitive.name, cost)
         frame = user_frame(eqn.source_info.traceback)
@@ -175,14 +175,15 @@ def _program_of(eqn: JaxprEqn) -> Any:
     return None
 
 
-def _bytes(aval: Any) -> float:
+def bytes_of(aval: Any) -> float:
+    """Bytes of a value; none of keys and tokens."""
     dtype = getattr(aval, "dtype", None)
     if dtype is None or dtypes.is_extended(dtype) or dtype == dtypes.float0:
         return 0.0
     return float(math.prod(aval.shape) * np.dtype(dtype).itemsize)
 
 
-def _arithmetic(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float]:
+def arithmetic(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float]:
     """Arithmetic operations and transcendental ones of an equation."""
     name = eqn.primitive.name
     sizes = [float(math.prod(getattr(v.aval, "shape", ()))) for v in eqn.invars]

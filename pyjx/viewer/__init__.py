@@ -1,0 +1,13 @@
+"""Pictures of programs: a page with all forms side by side, and graphs for Graphviz."""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+FAMILIES: dict[str, str] = {
+    "pyjx.viewer.document": "page",
+    "pyjx.viewer.graphviz": "dot",
+    "pyjx.viewer.notebook": "show",
+}
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

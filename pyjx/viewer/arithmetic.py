@@ -1,0 +1,60 @@
+"""How much arithmetic an operation of StableHLO or HLO is: leading terms of the usual algorithms.
+
+A transcendental function of a number counts as one operation.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+_WORD = re.compile(r"[-_]")
+# What does an operation an element. `convert` and `select` only move.
+_ELEMENTWISE = (
+    "abs add and atan2 cbrt ceil clamp compare complex cosine count_leading_zeros divide erf "
+    "exponential exponential_minus_one floor imag is_finite log log_plus_one logistic maximum "
+    "minimum multiply negate not or popcnt population_count power real remainder "
+    "round_nearest_afz round_nearest_even rsqrt shift_left shift_right_arithmetic "
+    "shift_right_logical sign sine sqrt subtract tan tanh xor")
+_ELEMENTWISE_NAMES = frozenset(_ELEMENTWISE.split())
+_CONTRACTING = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}|contracting_dims = \[([\d, ]*)\] x|"
+                          r"lhs_contracting_dimensions = \[([\d, ]*)\]")
+_KERNEL = re.compile(r"dim_labels=\w+_(\w+)->|dim_numbers = \[[^\]]*\]x\[([^\]]*)\]->")
+
+Shape = tuple[int, ...]
+
+
+def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Sequence[Shape]
+               ) -> float:
+    """Arithmetic operations of one operation.
+
+    >>> arithmetic("dot", "lhs_contracting_dims={1}", [(3, 4), (4, 5)], [(3, 5)])
+    120.0
+    >>> arithmetic("stablehlo.add", "", [(3, 4), (3, 4)], [(3, 4)])
+    12.0
+    """
+    name = _WORD.sub("_", operation.rpartition(".")[2])
+    out = float(sum(map(math.prod, results)))
+    if name in _ELEMENTWISE_NAMES:
+        return out
+    if name in ("dot", "dot_general") and operands:
+        found = _CONTRACTING.search(text)
+        dims = map(int, re.findall(r"\d+", "".join(filter(None, found.groups())))) if found else ()
+        return 2 * out * math.prod([operands[0][d] for d in dims if d < len(operands[0])])
+    if name == "convolution" and len(operands) > 1:
+        return 2 * out * math.prod(operands[1]) / _out_features(text, operands[1])
+    if name in ("reduce", "reduce_window", "scatter", "all_reduce", "reduce_scatter") and operands:
+        return abs(float(math.prod(operands[0])) - out) if name == "reduce" else \
+            float(math.prod(operands[-1] if name == "scatter" else operands[0]))
+    if name == "sort" and operands and operands[0]:
+        return math.prod(operands[0]) * math.log2(max(operands[0][-1], 2))
+    if name == "fft" and operands and operands[0]:
+        return 5 * out * math.log2(max(operands[0][-1], 2))
+    return 0.0
+
+
+def _out_features(text: str, kernel: Shape) -> int:
+    found = _KERNEL.search(text)
+    labels = re.findall(r"\w", found[1] or found[2]) if found else []
+    return kernel[labels.index("o")] if "o" in labels and len(labels) == len(kernel) else 1

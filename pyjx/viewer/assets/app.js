@@ -1,0 +1,276 @@
+// What ties the parts together: which operation is shown, the search, keys, colours.
+
+const $ = (id) => document.getElementById(id);
+
+class App {
+  constructor(program) {
+    this.program = program;
+    this.selected = null;  // [form, row]
+    const actions = {
+      point: (form, row) => this.point(form, row),
+      select: (form, row, options) => this.select(form, row, options),
+      leave: () => this.selected && this.mark(...this.selected),
+    };
+    this.panes = program.forms.map((form) => new Pane(form, actions));
+    $("forms").append(...this.panes.map((pane) => pane.element));
+    const go = (form, row) => this.go(form, row);
+    this.details = new Details($("operation"), program, go);
+    this.panels = { operation: this.details };
+    this.makers = { memory: () => new MemoryChart($("memory"), program, go),
+                    calls: () => new CallGraph($("calls"), program, go) };
+    this.showFigures();
+    this.showSwitches();
+    this.listen();
+    this.chooseTheme(stored("theme") ?? "auto");
+  }
+
+  // -- operations
+
+  point(form, row) {
+    this.mark(form, row);
+  }
+
+  mark(form, row) {
+    const relatives = this.program.relatives(form, row);
+    this.panes.forEach((pane, i) => pane.mark(pane.form === form ? row : -1, relatives[i]));
+    this.details.show(form, row);
+    return relatives;
+  }
+
+  /** Show an operation, and scroll the other forms to what it is related to. */
+  select(form, row, { reveal = true } = {}) {
+    this.selected = [form, row];
+    const relatives = this.mark(form, row);
+    if (!reveal) return;
+    this.panes.forEach((pane, i) => {
+      if (pane.form !== form && relatives[i].length) pane.show(this.nearest(i, relatives[i]), false);
+    });
+  }
+
+  /** Of relatives in a form the one that is nearest to where it is scrolled. */
+  nearest(i, rows) {
+    const { tree, rows: shown } = this.panes[i];
+    const middle = (tree.scrollTop + tree.clientHeight / 2) / ROW_HEIGHT;
+    const distance = (row) => Math.abs(shown.position[shown.standIn(row)] - middle);
+    return rows.reduce((best, row) => (distance(row) < distance(best) ? row : best));
+  }
+
+  /** Go to an operation, wherever it is. */
+  go(form, row) {
+    const pane = this.panes[form.index];
+    this.setShown(form.index, true);
+    pane.go(row);
+  }
+
+  // -- what stands above
+
+  showFigures() {
+    const [first] = this.program.forms;
+    const last = this.program.forms[this.program.forms.length - 1];
+    const peak = Math.max(last.memory.arguments, ...last.memory.live);
+    const figures = [["FLOPs", quantity(first.flops[0])], ["Peak memory", bytes(peak)],
+                     ...this.program.figures.map(([key, value]) =>
+                       [key, typeof value === "number" ? quantity(value) : String(value)])];
+    $("figures").innerHTML = figures.map(([key, value]) =>
+      `<div><dt>${escapeHtml(key)}</dt><dd>${escapeHtml(value)}</dd></div>`).join("");
+  }
+
+  showSwitches() {
+    $("shown").innerHTML = this.program.forms.map((form) =>
+      `<button type="button" aria-pressed="true" data-form="${form.index}">` +
+      `${escapeHtml(form.title)}</button>`).join("");
+    $("shown").addEventListener("click", (event) => {
+      const button = event.target.closest("[data-form]");
+      if (button) {
+        this.setShown(Number(button.dataset.form), button.getAttribute("aria-pressed") === "false");
+      }
+    });
+  }
+
+  setShown(index, shown) {
+    const buttons = [...$("shown").children];
+    buttons[index].setAttribute("aria-pressed", String(shown));
+    if (!buttons.some((b) => b.getAttribute("aria-pressed") === "true")) {
+      buttons[index].setAttribute("aria-pressed", "true");  // one is always seen
+      return;
+    }
+    this.panes[index].element.hidden = !shown;
+  }
+
+  // -- tabs
+
+  openTab(name) {
+    for (const tab of document.querySelectorAll("[role=tab]")) {
+      const chosen = tab.id === `tab-${name}`;
+      tab.setAttribute("aria-selected", String(chosen));
+      tab.tabIndex = chosen ? 0 : -1;
+      $(tab.getAttribute("aria-controls")).hidden = !chosen;
+    }
+    this.panels[name] ||= this.makers[name]();
+  }
+
+  tabKey(event) {
+    const tabs = [...document.querySelectorAll("[role=tab]")];
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
+    this.openTab(next.getAttribute("aria-controls"));
+    next.focus();
+  }
+
+  // -- search
+
+  search() {
+    const query = $("query").value.trim();
+    this.found = this.panes.flatMap((pane) => {
+      const rows = pane.form.search(query);
+      pane.matches = new Set(rows);
+      pane.refresh(true);
+      return rows.map((row) => [pane.form, row]);
+    });
+    this.match = -1;
+    this.sayMatches(query);
+  }
+
+  sayMatches(query = $("query").value.trim()) {
+    const count = this.found.length;
+    const said = !query ? "" : !count ? "none"
+      : this.match < 0 ? count.toLocaleString("en")
+      : `${(this.match + 1).toLocaleString("en")} of ${count.toLocaleString("en")}`;
+    $("matches").textContent = said;
+  }
+
+  nextMatch(step) {
+    if (!this.found?.length) return;
+    this.match = (this.match + step + this.found.length + (this.match < 0 && step < 0 ? 1 : 0)) %
+      this.found.length;
+    const [form, row] = this.found[this.match];
+    this.go(form, row);
+    this.sayMatches();
+  }
+
+  // -- keys and colours
+
+  listen() {
+    $("query").addEventListener("input", () => this.search());
+    $("search").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.nextMatch(1);
+    });
+    $("query").addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && event.shiftKey) {
+        event.preventDefault();
+        this.nextMatch(-1);
+      } else if (event.key === "Escape") {
+        this.panes[this.selected ? this.selected[0].index : 0].tree.focus();
+      }
+    });
+    $("previous").addEventListener("click", () => this.nextMatch(-1));
+    for (const tab of document.querySelectorAll("[role=tab]")) {
+      tab.addEventListener("click", () => this.openTab(tab.getAttribute("aria-controls")));
+      tab.addEventListener("keydown", (event) => this.tabKey(event));
+    }
+    $("theme").addEventListener("click", () => this.nextTheme());
+    $("help").addEventListener("click", () => $("keys").showModal());
+    document.addEventListener("keydown", (event) => this.key(event));
+    listenDivider($("divider"));
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open ||
+        event.target.matches("input, select, textarea")) return;
+    const number = Number(event.key) - 1;
+    const keys = {
+      "/": () => { $("query").focus(); $("query").select(); },
+      "?": () => $("keys").showModal(),
+      t: () => this.nextTheme(),
+      o: () => this.openTab("operation"),
+      m: () => this.openTab("memory"),
+      c: () => this.openTab("calls"),
+      "[": () => this.amongRelatives(-1),
+      "]": () => this.amongRelatives(1),
+    };
+    const action = keys[event.key] ?? (this.panes[number] && (() => this.toForm(number)));
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+
+  /** Go to a form: to a relative of the selected operation there, if it has one. */
+  toForm(index) {
+    const pane = this.panes[index];
+    this.setShown(index, true);
+    if (this.selected && this.selected[0] !== pane.form) {
+      const rows = this.program.relatives(...this.selected)[index];
+      if (rows.length) pane.go(this.nearest(index, rows));
+    }
+    pane.tree.focus({ preventScroll: true });
+  }
+
+  amongRelatives(step) {
+    if (!this.selected) return;
+    const [form, row] = this.selected;
+    const rows = [...this.program.relatives(form, row)[form.index], row].sort((a, b) => a - b);
+    const at = (rows.indexOf(row) + step + rows.length) % rows.length;
+    this.go(form, rows[at]);
+  }
+
+  nextTheme() {
+    const order = ["auto", "light", "dark"];
+    this.chooseTheme(order[(order.indexOf(this.theme) + 1) % order.length]);
+  }
+
+  chooseTheme(theme) {
+    this.theme = theme;
+    store("theme", theme);
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    const [sign, name] = { auto: ["◐", "as the system has"], light: ["○", "light"],
+                           dark: ["●", "dark"] }[theme];
+    $("theme").textContent = sign;
+    $("theme").setAttribute("aria-label", `Colours: ${name}`);
+    $("theme").title = `Colours: ${name} (t)`;
+    for (const pane of this.panes) pane.refresh(true);
+  }
+}
+
+/** What the browser keeps for this page; nothing where it keeps nothing, as in a frame. */
+function stored(key) {
+  try { return localStorage.getItem(`pyjx-viewer-${key}`); } catch { return null; }
+}
+
+function store(key, value) {
+  try { localStorage.setItem(`pyjx-viewer-${key}`, value); } catch { /* then it is forgotten */ }
+}
+
+/** The line between forms and details moves by pointer and by arrow keys. */
+function listenDivider(divider) {
+  const set = (height) => {
+    const most = Math.round(innerHeight * 0.8);
+    const chosen = Math.round(Math.min(most, Math.max(80, height)));
+    document.documentElement.style.setProperty("--dock", `${chosen}px`);
+    for (const [name, value] of [["valuenow", chosen], ["valuemin", 80], ["valuemax", most]]) {
+      divider.setAttribute(`aria-${name}`, String(value));
+    }
+  };
+  divider.addEventListener("pointerdown", (event) => divider.setPointerCapture(event.pointerId));
+  divider.addEventListener("pointermove", (event) => {
+    if (divider.hasPointerCapture(event.pointerId)) set(innerHeight - event.clientY);
+  });
+  divider.addEventListener("keydown", (event) => {
+    const step = { ArrowUp: 20, ArrowDown: -20 }[event.key];
+    if (step) {
+      event.preventDefault();
+      set($("dock").offsetHeight + step);
+    }
+  });
+  set($("dock").offsetHeight);
+}
+
+async function start() {
+  const data = await unpack($("program").textContent);
+  globalThis.viewer = new App(new Program(data));
+  document.documentElement.dataset.ready = "";
+}
+
+start();

@@ -1,0 +1,180 @@
+// The program that the page holds: columns of numbers and strings, and what follows from them.
+
+/** Kinds of rows, as in listing.py. */
+const OPERATION = 0, HEAD = 1, NOTE = 2, CLOSING = 3;
+
+/** The document behind base64 of zlib's format. */
+async function unpack(base64) {
+  const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+/** Lists of numbers in two arrays: the items of list i lie from starts[i] to starts[i + 1]. */
+class Lists {
+  constructor(starts, items) {
+    this.starts = starts;
+    this.items = items;
+  }
+
+  of(i) {
+    return this.items.subarray(this.starts[i], this.starts[i + 1]);
+  }
+
+  /** For each of `count` keys the positions in `keys` at which it stands; negative keys have none. */
+  static inverse(keys, count, valueOf = (position) => position) {
+    const starts = new Int32Array(count + 1);
+    for (const key of keys) if (key >= 0) starts[key + 1] += 1;
+    for (let i = 0; i < count; i++) starts[i + 1] += starts[i];
+    const next = starts.slice(0, count);
+    const items = new Int32Array(starts[count]);
+    keys.forEach((key, position) => {
+      if (key >= 0) items[next[key]++] = valueOf(position);
+    });
+    return new Lists(starts, items);
+  }
+}
+
+/** One form of the program: its rows, from the columns in `data`. */
+class Form {
+  constructor(data, strings, index) {
+    this.index = index;
+    this.title = data.title;
+    this.text = data.text.split("\n");
+    this.length = this.text.length;
+    this.depth = Int32Array.from(data.depth);
+    this.kind = Uint8Array.from(data.kind);
+    this.group = Int32Array.from(data.group);
+    this.place = Int32Array.from(data.place);
+    this.size = Float64Array.from(data.size);
+    this.flops = Float64Array.from(data.flops);
+    this.traffic = Float64Array.from(data.traffic);
+    this.fused = new Set(data.fused);
+    this.memory = data.memory;
+    this.graph = data.graph;
+    this.calls = new Map(data.calls.map(([row, ...heads]) => [row, heads]));
+    this.numbers = data;  // columns of numbers of strings
+    this.strings = strings;
+    this.nest();
+    this.operands = this.readOperands(data.operands);
+    this.groups = Lists.inverse(this.group, 1 + this.group.reduce((a, b) => Math.max(a, b), -1));
+  }
+
+  operation(row) { return this.strings[this.numbers.operation[row]]; }
+
+  shape(row) { return this.strings[this.numbers.shape[row]]; }
+
+  name(row) { return this.strings[this.numbers.name[row]]; }
+
+  /** Set for each row which one it lies below, and where its bodies end. */
+  nest() {
+    this.parent = new Int32Array(this.length).fill(-1);
+    this.end = new Int32Array(this.length).fill(this.length);
+    const open = [];
+    for (let row = 0; row < this.length; row++) {
+      while (open.length && this.depth[open[open.length - 1]] >= this.depth[row]) {
+        this.end[open.pop()] = row;
+      }
+      if (open.length) this.parent[row] = open[open.length - 1];
+      open.push(row);
+    }
+  }
+
+  readOperands(packed) {
+    const starts = new Int32Array(this.length + 1);
+    const items = new Int32Array(packed.length - this.length);
+    let at = 0, filled = 0;
+    for (let row = 0; row < this.length; row++) {
+      const count = packed[at++];
+      for (let i = 0; i < count; i++) items[filled++] = row - packed[at++];
+      starts[row + 1] = filled;
+    }
+    return new Lists(starts, items);
+  }
+
+  /** The rows that read what a row gives. */
+  users(row) {
+    if (!this.usersOf) {
+      const reader = new Int32Array(this.operands.items.length);
+      for (let r = 0; r < this.length; r++) {
+        reader.fill(r, this.operands.starts[r], this.operands.starts[r + 1]);
+      }
+      this.usersOf = Lists.inverse(this.operands.items, this.length, (i) => reader[i]);
+    }
+    return this.usersOf.of(row);
+  }
+
+  /** The numbers of the groups that a row stands for: a fusion for those of all that it does. */
+  groupsOf(row) {
+    const found = new Set();
+    const stop = this.fused.has(row) ? this.end[row] : row + 1;
+    for (let r = row; r < stop; r++) if (this.group[r] >= 0) found.add(this.group[r]);
+    return found;
+  }
+
+  /** The rows of some groups, in order. */
+  rowsOf(groups) {
+    const rows = [];
+    for (const g of groups) {
+      if (g + 1 < this.groups.starts.length) rows.push(...this.groups.of(g));
+    }
+    return rows.sort((a, b) => a - b);
+  }
+
+  isFoldable(row) { return this.end[row] > row + 1; }
+
+  /** The head of the function in which a row lies; the row itself if it is one. */
+  functionOf(row) {
+    while (this.parent[row] >= 0) row = this.parent[row];
+    return row;
+  }
+
+  /** The rows whose text or name holds `query`, whatever its case. */
+  search(query) {
+    const wanted = query.toLowerCase();
+    if (!wanted) return [];
+    this.lower ||= this.text.map((t) => t.toLowerCase());
+    const names = new Map();
+    const inName = (number) => {
+      if (!names.has(number)) {
+        names.set(number, this.strings[number].toLowerCase().includes(wanted));
+      }
+      return names.get(number);
+    };
+    const rows = [];
+    for (let row = 0; row < this.length; row++) {
+      if (this.lower[row].includes(wanted) || inName(this.numbers.name[row])) rows.push(row);
+    }
+    return rows;
+  }
+}
+
+/** All forms, and the places in the source. */
+class Program {
+  constructor(data) {
+    this.title = data.title;
+    this.strings = data.strings;
+    this.figures = data.figures;
+    this.places = data.places;
+    this.source = data.source;
+    this.forms = data.forms.map((form, i) => new Form(form, data.strings, i));
+  }
+
+  /** For each form the rows that come from the same operation as a row, in its own others. */
+  relatives(form, row) {
+    const groups = form.groupsOf(row);
+    return this.forms.map((other) => other.rowsOf(groups).filter(
+      (r) => other !== form || r !== row));
+  }
+
+  /** The stack of frames of a place, innermost first. */
+  frames(place) {
+    const { file, function: name, line, column, caller } = this.places;
+    const found = [];
+    for (let p = place; p >= 0; p = caller[p]) {
+      found.push({ file: this.strings[file[p]], function: this.strings[name[p]], line: line[p],
+                   column: column[p] });
+    }
+    return found;
+  }
+}

@@ -1,0 +1,274 @@
+"""HLO text as a listing: what XLA prints before and after its passes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyjx.core.records import Record
+from pyjx.viewer.arithmetic import arithmetic
+from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
+from pyjx.viewer.sizes import bytes_of, hlo_arrays
+
+FREE = frozenset((
+    "add-dependency", "after-all", "bitcast", "constant", "get-tuple-element", "opt-barrier",
+    "parameter", "partition-id", "replica-id", "tuple"))
+_VIEWS = frozenset(("bitcast", "get-tuple-element", "opt-barrier", "optimization-barrier", "tuple",
+                    "while"))
+# How bodies count: those of fusions stay in registers; those of reductions are formulas.
+_WEIGHTS = {"fusion": (1.0, 0.0), "call": (1.0, 1.0), "conditional": (1.0, 1.0),
+            "async-start": (1.0, 1.0)}
+
+_HEAD = re.compile(r"^(ENTRY )?%?([\w.\-]+) (\(.*\) -> .* )?\{$")
+_INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = ")
+_OPCODE = re.compile(r"\s*([\w\-]+)\(")
+_NAME = re.compile(r"%?([\w.\-]+)$")
+_METADATA = re.compile(r", metadata=\{((?:\"(?:[^\"\\]|\\.)*\"|[^{}\"])*)\}")
+_CALLED = re.compile(r"(?:calls|to_apply|body|condition|true_computation|false_computation|"
+                     r"branch_computations|called_computations)="
+                     r"(?:\{([^{}]*)\}|(%?[\w.\-]+))")
+_FIELD = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\d+))')
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
+_INDEX = re.compile(r"\), index=(\d+)")
+_COMMENT = re.compile(r"/\*index=\d+\*/")
+_MANY = 8  # parameters that stand below a line of their own, which folds
+_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
+
+
+class Instruction(Record):
+    """A line of a computation."""
+
+    name: str
+    type: str
+    opcode: str
+    operands: Sequence[str]
+    called: Sequence[str]
+    text: str
+    op_name: str
+    place: int
+
+
+class Computation(Record):
+    """A computation: its name, whether the program begins in it, its signature, its lines."""
+
+    name: str
+    entry: bool
+    signature: str
+    body: list[Instruction]
+
+
+def hlo_listing(text: str, places: Places, title: str) -> Listing:
+    """The rows of a module. A computation that is called once stands below the instruction that
+    calls it; others are functions. The entry comes first."""
+    computations = _parsed(text, places)
+    callers: dict[str, int] = {}
+    for c in computations.values():
+        for instruction in c.body:
+            for name in instruction.called:
+                callers[name] = callers.get(name, 0) + 1
+    roots = [c for c in computations.values() if callers.get(c.name, 0) != 1]
+    roots.sort(key=lambda c: not c.entry)
+    writer = _Writer(Listing(title), computations, {c.name for c in roots})
+    for c in roots:
+        writer.function(c)
+    writer.link_calls()
+    writer.listing.add_up()
+    return writer.listing
+
+
+class _Writer:
+    """Writes computations as rows."""
+
+    def __init__(self, listing: Listing, computations: dict[str, Computation], roots: set[str]
+                 ) -> None:
+        self.listing = listing
+        self._computations = computations
+        self._roots = roots
+        self._heads: dict[str, int] = {}
+        self._calls: dict[int, list[str]] = {}
+
+    def function(self, c: Computation) -> None:
+        label = f"{'ENTRY ' if c.entry else ''}%{c.name} {c.signature}{{"
+        self._heads[c.name] = self.listing.add(label, 0, HEAD, name=c.name)
+        self._body(c, 1)
+        self.listing.add("}", 1, CLOSING)
+
+    def _body(self, c: Computation, depth: int) -> None:
+        rows: dict[str, int] = {}
+        first = next((n for n, i in enumerate(c.body) if i.opcode != "parameter"), len(c.body))
+        grouped = first if first >= _MANY else 0
+        if grouped:
+            self.listing.add(f"{grouped} parameters", depth, NOTE)
+        for n, i in enumerate(c.body):
+            self._instruction(i, depth + (n < grouped), rows)
+
+    def _instruction(self, i: Instruction, depth: int, rows: dict[str, int]) -> None:
+        listing = self.listing
+        operands = [rows[o] for o in i.operands if o in rows]
+        results = hlo_arrays(i.type)
+        shapes = [s for o in operands for s, _ in hlo_arrays(listing.shape[o])]
+        size = bytes_of(results)
+        moved = 0 if i.opcode in FREE else size + sum([listing.size[o] for o in operands])
+        row = rows[i.name] = listing.add(
+            i.text, depth, operation=i.opcode, shape=i.type, name=i.op_name, place=i.place,
+            size=size, traffic=moved, operands=operands,
+            flops=arithmetic(i.opcode, i.text, shapes, [s for s, _ in results]))
+        if i.opcode in _VIEWS:
+            listing.views.add(row)
+            index = _INDEX.search(i.text) if i.opcode == "get-tuple-element" else None
+            if index:
+                listing.picks[row] = int(index[1])
+        if i.type.startswith("("):
+            listing.elements[row] = [bytes_of((array,)) for array in results]
+        if i.called:
+            trips = _TRIPS.search(i.text)
+            if i.opcode == "conditional":
+                listing.alternatives.add(row)
+            times = float(trips[1]) if trips else 1.0
+            listing.bodies[row] = (times, times) if i.opcode == "while" else \
+                _WEIGHTS.get(i.opcode, (0.0, 0.0))
+        for name in i.called:
+            if name in self._roots:
+                self._calls.setdefault(row, []).append(name)
+            elif name in self._computations:
+                c = self._computations[name]
+                if len(i.called) > 1:
+                    listing.add(f"%{name} {c.signature}{{", depth + 1, NOTE)
+                self._body(c, depth + 1 + (len(i.called) > 1))
+
+    def link_calls(self) -> None:
+        for row, names in self._calls.items():
+            self.listing.calls[row] = [self._heads[n] for n in names]
+
+
+def _parsed(text: str, places: Places) -> dict[str, Computation]:
+    lines = text.splitlines()
+    frames = _frames(lines, places)
+    computations: dict[str, Computation] = {}
+    current: Computation | None = None
+    for line in lines:
+        if line.startswith((" ", "\t")):
+            if current is not None and (start := _INSTRUCTION.match(line)):
+                current.body.append(_instruction(line, start, frames, places))
+        elif line.endswith("{") and (head := _HEAD.match(line)):
+            current = Computation(head[2], head[1] is not None, _COMMENT.sub("", head[3] or ""), [])
+            computations[current.name] = current
+        elif line.startswith("}"):
+            current = None
+    return computations
+
+
+def _instruction(line: str, start: re.Match[str], frames: dict[int, int], places: Places
+                 ) -> Instruction:
+    end = _type_end(line, start.end())
+    opcode = _OPCODE.match(line, end)
+    if opcode is None:
+        return Instruction(start[2], line[start.end():end], "", (), (), line.strip(), "", UNKNOWN)
+    close = closing(line, opcode.end() - 1)
+    operands = [name[1] for part in split(line[opcode.end():close])
+                if (name := _NAME.search(part.strip()))] if opcode[1] not in (
+                    "constant", "parameter") else []
+    rest = line[close:]
+    called = [name.strip().lstrip("%") for many, one in _CALLED.findall(rest)
+              for name in (many or one).split(",")] if "=" in rest else []
+    fields: dict[str, str] = {}
+    metadata = _METADATA.search(rest)
+    if metadata:
+        fields = {key: quoted or number for key, quoted, number in _FIELD.findall(metadata[1])}
+        line = line[:close] + rest[:metadata.start()] + rest[metadata.end():]
+    return Instruction(start[2], _COMMENT.sub("", line[start.end():end]), opcode[1], operands,
+                       called, _COMMENT.sub("", line.strip()), fields.get("op_name", ""),
+                       _place(fields, frames, places))
+
+
+def _type_end(line: str, start: int) -> int:
+    """Where the type ends that starts there: a tuple's at its parenthesis, others at a space."""
+    if line[start:start + 1] == "(":
+        return closing(line, start) + 1
+    end = line.find(" ", start)
+    return len(line) if end < 0 else end
+
+
+def closing(text: str, start: int) -> int:
+    """Where the bracket that opens at `start` is closed; strings do not count."""
+    end = text.find(")", start)
+    if text[start] == "(" and end > 0 and "(" not in (inside := text[start + 1:end]) \
+            and '"' not in inside:
+        return end
+    depth = 0
+    quoted = False
+    for i in range(start, len(text)):
+        c = text[i]
+        if c == '"' and text[i - 1] != "\\":
+            quoted = not quoted
+        elif not quoted:
+            if c in "([{":
+                depth += 1
+            elif c in ")]}":
+                depth -= 1
+                if not depth:
+                    return i
+    return len(text)
+
+
+def split(text: str) -> list[str]:
+    """The parts between commas that are in no bracket.
+
+    >>> split("f32[3,4]{1,0} %a, %b")
+    ['f32[3,4]{1,0} %a', ' %b']
+    """
+    if "[" not in text and "{" not in text and "(" not in text:
+        return text.split(",") if text else []
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        if c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+        elif c == "," and not depth:
+            parts.append(text[start:i])
+            start = i + 1
+    return [*parts, text[start:]]
+
+
+def _place(fields: dict[str, str], frames: dict[int, int], places: Places) -> int:
+    if "stack_frame_id" in fields and int(fields["stack_frame_id"]) in frames:
+        return frames[int(fields["stack_frame_id"])]
+    if "source_file" in fields and "source_line" in fields:
+        return places.at(fields["source_file"], "", int(fields["source_line"]),
+                         int(fields.get("source_column", 0)))
+    return UNKNOWN
+
+
+def _frames(lines: Sequence[str], places: Places) -> dict[int, int]:
+    """The place of each stack frame in the tables at the head of a module."""
+    tables: dict[str, dict[int, str]] = {name: {} for name in _TABLES}
+    table: dict[int, str] | None = None
+    for line in lines:
+        if line in tables:
+            table = tables[line]
+        elif table is not None:
+            number, _, value = line.partition(" ")
+            if not number.isdigit():
+                table = None
+                if line:
+                    break  # the first computation
+            else:
+                table[int(number)] = value
+    files, functions = ({k: v[1:-1] for k, v in tables[name].items()} for name in _TABLES[:2])
+    fields = [{k: dict(_int_fields(v)) for k, v in tables[name].items()} for name in _TABLES[2:]]
+    # Some versions count parents from 2, with 1 for none; others from 1, with 0 for none.
+    shift = int(fields[1].get(1, {}).get("parent_frame_id", 0) == 1)
+    found: dict[int, int] = {}
+    for frame_id, frame in fields[1].items():  # a caller comes before what it calls
+        at = fields[0].get(frame.get("file_location_id", 0))
+        if at is not None:
+            found[frame_id] = places.at(
+                files.get(at["file_name_id"], ""), functions.get(at["function_name_id"], ""),
+                at["line"], at.get("column", 0),
+                found.get(frame.get("parent_frame_id", 0) - shift, UNKNOWN))
+    return found
+
+
+def _int_fields(text: str) -> list[tuple[str, int]]:
+    return [(key, int(number)) for key, _, number in _FIELD.findall(text)]

@@ -1,0 +1,179 @@
+"""A jaxpr as a listing, with the names that its printed form has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from lowering.locations import Scope
+from pyjx.core.frames import frame_at, user_code
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from pyjx.core.printer import Printer
+from pyjx.runtime.costs import arithmetic, bytes_of
+from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
+
+FREE = frozenset(("copy_p", "optimization_barrier", "pvary", "stop_gradient"))
+_VIEWS = frozenset(("optimization_barrier", "pvary", "reshape", "squeeze", "stop_gradient"))
+_SPACE = re.compile(r"\s*\n\s*")
+_SCOPES = {"scan": "while/body", "body_jaxpr": "while/body", "cond_jaxpr": "while/cond"}
+
+
+def jaxpr_listing(closed: ClosedJaxpr, places: Places, title: str = "jaxpr") -> Listing:
+    """The rows of a program. A nested jaxpr that is used once stands below its equation; those
+    used more than once are functions. The program itself comes first."""
+    writer = _Writer(Listing(title), places)
+    writer.program(closed.jaxpr)  # names variables and shared jaxprs in the order of the text
+    name = closed.debug_info.func_name.rpartition(".")[2]
+    writer.function(closed.jaxpr, name, Scope(f"jit({name})"))
+    writer.link_calls()
+    writer.listing.add_up()
+    return writer.listing
+
+
+class _Writer(Printer):
+    """Writes equations as rows."""
+
+    def __init__(self, listing: Listing, places: Places) -> None:
+        super().__init__()
+        self.listing = listing
+        self._places = _Stacks(places)
+        self._rows: dict[Var, int] = {}
+        self._heads: dict[Jaxpr, int] = {}
+        self._waiting: dict[Jaxpr, Scope] = {}
+        self._calls: dict[int, list[Jaxpr]] = {}
+        self._as_rows = False
+
+    def value(self, value: Any, indent: int, label: int = 0) -> str:
+        """A parameter; of a jaxpr the name alone, as its rows follow."""
+        if self._as_rows:
+            if isinstance(value, (ClosedJaxpr, Jaxpr)):
+                return self.names.shared_jaxprs.get(value.jaxpr, "{…}")
+            if isinstance(value, tuple) and any(
+                    isinstance(v, (ClosedJaxpr, Jaxpr)) for v in value):
+                return f"({', '.join([self.value(v, 0) for v in value])})"
+        return super().value(value, indent, label)
+
+    def function(self, jaxpr: Jaxpr, name: str, scope: Scope) -> None:
+        """The rows of a function, and of those that wait for being written."""
+        self._as_rows = True
+        self._heads[jaxpr] = row = self.listing.add(
+            f"{name} = {self._opening(jaxpr)}", 0, HEAD, name=name,
+            size=int(sum([_bytes(v.aval) for v in jaxpr.all_invars])))
+        self._body(jaxpr, row, 1, scope)
+        while self._waiting:
+            called = next(iter(self._waiting))
+            self.function(called, self.names.shared_jaxprs[called], self._waiting.pop(called))
+
+    def link_calls(self) -> None:
+        for row, called in self._calls.items():
+            self.listing.calls[row] = [self._heads[j] for j in called]
+
+    def _opening(self, jaxpr: Jaxpr) -> str:
+        return _SPACE.sub(" ", self._head(jaxpr, 0, 0))
+
+    def _body(self, jaxpr: Jaxpr, head: int, depth: int, scope: Scope) -> None:
+        rows, used = self._rows, dict[Any, int]()
+        rows.update(dict.fromkeys((*jaxpr.constvars, *jaxpr.invars), head))
+        for atoms in (jaxpr.outvars, *[e.invars for e in jaxpr.eqns]):
+            used.update(dict.fromkeys([v for v in atoms if isinstance(v, Var)], 0))
+        for eqn in jaxpr.eqns:
+            self._equation(eqn, depth, scope, used)
+        outs = [self.atom(v) for v in jaxpr.outvars]
+        comma = "," if len(outs) == 1 else ""
+        results = list(dict.fromkeys([rows[v] for v in jaxpr.outvars if isinstance(v, Var)]))
+        row = self.listing.add(f"in ({', '.join(outs)}{comma}) }}", depth, CLOSING)
+        self.listing.operands[row] = results
+
+    def _equation(self, eqn: JaxprEqn, depth: int, scope: Scope, used: dict[Var, int]) -> None:
+        listing, rows, info = self.listing, self._rows, eqn.source_info
+        kind = eqn.primitive.name
+        label = kind if eqn.primitive.label is None else eqn.primitive.label(eqn.params)
+        size = sum([_bytes(v.aval) for v in eqn.outvars])
+        moved = 0.0 if kind in FREE else size + sum([_bytes(v.aval) for v in eqn.invars])
+        row = listing.add(
+            _SPACE.sub(" ", self.eqn(eqn, 0, used)), depth, operation=kind,
+            shape=" ".join([v.aval.str_short(short_dtypes=True) for v in eqn.outvars]),
+            name=scope.inside(eqn, label).name, place=self._places.of(info.traceback),
+            size=int(size), traffic=moved,
+            operands=list(dict.fromkeys(
+                [rows[v] for v in eqn.invars if isinstance(v, Var) and v in rows])))
+        rows.update(dict.fromkeys(eqn.outvars, row))
+        if kind in _VIEWS:
+            listing.views.add(row)
+        bodies = list(_jaxprs(eqn))
+        if not bodies:
+            flops, functions = arithmetic(eqn, set()) if _is_static(eqn) else (0.0, 0.0)
+            listing.flops[row] = flops + functions
+            return
+        times = float(eqn.params["length"]) if kind == "scan" else float(_runs_bodies(eqn))
+        listing.bodies[row] = times, times
+        if kind == "cond":
+            listing.alternatives.add(row)
+        for key, jaxpr in bodies:
+            self._nested(eqn, row, key, jaxpr, depth, _inner_scope(scope, eqn, key))
+
+    def _nested(self, eqn: JaxprEqn, row: int, key: str, jaxpr: Jaxpr, depth: int, scope: Scope
+                ) -> None:
+        if jaxpr in self.names.shared_jaxprs:
+            self._calls.setdefault(row, []).append(jaxpr)
+            if jaxpr not in self._heads:
+                self._waiting.setdefault(jaxpr, scope)
+            return
+        head = self.listing.add(f"{key} = {self._opening(jaxpr)}", depth + 1, NOTE)
+        self._body(jaxpr, head, depth + 2, scope)
+
+
+class _Stacks:
+    """The places of tracebacks."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._known: dict[Any, int] = {}
+
+    def of(self, traceback: Any) -> int:
+        place = UNKNOWN
+        for at in reversed(list(user_code(traceback))):
+            known = self._known.get((place, at))
+            if known is None:
+                f = frame_at(*at)
+                known = self._known[place, at] = self._places.at(
+                    f.file_name, f.function_name, f.start_line, f.start_column + 1, place)
+            place = known
+        return place
+
+
+def _jaxprs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
+    """The jaxprs among an equation's parameters, and what they are called there."""
+    for key, value in sorted(eqn.params.items()):
+        many = isinstance(value, (tuple, list))
+        for i, item in enumerate(value if many else (value,)):
+            if isinstance(item, (ClosedJaxpr, Jaxpr)):
+                yield f"{key}[{i}]" if many else key, item.jaxpr
+
+
+def _runs_bodies(eqn: JaxprEqn) -> bool:
+    """Whether the operation does what its jaxprs do, and not what a formula says."""
+    p = eqn.primitive
+    return p.is_call or p.lowered_as is not None or p.name in ("cond", "shard_map", "while")
+
+
+def _inner_scope(scope: Scope, eqn: JaxprEqn, key: str) -> Scope:
+    """The scope of a jaxpr in an equation, as the lowering names it."""
+    name = eqn.primitive.name
+    if name == "jit":
+        return Scope("")
+    if name == "cond":
+        return scope.inside(eqn, f"cond/branch_{key[len('branches['):-1]}_fun")
+    part = _SCOPES.get(name) or _SCOPES.get(key)
+    return scope.inside(eqn, part) if part else scope
+
+
+def _is_static(eqn: JaxprEqn) -> bool:
+    """Whether all dimensions are known."""
+    return all([isinstance(d, int) for v in (*eqn.invars, *eqn.outvars)
+                for d in getattr(v.aval, "shape", ())])
+
+
+def _bytes(aval: Any) -> float:
+    return bytes_of(aval) if all([isinstance(d, int) for d in getattr(aval, "shape", ())]) else 0.0

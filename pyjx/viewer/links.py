@@ -1,0 +1,83 @@
+"""Which operations of the forms of a program come from the same operation of the user's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+
+from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places
+
+_TRANSFORM = re.compile(r"([\w.\-]+)\(")
+_KIND = re.compile(r"([^()/]*)\)*$")
+
+
+@lru_cache(65536)
+def signature(name: str) -> tuple[str, str]:
+    """The operation and the transformations that a profile's name ends with.
+
+    XLA puts the name of a call before those of the operations that it inlines, so only what stands
+    behind the last `jit` counts.
+
+    >>> signature("jit(step)/jvp(block)/jit(step)/transpose(jvp())/mul")
+    ('mul', 'transpose jvp')
+    """
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(name):
+        if c == "(":
+            depth += 1
+        elif c == ")":
+            depth -= 1
+        elif c == "/" and not depth:
+            parts.append(name[start:i])
+            start = i + 1
+    parts.append(name[start:])
+    while any("jit(" in part for part in parts[:-1]):
+        del parts[0]
+    tail = "/".join(parts[1:] if "jit(" in parts[0] and len(parts) > 1 else parts)
+    kind = _KIND.search(tail)
+    return kind[1] if kind else tail, " ".join(_TRANSFORM.findall(tail))
+
+
+def groups(listings: Sequence[Listing], places: Places) -> list[list[int]]:
+    """For each row of each form the number of its group, or `UNKNOWN`.
+
+    Operations of a group have the same name, transformations and position. What is then alone in
+    its form, such as the parts of a decomposition, is grouped by transformations and position.
+    """
+    keys = [_keys(listing, places) for listing in listings]
+    numbers = _numbered([[strong for strong, _ in form] for form in keys])
+    weak = [[None if number != UNKNOWN else key for number, (_, key) in zip(n, form, strict=True)]
+            for n, form in zip(numbers, keys, strict=True)]
+    first = 1 + max((max(n, default=UNKNOWN) for n in numbers), default=UNKNOWN)
+    others = _numbered(weak)
+    return [[a if a != UNKNOWN else b if b == UNKNOWN else first + b
+             for a, b in zip(mine, rest, strict=True)]
+            for mine, rest in zip(numbers, others, strict=True)]
+
+
+def _keys(listing: Listing, places: Places) -> list[tuple[Hashable, Hashable]]:
+    keys: list[tuple[Hashable, Hashable]] = []
+    for kind, name, place in zip(listing.kind, listing.name, listing.place, strict=True):
+        if kind != OPERATION or not (name and place != UNKNOWN):
+            keys.append((None, None))
+            continue
+        operation, transforms = signature(name)
+        position = places.position(place)
+        keys.append(((operation, transforms, position), (transforms, position)))
+    return keys
+
+
+def _numbered(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
+    """Numbers for the keys that more than one form has."""
+    forms: dict[Hashable, int] = {}
+    for i, form in enumerate(keys):
+        for key in set(form):
+            forms[key] = forms.get(key, 0) | 1 << i
+    number: dict[Hashable, int] = {}
+    for form in keys:  # in the order of the rows, whatever the order of sets is
+        for key in form:
+            which = forms[key]
+            if key is not None and which & which - 1 and key not in number:
+                number[key] = len(number)
+    return [[number.get(key, UNKNOWN) for key in form] for form in keys]

@@ -1,0 +1,162 @@
+"""A form of a program, line by line, as columns: what the page holds and the graphs are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+OPERATION, HEAD, NOTE, CLOSING = range(4)  # kinds of rows; a head begins a function
+UNKNOWN = -1
+
+# What an operation with a body adds to its cost: how often the body's operations count, and how
+# often its traffic does.
+Weights = tuple[float, float]
+
+
+class Places:
+    """The positions in the user's source that a page names, each with the one it was called from.
+
+    >>> places = Places()
+    >>> outer = places.at("model.py", "loss", 12, 5)
+    >>> places.at("model.py", "layer", 3, 9, outer), places.at("model.py", "loss", 12, 5)
+    (1, 0)
+    """
+
+    __slots__ = ("_known", "frames")
+
+    def __init__(self) -> None:
+        self.frames: list[tuple[str, str, int, int, int]] = []
+        self._known: dict[tuple[str, str, int, int, int], int] = {}
+
+    def at(self, file: str, function: str, line: int, column: int = 0, caller: int = UNKNOWN
+           ) -> int:
+        """The number of a place. Lines and columns count from 1; 0 is a column not known."""
+        frame = file, function, line, column, caller
+        number = self._known.get(frame)
+        if number is None:
+            number = self._known[frame] = len(self.frames)
+            self.frames.append(frame)
+        return number
+
+    def position(self, place: int) -> tuple[str, int, int] | None:
+        """File, line and column; None where it is not known."""
+        if place == UNKNOWN:
+            return None
+        file, _, line, column, _ = self.frames[place]
+        return file, line, column
+
+
+class Listing:
+    """The rows of one form. Rows below an operation and deeper than it are its bodies.
+
+    Attributes:
+      title: what the form is called.
+      text, depth, kind: what a row shows, how deep it lies, and what it is.
+      operation, shape, name: of operations, what they are, the types of their results, and the
+        name under which profiles know them; empty where that says nothing.
+      place: number of the place in the source, or `UNKNOWN`.
+      size: bytes of the results.
+      flops, traffic: arithmetic operations, transcendental functions among them, and bytes read
+        and written, with all that the bodies do.
+      operands: the rows that an operation reads.
+      calls: for a row that calls functions, the rows of their heads.
+      bodies: for a row with bodies or calls, how they count.
+      alternatives: rows of whose bodies one runs.
+      views: rows whose results lie in the memory of their operands.
+      elements: for rows that give tuples, the bytes of each element.
+      picks: for views of one element of a tuple, its position.
+    """
+
+    __slots__ = ("alternatives", "bodies", "calls", "depth", "elements", "flops", "kind", "name",
+                 "operands", "operation", "picks", "place", "shape", "size", "text",
+                 "title", "traffic", "views")
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.text: list[str] = []
+        self.depth: list[int] = []
+        self.kind: list[int] = []
+        self.operation: list[str] = []
+        self.shape: list[str] = []
+        self.name: list[str] = []
+        self.place: list[int] = []
+        self.size: list[int] = []
+        self.flops: list[float] = []
+        self.traffic: list[float] = []
+        self.operands: list[Sequence[int]] = []
+        self.calls: dict[int, Sequence[int]] = {}
+        self.bodies: dict[int, Weights] = {}
+        self.alternatives: set[int] = set()
+        self.views: set[int] = set()
+        self.elements: dict[int, Sequence[int]] = {}
+        self.picks: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def add(self, text: str, depth: int, kind: int = OPERATION, *, operation: str = "",
+            shape: str = "", name: str = "", place: int = UNKNOWN, size: int = 0,
+            flops: float = 0.0, traffic: float = 0.0, operands: Sequence[int] = ()) -> int:
+        """Append a row; its number is returned."""
+        self.text.append(text)
+        self.depth.append(depth)
+        self.kind.append(kind)
+        self.operation.append(operation)
+        self.shape.append(shape)
+        self.name.append(name)
+        self.place.append(place)
+        self.size.append(size)
+        self.flops.append(flops)
+        self.traffic.append(traffic)
+        self.operands.append(operands)
+        return len(self.text) - 1
+
+    @property
+    def heads(self) -> list[int]:
+        """The rows at which functions begin, in their order."""
+        return [i for i, kind in enumerate(self.kind) if kind == HEAD]
+
+    def ends(self) -> list[int]:
+        """For each row, the row after the last of its bodies."""
+        ends = [0] * len(self)
+        open_rows: list[int] = []
+        for i, depth in enumerate(self.depth):
+            while open_rows and self.depth[open_rows[-1]] >= depth:
+                ends[open_rows.pop()] = i
+            open_rows.append(i)
+        for i in open_rows:
+            ends[i] = len(self)
+        return ends
+
+    def add_up(self) -> None:
+        """Add to operations what their bodies cost."""
+        ends, known = self.ends(), dict[int, Weights]()
+        for head in self.heads:
+            self._add_function(head, ends, known)
+
+    def _add_function(self, head: int, ends: Sequence[int], known: dict[int, Weights]) -> Weights:
+        """The cost of a function, which is set in its head."""
+        if head not in known:
+            known[head] = 0.0, 0.0  # for a call of itself
+            rows = self._add_rows(head + 1, ends[head], ends, known)
+            known[head] = sum([f for f, _ in rows]), sum([t for _, t in rows])
+            self.flops[head], self.traffic[head] = known[head]
+        return known[head]
+
+    def _add_rows(self, start: int, stop: int, ends: Sequence[int], known: dict[int, Weights]
+                  ) -> list[Weights]:
+        """The costs of the rows of one depth, which are set."""
+        costs = []
+        row = start
+        while row < stop:
+            inner = self._add_rows(row + 1, ends[row], ends, known)
+            inner += [self._add_function(f, ends, known) for f in self.calls.get(row, ())]
+            if row in self.alternatives:
+                inner = [max(inner, default=(0.0, 0.0))]
+            times, traffic_times = self.bodies.get(row, (1.0, 1.0))
+            if row in self.bodies and traffic_times:
+                self.traffic[row] = 0.0  # the bodies move what the operation does
+            self.flops[row] += times * sum([f for f, _ in inner])
+            self.traffic[row] += traffic_times * sum([t for _, t in inner])
+            costs.append((self.flops[row], self.traffic[row]))
+            row = ends[row]
+        return costs

@@ -1,0 +1,206 @@
+"""StableHLO text as a listing, by its lines and brackets; operations of other dialects as well."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyjx.viewer.arithmetic import arithmetic
+from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
+from pyjx.viewer.sizes import bytes_of, tensors
+
+FREE = frozenset(("return", "func.return", "stablehlo.return", "stablehlo.constant",
+                  "stablehlo.optimization_barrier", "stablehlo.tuple"))
+_VIEWS = frozenset(("stablehlo.optimization_barrier", "stablehlo.reshape"))
+_WEIGHTS = {"stablehlo.while": (1.0, 1.0), "stablehlo.case": (1.0, 1.0), "stablehlo.if": (1.0, 1.0),
+            "call": (1.0, 1.0), "func.call": (1.0, 1.0), "sdy.manual_computation": (1.0, 1.0)}
+
+_LOCATION = re.compile(r' loc\((#loc\d*|unknown|"(?:[^"\\]|\\.)*".*|callsite\(.*|fused.*)\)$')
+_ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
+_FILE = re.compile(r'^"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_NAMED = re.compile(r'^"((?:[^"\\]|\\.)*)"(?:\((.*)\))?$')
+_CALLSITE = re.compile(r"^callsite\((#loc\d*) at (#loc\d*)\)$")
+_FUNCTION = re.compile(r"^func\.func .*?@([\w.$\-]+|\"[^\"]*\")\(")
+_VALUE = re.compile(r"%[\w$.\-]+")
+_RESULTS = re.compile(r"^((?:%[\w$.\-]+(?::\d+)?(?:, )?)+) = ")
+_OPERATION = re.compile(r'^"?([\w$.]+)"?')
+_CALLEE = re.compile(r"@([\w.$\-]+|\"[^\"]*\")\(")
+_PARAMETER = re.compile(r"(%[\w$.\-]+): ((?:[^,<>()]|<[^<>]*(?:<[^<>]*>[^<>]*)*>)+)")
+_INITIAL = re.compile(r"(%[\w$.\-]+) = (%[\w$.\-]+)")
+
+
+def stablehlo_listing(text: str, places: Places, title: str = "StableHLO") -> Listing:
+    """The rows of a module, whose operations have locations if their places are to be known."""
+    lines = text.splitlines()
+    writer = _Writer(Listing(title), _Locations(lines, places))
+    for line in lines:
+        if not line.startswith("#"):
+            writer.line(line)
+    writer.link_calls()
+    writer.listing.add_up()
+    return writer.listing
+
+
+class _Locations:
+    """Names and places behind the aliases of a module."""
+
+    def __init__(self, lines: Sequence[str], places: Places) -> None:
+        self._places = places
+        self._aliases: dict[str, str] = {
+            m[1]: m[2] for line in lines if line.startswith("#loc") and (m := _ALIAS.match(line))}
+        self._known: dict[str, tuple[str, int]] = {}
+
+    def of(self, text: str) -> tuple[str, int]:
+        """The name and the place of a location."""
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = self._resolved(self._behind(text))
+        return known
+
+    def _behind(self, text: str) -> str:
+        """What an alias stands for."""
+        return self._aliases.get(text, text)
+
+    def _resolved(self, text: str) -> tuple[str, int]:
+        if _FILE.match(text) or _CALLSITE.match(text):
+            return "", self._stack(text, UNKNOWN)
+        named = _NAMED.match(text)
+        if named is None:
+            return "", UNKNOWN
+        inner = named[2] or ""
+        return named[1], self._stack(self._behind(inner), UNKNOWN)
+
+    def _stack(self, text: str, caller: int, function: str = "") -> int:
+        """The place of a location without a name of its own, called from another place."""
+        site = _CALLSITE.match(text)
+        if site:
+            outer = self._stack(self._behind(site[2]), caller)
+            return self._stack(self._behind(site[1]), outer)
+        at = _FILE.match(text)
+        if at:
+            return self._places.at(at[1], function, int(at[2]), int(at[3]), caller)
+        named = _NAMED.match(text)
+        if named and named[2]:
+            return self._stack(self._behind(named[2]), caller, named[1])
+        return UNKNOWN
+
+
+class _Writer:
+    """Writes lines as rows; knows which brackets are open."""
+
+    def __init__(self, listing: Listing, locations: _Locations) -> None:
+        self.listing = listing
+        self._locations = locations
+        self._open: list[int] = []  # the rows whose bodies are open
+        self._values: dict[str, int] = {}
+        self._functions: dict[str, int] = {}
+        self._calls: dict[int, str] = {}
+
+    def line(self, line: str) -> None:
+        text = line.strip()
+        if not text or text.startswith("module") or (text == "}" and not self._open):
+            return
+        name, place = "", UNKNOWN
+        located = _LOCATION.search(text) if text.endswith(")") else None
+        if located:
+            text = text[:located.start()]
+            name, place = self._locations.of(located[1])
+        if text.startswith("}"):
+            self._close(text, name, place)
+        elif text.startswith("^"):
+            row = self.listing.add(text, len(self._open), NOTE)
+            self._parameters(text, row)
+        elif function := _FUNCTION.match(text):
+            self._values = {}
+            row = self.listing.add(text, len(self._open), HEAD, name=function[1].strip('"'))
+            self._functions[function[1].strip('"')] = row
+            self._parameters(text[:text.rfind(") ->")] if ") ->" in text else text, row)
+            if text.endswith("{"):
+                self._open.append(row)
+        else:
+            self._operation(text, name, place)
+
+    def _parameters(self, text: str, row: int) -> None:
+        found = _PARAMETER.findall(text)
+        for value, _ in found:
+            self._values[value] = row
+        self.listing.size[row] = bytes_of(tensors(", ".join([types for _, types in found])))
+
+    def _operation(self, text: str, name: str, place: int) -> None:
+        listing, values = self.listing, self._values
+        opens = text.endswith("{")
+        results = _RESULTS.match(text)
+        rest = text[results.end():] if results else text
+        kind = _OPERATION.match(rest)
+        operation = kind[1] if kind else ""
+        operands = list(dict.fromkeys([values[v] for v in _VALUE.findall(rest) if v in values]))
+        shape = _result_types(rest, results)
+        row = listing.add(text, len(self._open), operation=operation, shape=shape, name=name,
+                          place=place, size=bytes_of(tensors(shape)), operands=operands)
+        self._cost(row, rest)
+        if results:
+            for value in _VALUE.findall(results[0]):
+                values[value] = row
+        for value, _ in _INITIAL.findall(rest) if opens else ():
+            values[value] = row
+        callee = _CALLEE.search(rest) if operation in ("call", "func.call") else None
+        if callee:
+            self._calls[row] = callee[1].strip('"')
+        if opens or callee:
+            listing.bodies[row] = _WEIGHTS.get(operation, (0.0, 0.0))
+        if operation in _VIEWS:
+            listing.views.add(row)
+        if opens:
+            self._open.append(row)
+
+    def _cost(self, row: int, text: str) -> None:
+        """Set what an operation costs by its types."""
+        listing = self.listing
+        operation, types = listing.operation[row], _types(text)
+        operands = tensors(types.partition(" -> ")[0])
+        listing.flops[row] = arithmetic(
+            operation, text, [s for s, _ in operands], [s for s, _ in tensors(listing.shape[row])])
+        if operation not in FREE:
+            if " -> " not in types and operands:  # operands that are alike are written once
+                operands += operands[-1:] * (len(_VALUE.findall(text)) - len(operands))
+            listing.traffic[row] = float(listing.size[row] + bytes_of(operands))
+
+    def _close(self, text: str, name: str, place: int) -> None:
+        row = self._open[-1] if self._open else UNKNOWN
+        listing = self.listing
+        listing.add(text, len(self._open), CLOSING if not text.endswith("{") else NOTE)
+        if text.endswith("{"):  # another region of the same operation
+            return
+        if self._open:
+            self._open.pop()
+        if listing.kind[row] == HEAD or row == UNKNOWN:
+            return
+        listing.name[row], listing.place[row] = name, place
+        if " : " in text:  # the types of the generic form
+            shape = listing.shape[row] = _result_types(text, _RESULTS.match(listing.text[row]))
+            listing.size[row] = bytes_of(tensors(shape))
+            self._cost(row, text)
+
+    def link_calls(self) -> None:
+        for row, name in self._calls.items():
+            if name in self._functions:
+                self.listing.calls[row] = (self._functions[name],)
+
+
+def _types(text: str) -> str:
+    """What stands behind the last colon between spaces."""
+    _, colon, types = text.rpartition(" : ")
+    return types if colon else ""
+
+
+def _result_types(text: str, results: re.Match[str] | None) -> str:
+    """The types of an operation's results: those behind the arrow; without one the last of the
+    operands' is that of a single result."""
+    types = _types(text)
+    if results is None or not types:
+        return ""
+    _, arrow, after = types.partition(" -> ")
+    if arrow:
+        return after.strip("() {")
+    types = types.removesuffix("{").removesuffix(" cond ")
+    return types.strip() if ":" in results[0] else types[types.rfind("tensor<"):].strip()

@@ -1,0 +1,168 @@
+"""Forms of programs as rows: text, nesting, cost, links, memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.viewer.calls import call_graph
+from pyjx.viewer.hlo import FREE, hlo_listing
+from pyjx.viewer.jaxprs import jaxpr_listing
+from pyjx.viewer.links import groups, signature
+from pyjx.viewer.listing import HEAD, UNKNOWN, Listing, Places
+from pyjx.viewer.liveness import memory
+from pyjx.viewer.stablehlo import stablehlo_listing
+
+
+def model(x, y):
+    x, sums = jax.lax.scan(lambda c, _: (jnp.sin(c) * y, jnp.sum(c)), x, None, length=3)
+    x = jax.lax.cond(sums[0] > 0, lambda a: a + 1, lambda a: a @ a, x)
+    return jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] @ s[1]), (0, x))[1]
+
+
+@pytest.fixture(scope="module")
+def forms() -> tuple[list[Listing], Places]:
+    traced = jax.jit(model).trace(jnp.ones((4, 4)), 2.0)
+    lowered = traced.lower()
+    places = Places()
+    with jax.enable_x64(False):
+        hlo = lowered.compile().as_text()
+    return [jaxpr_listing(traced.jaxpr, places),
+            stablehlo_listing(lowered.as_text(debug_info=True), places),
+            hlo_listing(hlo, places, "HLO")], places
+
+
+def row_of(listing: Listing, operation: str) -> int:
+    return listing.operation.index(operation)
+
+
+def test_each_form_has_its_functions_and_operations(forms):
+    listings, _ = forms
+    for listing, wanted in zip(listings, ("dot_general", "stablehlo.dot_general", "dot"),
+                               strict=True):
+        assert listing.kind[0] == HEAD and listing.depth[0] == 0
+        assert wanted in listing.operation
+        assert all(o < row for row, read in enumerate(listing.operands) for o in read)
+
+
+def test_bodies_lie_below_their_operation(forms):
+    (jaxpr, stablehlo, hlo), _ = forms
+    for listing, loop, inside in ((jaxpr, "scan", "sin"),
+                                  (stablehlo, "stablehlo.while", "stablehlo.sine")):
+        row = row_of(listing, loop)
+        assert row < row_of(listing, inside) < listing.ends()[row]
+    loop = row_of(hlo, "while")
+    assert "fusion" in hlo.operation[loop:hlo.ends()[loop]]
+
+
+def test_loops_count_as_often_as_they_run(forms):
+    (jaxpr, *_), _ = forms
+    assert jaxpr.flops[row_of(jaxpr, "scan")] == 3 * (16 + 16 + 15)
+    assert jaxpr.flops[row_of(jaxpr, "cond")] == 2 * 4**3  # the dearest branch
+    assert jaxpr.flops[row_of(jaxpr, "dot_general")] == 2 * 4**3
+
+
+def test_operations_of_one_origin_are_linked(forms):
+    listings, places = forms
+    linked = groups(listings, places)
+    for names in (("sin", "stablehlo.sine", "sine"),
+                  ("dot_general", "stablehlo.dot_general", "dot")):
+        found = [{numbers[row] for row, operation in enumerate(listing.operation)
+                  if operation == name} - {UNKNOWN}
+                 for listing, numbers, name in zip(listings, linked, names, strict=True)]
+        assert found[0] and found[0] == found[1] and found[2] <= found[0]
+        assert found[2], names
+
+
+def test_places_are_those_of_the_source(forms):
+    listings, places = forms
+    line = model.__code__.co_firstlineno + 1
+    for listing, name in zip(listings, ("sin", "stablehlo.sine", "sine"), strict=True):
+        position = places.position(listing.place[row_of(listing, name)])
+        assert position is not None and position[:2] == (__file__, line)
+
+
+def test_names_are_those_of_the_printed_jaxpr():
+    block = jax.jit(lambda x: jnp.tanh(x) * 2)
+    closed = jax.make_jaxpr(lambda x: block(block(x)) + block(x))(1.0)
+    listing = jaxpr_listing(closed, Places())
+    printed = " ".join(str(closed).split())
+    for text, operation in zip(listing.text, listing.operation, strict=True):
+        if operation and operation != "jit":
+            assert text in printed, text
+    calls = [row for row, name in enumerate(listing.operation) if name == "jit"]
+    assert len(calls) == 3 and len({tuple(listing.calls[row]) for row in calls}) == 1
+
+
+def test_signature_is_what_stands_behind_the_last_jit():
+    assert signature("jit(f)/jvp(block)/jit(f)/transpose(jvp())/mul") == ("mul", "transpose jvp")
+    assert signature("jit(f)/while/body/sin") == ("sin", "")
+    assert signature("sin") == ("sin", "")
+    assert signature("jit(step)/transpose(jvp(block))") == ("block", "transpose jvp")
+
+
+HLO = """HloModule m, is_scheduled=true
+
+%double (p: f32[8]) -> f32[8] {
+  %p = f32[8]{0} parameter(0)
+  ROOT %sum = f32[8]{0} add(%p, %p)
+}
+
+ENTRY %main (a: f32[8], b: f32[8]) -> f32[8] {
+  %a = f32[8]{0} parameter(0)
+  %b = f32[8]{0} parameter(1)
+  %c = f32[8]{0} call(%a), to_apply=%double, metadata={op_name="jit(f)/{a}" source_file="f.py" \
+source_line=7}
+  %d = f32[16]{0} concatenate(%b, %c), dimensions={0}
+  %t = (f32[8]{0}, f32[16]{0}) tuple(%c, %d)
+  %e = f32[16]{0} get-tuple-element(%t), index=1
+  %f = f32[8]{0} slice(%e), slice={[0:8]}
+  ROOT %g = f32[8]{0} call(%f), to_apply=%double
+}
+"""
+
+
+def test_hlo_text():
+    places = Places()
+    listing = hlo_listing(HLO, places, "HLO")
+    assert listing.text[0].startswith("ENTRY %main")  # the entry comes first
+    call = listing.operation.index("call")
+    assert listing.name[call] == "jit(f)/{a}" and places.position(listing.place[call]) == (
+        "f.py", 7, 0)
+    assert "metadata" not in listing.text[call]
+    (head,) = listing.calls[call]
+    assert listing.name[head] == "double" and listing.flops[call] == 8
+    assert listing.flops[0] == 16
+    assert call_graph(listing).edges == [(0, 1, 2)]
+
+
+def test_memory_is_that_of_live_values():
+    found = memory(hlo_listing(HLO, Places(), "HLO"), FREE)
+    assert found.arguments == 64
+    # c is 32 bytes, d 64 beside it, f 32 when c has gone, the call's own sum and then g.
+    live = [b - 64 for b in found.live]
+    assert live == [32, 32, 96, 96, 96, 96, 64, 64]
+    assert found.peak == 64 + 96 and [b for _, b in found.largest] == [64, 32]
+
+
+def test_cost_of_matrix_products_and_reductions():
+    a = jax.ShapeDtypeStruct((3, 4, 5), np.float32)
+    b = jax.ShapeDtypeStruct((3, 5, 6), np.float32)
+    lowered = jax.jit(lambda a, b: jnp.sum(a @ b)).lower(a, b)
+    wanted = 2 * 3 * 4 * 5 * 6 + 3 * 4 * 6 - 1
+    assert stablehlo_listing(lowered.as_text(), Places()).flops[0] == wanted
+    assert hlo_listing(lowered.as_text("hlo"), Places(), "HLO").flops[0] == wanted
+
+
+def test_cost_of_convolutions():
+    x = jax.ShapeDtypeStruct((2, 8, 8, 3), np.float32)
+    k = jax.ShapeDtypeStruct((3, 3, 3, 5), np.float32)
+    traced = jax.jit(lambda x, k: jax.lax.conv_general_dilated(
+        x, k, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))).trace(x, k)
+    lowered = traced.lower()
+    wanted = jaxpr_listing(traced.jaxpr, Places()).flops[0]
+    assert wanted == 2 * (2 * 8 * 8 * 5) * 3 * 3 * 3
+    assert stablehlo_listing(lowered.as_text(), Places()).flops[0] == wanted
+    assert hlo_listing(lowered.as_text("hlo"), Places(), "HLO").flops[0] == wanted
