@@ -219,20 +219,24 @@ def dtype_to_ir_type(dtype: Any) -> Any:
 
 
 def i32_attr(i: int) -> Any:
+    """An attribute of type i32."""
     ir = jaxlib_api.mlir_bindings().ir
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), i)
 
 
 def i64_attr(i: int) -> Any:
+    """An attribute of type i64."""
     ir = jaxlib_api.mlir_bindings().ir
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i)
 
 
 def dense_int_elements(xs: Sequence[int]) -> Any:
+    """Integers as `dense<...> : tensor<Nxi64>`."""
     return jaxlib_api.mlir_bindings().ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))
 
 
 def dense_int_array(xs: Sequence[int]) -> Any:
+    """Integers as `array<i64: ...>`."""
     return jaxlib_api.mlir_bindings().ir.DenseI64ArrayAttr.get(np.asarray(xs, np.int64))
 
 

@@ -60,6 +60,7 @@ class UndefinedPrimal:
 
 
 def is_undefined_primal(x: Any) -> bool:
+    """Whether a transpose rule is given no value for an operand, because it is linear in it."""
     return type(x) is UndefinedPrimal
 
 
