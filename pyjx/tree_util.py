@@ -6,6 +6,7 @@ defaultdict are nodes; every object of another type is a leaf, unless its type i
 
 from __future__ import annotations
 
+import copyreg
 import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -31,6 +32,8 @@ default_registry = pytree.default_registry()
 default_registry.__module__ = __name__  # so that a PyTreeDef is pickled with its registry's name
 default_registry.__name__ = "default_registry"
 _flatten = default_registry.flatten
+# Functions that are pickled by value, as cloudpickle does with those of scripts, read such methods.
+copyreg.pickle(type(_flatten), lambda method: (getattr, (method.__self__, method.__name__)))
 
 
 class _Unspecified:

@@ -39,8 +39,12 @@ def compiled_callable(name: str, fun: Callable[..., Any], miss: Callable[..., Mi
 
 
 def _reduce(fn: Any) -> Any:
-    """A callable that a module has under its name is pickled as that name, as functions are."""
-    found: Any = sys.modules.get(getattr(fn, "__module__", None) or "")
+    """A callable that a module has under its name is pickled as that name, as functions are. The
+    names of a script are its own: cloudpickle takes its functions along for another process."""
+    module: str = getattr(fn, "__module__", None) or "__main__"
+    if module == "__main__":
+        return fn.__reduce_ex__(4)
+    found: Any = sys.modules.get(module)
     name: str = getattr(fn, "__qualname__", "")
     for part in name.split("."):
         found = getattr(found, part, None)

@@ -182,6 +182,9 @@ class JitSpec:
         self.on_probation = on_probation
         self.traces: Traces = Traces(TRACES) if on_probation else _traces_of(fun, self.key)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JitSpec, (self.fun, *self.key, self.on_probation)  # it is traced anew elsewhere
+
     def __deepcopy__(self, memo: Any) -> JitSpec:
         return self  # a copy of a jitted function shares traces, as functions share their code
 
