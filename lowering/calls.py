@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from lowering.builder import Block
 from lowering.locations import Scope
 from lowering.module import KEEP_CALL, call_closed, captured, write_in_place
 from lowering.rules import rule
+from lowering.shardings import placed_in_memory
 from lowering.types import quoted, tensor_types
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.options import Inline
@@ -35,6 +37,52 @@ _XLA_INLINES = {choice: f' {{mhlo.frontend_attributes = {{inlineable = "{choice.
 def _outlined_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     return call_closed(b, eqn.params["jaxpr"], eqn.params["name"], operands, scope=b.scope,
                        attributes=KEEP_CALL)
+
+
+def _frontend(items: Sequence[tuple[str, str]]) -> str:
+    """The attribute by which XLA is told something of an operation."""
+    pairs = ", ".join([f"{key if key.isidentifier() else quoted(key)} = {quoted(value)}"
+                       for key, value in items])
+    return f" {{mhlo.frontend_attributes = {{{pairs}}}}}" if pairs else ""
+
+
+@rule("xla_metadata_call")
+def _xla_metadata_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    return call_closed(b, eqn.params["jaxpr"], "xla_metadata_call", operands, scope=b.scope,
+                       attributes=_frontend(eqn.params["xla_metadata"]))
+
+
+@rule("fused_call")
+def _fused_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    outs = call_closed(b, eqn.params["jaxpr"], "fused_call", operands, scope=b.scope,
+                       attributes=_frontend([("MUST_FUSE", "fused_call")]))
+    return _in_memories(b, outs, eqn, eqn.params["out_spaces"])
+
+
+@rule("compute_on")
+def _compute_on(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    outs = call_closed(b, eqn.params["jaxpr"], "compute_on", operands, scope=b.scope,
+                       attributes=_frontend(compute_attributes(eqn.params)))
+    return _in_memories(b, outs, eqn, eqn.params["out_memory_spaces"])
+
+
+def compute_attributes(params: dict[str, Any]) -> list[tuple[str, str]]:
+    """What tells XLA where a program of `compute_on` is computed."""
+    kind, options = params["compute_type"], params["compiler_options_json"]
+    found = [("_xla_compute_type", {"device_host": "host", "tpu_sparsecore": "sparse"}.get(
+        kind, kind))]
+    if kind.startswith("gpu_stream:"):
+        found = [("_scheduling_group_id", kind.partition(":")[2])]
+    return found + ([] if options is None else [("backend_config", options)])
+
+
+def _in_memories(b: Block, outs: Sequence[str], eqn: JaxprEqn, spaces: Sequence[Any]) -> list[str]:
+    """The results, each in the memory that is asked for; a CPU has one."""
+    if b.module.platform == "cpu":
+        return list(outs)
+    kinds = {"Device": "device", "Host": "pinned_host"}
+    return [placed_in_memory(b, x, v.aval, kinds[space.name]) if space.name in kinds else x
+            for x, v, space in zip(outs, eqn.outvars, spaces, strict=True)]
 
 
 _COMPOSITE_NAME = r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+"
@@ -72,3 +120,11 @@ def _dce_sink(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
 @rule("custom_lin")
 def _custom_lin(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+
+
+@rule("control_dep")
+def _control_dep(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    if b.module.platform in ("cuda", "rocm"):  # other compilers do not know it
+        b.custom_call("control_dep", operands, [v.aval for v in eqn.invars], [],
+                      has_side_effect=True)
+    return ()

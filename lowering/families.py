@@ -6,7 +6,10 @@ FAMILIES: dict[str, str] = {
     "lowering.callbacks": (
         "buffer_callback debug_callback inspect_sharding io_callback pure_callback"
     ),
-    "lowering.calls": "composite custom_lin dce_sink jit outlined_call",
+    "lowering.calls": (
+        "composite compute_on control_dep custom_lin dce_sink fused_call jit outlined_call "
+        "xla_metadata_call"
+    ),
     "lowering.collectives": (
         "all_gather all_reduce all_to_all axis_index ppermute pvary reduce_scatter"
     ),

@@ -99,8 +99,22 @@ class HostCall(Record):
 class Module:
     """The functions of a module as they are written, and what they need at run time."""
 
-    __slots__ = ("_by_key", "_names", "custom_calls", "foreign", "functions", "host_calls",
-                 "inspections", "manual", "meshes", "name", "partitions", "platform", "rules")
+    __slots__ = (
+        "_by_key",
+        "_names",
+        "custom_calls",
+        "foreign",
+        "functions",
+        "host_calls",
+        "inspections",
+        "keepalives",
+        "manual",
+        "meshes",
+        "name",
+        "partitions",
+        "platform",
+        "rules",
+    )
 
     def __init__(self, name: str, platform: str, partitions: int = 1) -> None:
         self.name = name
@@ -113,6 +127,7 @@ class Module:
         self.functions: list[Function] = []
         self.custom_calls: set[str] = set()
         self.host_calls: list[HostCall] = []
+        self.keepalives: list[Any] = []  # what the program needs as long as it lives
         self.foreign: dict[Any, str] = {}  # the names of programs that came as text
         self.inspections: list[Callable[[Any], None]] = []
         self._names: set[str] = {"main"}

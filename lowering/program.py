@@ -39,13 +39,14 @@ class LoweredProgram:
       unused_donations: types of the arguments donated in vain.
       custom_calls: the families of foreign functions that must be registered, such as `lapack`.
       host_calls: what the program calls on the host, by index.
+      keepalives: what has to live as long as the program does.
       inspections: what is to be called with the sharding of the program's values.
       is_dynamic: whether dimensions are known only where it is called.
       ordered: whether `main` takes a token after the constants, and gives one first.
     """
 
     __slots__ = ("_module", "const_args", "custom_calls", "host_calls", "inspections",
-                 "is_dynamic", "kept",
+                 "is_dynamic", "keepalives", "kept",
                  "ordered", "text", "unused_donations")
 
     def __init__(self, module: Module, const_args: list[Any], kept: list[bool],
@@ -58,6 +59,7 @@ class LoweredProgram:
         self.unused_donations = unused_donations
         self.custom_calls = frozenset(module.custom_calls)
         self.host_calls = module.host_calls
+        self.keepalives = module.keepalives
         self.inspections = module.inspections
         self.ordered = ordered
 

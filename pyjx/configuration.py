@@ -560,6 +560,8 @@ mesh = LocalState("mesh", None, in_jit_key=True)
 abstract_mesh = LocalState("abstract_mesh", None, in_jit_key=True, in_trace_context=True)
 # The mesh that this thread has entered as a context; None for none.
 entered_mesh = LocalState("entered_mesh", None, in_jit_key=True, in_trace_context=True)
+# What XLA is told of operations that are made now (experimental.xla_metadata).
+xla_metadata = LocalState("xla_metadata", None, in_jit_key=True, in_trace_context=True)
 
 jaxlib_api.register_config_states(enable_x64, disable_jit, post_hook)
 

@@ -11,11 +11,11 @@ NAMES: dict[str, str] = {
     "pyjx.tools":
         "jax_to_ir pgo_nsys_converter",
     "pyjx.experimental":
-        "EArray array_serialization compilation_cache "
-        "compute_on fused jax2tf key_reuse "
-        "mosaic overlap pallas primal_tangent_dtype profiler "
-        "roofline scheduling_groups source_mapper "
-        "thunky transfer xla_metadata",
+        "EArray "
+        "jax2tf key_reuse "
+        "mosaic pallas primal_tangent_dtype "
+        "roofline source_mapper "
+        "thunky transfer ",
     "pyjx.experimental.colocated_python":
         "api func_backend obj obj_backend",
     "pyjx.experimental.jet":
@@ -34,13 +34,6 @@ NAMES: dict[str, str] = {
     "pyjx.extend.core.primitives":
         "empty2_p eval_jaxpr_transpose register_call_primitive_rules",
     "pyjx.extend.random": "define_prng_impl threefry_2x32",
-    "pyjx.interpreters.mlir":
-        "AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult "
-        "LoweringRule Mesh RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE SPMDAxisContext "
-        "ShapePolyLoweringState ShardingContext Token TokenSet Value core_call_lowering "
-        "ir_constants ir_tree_registry ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun "
-        "lower_jaxpr_to_module lowerable_effects merge_mlir_modules register_constant_handler "
-        "shape_tensor token_type unflatten_ir_values_like_types",
     "pyjx.interpreters.partial_eval":
         "custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_rules "
         "lower_jaxpr lower_jaxpr2 new_eqn_recipe partial_eval_jaxpr_custom_rules",
@@ -59,12 +52,10 @@ SERVES: dict[str, str] = {
         "pyjx.sharding.no_collectives",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
         "pyjx.experimental.jax2tf",
-    "the cache in the folder jax_compilation_cache_dir":
-        "pyjx.experimental.compilation_cache",
     "jax.lax.psum_scatter":
         "pyjx.lax.psum_scatter_start",
     "jax.profiler":
-        "pyjx.collect_profile pyjx.experimental.profiler",
+        "pyjx.collect_profile",
     "jax.ffi.ffi_call":
         "pyjx.ffi.build_ffi_lowering_function pyjx.ffi.ffi_lowering",
     "jax.vjp of lstm":

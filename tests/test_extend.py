@@ -308,3 +308,121 @@ def test_auxiliary_output_of_forward_mode():
     fun = ad.jvp(lu.wrap_init(lambda x: ([x * x], ["aux"])), has_aux=True)
     outs, tangents, aux = fun.call_wrapped([3.0], [1.0])
     assert (outs[0], tangents[0], aux) == (9, 6, ["aux"])
+
+
+def lowered(rule, *args):
+    """What an operation with this lowering rule gives, from a jitted function."""
+    p = jex.Primitive(f"lowered_of_test_{id(rule)}")
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, rule)
+    return jax.jit(p.bind)(*args)
+
+
+def test_rules_run_programs():
+    closed = jax.make_jaxpr(lambda x: jnp.sin(x) + jnp.arange(3.0))(jnp.ones(3))
+
+    def by_parts(ctx, x):
+        outs, tokens = mlir.jaxpr_subcomp(
+            ctx.module_context, closed.jaxpr, ctx.name_stack, mlir.TokenSet(),
+            [mlir.ir_constant(np.asarray(c)) for c in closed.consts], x, dim_var_values=(),
+            const_lowering={})
+        assert len(tokens) == 0
+        return outs
+
+    def by_call(ctx, x):
+        return mlir.core_call_lowering(ctx, x, name="inner", call_jaxpr=closed)
+
+    def by_function(ctx, x):
+        from jaxlib.mlir.dialects import func
+
+        f = mlir.lower_jaxpr_to_fun(ctx.module_context, "own", closed, [], num_const_args=0,
+                                    in_avals=closed.in_avals, out_avals=closed.out_avals)
+        consts = [mlir.ir_constant(np.asarray(c)) for c in closed.consts]
+        return func.CallOp(mlir.flatten_ir_types([mlir.aval_to_ir_type(a) for a in ctx.avals_out]),
+                           mlir.ir.FlatSymbolRefAttr.get(f.name.value), [*consts, x]).results
+
+    x = jnp.ones(3)
+    for rule in (by_parts, by_call, by_function):
+        np.testing.assert_allclose(lowered(rule, x), np.sin(1) + np.arange(3.0), rtol=1e-6)
+
+
+def test_what_rules_are_told():
+    kept = []
+
+    class Resource:
+        pass
+
+    def rule(ctx, x):
+        module = ctx.module_context
+        assert module.platforms == ("cpu",) and module.get_backend().platform == "cpu"
+        assert module.new_channel() != module.new_channel()
+        assert ctx.replace(avals_in=()).avals_in == () and not ctx.is_forward_compat
+        assert ctx.avals_in[0].shape == (3,) and ctx.jaxpr_eqn_ctx.compute_type is None
+        ctx.set_tokens_out(mlir.TokenSet([("effect", 1)]))
+        assert ctx.tokens_out.effects() == {"effect"}
+        resource = Resource()
+        kept.append(weakref.ref(resource))
+        module.add_keepalive(resource)
+        return [x]
+
+    f = jex.Primitive("kept_of_test")
+    f.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(f, rule)
+    jitted = jax.jit(lambda x: f.bind(x))
+    jitted(jnp.ones(3))
+    gc.collect()
+    assert kept[0]() is not None
+    del jitted
+    jax.clear_caches()
+    gc.collect()
+    assert kept[0]() is None
+
+
+def test_two_primitives_of_one_name():
+    first, second = jex.Primitive("twin_of_test"), jex.Primitive("twin_of_test")
+    for p in (first, second):
+        p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(first, lambda ctx, x: [x])
+    assert jax.jit(first.bind)(1.0) == 1
+    with pytest.raises(NotImplementedError, match="another primitive of this name"):
+        jax.jit(second.bind)(1.0)
+    mlir.register_lowering(second, lambda ctx, x: [x])
+    assert jax.jit(second.bind)(2.0) == 2
+
+
+def test_values_and_types_of_mlir():
+    class Meters:
+        def __init__(self, n):
+            self.n = n
+
+    mlir.register_constant_handler(Meters, lambda val, aval: mlir.ir_constant(np.float32(val.n)))
+
+    def rule(ctx, x):
+        from jaxlib.mlir.dialects import stablehlo
+
+        (two,) = mlir.ir_constants(Meters(2))
+        (shape,) = mlir.aval_to_ir_types(ctx, ctx.avals_in[0])
+        assert str(shape) == "tensor<3xf32>" and str(mlir.token_type()) == "!stablehlo.token"
+        assert str(mlir.shape_tensor(ctx, [3, 4]).type) == "tensor<2xi32>"
+        size = stablehlo.get_dimension_size(x, mlir.i64_attr(0))
+        assert str(mlir.shape_tensor(ctx, [size, 4]).type) == "tensor<2xi32>"
+        assert isinstance(x, mlir.Value) and len(mlir.TokenSet.create(["io"])) == 1
+        wide = stablehlo.broadcast_in_dim(shape, two, mlir.dense_int_array([]))
+        return [stablehlo.multiply(x, wide)]
+
+    np.testing.assert_array_equal(lowered(rule, jnp.arange(3.0)), [0, 2, 4])
+
+
+def test_modules():
+    closed = jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(jnp.ones(3))
+    module, keepalive, callbacks, state = mlir.lower_jaxpr_to_module(
+        "mine", closed, num_const_args=0, in_avals=closed.in_avals, out_avals=closed.out_avals,
+        ordered_effects=[], platforms=["cpu"], backend=None, donated_args=[False],
+        axis_context=mlir.ShardingContext(1), lowering_parameters=mlir.LoweringParameters())
+    assert "stablehlo.sine" in mlir.module_to_string(module) and not keepalive and not callbacks
+    assert not state.uses_dim_vars and mlir.module_to_bytecode(module).startswith(b"ML")
+    other = mlir.lower_jaxpr_to_module("other", closed, platforms=["cpu"]).module
+    assert mlir.merge_mlir_modules(module, "inner", other) == "inner"
+    assert mlir.merge_mlir_modules(module, "inner", mlir.lower_jaxpr_to_module(
+        "other", closed, platforms=["cpu"]).module) == "inner_0"
+    assert module.operation.verify() and str(module).count("stablehlo.sine") == 3

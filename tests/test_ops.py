@@ -210,6 +210,9 @@ OVER_DEVICES = {
     "global_array_to_host_local_array", "host_local_array_to_global_array", "layout_constraint",
     "psum_invariant", "pvary", "reshard", "shard_alike", "shard_map", "sharding_constraint",
 }
+# Calls of programs that tell XLA something: tests/experimental/test_calls_for_xla.py.
+FOR_XLA = {"compute_on", "control_dep", "fused_call", "program_order", "xla_metadata_call",
+           "xla_metadata_value"}
 # What collectives become at the end, and what says itself how it is cut, as in JAX.
 NEITHER_DERIVED_NOR_BATCHED = {"all_reduce", "custom_partitioning"}
 
@@ -251,7 +254,8 @@ def test_primitive_is_complete(name: str) -> None:
             missing.append("jvp rule")
         if primitive.linear and primitive.transpose is None:
             missing.append("transpose rule")
-        if name not in OVER_NAMES | OVER_DEVICES and not any(s.primitive == name for s in SAMPLES):
+        elsewhere = OVER_NAMES | OVER_DEVICES | FOR_XLA
+        if name not in elsewhere and not any(s.primitive == name for s in SAMPLES):
             missing.append("sample in tests/ops")
     assert not missing, f"{name} lacks: {', '.join(missing)}"
 

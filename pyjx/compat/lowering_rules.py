@@ -7,8 +7,6 @@ is what the primitive is made of.
 
 from __future__ import annotations
 
-import dataclasses
-import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,69 +16,17 @@ from lowering.builder import Block, in_avals
 from lowering.foreign_programs import add_functions
 from lowering.module import HostCall
 from lowering.rules import rule as lowering_rule
-from lowering.types import tensor_type
 from pyjx import jaxlib_api
-from pyjx.core.avals import get_aval
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.compat.mlir_contexts import LoweringRuleContext, ModuleContext, TokenSet
+from pyjx.compat.mlir_values import aval_to_ir_type, flatten_ir_values, i32_attr, ir_constant
+from pyjx.core.effects import Effect
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.decompose import decompose
 from pyjx.engine.physical import physicalize
 
 Rule = Callable[..., Any]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "ir":
-        return jaxlib_api.mlir_bindings().ir  # large: loaded when somebody builds operations
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-# ---- the context of a rule ----------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class ModuleContext:
-    """The module that a rule's operations are for."""
-
-    context: Any
-    module: Any
-    block: Block
-    declared: set[str] = dataclasses.field(default_factory=set)
-
-    @property
-    def platforms(self) -> tuple[str, ...]:
-        """The platforms that the program is for: one."""
-        return (self.block.module.platform,)
-
-    def add_keepalive(self, keepalive: Any) -> None:
-        """Keep an object alive as long as the program."""
-        _keepalives.append(keepalive)
-
-
-_keepalives: list[Any] = []
-
-
-@dataclasses.dataclass(frozen=True)
-class LoweringRuleContext:
-    """What a rule knows of the equation that it lowers."""
-
-    module_context: ModuleContext
-    primitive: Primitive | None
-    avals_in: Sequence[Any]
-    avals_out: Sequence[Any]
-    name_stack: Any = None
-    tokens_in: Any = None
-    tokens_out: Any = None
-    axis_size_env: Any = None
-    dim_var_values: Sequence[Any] = ()
-
-    def replace(self, **changes: Any) -> LoweringRuleContext:
-        """A copy with some fields replaced."""
-        return dataclasses.replace(self, **changes)
-
-    def set_tokens_out(self, tokens: Any) -> None:
-        """The tokens behind the operation, which pyjx threads by itself."""
 
 
 # ---- rules --------------------------------------------------------------------------------
@@ -131,15 +77,20 @@ def register_lowering(prim: Primitive, rule: Rule, platform: str | None = None,
         prim.decomposition = rule.fun
         return rule
     platform = "cuda" if platform == "gpu" else platform
-    known = any([p.name == prim.name and where == platform for p, where in _rules])
-    _rules[prim, platform] = rule
-    if not known:
+    if not any([p.name == prim.name and where == platform for p, where in _rules]):
         lowering_rule(prim.name, platform=platform)(_emit)
+    _rules[prim, platform] = rule
     return rule
 
 
 def _emit(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    rule = _rules.get((eqn.primitive, b.module.platform)) or _rules[eqn.primitive, None]
+    platform = b.module.platform
+    rule = _rules.get((eqn.primitive, platform)) or _rules.get((eqn.primitive, None))
+    if rule is None:
+        raise NotImplementedError(
+            f"MLIR translation rule for primitive '{eqn.primitive.name}' not found for platform "
+            f"{platform}. Rules are registered for another primitive of this name: give one of "
+            "the two another name, or register a rule for this one, too.")
     outs = [v.aval for v in eqn.outvars]
     function = add_functions(b, _functions(b, rule, eqn), eqn.primitive.name)
     results = b.call(function, operands, in_avals(eqn), outs)
@@ -154,15 +105,18 @@ def _functions(b: Block, rule: Rule, eqn: JaxprEqn) -> list[tuple[str, str]]:
     outs = [v.aval for v in eqn.outvars]
     with context, ir.Location.unknown(context):
         module = ir.Module.create()
-        ctx = LoweringRuleContext(ModuleContext(context, module, b), eqn.primitive, in_avals(eqn),
-                                  outs)
+        ctx = LoweringRuleContext(
+            ModuleContext.of_block(b, context, module), eqn.primitive, in_avals(eqn), outs,
+            name_stack=eqn.source_info.name_stack, traceback=eqn.source_info.traceback)
         with ir.InsertionPoint(module.body):
-            types = [aval_to_ir_type(a) for a in ctx.avals_in], [aval_to_ir_type(a) for a in outs]
+            types = [[aval_to_ir_type(ctx, a) for a in avals] for avals in (ctx.avals_in, outs)]
             function = func.FuncOp("main", ir.FunctionType.get(*types))
         function.attributes["sym_visibility"] = ir.StringAttr.get("private")
         body = function.add_entry_block()
         with ir.InsertionPoint(body):
             func.ReturnOp(flatten_ir_values(_results(rule(ctx, *body.arguments, **eqn.params))))
+        keepalives = ctx.module_context.keepalives
+        b.module.keepalives.extend(keepalives)
         texts = {ir.StringAttr(op.attributes["sym_name"]).value: str(op)
                  for op in module.body.operations}
     main = texts.pop("main")
@@ -174,143 +128,32 @@ def _results(given: Any) -> Sequence[Any]:
     return given if isinstance(given, (list, tuple)) else [given]
 
 
-def call_program(ctx: LoweringRuleContext, closed: ClosedJaxpr, values: Sequence[Any]
-                 ) -> list[Any]:
+def call_program(ctx: LoweringRuleContext, closed: ClosedJaxpr, values: Sequence[Any],
+                 name: str = "lowered_fun") -> list[Any]:
     """Call a program of pyjx's from a rule that builds operations."""
     mlir = jaxlib_api.mlir_bindings()
-    ir, func = mlir.ir, mlir.func
-    b = ctx.module_context.block
-    closed = decompose(physicalize(closed), b.module.platform)
-    name = b.module.function(closed, "lowered_fun", b.scope)
+    closed = decompose(physicalize(closed), ctx.module_context.platforms[0])
+    function = declared_function(ctx.module_context, name, closed)
     constants = [ir_constant(np.asarray(c)) for c in closed.consts]
-    outs = [aval_to_ir_type(a) for a in closed.out_avals]
-    if name not in ctx.module_context.declared:
-        ctx.module_context.declared.add(name)
-        with ir.InsertionPoint(ctx.module_context.module.body):
-            ins = [aval_to_ir_type(v.aval) for v in closed.jaxpr.all_invars]
-            func.FuncOp(name, ir.FunctionType.get(ins, outs), visibility="private")
-    call = func.CallOp(outs, ir.FlatSymbolRefAttr.get(name), [*constants, *values])
-    return list(call.results)
+    outs = [aval_to_ir_type(ctx, a) for a in closed.out_avals]
+    callee = mlir.ir.FlatSymbolRefAttr.get(function.name.value)
+    return list(mlir.func.CallOp(outs, callee, [*constants, *values]).results)
 
 
-# ---- types, attributes and constants ------------------------------------------------------
-
-
-def make_ir_context() -> Any:
-    """The MLIR context, which knows every dialect that XLA takes."""
-    return jaxlib_api.mlir_context()
-
-
-def aval_to_ir_type(*given: Any) -> Any:
-    """The MLIR type of a type; a context may come first."""
-    return jaxlib_api.mlir_bindings().ir.Type.parse(tensor_type(given[-1]))
-
-
-def aval_to_ir_types(*given: Any) -> tuple[Any, ...]:
-    """The MLIR types of the values behind a value of a type: one."""
-    return (aval_to_ir_type(given[-1]),)
-
-
-def dtype_to_ir_type(dtype: Any) -> Any:
-    """The MLIR type of the elements of an array."""
-    ir = jaxlib_api.mlir_bindings().ir
-    scalar = aval_to_ir_type(get_aval(np.zeros((), dtype)))
-    return ir.RankedTensorType(scalar).element_type
-
-
-def i32_attr(i: int) -> Any:
-    """An attribute of type i32."""
-    ir = jaxlib_api.mlir_bindings().ir
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), i)
-
-
-def i64_attr(i: int) -> Any:
-    """An attribute of type i64."""
-    ir = jaxlib_api.mlir_bindings().ir
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i)
-
-
-def dense_int_elements(xs: Sequence[int]) -> Any:
-    """Integers as `dense<...> : tensor<Nxi64>`."""
-    return jaxlib_api.mlir_bindings().ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))
-
-
-def dense_int_array(xs: Sequence[int]) -> Any:
-    """Integers as `array<i64: ...>`."""
-    return jaxlib_api.mlir_bindings().ir.DenseI64ArrayAttr.get(np.asarray(xs, np.int64))
-
-
-def ir_attribute(value: Any) -> Any:
-    """A Python or NumPy value as an attribute.
-
-    Raises:
-      TypeError: there is no attribute for such values.
-    """
-    ir = jaxlib_api.mlir_bindings().ir
-    if isinstance(value, ir.Attribute):
-        return value
-    if isinstance(value, (bool, np.bool_)):
-        return ir.BoolAttr.get(bool(value))
-    if isinstance(value, int):
-        return i64_attr(value)
-    if isinstance(value, float):
-        return ir.FloatAttr.get_f64(value)
-    if isinstance(value, str):
-        return ir.StringAttr.get(value)
-    if isinstance(value, np.integer):
-        kind = ir.IntegerType.get_signless(8 * value.dtype.itemsize)
-        return ir.IntegerAttr.get(kind, int(value))
-    if isinstance(value, np.floating):
-        return ir.FloatAttr.get(dtype_to_ir_type(value.dtype), float(value))
-    if isinstance(value, (list, tuple)):
-        return ir.ArrayAttr.get([ir_attribute(x) for x in value])
-    if isinstance(value, dict):
-        return ir.DictAttr.get({k: ir_attribute(x) for k, x in value.items()})
-    raise TypeError(f"ir_attribute: there is no attribute for {value!r} of type {type(value)}")
-
-
-def ir_constant(value: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
-    """A constant operation for an array or a scalar."""
+def declared_function(ctx: ModuleContext, name: str, closed: ClosedJaxpr) -> Any:
+    """The function of a program of pyjx's, declared in the module that a rule builds. The
+    constants of the program are its first parameters."""
     mlir = jaxlib_api.mlir_bindings()
-    kind = get_aval(value)
-    array = np.asarray(value, kind.dtype)
-    packed = np.packbits(array, axis=None, bitorder="little") if array.dtype == bool else array
-    if array.size == 1 and array.dtype == bool:
-        packed = np.full((1,), 255 if array.item() else 0, np.uint8)
-    if array.dtype.kind == "V" or array.dtype.type.__module__ != "numpy":
-        packed = array.view(f"u{array.dtype.itemsize}")
-    element = dtype_to_ir_type(array.dtype)
-    attribute = mlir.ir.DenseElementsAttr.get(np.ascontiguousarray(packed), type=element,
-                                              shape=array.shape)
-    return mlir.stablehlo.constant(attribute)
-
-
-def flatten_ir_values(values: Sequence[Any]) -> list[Any]:
-    """The values in a list of values, of operations with results, and of lists of them."""
-    out: list[Any] = []
-    for x in values:
-        if isinstance(x, (list, tuple)):
-            out += flatten_ir_values(x)
-        elif hasattr(x, "results"):
-            out += list(x.results)
-        else:
-            out.append(x)
-    return out
-
-
-flatten_ir_types = flatten_ir_values
-
-
-def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
-    """The text of a module."""
-    return str(module.operation.get_asm(enable_debug_info=bool(enable_debug_info)))
-
-
-def module_to_bytecode(module: Any) -> bytes:
-    """A module as bytes."""
-    file = io.BytesIO()
-    module.operation.write_bytecode(file=file)
-    return file.getvalue()
+    ir = mlir.ir
+    b = ctx.block
+    name = b.module.function(closed, name, b.scope)
+    if name not in ctx.declared:
+        with ir.InsertionPoint(ctx.module.body):
+            ins = [aval_to_ir_type(ctx, v.aval) for v in closed.jaxpr.all_invars]
+            outs = [aval_to_ir_type(ctx, a) for a in closed.out_avals]
+            ctx.declared[name] = mlir.func.FuncOp(
+                name, ir.FunctionType.get(ins, outs), visibility="private")
+    return ctx.declared[name]
 
 
 def emit_python_callback(
@@ -329,8 +172,76 @@ def emit_python_callback(
     index = ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), len(calls) - 1)
     kind = "cpu" if b.module.platform == "cpu" else "gpu"
     call = mlir.stablehlo.CustomCallOp(
-        [aval_to_ir_type(a) for a in result_avals], list(operands),
+        [aval_to_ir_type(ctx, a) for a in result_avals], list(operands),
         call_target_name=ir.StringAttr.get(f"xla_ffi_python_{kind}_callback"),
         has_side_effect=ir.BoolAttr.get(has_side_effect), api_version=i32_attr(4),
         backend_config=ir.DictAttr.get({"index": index}))
     return list(call.results), token, None
+
+
+# ---- programs -----------------------------------------------------------------------------
+
+
+class EffectTypes:
+    """Classes of effects."""
+
+    def __init__(self) -> None:
+        self._types: set[type] = {Effect}  # programs with any effect of pyjx's can be lowered
+
+    def add_type(self, effect_type: type) -> None:
+        """Add a class."""
+        self._types.add(effect_type)
+
+    def contains(self, effect: Any) -> bool:
+        """Whether an effect is of one of the classes."""
+        return isinstance(effect, tuple(self._types))
+
+    def filter_not_in(self, effects: Any) -> list[Any]:
+        """The effects that are of none."""
+        return [e for e in effects if not self.contains(e)]
+
+
+lowerable_effects = EffectTypes()
+
+
+def _closed(jaxpr: Jaxpr | ClosedJaxpr) -> ClosedJaxpr:
+    """The program with its constants, if it has no values for them, as its first inputs."""
+    if isinstance(jaxpr, ClosedJaxpr):
+        return jaxpr
+    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=jaxpr.all_invars), [])
+
+
+def jaxpr_subcomp(ctx: ModuleContext, jaxpr: Jaxpr | ClosedJaxpr, name_stack: Any, tokens: Any,
+                  consts_for_constvars: Sequence[Any], *args: Any,
+                  dim_var_values: Sequence[Any] = (), const_lowering: Any = None,
+                  outer_traceback: Any = None) -> tuple[list[Any], Any]:
+    """Run a program from a rule that builds operations: the values of its results, and the tokens
+    behind it.
+
+    Args:
+      consts_for_constvars: the values of its constants.
+      args: the values of its inputs.
+    """
+    outer = LoweringRuleContext(ctx, None, jaxpr.in_avals, jaxpr.out_avals)
+    values = flatten_ir_values([*consts_for_constvars, *args])
+    return call_program(outer, _closed(jaxpr), values), TokenSet() if tokens is None else tokens
+
+
+def lower_jaxpr_to_fun(ctx: ModuleContext, name: str, jaxpr: ClosedJaxpr,
+                       effects: Sequence[Any] = (), *, num_const_args: int = 0,
+                       in_avals: Sequence[Any] | None = None,
+                       out_avals: Sequence[Any] | None = None, **options: Any) -> Any:
+    """The function of a program, for rules that build calls of it. Constants of the program are
+    its first parameters.
+
+    Args:
+      options: accepted; what they say is decided where the whole program is placed.
+    """
+    return declared_function(ctx, name, decompose(physicalize(_closed(jaxpr)), ctx.platforms[0]))
+
+
+def core_call_lowering(ctx: LoweringRuleContext, *args: Any, name: str, backend: Any = None,
+                       inline_jax_late: bool = False, call_jaxpr: Jaxpr | ClosedJaxpr,
+                       **params: Any) -> list[Any]:
+    """The rule of primitives that call a program, their parameter `call_jaxpr`."""
+    return call_program(ctx, _closed(call_jaxpr), args, name)

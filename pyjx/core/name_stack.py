@@ -25,6 +25,19 @@ class Transform(str):
     __slots__ = ()
 
 
+class Metadata(str):
+    """An entry of a name stack that names nothing: what XLA is told of operations below it."""
+
+    __slots__ = ("items",)
+
+    items: tuple[tuple[str, Any], ...]
+
+    def __new__(cls, items: tuple[tuple[str, Any], ...]) -> Metadata:
+        self = super().__new__(cls, repr(items))
+        self.items = items
+        return self
+
+
 class NameStack:
     """An immutable stack of scopes and transformations, outermost first.
 
@@ -33,11 +46,16 @@ class NameStack:
     outer/jvp(inner)/mlp
     """
 
-    __slots__ = ("_text", "entry", "parent")
+    __slots__ = ("_text", "entry", "metadata", "parent")
+
+    metadata: tuple[tuple[str, Any], ...] | None  # what XLA is told of operations made here
 
     def __init__(self, parent: NameStack | None = None, entry: str | None = None) -> None:
         self.parent = parent
         self.entry = entry
+        self.metadata = None if parent is None else parent.metadata
+        if type(entry) is Metadata:
+            self.metadata = entry.items
         self._text: str | None = None
 
     def extend(self, name: str) -> NameStack:
@@ -47,6 +65,11 @@ class NameStack:
     def transform(self, transform_name: str) -> NameStack:
         """The stack with a transformation at its end; it encloses what follows."""
         return NameStack(self, Transform(transform_name))
+
+    def annotated(self, metadata: dict[str, Any]) -> NameStack:
+        """The stack with metadata for XLA at its end, besides what it has."""
+        known = dict(self.metadata or ())
+        return NameStack(self, Metadata(tuple(sorted({**known, **metadata}.items()))))
 
     @property
     def stack(self) -> tuple[str, ...]:
@@ -84,6 +107,8 @@ class NameStack:
         if self._text is None:
             parts: list[str] = []  # innermost first
             for entry in reversed(self.stack):
+                if isinstance(entry, Metadata):
+                    continue
                 if isinstance(entry, Transform):
                     parts.append(f"{entry}({parts.pop() if parts else ''})")
                 else:
@@ -122,6 +147,7 @@ empty_name_stack = NameStack()
 
 class _ThreadState(threading.local):
     name_stack: NameStack = empty_name_stack
+    program: NameStack = empty_name_stack  # that with which the tracing of a program begins
 
 
 thread_state = _ThreadState()
@@ -153,7 +179,7 @@ class set_name_stack:
 
 def reset_name_stack() -> set_name_stack:
     """A context with an empty name stack: that of a jaxpr that is traced on its own."""
-    return set_name_stack(empty_name_stack)
+    return set_name_stack(thread_state.program)
 
 
 class extend_name_stack:

@@ -9,9 +9,10 @@ FAMILIES: dict[str, str] = {
 }
 
 SUBMODULES = (
-    "buffer_callback checkify colocated_python custom_partitioning hijax jet layout mesh_utils "
-    "multihost_utils ode pjit random rnn serialize_executable shard_alike shard_map sparse "
-    "topologies"
+    "array_serialization buffer_callback checkify colocated_python compilation_cache compute_on "
+    "control_deps custom_partitioning fused hijax jet layout mesh_utils multihost_utils ode "
+    "overlap pjit profiler random rnn scheduling_groups serialize_executable shard_alike shard_map "
+    "sparse topologies xla_metadata"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

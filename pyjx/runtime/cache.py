@@ -115,6 +115,12 @@ def folder() -> str | None:
     return path if _usable(path) else None
 
 
+def forget_folders() -> None:
+    """Look at folders anew, of which some may have come or gone."""
+    _usable.cache_clear()
+    _umask.cache_clear()
+
+
 # ---- keys ---------------------------------------------------------------------------------
 
 

@@ -35,8 +35,8 @@ class Executable:
     """
 
     __slots__ = ("_const_shardings", "_handlers", "const_args", "from_disk", "in_avals",
-                 "in_layouts", "in_shardings", "kept", "loaded", "logical_out_avals", "out_avals",
-                 "out_shardings", "placement")
+                 "in_layouts", "in_shardings", "keepalives", "kept", "loaded", "logical_out_avals",
+                 "out_avals", "out_shardings", "placement")
 
     def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram,
                  placement: Placement) -> None:
@@ -44,6 +44,7 @@ class Executable:
         self.in_avals = closed.in_avals
         self.logical_out_avals = closed.out_avals
         self.kept = program.kept
+        self.keepalives = program.keepalives
         self.placement = placement
         self.out_avals = [physical_aval(a) for a in closed.out_avals]
         self._const_shardings = [placement.of_constant(c) for c in program.const_args]
