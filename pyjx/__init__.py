@@ -85,7 +85,7 @@ FAMILIES = {
 
 SUBMODULES = (
     "ad ad_checkpoint api_util core custom_batching custom_derivatives debug distributed dlpack "
-    "dtypes errors example_libraries experimental export extend ffi flatten_util image "
+    "dtypes errors example_libraries experimental export extend ffi flatten_util image inspect "
     "interpreters lax lib memory monitoring nn numpy ops profiler random ref scipy sharding "
     "stages test_util tools tree tree_util typing version viewer"
 )

@@ -18,6 +18,7 @@ from pyjx import extend as extend
 from pyjx import ffi as ffi
 from pyjx import flatten_util as flatten_util
 from pyjx import image as image
+from pyjx import inspect as inspect
 from pyjx import interpreters as interpreters
 from pyjx import lax as lax
 from pyjx import lib as lib
@@ -170,6 +171,7 @@ __all__ = [
     "ffi",
     "flatten_util",
     "image",
+    "inspect",
     "interpreters",
     "lax",
     "lib",

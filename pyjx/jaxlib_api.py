@@ -459,6 +459,47 @@ def portable_artifact(text: str, version: str) -> bytes:
         return _jax.mlir.serialize_portable_artifact(text, stablehlo.get_current_version(), False)
 
 
+def stablehlo_versions() -> tuple[str, str]:
+    """The oldest and the newest version of StableHLO that programs can be written for."""
+    stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")  # it is large
+    return stablehlo.get_minimum_version(), stablehlo.get_current_version()
+
+
+def artifact_for(text: str, version: str) -> bytes:
+    """As `portable_artifact`, for that version or not at all.
+
+    Raises:
+      ValueError: the version cannot express the program.
+    """
+    try:
+        return _jax.mlir.serialize_portable_artifact(text, version, False)
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(str(error)) from None
+
+
+def interpret(artifact: bytes) -> list[Any]:
+    """The results of StableHLO's reference interpreter, for a program without arguments. It ends
+    the process where it meets an operation that it does not know."""
+    bindings, context = mlir_bindings(), mlir_context()
+    with context:
+        module = bindings.stablehlo.deserialize_portable_artifact(context, artifact)
+        return [np.array(x) for x in bindings.stablehlo.eval_module(module, [])]
+
+
+def hlo_of_text(text: str) -> Any:
+    """The XlaComputation of HLO text."""
+    module = _hlo.hlo_module_from_text(text)
+    return _hlo.XlaComputation(module.as_serialized_hlo_module_proto())
+
+
+def stablehlo_of_hlo(computation: Any) -> str:
+    """The StableHLO program of an HLO computation."""
+    convert = getattr(_jax.mlir, "hlo_to_stablehlo", None)
+    if convert is None:  # jaxlib < 0.8
+        return str(_jax.mlir.xla_computation_to_mlir_module(computation))
+    return str(parse_module(convert(computation.as_serialized_hlo_module_proto())))
+
+
 def artifact_text(artifact: bytes) -> str:
     """The text of a portable artifact. What reads it is C++ that does not stand any bytes: they
     must be known to come from `portable_artifact`."""

@@ -140,13 +140,24 @@ class _Counted:
                 self.operation(eqn, times)
 
     def operation(self, eqn: JaxprEqn, times: int) -> None:
-        flops, transcendentals = arithmetic(eqn, self.unknown)
-        n_bytes = sum([bytes_of(v.aval) for v in (*eqn.invars, *eqn.outvars)])
-        cost = [times, times * flops, times * transcendentals, times * n_bytes]
+        one = _cost(eqn, self.unknown)
+        cost = [times, *[times * x for x in one]]
         _add(self.operations, eqn.primitive.name, cost)
         frame = user_frame(eqn.source_info.traceback)
         where = "?" if frame is None else f"{frame.file_name}:{frame.start_line}"
         _add(self.lines, where, cost)
+
+
+def _cost(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float, float]:
+    flops, transcendentals = arithmetic(eqn, unknown)
+    return flops, transcendentals, sum([bytes_of(v.aval) for v in (*eqn.invars, *eqn.outvars)])
+
+
+def cost_of(eqn: JaxprEqn) -> Cost:
+    """What one run of an equation costs; nothing where it holds programs, whose equations do."""
+    if holds_jaxprs(eqn):
+        return Cost(eqn.primitive.name, 1, 0.0, 0.0, 0.0)
+    return Cost(eqn.primitive.name, 1, *_cost(eqn, set()))
 
 
 def _counted(closed: ClosedJaxpr, times: int) -> _Counted:

@@ -1,0 +1,28 @@
+"""Programs in each of their forms: what the command `emit-hlo` shows, for programs of one's own.
+
+    from pyjx import inspect
+
+    program = inspect.trace(loss, params, batch, platform="tpu:v5e:2x2")
+    program.jaxpr                 # ClosedJaxpr
+    program.stablehlo(names="user")
+    program.hlo_opt               # what XLA made of it
+    program.cost.by_line          # arithmetic and bytes of each source line
+    program.memory.temp           # bytes
+    inspect.diff(program.stablehlo(), other.stablehlo())
+"""
+
+from __future__ import annotations
+
+from pyjx.lazy import attach
+
+FAMILIES = {
+    "pyjx.inspect.program": "ModuleProgram Program TracedProgram UnsupportedError read trace",
+    "pyjx.inspect.platforms": "Platform UnavailableError platform",
+    "pyjx.inspect.comparison": "Difference diff without_places",
+    "pyjx.inspect.documents": "data",
+    "pyjx.inspect.figures": "Bound Memory roofline",
+    "pyjx.inspect.rewrites": "Pass passes",
+    "pyjx.inspect.running": "Agreement CheckError Run check run",
+}
+
+__getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

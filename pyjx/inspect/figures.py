@@ -1,0 +1,106 @@
+"""What a program costs: arithmetic, memory, and what bounds it on a device."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from pyjx.core.jaxpr import Jaxpr, subjaxprs
+from pyjx.core.records import Record
+from pyjx.runtime.costs import Cost
+
+
+class Memory(Record):
+    """Bytes of a compiled program, as XLA counts them.
+
+    Attributes:
+      argument, output, temp, alias, generated_code: of arguments, of results, of what lies in
+        between, of results that lie in arguments, and of the code.
+      peak: the most at a time, where XLA says so.
+    """
+
+    argument: int
+    output: int
+    temp: int
+    alias: int
+    generated_code: int
+    peak: int | None = None
+
+    def __str__(self) -> str:
+        rows = [(name.replace("_", " "), value) for name, value in
+                zip(self._fields, self, strict=True) if value is not None]
+        return "\n".join([f"{name:16} {value:16,} bytes" for name, value in rows])
+
+
+def memory_of(stats: Any) -> Memory | None:
+    """XLA's figures of a compiled program."""
+    if stats is None:
+        return None
+    sizes = {name: int(getattr(stats, f"{name}_size_in_bytes")) for name in Memory._fields[:5]}
+    peak = getattr(stats, "peak_memory_in_bytes", 0)
+    return Memory(**sizes, peak=int(peak) or None)
+
+
+class Bound(Record):
+    """What bounds some operations on a device.
+
+    Attributes:
+      name: of the operation, or the line.
+      flops, bytes: of all its runs.
+      intensity: operations a byte.
+      seconds: the least they can take.
+      bound: `compute` or `memory`.
+    """
+
+    name: str
+    flops: float
+    bytes: float
+    intensity: float
+    seconds: float
+    bound: str
+
+
+def roofline(costs: Iterable[Cost], flops: float, bandwidth: float) -> list[Bound]:
+    """The least time that operations can take on a device that does so many operations and moves
+    so many bytes a second; the longest first.
+
+    Bytes are those of each operation by itself. XLA fuses operations, so memory bounds less than
+    this says.
+
+    >>> import pyjx as jax
+    >>> from pyjx import inspect
+    >>> program = inspect.trace(lambda x, y: x @ y, jax.numpy.ones((64, 64)), jax.numpy.ones(64))
+    >>> inspect.roofline(program.cost.by_operation, 1e12, 1e9)[0].bound
+    'memory'
+    """
+    bounds = []
+    for cost in costs:
+        work = cost.flops + cost.transcendentals
+        compute, memory = work / flops, cost.bytes / bandwidth
+        bounds.append(Bound(cost.name, work, cost.bytes, work / cost.bytes if cost.bytes else 0.0,
+                            max(compute, memory), "compute" if compute > memory else "memory"))
+    return sorted(bounds, key=lambda b: (-b.seconds, b.name))
+
+
+def counted_jaxpr(jaxpr: Jaxpr) -> Counter[str]:
+    """How many equations there are of each primitive, nested ones included."""
+    counts: Counter[str] = Counter()
+    for eqn in jaxpr.eqns:
+        counts[eqn.primitive.name] += 1
+        for inner in subjaxprs(eqn):
+            counts += counted_jaxpr(inner)
+    return counts
+
+
+_MLIR_OPERATION = re.compile(r"^\s*(?:%[^=]*= )?\"?((?:stablehlo|chlo|func|sdy|mhlo|shape)\.\w+)",
+                             re.MULTILINE)
+_HLO_OPERATION = re.compile(
+    r"^\s*(?:ROOT )?%?[\w.-]+ = (?:\([^=]*?\)|\S+) ([a-z][a-z0-9-]*)\(", re.MULTILINE)
+
+
+def counted_text(text: str) -> Counter[str]:
+    """How many operations of each kind there are in StableHLO or HLO."""
+    pattern = _HLO_OPERATION if text.lstrip().startswith("HloModule") else _MLIR_OPERATION
+    return Counter([name for name in pattern.findall(text) if name != "func.func"])

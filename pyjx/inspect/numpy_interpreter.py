@@ -1,0 +1,253 @@
+"""A jaxpr run by NumPy in double precision: a second opinion on what XLA computes."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import dtypes
+from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.trace import literal_value
+
+Rule = Callable[..., Any]  # operands, parameters by name -> the result, or a list of results
+
+
+def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], others: set[str]
+             ) -> list[Any]:
+    """The results of a program, with floating-point numbers in double precision.
+
+    What NumPy has no function for runs as it is, in the types of the program; the names of such
+    operations are added to `others`.
+    """
+    env: dict[Any, Any] = {}
+    for v, x in zip(jaxpr.all_invars, [*consts, *args], strict=True):
+        env[v] = _wide(x)
+    for eqn in jaxpr.eqns:
+        operands = [env[v] if isinstance(v, Var) else _wide(literal_value(v)) for v in eqn.invars]
+        with np.errstate(all="ignore"):
+            outs = _run(eqn, operands, others)
+        for v, x in zip(eqn.outvars, outs, strict=True):
+            env[v] = _wide(x)
+    return [env[v] if isinstance(v, Var) else _wide(literal_value(v)) for v in jaxpr.outvars]
+
+
+def _wide(x: Any) -> Any:
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None and (dtypes.is_extended(dtype) or dtype == dtypes.float0):
+        return x
+    array = np.asarray(x)
+    if dtypes.issubdtype(array.dtype, np.complexfloating):
+        return array.astype(np.complex128)
+    return array.astype(np.float64) if dtypes.issubdtype(array.dtype, np.floating) else array
+
+
+def _run(eqn: JaxprEqn, operands: list[Any], others: set[str]) -> Sequence[Any]:
+    name, params = eqn.primitive.name, eqn.params
+    if name in _CONTROL:
+        return _CONTROL[name](operands, others, **params)
+    if eqn.primitive.is_call:
+        inner = next((params[k] for k in ("jaxpr", "call_jaxpr") if k in params), None)
+        if inner is not None and len(inner.jaxpr.invars) == len(operands):
+            return evaluate(inner.jaxpr, getattr(inner, "consts", ()), operands, others)
+    rule = _RULES.get(name)
+    if rule is not None and not any([_is_odd(v.aval) for v in (*eqn.invars, *eqn.outvars)]) \
+            and all([np.size(x) for x in operands]):
+        if rule in _INTEGERS_TOO:
+            out = rule(eqn, *operands)
+        else:
+            out = rule(*operands, **params)
+        outs = out if eqn.primitive.multiple_results else [out]
+        return [np.asarray(x) if _is_inexact(v.aval) else np.asarray(x).astype(v.aval.dtype)
+                for x, v in zip(outs, eqn.outvars, strict=True)]
+    others.add(name)
+    return _as_it_is(eqn, operands)
+
+
+def _is_odd(aval: Any) -> bool:
+    """Whether NumPy has no such type."""
+    dtype = getattr(aval, "dtype", None)
+    return dtype is None or dtypes.is_extended(dtype) or dtype == dtypes.float0
+
+
+def _is_inexact(aval: Any) -> bool:
+    return dtypes.issubdtype(aval.dtype, np.inexact)
+
+
+def _as_it_is(eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
+    given = [x if _is_odd(v.aval) else np.asarray(x).astype(v.aval.dtype)
+             for x, v in zip(operands, eqn.invars, strict=True)]
+    given = [v.val if isinstance(v, Literal) else x for x, v in zip(given, eqn.invars, strict=True)]
+    out = eqn.primitive.bind(*given, **eqn.params)
+    return out if eqn.primitive.multiple_results else [out]
+
+
+# ---- control flow -------------------------------------------------------------------------
+
+
+def _scan(operands: list[Any], others: set[str], *, jaxpr: Any, length: int, reverse: bool,
+          num_consts: int, num_carry: int, **_: Any) -> list[Any]:
+    consts, carry = operands[:num_consts], operands[num_consts:num_consts + num_carry]
+    rows = operands[num_consts + num_carry:]
+    steps = range(length - 1, -1, -1) if reverse else range(length)
+    collected: list[list[Any]] = []
+    for i in steps:
+        outs = evaluate(jaxpr.jaxpr, jaxpr.consts, [*consts, *carry, *[x[i] for x in rows]], others)
+        carry = outs[:num_carry]
+        collected.append(outs[num_carry:])
+    if reverse:
+        collected.reverse()
+    avals = jaxpr.out_avals[num_carry:]
+    stacked = [np.stack([row[k] for row in collected]) if collected
+               else np.zeros((0, *aval.shape)) for k, aval in enumerate(avals)]
+    return [*carry, *stacked]
+
+
+def _while(operands: list[Any], others: set[str], *, cond_jaxpr: Any, body_jaxpr: Any,
+           cond_nconsts: int, body_nconsts: int, **_: Any) -> list[Any]:
+    for_cond, rest = operands[:cond_nconsts], operands[cond_nconsts:]
+    for_body, carry = rest[:body_nconsts], rest[body_nconsts:]
+    while np.any(evaluate(cond_jaxpr.jaxpr, cond_jaxpr.consts, [*for_cond, *carry], others)[0]):
+        carry = evaluate(body_jaxpr.jaxpr, body_jaxpr.consts, [*for_body, *carry], others)
+    return carry
+
+
+def _cond(operands: list[Any], others: set[str], *, branches: Sequence[Any], **_: Any
+          ) -> list[Any]:
+    index = min(max(int(operands[0]), 0), len(branches) - 1)
+    chosen = branches[index]
+    return evaluate(chosen.jaxpr, chosen.consts, operands[1:], others)
+
+
+_CONTROL: dict[str, Callable[..., list[Any]]] = {"scan": _scan, "while": _while, "cond": _cond}
+
+# ---- operations ---------------------------------------------------------------------------
+
+
+def _special(name: str) -> Rule:
+    """A function of SciPy's."""
+    return lambda x, **_: getattr(importlib.import_module("scipy.special"), name)(x)
+
+
+def _plain(function: Rule) -> Rule:
+    """A function of the operands alone."""
+    return lambda *operands, **_: function(*operands)
+
+
+def _div(x: Any, y: Any, **_: Any) -> Any:
+    if np.issubdtype(x.dtype, np.integer):
+        safe = np.where(y == 0, 1, y)
+        return np.where(y == 0, -1, np.sign(x) * np.sign(safe) * (np.abs(x) // np.abs(safe)))
+    return x / y
+
+
+def _select(which: Any, *cases: Any, **_: Any) -> Any:
+    index = np.broadcast_to(which.astype(np.int64), cases[0].shape)
+    return np.choose(index, cases) if len(cases) <= 32 else np.stack(cases)[index]
+
+
+def _broadcast(x: Any, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], **_: Any
+               ) -> Any:
+    full = [1] * len(shape)
+    for size, d in zip(x.shape, broadcast_dimensions, strict=True):
+        full[d] = size
+    return np.broadcast_to(x.reshape(full), shape)
+
+
+def _slice(x: Any, *, start_indices: Sequence[int], limit_indices: Sequence[int],
+           strides: Sequence[int] | None, **_: Any) -> Any:
+    steps = strides or (1,) * x.ndim
+    return x[tuple(map(slice, start_indices, limit_indices, steps))]
+
+
+def _dot(x: Any, y: Any, *, dimension_numbers: Any, **_: Any) -> Any:
+    (cx, cy), (bx, by) = dimension_numbers
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    left, right = list(letters[:x.ndim]), list(letters[x.ndim:x.ndim + y.ndim])
+    for i, j in [*zip(cx, cy, strict=True), *zip(bx, by, strict=True)]:
+        right[j] = left[i]
+    free = [c for i, c in enumerate(left) if i not in cx and i not in bx]
+    free += [c for j, c in enumerate(right) if j not in cy and j not in by]
+    out = "".join([*[left[i] for i in bx], *free])
+    return np.einsum(f"{''.join(left)},{''.join(right)}->{out}", x, y)
+
+
+def _axes(function: Rule) -> Rule:
+    return lambda x, axes, **_: function(x, axis=tuple(axes)) if axes else x
+
+
+def _cumulative(function: Any) -> Rule:
+    def run(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
+        given = np.flip(x, axis) if reverse else x
+        out = function.accumulate(given, axis=axis)
+        return np.flip(out, axis) if reverse else out
+
+    return run
+
+
+def _convert(eqn: JaxprEqn, x: Any) -> Any:
+    aval = eqn.outvars[0].aval
+    return x if _is_inexact(aval) else _exact(eqn, x)
+
+
+def _exact(eqn: JaxprEqn, x: Any) -> Any:
+    """Conversions to integers, whose results out of range are XLA's own."""
+    return np.asarray(_as_it_is(eqn, [x])[0])
+
+
+def _rounded(x: Any, *, rounding_method: Any, **_: Any) -> Any:
+    if int(rounding_method) == 1:
+        return np.round(x)
+    return np.where(np.abs(x) < 2.0**52, np.trunc(x + np.copysign(0.5, x)), x)
+
+
+def _tie(x: Any, y: Any, **_: Any) -> Any:
+    return y
+
+
+def _integer_pow(x: Any, *, y: int, **_: Any) -> Any:
+    if np.issubdtype(x.dtype, np.inexact):
+        return np.power(x, float(y))
+    return np.power(x, y)
+
+
+_UFUNCS: dict[str, Any] = {
+    "abs": np.abs, "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum,
+    "min": np.minimum, "neg": np.negative, "floor": np.floor, "ceil": np.ceil, "exp": np.exp,
+    "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "log2": np.log2,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
+    "tanh": np.tanh, "atan": np.arctan, "asinh": np.arcsinh, "atan2": np.arctan2,
+    "sqrt": np.sqrt, "cbrt": np.cbrt, "square": np.square, "is_finite": np.isfinite,
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "not": np.invert, "conj": np.conj, "real": np.real, "imag": np.imag,
+}
+_RULES: dict[str, Rule] = {
+    **{name: _plain(function) for name, function in _UFUNCS.items()},
+    "rsqrt": _plain(lambda x: 1 / np.sqrt(x)), "div": _div, "select_n": _select,
+    "logistic": _plain(lambda x: 1 / (1 + np.exp(-x))), "round": _rounded,
+    "one_minus_square": _plain(lambda x: 1 - x * x),
+    "clamp": _plain(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
+    "complex": _plain(lambda re, im: re + 1j * im), "integer_pow": _integer_pow,
+    "erf": _special("erf"), "erfc": _special("erfc"), "erf_inv": _special("erfinv"),
+    "lgamma": _special("gammaln"), "digamma": _special("digamma"),
+    "bessel_i0e": _special("i0e"), "bessel_i1e": _special("i1e"),
+    "reshape": lambda x, new_sizes, dimensions=None, **_: np.reshape(
+        x if dimensions is None else np.transpose(x, dimensions), new_sizes),
+    "transpose": lambda x, permutation, **_: np.transpose(x, permutation),
+    "squeeze": lambda x, dimensions, **_: np.squeeze(x, tuple(dimensions)),
+    "rev": lambda x, dimensions, **_: np.flip(x, tuple(dimensions)),
+    "concatenate": lambda *xs, dimension, **_: np.concatenate(xs, dimension),
+    "broadcast_in_dim": _broadcast, "slice": _slice, "dot_general": _dot, "copy": _plain(np.array),
+    "split": lambda x, sizes, axis, **_: np.split(x, np.cumsum(sizes)[:-1], axis),
+    "reduce_sum": _axes(np.sum), "reduce_prod": _axes(np.prod), "reduce_max": _axes(np.max),
+    "reduce_min": _axes(np.min), "reduce_and": _axes(np.bitwise_and.reduce),
+    "reduce_or": _axes(np.bitwise_or.reduce), "reduce_xor": _axes(np.bitwise_xor.reduce),
+    "cumsum": _cumulative(np.add), "cumprod": _cumulative(np.multiply),
+    "cummax": _cumulative(np.maximum), "cummin": _cumulative(np.minimum),
+    "stop_gradient": _plain(lambda x: x), "name": _plain(lambda x: x), "tie": _tie,
+    "convert_element_type": _convert,
+}
+_INTEGERS_TOO = (_convert,)

@@ -1,0 +1,221 @@
+"""Programs run, and their results compared with those of other interpreters."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import pyjx as jax
+from pyjx.core import dtypes
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.records import Record
+from pyjx.core.trace import eval_jaxpr
+from pyjx.engine.physical import physicalize
+from pyjx.inspect.interpreter import RefusedError, interpret
+from pyjx.inspect.numpy_interpreter import evaluate
+from pyjx.inspect.program import TracedProgram
+
+
+class CheckError(RuntimeError):
+    """The program cannot be checked in this way."""
+
+
+class Run(Record):
+    """What running a program gave.
+
+    Attributes:
+      results: pairs of name and array.
+      seconds: how long each run took.
+    """
+
+    results: list[tuple[str, Any]]
+    seconds: list[float]
+
+
+class Agreement(Record):
+    """How results of two ways to compute a program compare; true where they agree.
+
+    Attributes:
+      how: the second way.
+      rows: for each result its name, whether it agrees, the largest difference, and the difference
+        that is let pass.
+      others: operations that the second way computed as the first one does.
+    """
+
+    how: str
+    rows: list[tuple[str, bool, float, float]]
+    others: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return all([ok for _, ok, _, _ in self.rows])
+
+    def __str__(self) -> str:
+        lines = [f"{'agrees' if ok else 'DIFFERS':8} {name}: largest difference {found:.3g}, "
+                 f"allowed {allowed:.3g}" for name, ok, found, allowed in self.rows]
+        if self.others:
+            lines.append(f"not in float64: {', '.join(self.others)}")
+        return "\n".join([f"check {self.how}:", *lines])
+
+
+def arguments(closed: ClosedJaxpr, seed: int = 0) -> list[Any]:
+    """Random arguments of the types of a program: normal numbers, small integers, keys."""
+    rng = np.random.default_rng(seed)
+    return [_argument(aval, rng) for aval in closed.in_avals]
+
+
+def _argument(aval: Any, rng: np.random.Generator) -> Any:
+    dtype, shape = aval.dtype, aval.shape
+    if dtypes.is_extended(dtype):
+        random = importlib.import_module("pyjx.random")  # few programs take keys
+        keys = random.wrap_key_data(
+            rng.integers(0, 2**32, (*shape, *dtype._impl.key_shape), np.uint32),
+            impl=dtype._impl.name) if hasattr(dtype, "_impl") else random.key(0)
+        return keys
+    if dtype == np.bool_:
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+    if dtypes.issubdtype(dtype, np.integer):
+        return rng.integers(0, 4, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def run(program: TracedProgram, args: Sequence[Any] | None = None, times: int = 1) -> Run:
+    """Run a program on this machine.
+
+    Args:
+      program: the program.
+      args: its flat arguments; by default random ones.
+      times: how often.
+
+    >>> import pyjx as jax
+    >>> from pyjx import inspect
+    >>> program = inspect.trace(lambda x: x + 1, jax.ShapeDtypeStruct((), "float32"))
+    >>> [(name, float(x)) for name, x in inspect.run(program, [2.0]).results]
+    [('result', 3.0)]
+    """
+    closed = program.jaxpr
+    given = arguments(closed) if args is None else list(args)
+    compiled = program.lowered.compile()
+    tree = compiled.in_tree
+    call_args, call_kwargs = jax.tree.unflatten(tree, [
+        jax.numpy.asarray(x, dtype=a.dtype) if not dtypes.is_extended(a.dtype) else x
+        for x, a in zip(given, closed.in_avals, strict=True)])
+    seconds, out = [], None
+    for _ in range(times):
+        if any(program.traced._traced.donated):
+            call_args, call_kwargs = jax.tree.map(jax.numpy.copy, (call_args, call_kwargs))
+        start = time.perf_counter()
+        out = jax.block_until_ready(compiled(*call_args, **call_kwargs))
+        seconds.append(time.perf_counter() - start)
+    return Run(list(zip(_names(closed), jax.tree.leaves(out), strict=True)), seconds)
+
+
+def _names(closed: ClosedJaxpr) -> Sequence[str]:
+    return closed.jaxpr.debug_info.result_paths or [
+        f"result[{i}]" for i in range(len(closed.out_avals))]
+
+
+def check(program: TracedProgram, how: str, args: Sequence[Any] | None = None) -> Agreement:
+    """Compare what the compiled program computes with another way to compute it.
+
+    Args:
+      program: the program.
+      how: `interpreter` (StableHLO's reference interpreter), `numpy-float64` (NumPy in double
+        precision) or `eager` (operation by operation).
+      args: its flat arguments; by default random ones.
+
+    Raises:
+      CheckError: the other way does not know an operation of the program.
+
+    >>> import pyjx as jax
+    >>> from pyjx import inspect
+    >>> program = inspect.trace(lambda x: jax.numpy.sin(x), jax.ShapeDtypeStruct((3,), "float32"))
+    >>> bool(inspect.check(program, "numpy-float64"))
+    True
+    """
+    if how not in _WAYS:
+        raise ValueError(f"check: expected {', '.join(_WAYS)}, got {how!r}")
+    closed = program.jaxpr
+    given = arguments(closed) if args is None else list(args)
+    ours = [x for _, x in run(program, given).results]
+    others: set[str] = set()
+    theirs = _WAYS[how](program, given, others)
+    scale = max([_scale(x) for x in given], default=0.0)
+    rows = [(name, *_compared(_raw(a), _raw(b), scale)) for name, a, b in zip(
+        _names(closed), ours, theirs, strict=True)]
+    return Agreement(how, rows, tuple(sorted(others)))
+
+
+def _eager(program: TracedProgram, args: Sequence[Any], others: set[str]) -> list[Any]:
+    closed = program.jaxpr
+    return eval_jaxpr(closed.jaxpr, closed.consts, *[
+        jax.numpy.asarray(x, dtype=a.dtype) if not dtypes.is_extended(a.dtype) else x
+        for x, a in zip(args, closed.in_avals, strict=True)])
+
+
+def _double(program: TracedProgram, args: Sequence[Any], others: set[str]) -> list[Any]:
+    closed = program.jaxpr
+    given = [x if dtypes.is_extended(a.dtype) else np.asarray(x, dtype=a.dtype)
+             for x, a in zip(args, closed.in_avals, strict=True)]
+    return evaluate(closed.jaxpr, closed.consts, given, others)
+
+
+def _interpreted(program: TracedProgram, args: Sequence[Any], others: set[str]) -> list[Any]:
+    physical = physicalize(program.jaxpr)
+    lowered = program.lowered._program
+    given = [np.asarray(_raw(x)).astype(a.dtype, copy=False) for x, a, kept in zip(
+        args, physical.in_avals, lowered.kept, strict=True) if kept]
+    try:
+        return interpret(program.stablehlo(), [
+            *[np.asarray(_raw(c)) for c in lowered.const_args], *given], physical.out_avals)
+    except RefusedError as error:
+        raise CheckError(f"StableHLO's interpreter cannot run it: {error}") from None
+
+
+_WAYS = {"interpreter": _interpreted, "numpy-float64": _double, "eager": _eager}
+
+
+def _raw(x: Any) -> Any:
+    """Keys as their words."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None and dtypes.is_extended(dtype):
+        return np.asarray(importlib.import_module("pyjx.random").key_data(x))
+    return x
+
+
+def _scale(x: Any) -> float:
+    """The largest finite number in an array; results that cancel are compared by the arguments'."""
+    array = np.asarray(_raw(x))
+    if not dtypes.issubdtype(array.dtype, np.inexact):
+        return 0.0
+    finite = np.abs(array[np.isfinite(array)].astype(np.complex128))
+    return float(finite.max(initial=0.0))
+
+
+def _compared(ours: Any, theirs: Any, least: float) -> tuple[bool, float, float]:
+    """Whether two arrays agree, their largest difference, and that which is let pass, for results
+    of numbers of size `least`."""
+    a = np.asarray(ours)
+    b = np.asarray(theirs)
+    if a.shape != b.shape:
+        return False, float("inf"), 0.0
+    if not dtypes.issubdtype(a.dtype, np.inexact):
+        differ = a != b.astype(a.dtype)
+        wide = np.abs(a.astype(np.float64) - b.astype(np.float64))
+        return not differ.any(), float(wide.max(initial=0.0)), 0.0
+    with np.errstate(all="ignore"):
+        b = b.astype(a.dtype)  # with what overflows in that type
+    kind = np.complex128 if dtypes.issubdtype(a.dtype, np.complexfloating) else np.float64
+    eps = float(dtypes.finfo(a.dtype).eps)
+    a, b = a.astype(kind), b.astype(kind)
+    finite = np.isfinite(a) & np.isfinite(b)
+    same = (a == b) | (np.isnan(a) & np.isnan(b)) | finite
+    scale = float(np.abs(b[finite]).max(initial=0.0)) if finite.any() else 0.0
+    allowed = eps**0.6 * max(scale, least, 1e-30)
+    found = float(np.abs(a[finite] - b[finite]).max(initial=0.0)) if finite.any() else 0.0
+    return bool(same.all()) and found <= allowed, found, allowed
