@@ -14,7 +14,7 @@ from pyjx.cli import stubs
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(
-    path for package in ("pyjx", "lowering") for path in (ROOT / package).rglob("*.py"))
+    path for package in ("emit_hlo", "pyjx", "lowering") for path in (ROOT / package).rglob("*.py"))
 MAX_LINES = 800
 MAX_FUNCTION_LINES = 60
 MAX_FUNCTION_IMPORTS = 40

@@ -2,17 +2,20 @@
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import emit_hlo
 import pyjx as jax
 from pyjx import configuration, jaxlib_api
-from pyjx.cli import emit_hlo
+from pyjx.cli.emit import argspecs
 
 pytestmark = pytest.mark.smoke
 
@@ -41,6 +44,21 @@ def broken(x):
 
 def refuses(x):
     raise ValueError("not today")
+
+class Model:
+    def __init__(self, factor=2.0):
+        self.factor = factor
+
+    def scaled(self, x):
+        return x * self.factor
+
+def described(x: "f32[3]", factor=2.0):
+    scaled = x * factor
+    return scaled + 1.0
+
+def named(params, x, *, activation="tanh"):
+    h = getattr(jnp, activation)(x @ params["w"] + params["b"])
+    return jnp.sum(h)
 '''
 
 
@@ -74,18 +92,70 @@ def run(capsys):
     ("f32[8,128]", (8, 128), "float32"), ("bf16[2]", (2,), "bfloat16"), ("i32[]", (), "int32"),
     ("f32", (), "float32"), ("float32[3, 4]", (3, 4), "float32"), ("bool[2]", (2,), "bool"),
     ("u8[0]", (0,), "uint8"), ("c64[1]", (1,), "complex64"), ("int8[5]", (5,), "int8"),
-    ("key<fry>[4]", (4,), "key<fry>"), ("key<urbg>", (), "key<urbg>"),
+    ("key<fry>[4]", (4,), "key<fry>"), ("key<urbg>", (), "key<urbg>"), ("key[]", (), "key<fry>"),
+    ("8x128xf32", (8, 128), "float32"), ("tensor<2x3xbf16>", (2, 3), "bfloat16"),
+    ("tensor<f32>", (), "float32"), ("4xi1", (4,), "bool"),
 ])
-def test_specs(spec, shape, dtype):
-    s = emit_hlo.parse_spec(spec)
+def test_types(spec, shape, dtype):
+    s = argspecs.Reader().value(spec)
     assert s.shape == shape
     assert s.dtype.name == dtype
 
 
-def test_numbers_as_specs():
-    assert emit_hlo.parse_spec("3") == 3
-    assert emit_hlo.parse_spec("-2.5") == -2.5
-    assert emit_hlo.parse_spec("1j") == 1j
+def test_numbers_and_trees_as_specs():
+    read = argspecs.Reader().value
+    assert [read(x) for x in ("3", "-2.5", "1j", "1e-3", "True", "None")] == [
+        3, -2.5, 1j, 1e-3, True, None]
+    pair = read("(f32[2], {w: f32[4,4], 'b': [f32[4], 3]},)")
+    assert [x.shape for x in jax.tree.leaves(pair) if hasattr(x, "shape")] == [
+        (2,), (4,), (4, 4)]
+    assert isinstance(pair, tuple) and isinstance(pair[1]["b"], list)
+    assert read("()") == () and read("{}") == {}
+
+
+def test_sizes_by_name(run):
+    status, text, err = run("-c", "lambda x, y: x @ y", "f32[B,4]", "f32[4,2*B]")
+    assert (status, err) == (0, "")
+    assert "tensor<?x4xf32>, %arg1: tensor<4x?xf32>" in text
+    text = run("-c", "lambda x, y: x @ y", "f32[B,4]", "f32[4,2*B]", "--emit", "jaxpr")[1]
+    assert "f32[B,2*B]" in text
+
+
+def test_data_as_arguments(run, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("batch.npz", w=np.ones((3, 2), np.float32), b=np.ones(2, np.float32))
+    np.save("x.npy", np.ones((5, 3), np.float32))
+    status, text, err = run("model.py:named", "@batch.npz", "@x.npy", "--emit", "jaxpr")
+    assert (status, err) == (0, "")
+    assert "a:f32[2] b:f32[3,2] c:f32[5,3]" in text
+    Path("makers.py").write_text("def make():\n    return {'w': 1.0}, 2.0\n")
+    assert run("-c", "lambda p, x: p['w'] * x", "@makers.py:make", "--emit", "jaxpr")[0] == 0
+
+
+def test_static_arguments(run, model):
+    args = (f"{model}:named", "{w: f32[3,2], b: f32[2]}", "f32[5,3]", "--emit", "jaxpr")
+    assert "tanh" in run(*args)[1]
+    for more in (("--static", "activation=sin"), ("activation='sin'",), ("activation=='sin'",)):
+        status, text, err = run(*args, *more)
+        if more == ("activation='sin'",):
+            assert status == 2 and "expected a type" in err
+        else:
+            assert (status, err) == (0, "") and "sin" in text and "tanh" not in text
+    text = run("-c", "lambda x, n: x ** n", "f32[2]", "=3", "--emit", "jaxpr")[1]
+    assert "integer_pow[y=3]" in text
+
+
+def test_arguments_that_the_function_describes(run, model, tmp_path):
+    status, text, err = run(f"{model}:described", "--emit", "jaxpr")
+    assert (status, err) == (0, "") and "a:f32[3]. let" in text
+    path = tmp_path / "examples.py"
+    path.write_text("import numpy as np\nexample_args = (np.ones(5, np.float32),)\n"
+                    "def f(x):\n    return x\n")
+    assert "f32[5]" in run(f"{path}:f", "--emit", "jaxpr")[1]
+    path = tmp_path / "annotated.py"
+    path.write_text('from __future__ import annotations\n'
+                    'def f(x: Float[Array, "8 n"], y: Int[Array, ""]):\n    return x + y\n')
+    assert "a:f32[8,n] b:i32[]" in run(f"{path}:f", "--emit", "jaxpr")[1]
 
 
 def test_keys_as_arguments(run):
@@ -99,11 +169,11 @@ def test_types_that_are_off_are_told(run, model):
     args = (f"{model}:affine", "f64[3]")
     status, text, err = run(*args)
     assert status == 0 and "tensor<3xf32>" in text
-    assert err == ("emit-hlo: note: f64 is f32 here, as 64-bit types are off; set JAX_ENABLE_X64=1 "
-                   "to have them.\n")
-    with jax.enable_x64(True):
-        status, text, err = run(*args)
+    assert err == "emit-hlo: note: f64 is f32 here, as 64-bit types are off; --x64 has them.\n"
+    assert run(*args, "-q")[2] == ""
+    status, text, err = run(*args, "--x64")
     assert (status, err) == (0, "") and "tensor<3xf64>" in text
+    assert not jax.config.jax_enable_x64
 
 
 def test_optimized_program_is_not_of_an_older_source(run, model, tmp_path):
@@ -117,13 +187,7 @@ def test_optimized_program_is_not_of_an_older_source(run, model, tmp_path):
             sys.modules.pop("model", None)
 
 
-@pytest.mark.parametrize("spec", ["f33[2]", "f32[a]", "f32[2", "", "f32[-1]", "[2]", "nonsense"])
-def test_bad_specs(spec):
-    with pytest.raises(emit_hlo.UsageError, match="argument"):
-        emit_hlo.parse_spec(spec)
-
-
-def test_each_stage(run, model):
+def test_each_kind(run, model, tmp_path):
     args = (f"{model}:loss", "f32[4,3]", "f32[2,4]")
     status, text, err = run(*args)
     assert (status, err) == (0, "")
@@ -132,24 +196,53 @@ def test_each_stage(run, model):
     assert run(*args, "--emit", "stablehlo")[1] == text
     jaxpr = run(*args, "--emit", "jaxpr")[1]
     assert jaxpr.startswith("{ lambda ; a:f32[4,3] b:f32[2,4]. let")
-    assert "tanh" in jaxpr
     assert run(*args, "--emit", "hlo")[1].startswith("HloModule jit_loss")
     assert "ENTRY" in run(*args, "--emit", "hlo-opt")[1]
-    costs = json.loads(run(*args, "--emit", "cost")[1])
-    assert costs["flops"] > 0
-    assert costs["argument size in bytes"] == 4 * (12 + 8)
+    assert "define " in run(*args, "--emit", "llvm")[1]
+    cost = run(*args, "--emit", "cost")[1]
+    assert "dot_general" in cost and "model.py:9" in cost and "by XLA" in cost
+    assert "argument                       80 bytes" in run(*args, "--emit", "memory")[1]
+    found = json.loads(run(*args, "--emit", "json")[1])
+    assert found["arguments"][0] == {
+        "name": "w", "type": "f32[4,3]", "shape": [4, 3], "dtype": "float32"}
+    assert found["cost"]["total"]["flops"] > 0 and found["memory"]["argument"] == 80
+    assert found["operations"]["stablehlo"]["stablehlo.tanh"] == 1
+    assert [e["primitive"] for e in found["equations"]][:2] == ["dot_general", "tanh"]
+    status, out, err = run(*args, "--emit", "ptx")
+    assert (status, out) == (2, "") and "no PTX on cpu" in err
+    for kind, start in (("bytecode", b"ML\xefR"), ("hlo-proto", b"\n\x08jit_loss")):
+        path = tmp_path / "out"
+        assert run(*args, "--emit", f"{kind}={path}") == (0, "", "")
+        assert path.read_bytes().startswith(start)
 
 
-def test_grad_and_vmap(run, model):
+def test_transformations_in_the_order_written(run, model):
     status, text, _ = run(f"{model}:loss", "f32[4,3]", "f32[2,4]", "--grad", "--emit", "jaxpr")
-    assert status == 0
-    assert text.rstrip().endswith("in (" + text.rstrip().split("in (")[-1])
-    assert "transpose" in text or "dot_general" in text
-    status, text, _ = run(f"{model}:affine", "f32[5,3]", "--vmap", "--emit", "jaxpr")
-    assert text.startswith("{ lambda ; a:f32[5,3]")
-    status, text, _ = run(f"{model}:affine", "f32[5]", "--vmap", "--grad", "--emit", "jaxpr")
-    assert status == 0
-    assert "f32[5]" in text
+    assert status == 0 and "transpose" in text
+    assert run(f"{model}:affine", "f32[5,3]", "--vmap", "--emit", "jaxpr")[1].startswith(
+        "{ lambda ; a:f32[5,3]")
+    assert run(f"{model}:affine", "f32[5]", "--grad", "--vmap", "--emit", "jaxpr")[0] == 0
+    status, _, err = run(f"{model}:affine", "f32[5]", "--vmap", "--grad", "--emit", "jaxpr")
+    assert status == 3 and "scalar-output" in err
+    results = {"--value-and-grad": 2, "--jvp": 2, "--vjp": 1, "--jacfwd": 1, "--jacrev": 1,
+               "--remat": 1, "--jit": 1, "--hessian": 1}
+    for option, count in results.items():
+        status, text, err = run("-c", "lambda x: jnp.sin(x) * x", "f32[]", option,
+                                "--emit", "jaxpr")
+        assert (status, err) == (0, "")
+        assert len(text[text.rindex("in (") + 4:].split(")")[0].strip(",").split(",")) == count
+    text = run(f"{model}:loss", "f32[4,3]", "f32[2,4]", "--grad=0,1", "--emit", "jaxpr")[1]
+    assert text.rstrip().rstrip(" }").endswith(")") and text.count("dot_general") == 3
+    text = run(f"{model}:loss", "f32[4,3]", "f32[9,2,4]", "--vmap=None,0", "--emit", "jaxpr")[1]
+    assert "f32[9,2,3]" in text
+
+
+def test_directions_of_mapped_functions(run):
+    text = run("-c", "lambda x, n: x * n", "f32[5,3]", "i32[5,3]", "--vjp", "--vmap", "--emit",
+               "jaxpr")[1]
+    assert "b:f32[5,3] c:i32[5,3] d:f32[5,3]. let" in text  # behind a constant, zeros
+    text = run("-c", "lambda x, n: x * n", "f32[3]", "i32[3]", "--jvp", "--emit", "jaxpr")[1]
+    assert "a:f32[3] b:i32[3] c:f32[3]. let" in text
 
 
 def test_what_the_program_prints_is_no_output(run, tmp_path):
@@ -162,9 +255,179 @@ def test_what_the_program_prints_is_no_output(run, tmp_path):
 
 def test_targets(run, model):
     assert run(f"{model}:Namespace.inner", "f32[2]")[0] == 0
+    assert run(f"{model}:Model.scaled", "f32[2]")[0] == 0
     status, text, _ = run("pyjx.numpy:sin", "f32[2]")
     assert status == 0
     assert "stablehlo.sine" in text
+    assert "stablehlo.cosine" in run("-c", "jnp.cos", "f32[2]")[1]
+
+
+def test_programs_in_files(run, model, tmp_path, monkeypatch):
+    """A program that was emitted is a target, in each form that can be read."""
+    text = run(f"{model}:loss", "f32[4,3]", "f32[2,4]")[1]
+    optimized = run(f"{model}:loss", "f32[4,3]", "f32[2,4]", "--emit", "memory")[1]
+    for name in ("out.mlir", "out.mlirbc", "out.hlo"):
+        path = str(tmp_path / name)
+        assert run(f"{model}:loss", "f32[4,3]", "f32[2,4]", "-o", path) == (0, "", "")
+        status, again, err = run(path)
+        assert (status, err) == (0, "") and "stablehlo.tanh" in again
+        assert run(path, "--emit", "memory")[1] == optimized
+        status, out, err = run(path, "--emit", "jaxpr")
+        assert (status, out) == (2, "") and "no jaxpr" in err
+        status, out, err = run(path, "--grad")
+        assert (status, out) == (2, "") and "not a function" in err
+    (tmp_path / "stdin").write_text(text)
+    with open(tmp_path / "stdin") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert "HloModule" in run("-", "--emit", "hlo")[1]
+
+
+@pytest.mark.parametrize("content", [
+    b"", b"module {", b"nonsense", b"ML\xefR", b"ML\xefR\rStableHLO_v1.0.0\x00garbage\xff\xfe" * 9,
+    b"\xff\xfe\x00", b"HloModule f\n junk",
+], ids=["empty", "half", "words", "head", "damaged", "bytes", "hlo"])
+def test_files_that_are_no_programs(run, tmp_path, content):
+    path = tmp_path / "bad.mlirbc"
+    path.write_bytes(content)
+    status, out, err = run(str(path), "--emit", "hlo")
+    assert (status, out) == (2, "") and err.startswith("emit-hlo: ")
+    assert "Traceback" not in err
+
+
+def test_bytecode_for_a_version(run, model, tmp_path):
+    path = tmp_path / "out.mlirbc"
+    for version in ("min", "1.0.0"):
+        assert run(f"{model}:loss", "f32[4,3]", "f32[2,4]", "--target", version, "-o", str(path)
+                   ) == (0, "", "")
+        assert (b"StableHLO_v0.9.0" if version == "min" else b"v1.0.0") in path.read_bytes()
+        assert "stablehlo.tanh" in run(str(path))[1]
+    status, _, err = run(f"{model}:loss", "f32[4,3]", "f32[2,4]", "--target", "99.0.0", "-o",
+                         str(path))
+    assert status == 2 and "99.0.0" in err
+
+
+def test_names_of_the_user(run, model):
+    status, text, _ = run(f"{model}:named", "{w: f32[3,2], b: f32[2]}", "f32[5,3]",
+                          "--names", "user")
+    assert status == 0
+    jaxlib_api.parse_module(text)
+    assert "%params.b: tensor<2xf32>, %params.w: tensor<3x2xf32>, %x: tensor<5x3xf32>" in text
+    assert "%h = stablehlo.tanh %h.add" in text
+    text = run(f"{model}:described", "--names", "user")[1]
+    assert "%scaled = stablehlo.multiply %x" in text
+
+
+def test_places_in_the_source(run, model):
+    args = (f"{model}:loss", "f32[4,3]", "f32[2,4]")
+    assert "loc(" not in run(*args)[1]
+    line = run(*args, "--locs", "line")[1]
+    assert 'loc("jit(loss)/tanh"(' in line and f'"{model}":9:' in line
+    jaxlib_api.parse_module(line)
+    optimized = run(*args, "--emit", "hlo-opt")[1]
+    assert f'"{model}"' in optimized and 'op_name="jit(loss)/' in optimized
+
+
+def test_reports_go_beside_the_output(run, model):
+    args = (f"{model}:loss", "f32[4,3]", "f32[2,4]")
+    plain = run(*args)[1]
+    status, out, err = run(*args, "--time", "--stats", "--roofline", "v5e", "--passes", "--run=2",
+                           "--check", "eager")
+    assert (status, out) == (0, plain)
+    for word in ("import ", "trace ", "lower ", "1 stablehlo.tanh", "model.py:9", "bound by",
+                 "==== decompose", "==== dce", "result result: float32", "2 runs: least",
+                 "check eager:\nagrees"):
+        assert word in err
+
+
+@pytest.mark.parametrize("how", ["interpreter", "numpy-float64", "eager"])
+def test_checks(run, model, how):
+    status, _, err = run(f"{model}:loss", "f32[4,3]", "f32[2,4]", "--check", how, "--grad")
+    assert status == 0 and "agrees   result: largest difference" in err
+
+
+def test_a_check_that_fails_is_status_1(run, model, monkeypatch):
+    from pyjx.inspect import running
+
+    monkeypatch.setitem(running._WAYS, "eager", lambda program, args, others: [np.float32(1e9)])
+    status, _, err = run(f"{model}:loss", "f32[4,3]", "f32[2,4]", "--check", "eager")
+    assert status == 1 and "DIFFERS  result" in err
+
+
+def test_what_the_interpreter_does_not_know(run):
+    status, _, err = run("-c", "jnp.linalg.eigvalsh", "f32[3,3]", "--check", "interpreter")
+    assert status == 4 and "interpreter cannot run it" in err and "custom_call" in err
+
+
+def test_differences(run, model):
+    args = (f"{model}:affine", "f32[2]")
+    status, out, err = run(*args, "--diff", f"{model}:affine")
+    assert (status, out) == (0, "") and "do not differ" in err
+    status, out, err = run(*args, "--diff", f"{model}:Namespace.inner")
+    assert status == 1 and "-    %0 = stablehlo.sine" in out and "stablehlo.multiply" in out
+    status, out, err = run(*args, "--diff", f"{model}:nothing")
+    assert (status, out) == (2, "") and "has no function 'nothing'" in err
+
+
+def test_differences_from_an_older_version(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True,
+                       capture_output=True)
+
+    path = tmp_path / "versioned.py"
+    path.write_text("import pyjx.numpy as jnp\ndef f(x):\n    return jnp.sin(x)\n")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    path.write_text("import pyjx.numpy as jnp\ndef f(x):\n    y = jnp.sin(x)\n    return y\n")
+    assert run("versioned.py:f", "f32[2]", "--diff", "HEAD")[0] == 0
+    sys.modules.pop("versioned")
+    path.write_text("import pyjx.numpy as jnp\ndef f(x):\n    return jnp.cos(x)\n")
+    status, out, _ = run("versioned.py:f", "f32[2]", "--diff", "HEAD")
+    assert status == 1 and "-    %0 = stablehlo.sine" in out and "+    %0 = stablehlo.cosine" in out
+    status, out, err = run("versioned.py:f", "f32[2]", "--diff", "HEAT")
+    assert (status, out) == (2, "") and "HEAT is neither" in err
+
+
+def test_expected_files(run, model, tmp_path):
+    golden = tmp_path / "golden.mlir"
+    args = (f"{model}:affine", "f32[2]", "--expect", str(golden))
+    status, out, err = run(*args)
+    assert (status, out) == (1, "") and "--update writes it" in err
+    assert run(*args, "--update")[0] == 0 and golden.read_text().startswith("module")
+    assert run(*args) == (0, "", "")
+    kept = golden.read_text()
+    golden.write_text(kept.replace("%0", "%first"))
+    assert run(*args) == (0, "", "")
+    golden.write_text(kept.replace("multiply", "divide"))
+    status, out, err = run(*args)
+    assert status == 1 and "-    %1 = stablehlo.divide" in out and "+    %1 =" in out
+
+
+def test_meshes(run, model):
+    args = (f"{model}:loss", "f32[4,3]", "f32[2,4]", "--mesh", "x=1")
+    status, _, err = run(*args, "--in-shardings", "*; x,None")
+    assert (status, err) == (0, "")
+    assert run(*args, "--in-shardings", "*; z")[0] == 2
+
+
+def test_lists_and_completion(run):
+    for what in ("kinds", "platforms", "passes", "transforms", "chips"):
+        assert run("--list", what)[1].count("\n") > 2
+    for shell in ("bash", "zsh", "fish"):
+        assert "value-and-grad" in run("--completion", shell)[1]
+    assert "usage: emit-hlo" in run("--help")[1] and "examples:" in run("--help")[1]
+    assert run("--version")[1].startswith("emit-hlo of pyjx ")
+
+
+def test_help_loads_nothing():
+    """It answers at once: no jaxlib, no NumPy, no pyjx."""
+    code = ("import sys, emit_hlo; emit_hlo.main(['--help']); emit_hlo.main(['--emit', 'no', 'x']);"
+            "print(sorted({'jaxlib', 'numpy', 'pyjx', 'rich'} & set(sys.modules)))")
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)},
+                          capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def mode(path):
@@ -287,89 +550,220 @@ def test_an_error_leaves_the_old_file(emit_to, place, monkeypatch, failing):
 
     monkeypatch.setattr(os, failing, full)
     status, _, err = emit_to(out)
-    assert status == 1
+    assert status == 2
     assert "No space left on device" in err and str(out) in err and ".emit-hlo-" not in err
     assert out.read_text() == "old"
     assert names(place) == ["out.mlir"]
 
 
-def test_a_program_that_fails_leaves_the_old_file(run, model, place):
+def test_a_folder_gets_every_kind(run, model, place):
+    status, out, err = run(f"{model}:affine", "f32[2]", "-o", f"{place}/sub/")
+    assert (status, out) == (0, "")
+    found = names(place / "sub")
+    assert found[0] == "01-affine.jaxpr" and found[1] == "02-affine.mlir"
+    assert "06-affine.opt.hlo" in found and "14-affine.json" in found
+    assert "note: no ptx" in err
+    assert run(f"{model}:affine", "f32[2]", "--emit", "hlo,jaxpr", "-o", str(place / "two"))[0] == 0
+    assert names(place / "two") == ["01-affine.jaxpr", "04-affine.hlo"]
+
+
+def test_suffixes_choose_the_kind(run, model, place):
+    for suffix, start in ((".jaxpr", "{ lambda"), (".hlo", "HloModule"), (".json", "{\n"),
+                          (".opt.hlo", "HloModule"), (".cost", "operation"), (".txt", "module")):
+        assert run(f"{model}:affine", "f32[2]", "-o", str(place / f"out{suffix}"))[0] == 0
+        assert (place / f"out{suffix}").read_text().startswith(start)
+
+
+def test_several_kinds_on_the_terminal(run, model):
+    out = run(f"{model}:affine", "f32[2]", "--emit", "jaxpr,stablehlo")[1]
+    assert out.startswith("==== jaxpr\n{ lambda") and "\n==== stablehlo\nmodule" in out
+
+
+def test_programs_that_fail_leave_the_old_file(run, model, place):
     out = place / "out.mlir"
     out.write_text("old")
-    assert run(f"{model}:refuses", "f32[2]", "-o", str(out))[0] == 1
+    assert run(f"{model}:refuses", "f32[2]", "-o", str(out))[0] == 3
     assert out.read_text() == "old"
 
 
-def test_a_folder_is_no_file(emit_to, place):
-    status, _, err = emit_to(place)
-    assert status == 1
-    assert "IsADirectoryError" in err and str(place) in err
+def test_a_folder_that_cannot_be_written_is_said_by_its_name(run, model, place, monkeypatch):
+    monkeypatch.chdir(place)
+    (place / "file").write_text("old")
+    for path in ("nowhere/out.mlir", "file/out.mlir", "file/"):
+        status, out, err = run(f"{model}:affine", "f32[2]", "-o", path)
+        assert (status, out) == (2, "")
+        assert path in err and ".emit-hlo-" not in err
+    assert names(place) == ["file"]
 
 
 @pytest.mark.parametrize(("argv", "message"), [
     (("missing.py:f",), "there is no file 'missing.py'"),
     (("no_such_module:f",), "there is no module 'no_such_module'"),
     (("nocolon",), "expected FILE.py:FUNCTION"),
-    (("MODEL:nothing",), "has no function 'nothing'. It has: Namespace, affine, broken, loss"),
+    (("MODEL",), "It has: loss, affine, broken"),
+    (("MODEL:nothing",), "has no function 'nothing'. It has: "),
     (("MODEL:Namespace.iner",), "has no function 'Namespace.iner'. It has: inner."),
     (("pyjx.numpy:arctg",), "has no function 'arctg'. Did you mean arctan"),
     (("pyjx.numpy:nothing_like_it",), "has no function 'nothing_like_it'.\n"),
     (("pyjx:collect_profile",), "has no function 'collect_profile': it is not there yet. Mean"),
-    (("pyjx.tools.a:b",), "cannot import 'tools' from 'pyjx': it is not there yet."),
+    (("pyjx.experimental.pallas.a:b",), "cannot import 'pallas' from 'pyjx.experimental': it is "),
     (("MODEL:affine", "key<fly>[2]"), "there is no dtype 'key<fly>'"),
     (("MODEL:CONSTANT",), "is a int, not a function"),
     (("MODEL:affine", "f99[2]"), "there is no dtype 'f99'"),
+    (("MODEL:loss", "f32[4,3]"), "missing a required argument: 'x'"),
+    (("MODEL:affine", "y=f32[2]"), "missing a required argument: 'x'"),
+    (("MODEL:loss",), "which type has w?"),
+    (("MODEL:affine", "f32[2]", "--platform", "gpu"), "there is no platform 'gpu'"),
+    (("MODEL:affine", "f32[2]", "--emit", "stablhlo"), "Did you mean stablehlo"),
+    (("MODEL:affine", "f32[2]", "--gard"), "Did you mean --grad"),
+    (("MODEL:affine", "f32[B]", "--emit", "hlo"), "no symbolic sizes"),
+    (("MODEL:affine", "f32[2]", "--flag", "enable_x46=1"), "Did you mean enable_x64"),
+    (("MODEL:affine", "f32[2]", "--flag", "enable_x64=perhaps"), "perhaps"),
+    (("-c", "lambda x: (x"), "'(' was never closed"),
+    ((), "which function?"),
 ])
 def test_wrong_usage_is_status_2(run, model, argv, message):
-    status, out, err = run(argv[0].replace("MODEL", model), *argv[1:])
+    status, out, err = run(*[a.replace("MODEL", model) for a in argv])
     assert (status, out) == (2, "")
     assert message in err
     assert err.startswith("emit-hlo: ")
 
 
 @pytest.mark.parametrize(("argv", "message"), [
-    (("MODEL:loss", "f32[4,3]", "f32[2,5]"), "dot_general"),
-    (("MODEL:loss", "f32[4,3]"), "missing 1 required positional argument"),
-    (("MODEL:refuses", "f32[2]"), "ValueError: not today"),
+    (("MODEL:loss", "f32[4,3]", "f32[2,5]"), "return jnp.sum(jnp.tanh(x @ w)"),
+    (("MODEL:loss", "f32[4,3]", "f32[2,5]"), "for (f32[4,3], f32[2,5])"),
+    (("MODEL:refuses", "f32[2]"), "ValueError while tracing"),
     (("MODEL:broken", "f32[2]"), "undefined_name"),
     (("MODEL:affine", "f32[2]", "--grad"), "scalar-output"),
     (("MODEL:affine", "f32[]", "--vmap"), "vmap"),
-    (("MODEL:affine", "f32[2]", "-o", "/nonexistent/folder/out"), "/nonexistent/folder/out"),
 ])
-def test_programs_that_fail_are_status_1(run, model, argv, message):
+def test_programs_that_fail_are_status_3(run, model, argv, message):
     status, out, err = run(argv[0].replace("MODEL", model), *argv[1:])
-    assert (status, out) == (1, "")
+    assert (status, out) == (3, "")
     assert message in err
-    assert "Traceback" not in err
+    assert "Traceback" not in err and len(err.splitlines()) < 12
+
+
+@pytest.mark.parametrize(("source", "message"), [
+    ("def f(x:\n    pass\n", "SyntaxError while importing"),
+    ("import no_such_module_at_all\n", "No module named 'no_such_module_at_all'"),
+    ("raise RuntimeError('no')\n", "RuntimeError while importing"),
+    ("import sys\nsys.exit(3)\n", "ended the process"),
+])
+def test_files_that_cannot_be_imported(run, tmp_path, source, message):
+    path = tmp_path / "failing.py"
+    path.write_text(source)
+    status, out, err = run(f"{path}:f", "f32[2]")
+    assert (status, out) == (3, "") and message in err
+    assert "failing.py" in err and "Traceback" not in err
+
+
+def test_carets_point_at_what_is_wrong(run, model):
+    err = run(f"{model}:affine", "x=f32[2,%]")[2]
+    line, carets = err.splitlines()[1:3]
+    assert line == "  x=f32[2,%]" and carets == "          ^"
+
+
+def test_what_xla_refuses_is_status_5(run, model):
+    status, out, err = run(f"{model}:affine", "f32[2]", "--emit", "hlo-opt", "--xla", "no_such=1")
+    assert (status, out) == (5, "") and "no_such" in err
+
+
+def test_what_cannot_be_lowered_is_status_4(run):
+    status, out, err = run("-c", "lambda x: lax.psum(x, 'i')", "f32[2]")
+    assert (status, out) == (3, "") and "unbound axis name" in err
+    status, out, err = run("-c", "lambda x: jnp.linalg.eig(x)[0]", "f32[3,3]", "--mesh", "x=1",
+                           "--emit", "stablehlo", "--flag", "pyjx_outline=off")
+    assert status == 0
+
+
+@pytest.mark.parametrize(("platform", "package"), [
+    ("cuda:h100", "jax-cuda13-pjrt"), ("tpu:v5e:2x2", "libtpu")])
+def test_platforms_that_are_not_installed_are_status_6(run, model, monkeypatch, platform, package):
+    monkeypatch.setattr("pyjx.runtime.backends.plugin_library", lambda name: None)
+    status, out, err = run(f"{model}:affine", "f32[2]", "--emit", "hlo-opt", "--platform", platform)
+    assert (status, out) == (6, "") and package in err and "pip install" in err
+
+
+def environment(tmp_path):
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PYJX_CACHE_DIR": str(tmp_path / "cache")}
+
+
+def process(tmp_path, *argv, module="emit_hlo", **options):
+    return subprocess.run([sys.executable, "-m", *module.split(), *argv],
+                          env=environment(tmp_path), capture_output=True, text=True, **options)
 
 
 def test_as_a_process(model, tmp_path):
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYJX_CACHE_DIR": str(tmp_path / "cache")}
-
-    def process(*argv, **options):
-        return subprocess.run([sys.executable, "-m", "pyjx.cli.emit_hlo", *argv], env=env,
-                              capture_output=True, text=True, **options)
-
-    done = process(f"{model}:affine", "f32[2]", "--emit", "jaxpr")
+    done = process(tmp_path, f"{model}:affine", "f32[2]", "--emit", "jaxpr")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         "{ lambda ; a:f32[2]. let\n    b:f32[2] = mul a 2.0:f32[]\n"
         "    c:f32[2] = add b 1.0:f32[]\n  in (c,) }\n")
-    assert process("pyjx.numpy:sin").returncode == 1
-    assert process(f"{model}:affine", "--emit", "nonsense").returncode == 2
-    assert process("model:affine", "f32[2]", cwd=os.path.dirname(model)).returncode == 0
-    assert "usage: emit-hlo" in process("--help").stdout
+    assert process(tmp_path, f"{model}:affine", "--emit", "nonsense").returncode == 2
+    located = process(tmp_path, f"{model}:affine", "f32[2]", "--locs", "stack").stdout
+    assert located.count('.py"') == located.count(f'"{model}"') > 0  # and no frame of the command
+    done = process(tmp_path, "model:affine", "f32[2]", module="pyjx emit-hlo",
+                   cwd=os.path.dirname(model))
+    assert done.returncode == 0 and done.stdout.startswith("module")
 
 
-def test_the_file_that_the_output_goes_to_anyway(model, place):
+def test_readers_that_go_and_outputs_that_are_closed_are_silent(model, tmp_path):
+    command = f"{sys.executable} -m emit_hlo {model}:affine 'f32[2]'"
+    for tail in ("| true", "| head -c 1", ">&-"):
+        done = subprocess.run(["sh", "-c", f"{command} {tail}"], env=environment(tmp_path),
+                              capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_interrupt_ends_what_xla_compiles(tmp_path):
+    """A Ctrl-C while C++ runs: at once, with its status, and without a word."""
+    path = tmp_path / "slow.py"
+    path.write_text("import pyjx.numpy as jnp\ndef f(x):\n    for i in range(3000):\n"
+                    "        x = jnp.sin(x) @ x * i\n    return x\n")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "emit_hlo", f"{path}:f", "f32[64,64]", "--outline", "off", "--emit",
+         "stablehlo,hlo-opt"], env=environment(tmp_path), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True)
+    assert running.stdout.readline() == "==== stablehlo\n"  # tracing and lowering are over
+    while "return" not in running.stdout.readline():
+        pass
+    time.sleep(1)
+    assert running.poll() is None
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=20)
+    assert (running.returncode, err) == (130, "")
+
+
+def test_watching_runs_again(model, tmp_path):
+    running = subprocess.Popen(
+        [sys.executable, "-m", "emit_hlo", f"{model}:affine", "f32[2]", "--watch", "-q", "--emit",
+         "jaxpr"], env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True)
+
+    def next_program():
+        lines = [running.stdout.readline()]
+        while not lines[-1].rstrip().endswith("}"):
+            lines.append(running.stdout.readline())
+        return "".join(lines)
+
+    assert "mul a 2.0" in next_program()
+    time.sleep(1)
+    Path(model).write_text(MODEL.replace("x * 2.0", "x * 3.0"))
+    assert "mul a 3.0" in next_program()
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=20)
+    assert running.returncode == 130
+
+
+def test_the_file_that_the_output_goes_to_anyway(model, place, tmp_path):
     """The shell's `{ echo first; emit-hlo ... -o /dev/stdout; echo last; } > out`."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
     (place / "stdout").symlink_to("/proc/self/fd/1")
-    command = [sys.executable, "-m", "pyjx.cli.emit_hlo", f"{model}:affine", "f32[2]",
+    command = [sys.executable, "-m", "emit_hlo", f"{model}:affine", "f32[2]",
                "-o", str(place / "stdout")]
     with open(place / "out", "w") as out:
         print("first", file=out, flush=True)
-        assert subprocess.run(command, env=env, stdout=out).returncode == 0
+        assert subprocess.run(command, env=environment(tmp_path), stdout=out).returncode == 0
         print("last", file=out)
     lines = (place / "out").read_text().splitlines()
     assert (lines[0], lines[1][:18], lines[-1]) == ("first", "module @jit_affine", "last")

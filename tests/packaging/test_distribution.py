@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("lowering", "pyjx")
+PACKAGES = ("emit_hlo", "lowering", "pyjx")
 SHIPPED = (*PACKAGES, ".ci", "benchmarks", "examples", "tests")
 AT_TOP = (".ruff.toml", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md",
           "pyproject.toml", "setup.cfg", "tox.ini")
@@ -98,7 +98,7 @@ def test_a_file_of_that_name_is_passed_over(tmp_path: Path, arguments: tuple[str
 
 
 def test_emit_hlo_takes_such_a_file(tmp_path: Path) -> None:
-    done = python(tmp_path, "-m", "pyjx.cli.emit_hlo", "lowering.py:double", "f32[2]",
+    done = python(tmp_path, "-m", "emit_hlo", "lowering.py:double", "f32[2]",
                   "--emit", "jaxpr")
     assert done.returncode == 0, done.stderr
     assert "mul 2.0:f32[] a" in done.stdout

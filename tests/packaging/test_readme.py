@@ -45,7 +45,7 @@ def test_the_program_runs(model: Path) -> None:
 def test_emit_hlo_shows_it(model: Path) -> None:
     program, *arguments = shlex.split(blocks("sh")[2])
     assert program == ".venv/bin/emit-hlo"
-    out = run(model, "-m", "pyjx.cli.emit_hlo", *arguments)
+    out = run(model, "-m", "emit_hlo", *arguments)
     assert out.startswith("module @jit_loss") and "stablehlo.tanh" in out
 
 

@@ -1,0 +1,5 @@
+"""`python -m emit_hlo`."""
+
+from emit_hlo import command
+
+command()

@@ -1,0 +1,346 @@
+"""The command itself: from the options to the exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyjx as jax
+from emit_hlo.arguments import Options, Output, UsageError, instead_of
+from emit_hlo.tables import NAMED
+from pyjx import configuration, jaxlib_api
+from pyjx.cli.emit import colors, comparing, files, reports, targets
+from pyjx.cli.emit.argspecs import narrowed
+from pyjx.cli.emit.functions import Call, call_for, shown
+from pyjx.cli.emit.interrupts import interruptible
+from pyjx.cli.emit.messages import (
+    IMPORT,
+    LOWERING,
+    PLATFORM,
+    USAGE,
+    XLA,
+    CommandError,
+    described,
+    of_xla,
+)
+from pyjx.cli.emit.placing import jit_options, mesh_of
+from pyjx.core import frames
+from pyjx.inspect.platforms import Platform, UnavailableError, platform
+from pyjx.inspect.program import Program, TracedProgram, UnsupportedError, read, trace
+from pyjx.states import states
+from pyjx.tree_util import tree_leaves
+
+# Forms for which XLA compiles the program.
+_COMPILED = ("hlo-opt", "llvm", "ptx", "asm", "memory", "json", "html", "dot", "cost")
+_KERNELS = ("llvm", "ptx", "asm")
+
+frames.register_exclusion(os.path.dirname(os.path.abspath(sys.modules["emit_hlo"].__file__ or "")))
+
+
+def run(options: Options, started: float) -> int:
+    """Do what the options say; the exit status."""
+    imported = time.perf_counter() - started
+    try:
+        if options.watch:
+            return int(importlib.import_module("pyjx.cli.emit.watching").watch(options))
+        with _settings(options):
+            return _run(options, imported)
+    except (CommandError, UsageError) as error:
+        if options.verbose and error.__cause__ is not None:
+            raise
+        say(str(error))
+        return getattr(error, "status", USAGE)
+    except UnavailableError as error:
+        say(str(error))
+        return PLATFORM
+    except UnsupportedError as error:
+        say(str(error))
+        return USAGE
+    except MemoryError:
+        say("there is not enough memory.")
+        return XLA
+
+
+def say(message: str) -> None:
+    """A message for the user."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"emit-hlo: {message}\n")
+        sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def _settings(options: Options) -> Iterator[None]:
+    """The flags of the options, for as long as the command runs."""
+    with contextlib.ExitStack() as stack:
+        if options.x64:
+            stack.enter_context(configuration.enable_x64(True))
+        if options.outline:
+            stack.enter_context(configuration.outline(options.outline))
+        for name, value in options.flag:
+            stack.enter_context(_flag(name, value))
+        if not options.verbose:
+            stack.enter_context(warnings.catch_warnings())
+            if options.quiet:
+                warnings.simplefilter("ignore")
+        yield
+
+
+def _flag(name: str, value: str) -> Any:
+    state = states.get(name) or states.get(f"jax_{name}")
+    if state is None:
+        near = instead_of(name, [s.removeprefix("jax_") for s in states])
+        raise UsageError(f"--flag {name}: there is no such flag{near}")
+    try:
+        if state.kind in (int, float):
+            return state(state.kind(value))  # type: ignore[operator]
+        return state(value)
+    except ValueError as error:
+        raise UsageError(f"--flag {name}={value}: {error}") from None
+
+
+def _run(options: Options, imported: float) -> int:
+    outputs = _places(options)
+    if configuration.platforms.value is None and ":" in options.platform:
+        # The devices that are described are the only ones that are wanted.
+        configuration.config.update("jax_platforms", "cpu")
+    program = program_for(options)
+    program.seconds = {"import": imported, **program.seconds}
+    if options.diff is not None:
+        return comparing.against(options, program, lambda: text_of(program, options.emit[0].kind,
+                                                                   options))
+    if options.expect is not None:
+        return comparing.expect(options, form(program, options.emit[0].kind, options))
+    status = _emit_all(options, program, outputs)
+    return max(status, reports.report(options, program))
+
+
+def program_for(options: Options, specs: Sequence[str] | None = None) -> Program:
+    """The program that the command line names."""
+    if options.target is not None and targets.is_program(options.target):
+        return _program_in_file(options)
+    with _users_output():
+        function, name = _function(options)
+        call = call_for(function, name, options.specs if specs is None else specs, options.static,
+                        options.transforms)
+        _tell_of_narrowing(options, call)
+        mesh = mesh_of(options)
+        where = mesh[1] if mesh else _platform(options.platform)
+        return _traced(options, call, name, where, mesh[0] if mesh else None)
+
+
+def _platform(text: str, n_devices: int = 1) -> Platform:
+    try:
+        return platform(text, n_devices)
+    except (ValueError, OSError) as error:
+        raise CommandError(f"--platform {text}: {error}") from None
+
+
+def _program_in_file(options: Options) -> Program:
+    assert options.target is not None
+    given = [name for name, used in (
+        ("arguments", options.specs), ("transformations", options.transforms),
+        ("--static", options.static), ("--donate", options.donate), ("--mesh", options.mesh),
+        ("--passes", options.passes)) if used]
+    if given:
+        raise UsageError(f"{options.target} holds a program, not a function: {given[0]} are for "
+                         "functions.")
+    content = targets.read_program(options.target)
+    name = "program" if options.target == "-" else os.path.basename(options.target).split(".")[0]
+    try:
+        return read(content, name, platform=_platform(options.platform),
+                    compiler_options=dict(options.xla))
+    except ValueError as error:
+        shown = "standard input" if options.target == "-" else options.target
+        raise CommandError(f"{shown} is no program: {of_xla(error)}") from None
+
+
+def _function(options: Options) -> tuple[Any, str]:
+    if options.code is not None:
+        function, name = targets.evaluate(options.code), "-c"
+    else:
+        assert options.target is not None
+        function, name = targets.load_function(options.target), options.target
+    if not callable(function):
+        raise CommandError(f"{name!r} is a {type(function).__name__}, not a function.")
+    return function, name
+
+
+def _tell_of_narrowing(options: Options, call: Call) -> None:
+    changed = narrowed(tree_leaves((call.args, call.kwargs)))
+    if changed and not options.quiet:
+        say(f"note: {changed} here, as 64-bit types are off; --x64 has them.")
+
+
+def _traced(options: Options, call: Call, name: str, where: Platform, mesh: Any) -> TracedProgram:
+    asked = jit_options(options, call, mesh)
+    with contextlib.ExitStack() as stack:
+        if mesh is not None:
+            stack.enter_context(jax.set_mesh(mesh))
+        try:
+            program = trace(call.function, *call.args, platform=where, mesh=mesh,
+                            compiler_options=dict(options.xla), jit_options=asked, **call.kwargs)
+        except KeyboardInterrupt:
+            raise
+        except SystemExit as error:
+            raise CommandError(f"{name} ended the process while it was traced (exit status "
+                               f"{error.code}).", IMPORT) from None
+        except BaseException as error:
+            given = ", ".join([*map(shown, call.args),
+                               *[f"{k}={shown(v)}" for k, v in call.kwargs.items()]])
+            raise CommandError(f"{described(error, f'tracing {name}')}\n"
+                               f"  for ({given})", IMPORT) from error
+    return program
+
+
+@contextlib.contextmanager
+def _users_output() -> Iterator[None]:
+    """What the user's program writes to the standard output goes to stderr, that of C++ and of
+    processes it starts, too."""
+    saved = None
+    try:
+        sys.stdout.flush()
+        saved = os.dup(1)
+        os.dup2(2, 1)
+    except (OSError, ValueError, AttributeError):  # no such descriptor
+        pass
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if saved is not None:
+            os.dup2(saved, 1)
+            os.close(saved)
+
+
+# ---- output -------------------------------------------------------------------------------
+
+
+def _places(options: Options) -> list[Output]:
+    """Where each kind goes; that it can go there is checked before any work."""
+    path = options.output
+    folder = path is not None and path != "-" and (
+        path.endswith(("/", os.sep)) or os.path.isdir(path))
+    here = [o for o in options.emit if o.path is None]
+    if path is not None and path != "-" and len(here) > 1 and not folder:
+        if os.path.exists(path):
+            raise UsageError(f"-o {path}: {len(here)} kinds need a folder, and this is a file.")
+        folder = True
+    if folder and len(here) == 1 and not any("--emit" in word for word in options.argv):
+        options.emit = here = [Output(k, None) for k in NAMED]
+    for output in options.emit:
+        files.check_writable(output.path)
+    if folder:
+        assert path is not None
+        files.make_folder(path)
+    else:
+        files.check_writable(path)
+        for o in here:
+            if NAMED[o.kind].binary and path in (None, "-") and _is_terminal():
+                raise UsageError(f"{o.kind} is bytes; -o FILE writes them to a file.")
+    options.folder = folder
+    return options.emit
+
+
+def _is_terminal() -> bool:
+    try:
+        return sys.stdout.isatty()
+    except (ValueError, AttributeError):
+        return False
+
+
+def _emit_all(options: Options, program: Program, outputs: Sequence[Output]) -> int:
+    if any([o.kind in _KERNELS for o in outputs]):
+        program.keep_kernels()
+    several = len([o for o in outputs if o.path is None]) > 1
+    for output in outputs:
+        try:
+            made = form(program, output.kind, options)
+        except (UnsupportedError, UnavailableError) as error:
+            if len(outputs) == 1:
+                raise
+            if not options.quiet:
+                say(f"note: no {output.kind}: {error}")
+            continue
+        path = output.path
+        if path is None and options.folder:
+            assert options.output is not None
+            kind = NAMED[output.kind]
+            number = list(NAMED).index(output.kind) + 1
+            path = os.path.join(options.output,
+                                f"{number:02}-{_file_name(program.name)}{kind.suffixes[0]}")
+        elif path is None:
+            path = options.output
+        if several and path in (None, "-"):
+            if NAMED[output.kind].binary:
+                continue
+            files.write(f"==== {output.kind}\n", path)
+        files.write(_for_stdout(options, made) if path in (None, "-") else made, path)
+    if options.open:
+        reports.open_page(options, program)
+    return 0
+
+
+def _file_name(name: str) -> str:
+    return "".join([c if c.isalnum() or c in "-_." else "_" for c in name]).strip("_.") or "program"
+
+
+def _for_stdout(options: Options, made: str | bytes) -> str | bytes:
+    if isinstance(made, str) and colors.wanted(options.color, sys.stdout):
+        return colors.colored(made, colors.PROGRAM)
+    return made
+
+
+def text_of(program: Program, kind: str, options: Options) -> str:
+    """A form that is text."""
+    return str(form(program, kind, options))
+
+
+def form(program: Program, kind: str, options: Options) -> str | bytes:
+    """A form of the program; what fails says so by its exit status."""
+    with _users_output():
+        made = _formed(program, kind, options)
+    return made if isinstance(made, bytes) else made.rstrip("\n") + "\n"
+
+
+def _formed(program: Program, kind: str, options: Options) -> str | bytes:
+    arguments: dict[str, Any] = {}
+    if kind == "stablehlo":
+        arguments = {"names": options.names, "locs": options.locs}
+    elif kind == "bytecode":
+        arguments = {"version": options.portable or ""}
+    if kind != "jaxpr":
+        lowered(program)
+    if kind in _COMPILED and not program.is_symbolic and kind != "dot":
+        compiled(program)
+    try:
+        return program.emit(kind, **arguments)
+    except jaxlib_api.JaxRuntimeError as error:
+        raise CommandError(f"XLA refuses {program.name}: {of_xla(error)}", XLA) from error
+
+
+def lowered(program: Program) -> None:
+    """Lower the program, or say why that cannot be."""
+    try:
+        program.stablehlo()
+    except (UnsupportedError, UnavailableError):
+        raise
+    except Exception as error:
+        raise CommandError(described(error, f"lowering {program.name} for "
+                                            f"{program.platform}"), LOWERING) from error
+
+
+def compiled(program: Program) -> Any:
+    """Compile the program, or say why XLA refuses it; a Ctrl-C ends it."""
+    try:
+        return interruptible(lambda: program.executable)
+    except (UnsupportedError, UnavailableError):
+        raise
+    except Exception as error:
+        raise CommandError(
+            f"XLA refuses {program.name} for {program.platform}: {of_xla(error)}", XLA) from error

@@ -1,0 +1,343 @@
+"""The function as it is asked for: its arguments, transformed, with static values."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyjx as jax
+from emit_hlo.arguments import instead_of
+from pyjx.cli.emit.argspecs import Reader, SpecError, Static, python_value
+from pyjx.cli.emit.messages import IMPORT, CommandError, described
+from pyjx.core import dtypes
+from pyjx.core.records import Record
+from pyjx.tree_util import tree_leaves, tree_map
+
+
+class Call(Record):
+    """A function, and what it is to be traced for."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def call_for(function: Any, name: str, specs: Sequence[str], static: Sequence[tuple[str, str]],
+             transforms: Sequence[tuple[str, str]]) -> Call:
+    """The call that a command line describes.
+
+    Raises:
+      CommandError: arguments and function do not fit together.
+    """
+    args, kwargs = _arguments(function, name, specs)
+    for key, text in static:
+        kwargs[key] = Static(python_value(text, f"--static {key}={text}"))
+    _check_signature(function, name, args, kwargs)
+    call = _without_static(Call(function, tuple(args), kwargs), name)
+    for i, (transform, value) in enumerate(transforms):
+        call = _transformed(call, transform, value, transforms[i + 1:])
+    return call
+
+
+# ---- arguments ----------------------------------------------------------------------------
+
+
+def _arguments(function: Any, name: str, specs: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+    reader = Reader()
+    if not specs:
+        return _described_by_itself(function, name, reader)
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for spec in specs:
+        key, values = reader.argument(spec)
+        if isinstance(values, dict):
+            kwargs.update(values)
+        elif key is not None:
+            if key in kwargs:
+                raise SpecError(f"argument {spec!r}: {key} is given twice.")
+            kwargs[key] = values[0]
+        elif kwargs:
+            raise SpecError(f"argument {spec!r}: those by position come before those by name.")
+        else:
+            args += values
+    return args, kwargs
+
+
+def _described_by_itself(function: Any, name: str, reader: Reader
+                         ) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments where the command line names none."""
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    examples = vars(module).get("example_args") if module is not None else None
+    if examples is None and hasattr(function, "__globals__"):
+        examples = function.__globals__.get("example_args")
+    if isinstance(examples, dict):
+        examples = examples.get(name.rpartition(":")[2])
+    if examples is not None:
+        made = examples() if callable(examples) else examples
+        return (list(made) if isinstance(made, (tuple, list)) else [made]), {}
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for parameter in _parameters(function):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        found = _of_annotation(parameter.annotation, reader)
+        if found is None:
+            if parameter.default is parameter.empty:
+                raise CommandError(
+                    f"{name}{_signature(function)}: which type has {parameter.name}? Name one for "
+                    "each parameter, such as 'f32[8,128]'; or give it a default, an annotation, or "
+                    "the module `example_args`.")
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            kwargs[parameter.name] = found
+        else:
+            args.append(found)
+    return args, kwargs
+
+
+def _parameters(function: Any) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _signature(function: Any) -> str:
+    try:
+        return str(inspect.signature(function))
+    except (TypeError, ValueError):
+        return "(...)"
+
+
+_JAXTYPING = {"Float": "f32", "Float32": "f32", "Float16": "f16", "BFloat16": "bf16",
+              "Float64": "f64", "Int": "i32", "Int32": "i32", "Int8": "i8", "Int16": "i16",
+              "Int64": "i64", "UInt8": "u8", "UInt32": "u32", "Bool": "bool", "Complex": "c64",
+              "Key": "key", "Num": "f32", "Inexact": "f32", "Real": "f32"}
+
+
+_SUBSCRIPT = re.compile(r"(?:\w+\.)?(\w+)\[[\w.]+,\s*[\"']([^\"']*)[\"']\]")  # as a string
+
+
+def _of_annotation(annotation: Any, reader: Reader) -> Any:
+    """The argument that an annotation describes, if it describes one: a spec as a string, or a
+    type of jaxtyping."""
+    dims, kind = getattr(annotation, "dim_str", None), getattr(annotation, "__name__", "")
+    if isinstance(annotation, str):
+        found = _SUBSCRIPT.fullmatch(annotation.strip())
+        if found is None:
+            try:
+                return reader.value(annotation.strip("'\""))
+            except CommandError:
+                return None
+        kind, dims = found[1], found[2]
+    if dims is None:
+        return None
+    short = _JAXTYPING.get(kind.partition("[")[0])
+    if short is None:
+        return None
+    sizes = [re.sub(r"^[*#?]*(?:(\w+)=)?", r"", d) for d in dims.split()]
+    try:
+        return reader.value(f"{short}[{','.join(sizes)}]")
+    except CommandError:
+        return None
+
+
+def _check_signature(function: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        near = instead_of(unknown[1], signature.parameters) if unknown else ""
+        given = ", ".join([*map(shown, args), *[f"{k}={shown(v)}" for k, v in kwargs.items()]])
+        raise CommandError(f"{name}{signature} does not take ({given}): {error}{near}") from None
+
+
+def shown(value: Any) -> str:
+    """An argument as it is written on the command line."""
+    if isinstance(value, Static):
+        return f"={value.value!r}"
+    if isinstance(value, dict):
+        return "{" + ", ".join([f"{k}: {shown(v)}" for k, v in value.items()]) + "}"
+    if isinstance(value, (tuple, list)):
+        inside = ", ".join(map(shown, value))
+        return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        name = dtypes.short_dtype_name(value.dtype)
+        return f"{name}[{','.join(map(str, value.shape))}]"
+    return repr(value)
+
+
+def _without_static(call: Call, name: str) -> Call:
+    """The function of the arguments that are not static."""
+    args, kwargs = call.args, call.kwargs
+    if not any([isinstance(x, Static) for x in (*args, *kwargs.values())]):
+        return call
+    fixed = {i: x.value for i, x in enumerate(args) if isinstance(x, Static)}
+    named = {k: x.value for k, x in kwargs.items() if isinstance(x, Static)}
+    total, function = len(args), call.function
+
+    def with_static(*dynamic: Any, **rest: Any) -> Any:
+        given = iter(dynamic)
+        full = [fixed[i] if i in fixed else next(given) for i in range(total)]
+        return function(*full, *given, **named, **rest)
+
+    with_static.__name__ = getattr(function, "__name__", "f")
+    with_static.__signature__ = _left(function, fixed, named)  # type: ignore[attr-defined]
+    return Call(with_static, tuple([x for x in args if not isinstance(x, Static)]),
+                {k: v for k, v in kwargs.items() if k not in named})
+
+
+def _left(function: Any, fixed: dict[int, Any], named: dict[str, Any]) -> inspect.Signature:
+    """The signature without the parameters that have values."""
+    kept = [p for i, p in enumerate(_parameters(function))
+            if i not in fixed and p.name not in named]
+    by_name = False
+    for i, p in enumerate(kept):  # what follows a parameter that is gone may be given by name only
+        if p.default is not p.empty:
+            by_name = True
+        elif by_name and p.kind is p.POSITIONAL_OR_KEYWORD:
+            kept[i] = p.replace(kind=p.KEYWORD_ONLY)
+    try:
+        return inspect.Signature(kept)
+    except ValueError:
+        return inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+                                  inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)])
+
+
+# ---- transformations ----------------------------------------------------------------------
+
+
+def _transformed(call: Call, name: str, value: str, later: Sequence[tuple[str, str]]) -> Call:
+    f, args, kwargs = call
+    if name in ("jvp", "vjp"):
+        if kwargs:
+            raise CommandError(f"--{name} takes arguments by position; got {', '.join(kwargs)} by "
+                               "name.")
+        return _with_directions(call, name, later)
+    if name == "vmap":
+        return Call(jax.vmap(f, in_axes=_axes(value, args, kwargs)), args, kwargs)
+    if name == "jit":
+        return Call(jax.jit(f), args, kwargs)
+    if name == "remat":
+        return Call(jax.checkpoint(f), args, kwargs)
+    argnums = _argnums(name, value, args)
+    make = {"grad": jax.grad, "value-and-grad": jax.value_and_grad, "jacfwd": jax.jacfwd,
+            "jacrev": jax.jacrev, "hessian": jax.hessian}[name]
+    return Call(make(f, argnums=argnums), args, kwargs)
+
+
+def _argnums(name: str, value: str, args: Sequence[Any]) -> Any:
+    if not value:
+        return 0
+    if not re.fullmatch(r"\d+(,\d+)*", value):
+        raise CommandError(f"--{name}={value}: expected numbers of arguments, such as 0 or 0,2.")
+    numbers = tuple(map(int, value.split(",")))
+    if max(numbers) >= len(args):
+        raise CommandError(f"--{name}={value}: there is no argument {max(numbers)}; the function "
+                           f"is given {len(args)} by position, which count from 0.")
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+def _axes(value: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if not value:
+        return 0
+    if not re.fullmatch(r"(-?\d+|None)(,(-?\d+|None))*", value):
+        raise CommandError(f"--vmap={value}: expected an axis for each argument, such as 0,None.")
+    axes = tuple([None if a == "None" else int(a) for a in value.split(",")])
+    if len(axes) == 1:
+        return axes[0]
+    if len(axes) != len(args):
+        raise CommandError(f"--vmap={value}: {len(axes)} axes for {len(args)} arguments.")
+    return axes
+
+
+def _like(x: Any) -> Any:
+    """The type of the tangent of an argument."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        dtype = dtypes.canonicalize_dtype(jax.numpy.result_type(x))
+    shape = getattr(x, "shape", ())
+    inexact = not dtypes.is_extended(dtype) and dtypes.issubdtype(dtype, jax.numpy.inexact)
+    return jax.ShapeDtypeStruct(shape, dtype if inexact else jax.float0)
+
+
+def _with_directions(call: Call, name: str, later: Sequence[tuple[str, str]]) -> Call:
+    """A function that takes tangents, or cotangents, behind its arguments."""
+    f, args, _ = call
+    n = len(args)
+
+    def jvp(*given: Any) -> Any:
+        return jax.jvp(f, given[:n], given[n:])
+
+    def vjp(*given: Any) -> Any:
+        return jax.vjp(f, *given[:n])[1](given[n])
+
+    made = jvp if name == "jvp" else vjp
+    made.__name__ = f"{name}_{getattr(f, '__name__', 'f')}"
+    mapped = [value for transform, value in later if transform == "vmap"]
+    each = args
+    sizes = []
+    for value in reversed(mapped):  # what one example is given
+        axes = _axes(value, each, {})
+        per_arg = axes if isinstance(axes, tuple) else (axes,) * n
+        sizes.append(_mapped_size(each, per_arg))
+        each = tuple([tree_map(lambda x, a=a: _one(x, a), x)
+                      for x, a in zip(each, per_arg, strict=True)])
+    if name == "jvp":
+        extra: tuple[Any, ...] = tuple([tree_map(_like, x) for x in each])
+    else:
+        try:
+            extra = (tree_map(_like, jax.eval_shape(f, *each)),)
+        except Exception as error:
+            raise CommandError(described(error, "tracing"), IMPORT) from error
+    for size in reversed(sizes):
+        extra = tuple([tree_map(lambda x, s=size: jax.ShapeDtypeStruct((s, *x.shape), x.dtype), x)
+                       for x in extra])
+    if later and any("," in value for value in mapped):
+        raise CommandError(f"--{name} before --vmap with an axis for each argument: write the axis "
+                           "once, as all of them have it.")
+    if any([leaf.dtype == jax.float0 for leaf in tree_leaves(extra)]):
+        return _with_zeros(Call(made, (*args, *extra), {}), n)
+    return Call(made, (*args, *extra), {})
+
+
+def _with_zeros(call: Call, n: int) -> Call:
+    """Directions of integers are no arguments: there is only one, zero."""
+    np = importlib.import_module("numpy")
+    leaves, tree = jax.tree.flatten(call.args[n:])
+    taken = [leaf.dtype != jax.float0 for leaf in leaves]
+
+    def fun(*given: Any) -> Any:
+        rest = iter(jax.tree.leaves(given[n:]))
+        full = [next(rest) if t else np.zeros(leaf.shape, jax.float0)
+                for leaf, t in zip(leaves, taken, strict=True)]
+        return call.function(*given[:n], *jax.tree.unflatten(tree, full))
+
+    fun.__name__ = call.function.__name__
+    kept = [leaf for leaf, t in zip(leaves, taken, strict=True) if t]
+    return Call(fun, (*call.args[:n], *kept), {})
+
+
+def _mapped_size(args: Sequence[Any], axes: Sequence[Any]) -> Any:
+    for x, axis in zip(args, axes, strict=True):
+        for leaf in tree_leaves(x):
+            shape = getattr(leaf, "shape", None)
+            if axis is not None and shape:
+                return shape[axis]
+    return 1
+
+
+def _one(x: Any, axis: int | None) -> Any:
+    shape: list[Any] = list(getattr(x, "shape", []))
+    if axis is None or not shape:
+        return x
+    del shape[axis]
+    return jax.ShapeDtypeStruct(tuple(shape), x.dtype)

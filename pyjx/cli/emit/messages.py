@@ -1,0 +1,116 @@
+"""Errors on one screen: what was wrong, where, and a cure."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import traceback
+from collections.abc import Iterator
+from types import TracebackType
+
+from pyjx.core import frames
+
+LINES = 24  # of a message
+
+USAGE, IMPORT, LOWERING, XLA, PLATFORM = 2, 3, 4, 5, 6
+
+
+class CommandError(Exception):
+    """An error with its exit status, and no traceback."""
+
+    def __init__(self, message: str, status: int = USAGE) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def pointing(line: str, column: int, width: int = 1) -> str:
+    """A line with carets below a place in it."""
+    line = line.expandtabs(1)
+    return f"  {line}\n  {' ' * min(column, len(line))}{'^' * max(width, 1)}"
+
+
+def described(error: BaseException, doing: str) -> str:
+    """An error of the user's program, with the line of it where it arose."""
+    text = _short(str(error)).strip()
+    kind = type(error).__name__
+    lines = [f"{kind} while {doing}: {text}" if text else f"{kind} while {doing}"]
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        lines = [f"SyntaxError while {doing}: {error.msg}"]
+        shown = _source(error.filename, error.lineno, (error.offset or 1) - 1,
+                        (error.end_offset or 0) - 1)
+        return "\n".join([*lines, shown])
+    shown = _place(error.__traceback__)
+    if shown:
+        lines.append(shown)
+    for note in getattr(error, "__notes__", []):
+        if not note.startswith(("-----", "Frames inside the library")):
+            lines.append(_short(note, 4))
+    return "\n".join(lines)
+
+
+def _short(text: str, most: int = LINES) -> str:
+    """A text without what is too long for a screen."""
+    lines = [line if len(line) <= 400 else f"{line[:397]}..." for line in text.splitlines()]
+    if len(lines) > most:
+        lines = [*lines[:most - 1], f"... ({len(lines) - most + 1} more lines; -v shows all)"]
+    return "\n".join(lines)
+
+
+def is_users(file: str) -> bool:
+    """Whether a file is of the user's program, and no library of Python's."""
+    return not frames.is_internal(file) and not file.startswith("<") and os.path.isfile(file) \
+        and f"{os.sep}importlib{os.sep}" not in file and f"{os.sep}runpy.py" not in file
+
+
+def _frames(tb: TracebackType | None) -> Iterator[traceback.FrameSummary]:
+    for frame, line in traceback.walk_tb(tb):
+        code = frame.f_code
+        if is_users(code.co_filename):
+            position = next(
+                (p for i, p in enumerate(code.co_positions()) if i == _offset(tb, frame)), None)
+            start = position[2] if position else None
+            stop = position[3] if position and position[0] == position[1] else None
+            yield traceback.FrameSummary(code.co_filename, line, code.co_name, lookup_line=False,
+                                         colno=start, end_colno=stop)
+
+
+def _offset(tb: TracebackType | None, frame: object) -> int:
+    while tb is not None:
+        if tb.tb_frame is frame:
+            return tb.tb_lasti // 2
+        tb = tb.tb_next
+    return -1
+
+
+def _place(tb: TracebackType | None) -> str:
+    """Where in the user's code an error arose: the line, with carets."""
+    found = list(_frames(tb))
+    if not found:
+        return ""
+    last = found[-1]
+    return _source(last.filename, last.lineno or 1, last.colno, last.end_colno)
+
+
+def _source(file: str, line: int, start: int | None, stop: int | None) -> str:
+    source = linecache.getline(file, line).rstrip("\n").expandtabs(1)
+    shown = os.path.relpath(file) if not os.path.relpath(file).startswith("..") else file
+    head = f"  --> {shown}:{line}" + ("" if start is None else f":{start + 1}")
+    if not source.strip():
+        return head
+    indent = len(source) - len(source.lstrip())
+    number = str(line)
+    lines = [head, f"{'':{len(number) + 1}}|", f"{number} | {source[indent:]}"]
+    if start is not None:
+        width = (stop if stop and stop > start else start + 1) - start
+        lines.append(f"{'':{len(number) + 1}}| {' ' * max(start - indent, 0)}{'^' * width}")
+    return "\n".join(lines)
+
+
+_NOISE = re.compile(r"^(INVALID_ARGUMENT|INTERNAL|UNIMPLEMENTED|NOT_FOUND|FAILED_PRECONDITION): ")
+
+
+def of_xla(error: BaseException) -> str:
+    """What XLA says, without its stack."""
+    text = str(error).partition("\nSTACK TRACE")[0]
+    return _short(_NOISE.sub("", text))

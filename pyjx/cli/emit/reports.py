@@ -1,0 +1,149 @@
+"""What is said beside the program: counts, times, bounds, passes, results."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import tempfile
+import webbrowser
+from typing import Any
+
+import numpy as np
+
+from emit_hlo.arguments import Options, chip_of
+from emit_hlo.tables import NAMED
+from pyjx.cli.emit import files
+from pyjx.cli.emit.messages import CommandError, of_xla
+from pyjx.cli.emit.watching import tell_files
+from pyjx.inspect.comparison import diff
+from pyjx.inspect.figures import roofline
+from pyjx.inspect.platforms import UnavailableError
+from pyjx.inspect.program import Program, TracedProgram, UnsupportedError
+from pyjx.inspect.rewrites import passes
+
+
+def report(options: Options, program: Program) -> int:
+    """Say on stderr what was asked for beside the output; 1 where a check failed."""
+    status = 0
+    if options.passes is not None:
+        _passes(options, program)
+    if options.stats:
+        _statistics(options, program)
+    if options.roofline is not None:
+        _roofline(program, options.roofline)
+    if options.run or options.check:
+        status = _run(options, program)
+    if options.time:
+        _times(program)
+    tell_files()
+    return status
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(text.rstrip("\n") + "\n")
+
+
+def _statistics(options: Options, program: Program) -> None:
+    for output in options.emit:
+        kind = output.kind if output.kind in ("jaxpr", "stablehlo", "hlo", "hlo-opt") \
+            else "stablehlo"
+        counts = program.statistics(kind)
+        rows = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        _tell("\n".join([f"{kind}: {sum(counts.values())} operations",
+                         *[f"{n:8} {name}" for name, n in rows]]))
+
+
+def _times(program: Program) -> None:
+    total = sum(program.seconds.values())
+    rows = [f"{name:10} {1000 * s:10.1f} ms" for name, s in program.seconds.items()]
+    _tell("\n".join([*rows, f"{'total':10} {1000 * total:10.1f} ms"]))
+
+
+def _roofline(program: Program, text: str) -> None:
+    chip = chip_of(text)
+    cost = program.cost
+    lines = [f"at {chip.flops / 1e12:g} TFLOP/s and {chip.bandwidth / 1e9:g} GB/s"]
+    for title, costs in (("operation", cost.by_operation), ("line", cost.by_line)):
+        lines.append(f"{title:56} {'flops':>10} {'bytes':>10} {'flops/byte':>11} "
+                     f"{'at least':>11} bound by")
+        bounds = roofline(costs, *chip)
+        for b in bounds:
+            name = _shown_line(b.name) if title == "line" else b.name
+            lines.append(f"{name[-56:]:56} {b.flops:10.3g} {b.bytes:10.3g} {b.intensity:11.3g} "
+                         f"{1e6 * b.seconds:8.3f} us {b.bound}")
+    lines.append(f"{'total':56} {'':10} {'':10} {'':11} "
+                 f"{1e6 * sum([b.seconds for b in bounds]):8.3f} us")
+    _tell("\n".join(lines))
+
+
+def _shown_line(place: str) -> str:
+    relative = os.path.relpath(place) if os.sep in place else place
+    return place if relative.startswith("..") else relative
+
+
+def _passes(options: Options, program: Program) -> None:
+    assert options.passes is not None
+    for step in passes(program.jaxpr, program.platform.name):
+        if step.name not in options.passes:
+            continue
+        before, after = str(step.before), str(step.after)
+        found = diff(before, after, (f"before {step.name}", f"after {step.name}"))
+        if not found:
+            _tell(f"==== {step.name}: {len(step.before.eqns)} equations, no change")
+        else:
+            _tell(f"==== {step.name}: {len(step.before.eqns)} equations become "
+                  f"{len(step.after.eqns)}\n{found.text}")
+
+
+def open_page(options: Options, program: Program) -> None:
+    """Show the page in the user's browser."""
+    path = next((o.path for o in options.emit if o.kind == "html" and o.path), None)
+    if path is None and options.folder:
+        kind = NAMED["html"]
+        number = list(NAMED).index("html") + 1
+        path = os.path.join(options.output or "", f"{number:02}-{program.name}{kind.suffixes[0]}")
+    if path is None and options.output not in (None, "-"):
+        path = options.output
+    if path is None:
+        descriptor, path = tempfile.mkstemp(prefix="emit-hlo-", suffix=".html")
+        os.close(descriptor)
+        files.write(program.emit("html"), path)
+    if not webbrowser.open(f"file://{os.path.abspath(path)}"):
+        _tell(f"emit-hlo: no browser was found; the page is {path}")
+
+
+def _run(options: Options, program: Program) -> int:
+    if not isinstance(program, TracedProgram):
+        raise UnsupportedError("--run and --check are for functions; a file has no arguments")
+    if not program.platform.is_here:
+        raise UnavailableError(f"no {program.platform.name} device is here to run on; without "
+                               "--run and --check it is only compiled for")
+    running = importlib.import_module("pyjx.inspect.running")  # with the interpreters
+    status = 0
+    try:
+        if options.run:
+            done = running.run(program, times=options.run)
+            lines = [f"result {name}: {_summary(x)}" for name, x in done.results]
+            if options.run > 1:
+                lines.append(f"{options.run} runs: least {1e6 * min(done.seconds):.1f} us, median "
+                             f"{1e6 * float(np.median(done.seconds)):.1f} us")
+            _tell("\n".join(lines))
+        if options.check:
+            agreement = running.check(program, options.check)
+            _tell(str(agreement))
+            status = 0 if agreement else 1
+    except running.CheckError as error:
+        raise CommandError(f"--check {options.check}: {error}", 4) from None
+    except RuntimeError as error:
+        raise CommandError(f"{program.name} cannot be run: {of_xla(error)}", 5) from error
+    return status
+
+
+def _summary(x: Any) -> str:
+    array = np.asarray(x)
+    if array.size <= 8:
+        return f"{array.dtype}{list(array.shape)} {array.tolist()}"
+    wide = array.astype(np.float64) if array.dtype.kind not in "c" else np.abs(array)
+    return (f"{array.dtype}{list(array.shape)} least {wide.min():.6g}, mean {wide.mean():.6g}, "
+            f"most {wide.max():.6g}")
