@@ -21,6 +21,7 @@ from pyjx.lax import incomplete
 from pyjx.lax.common import broadcast_operands, broadcast_shapes, check_same_dtypes
 from pyjx.lax.compare import gt, le, select
 from pyjx.lax.elementwise import abs, add, div, integer_pow, mul, neg, sign, square, sub
+from pyjx.lax.hurwitz import zeta_slope
 from pyjx.lax.log_gamma import log_gamma
 from pyjx.lax.nary import (
     FLOATING,
@@ -121,7 +122,7 @@ polygamma_p.define(jvp=jvp_by_operand(
     lambda g, m, x: mul(g, polygamma(add(m, like(m, 1)), x))))
 # d/dq zeta(s, q) = -s zeta(s + 1, q)
 zeta_p.define(jvp=jvp_by_operand(
-    zeta_p, _no_derivative("zeta gradient with respect to x is not supported"),
+    zeta_p, lambda g, s, q: mul(g, zeta_slope(s, q)),
     lambda g, s, q: mul(g, mul(neg(s), zeta(add(s, like(s, 1)), q)))))
 
 

@@ -183,6 +183,13 @@ def test_frequencies(n):
         assert np.array_equal(jnp.fft.ifftshift(x, axes), np.fft.ifftshift(x, axes))
 
 
+@pytest.mark.parametrize("d", [0.5, 2, jnp.bfloat16(2), jnp.float32(2)], ids=repr)
+def test_frequencies_are_of_the_dtype_of_floats(d):
+    for frequencies in (jnp.fft.fftfreq, jnp.fft.rfftfreq):
+        got = frequencies(6, d)
+        assert got.dtype == jnp.float32 and not got.weak_type
+
+
 def test_frequencies_are_differentiable_in_the_interval():
     assert jax.grad(lambda d: jnp.fft.fftfreq(4, d)[1])(0.5) == -1.0
 

@@ -324,3 +324,8 @@ def test_no_slope_outside(name, args, function):
             if name == "beta" and place:
                 continue  # the derivatives in the parameters are not there
             assert jax.grad(call, argnums=place)(x, *args) == 0
+
+
+@pytest.mark.parametrize("name", ["cdf", "logcdf", "sf", "logsf"])
+def test_the_normal_distribution_of_a_scalar_is_of_no_weak_type(name):
+    assert not getattr(stats.norm, name)(0.5).weak_type

@@ -35,7 +35,7 @@ def _float_dtype(name: str, dtype: Any) -> Any:
 
 @op_jit
 def _quotient(k: Any, n: Any, d: Any) -> Any:
-    return jnp.divide(k, jnp.multiply(d, n))
+    return jnp.divide(jnp.asarray(k, float), jnp.multiply(d, n))
 
 
 def _count(name: str, n: Any) -> int:

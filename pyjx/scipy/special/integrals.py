@@ -196,7 +196,7 @@ def sici(x: Any) -> tuple[Array, Array]:
     >>> [round(float(y), 4) for y in jax.scipy.special.sici(1.0)]
     [0.9461, 0.3374]
     """
-    return _sici(*reals("sici", x))
+    return _sici(strong(*reals("sici", x)))
 
 
 @custom_jvp

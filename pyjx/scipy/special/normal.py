@@ -218,8 +218,8 @@ def ndtr(x: Any) -> Array:
 
 
 def ndtr_of(x: Array) -> Array:
-    """`ndtr` of an array of any float dtype."""
-    return lax.erfc(x * -_ROOT_HALF) / 2
+    """`ndtr` of an array of any float dtype; of no weak type."""
+    return lax.erfc(strong(x) * -_ROOT_HALF) / 2
 
 
 @custom_jvp

@@ -10,7 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.normal import log_ndtr_of, ndtr_of, ndtri_of
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.special.operands import reals, strong
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -61,7 +61,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.369
     """
     x, loc, scale = reals("norm.logcdf", x, loc, scale)
-    return log_ndtr_of((x - loc) / scale)
+    return log_ndtr_of(strong((x - loc) / scale))
 
 
 @numpy_function
@@ -85,7 +85,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -1.176
     """
     x, loc, scale = reals("norm.logsf", x, loc, scale)
-    return log_ndtr_of((loc - x) / scale)
+    return log_ndtr_of(strong((loc - x) / scale))
 
 
 @numpy_function
