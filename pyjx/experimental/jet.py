@@ -21,6 +21,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, jaxpr_as_fun, new_level
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import jit_p
+from pyjx.engine.conversion import cast
 from pyjx.engine.custom_derivative_calls import (
     called_function,
     custom_jvp_call_p,
@@ -114,8 +115,8 @@ def _term(primal: Any, term: Any, i: int, k: int, divisor: int) -> Any:
     if shape not in ((), aval.shape):
         raise ValueError(f"jet: term {k} for argument {i} has shape {shape}, its primal "
                          f"{aval.shape}.")
-    term = broadcast_to(lax.convert_element_type(term, aval.dtype), aval.shape)
-    return _scaled(term, 1 / divisor)
+    weak = aval.weak_type and get_aval(term).weak_type
+    return _scaled(broadcast_to(cast(term, aval.dtype, weak), aval.shape), 1 / divisor)
 
 
 def _scaled(x: Any, factor: float) -> Any:

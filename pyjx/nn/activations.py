@@ -16,7 +16,7 @@ from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_inexact
-from pyjx.numpy.promotion import convert, literal, operands, promote_inexact
+from pyjx.numpy.promotion import convert, literal, operands, promote_args_inexact, promote_inexact
 from pyjx.transforms.custom_jvp import custom_jvp
 
 __all__ = [
@@ -336,7 +336,7 @@ def squareplus(x: Any, b: Any = 4) -> Array:
     >>> float(jax.nn.squareplus(0.0))
     1.0
     """
-    x = promote_inexact("squareplus", x)
+    x, b = promote_args_inexact("squareplus", x, b)
     root = ufuncs.sqrt(ufuncs.add(lax.square(x), b))
     return ufuncs.divide(ufuncs.add(x, root), 2)
 

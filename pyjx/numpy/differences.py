@@ -171,7 +171,7 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None,
     """
     if edge_order is not None:
         raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
-    (f,) = promote_dtypes_inexact(*operands("gradient", f))
+    f, *varargs = promote_dtypes_inexact(*operands("gradient", f, *varargs))
     axes = canonical_axes(axis, get_aval(f).ndim)
     slopes = [_slope(f, h, i) for h, i in zip(_spacings(f, varargs, axes), axes, strict=True)]
     return slopes[0] if isinstance(axis, int) or len(slopes) == 1 else slopes

@@ -259,8 +259,8 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
       a: array.
       ind: the places; negative ones count from the end.
       v: the elements, which are repeated where they are too few.
-      mode: what becomes of places out of bounds: by default these are left out; "wrap" takes the
-        remainder, "clip" the nearest, where negative ones too mean the first.
+      mode: what becomes of places out of bounds: by default the nearest are taken; "wrap" takes the
+        remainder, "clip" the nearest, where negative ones mean the first.
       inplace: must be False, as arrays do not change.
 
     Raises:
@@ -283,8 +283,8 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         return jnp.asarray(a)
     if mode == "wrap":
         places = jnp.mod(places, aval.size)
-    elif mode == "clip":
-        places = jnp.clip(places, -aval.size, aval.size - 1)
+    else:
+        places = jnp.clip(places, 0 if mode == "clip" else -aval.size, aval.size - 1)
     values = jnp.asarray(jnp.resize(values, get_aval(places).size), aval.dtype)
     return jnp.reshape(jnp.ravel(a).at[places].set(values, mode="drop"), aval.shape)
 

@@ -121,10 +121,12 @@ def _is_inside(value: int, n: Any) -> bool:
 
 def _check_not_empty(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any],
                      entries: tuple[Entry, ...]) -> None:
-    """Raise IndexError where one of the `entries` reads from an axis without elements."""
+    """Raise IndexError where a scalar, or one of the `entries`, names an element of an axis that
+    has none."""
     if 0 in shape:
         for axis, (n, entry, value) in enumerate(zip(shape, pattern, bound, strict=True)):
-            if n == 0 and entry in entries and get_aval(value).size:
+            scalar = entry == ARRAY and not get_aval(value).shape
+            if n == 0 and (scalar or entry in entries) and get_aval(value).size:
                 raise IndexError(f"index is out of bounds for axis {axis} with size 0")
 
 

@@ -330,19 +330,44 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
       element: array.
       test_elements: array.
       invert: whether to answer the opposite.
-      assume_unique, method: without effect on the result.
+      assume_unique: without effect.
+      method: "compare_all" compares all pairs, "binary_search" and "sort" sort the second array;
+        "auto" chooses by its size.
+
+    Raises:
+      ValueError: the method is another one.
 
     >>> import pyjx as jax
     >>> jax.numpy.isin(jax.numpy.array([1, 2, 3]), jax.numpy.array([1, 3])).tolist()
     [True, False, True]
     """
+    if method not in _METHODS:
+        raise ValueError(f"isin: {method=} is not implemented; options are {_METHODS}.")
     x, y = promote_dtypes(*operands("isin", element, test_elements))
-    shape, count = get_aval(x).shape, get_aval(y).size
-    wide = (*shape, count)
-    same = lax.eq(lax.broadcast_in_dim(x, wide, range(len(shape))),
-                  lax.broadcast_in_dim(lax.reshape(y, (count,)), wide, (len(shape),)))
-    found = convert(lax.reduce_or(same, (len(shape),)), dtypes.bool_dtype)
+    count = get_aval(y).size
+    y = lax.reshape(y, (count,))
+    few = method == "auto" and count <= 128
+    found = _compared(x, y) if few or not count or method == "compare_all" else _looked_up(x, y)
     return lax.bitwise_not(found) if invert else found
+
+
+_METHODS = ("compare_all", "binary_search", "sort", "auto")
+
+
+def _compared(x: Any, y: Any) -> Any:
+    """Whether each element of `x` is in the vector `y`, which is gone through for each."""
+    shape = get_aval(x).shape
+    wide = (*shape, *get_aval(y).shape)
+    same = lax.eq(lax.broadcast_in_dim(x, wide, range(len(shape))),
+                  lax.broadcast_in_dim(y, wide, (len(shape),)))
+    return convert(lax.reduce_or(same, (len(shape),)), dtypes.bool_dtype)
+
+
+def _looked_up(x: Any, y: Any) -> Any:
+    """Whether each element of `x` is in the vector `y`, which is sorted."""
+    y = lax.sort(y)
+    place = jnp.minimum(jnp.searchsorted(y, x), get_aval(y).size - 1)
+    return lax.eq(jnp.take(y, place), x)
 
 
 def _flat(name: str, *arrays: Any) -> list[Any]:

@@ -97,8 +97,9 @@ def _linspace(start: Any, stop: Any, num: Any, endpoint: bool, retstep: bool, dt
     if not retstep:
         return out
     pieces = num - 1 if endpoint else num
-    step = jnp.true_divide(jnp.subtract(convert(stop, inexact), convert(start, inexact)),
-                           float(pieces)) if pieces > 0 else filled((), np.nan, inexact)
+    wide = dtypes.to_inexact_dtype(dtype)
+    step = jnp.true_divide(jnp.subtract(convert(stop, wide), convert(start, wide)),
+                           float(pieces)) if pieces > 0 else filled((), np.nan, wide)
     return out, step
 
 

@@ -139,3 +139,10 @@ def test_softplus_has_the_sigmoid_as_derivative():
     x = np.array([-1000.0, -5.0, 0.0, 3.0, 1000.0, np.inf, -np.inf], np.float32)
     slope = jax.vmap(jax.grad(nn.softplus))(x)
     np.testing.assert_allclose(slope, special.expit(x), rtol=1e-6)
+
+
+def test_squareplus_promotes_both_arguments():
+    assert nn.squareplus(jnp.arange(2), jnp.bfloat16(4)).dtype == "bfloat16"
+    assert nn.squareplus(jnp.bfloat16(1), jnp.float32(4)).dtype == "float32"
+    with jax.enable_x64(True):
+        assert nn.squareplus(jnp.arange(2), jnp.float32(4)).dtype == "float32"

@@ -446,3 +446,11 @@ def test_ranges_are_computed_in_the_dtype_asked_for(make):
 
 def test_linspace_of_complex_ends_as_integers():
     np.testing.assert_array_equal(jnp.linspace(-2.5, 5 + 1j, 3, dtype="int32"), [-3, 1, 5])
+
+
+@pytest.mark.parametrize("num", [1, 3])
+@pytest.mark.parametrize(("dtype", "want"), [
+    ("float16", "float16"), ("complex64", "complex64"), ("int32", "float32"), (None, "float32"),
+])
+def test_the_step_of_linspace_is_of_the_dtype_that_is_asked_for(dtype, want, num):
+    assert jnp.linspace(0, 1, num, retstep=True, dtype=dtype)[1].dtype == want

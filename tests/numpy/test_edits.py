@@ -273,8 +273,10 @@ def test_place_and_put():
         want = np.arange(4)
         np.put(want, [0, 9], [5, 6], mode)
         same(jnp.put(jnp.arange(4), np.array([0, 9]), np.array([5, 6]), mode, inplace=False), want)
+    same(jnp.put(jnp.arange(4), np.array([-1, -9]), 5, inplace=False), np.array([5, 1, 2, 5]))
+    same(jnp.put(jnp.arange(4), np.array([-1]), 5, "clip", inplace=False), np.array([5, 1, 2, 3]))
     out = jnp.put(jnp.arange(4), np.array([9]), 5, inplace=False)
-    assert out.tolist() == [0, 1, 2, 3]
+    assert out.tolist() == [0, 1, 2, 5]
     assert jnp.put(jnp.zeros(2, "int8"), 0, 1.5, inplace=False).dtype == "int8"
 
 

@@ -397,3 +397,12 @@ def test_updates_at_ds():
 def test_what_ds_refuses(start, size, message):
     with pytest.raises(TypeError, match=message):
         jnp.asarray(TEN)[jax.ds(start, size)]
+
+
+@pytest.mark.parametrize("write", [
+    lambda x, i: x.at[i].set(1.0), lambda x, i: x.at[i, i].add(1.0),
+    lambda x, i: jax.jit(lambda x, i: x.at[i].multiply(2.0, mode="drop"))(x, i),
+])
+def test_a_scalar_that_names_an_element_of_an_empty_axis_is_refused(write):
+    with pytest.raises(IndexError, match="out of bounds for axis 0 with size 0"):
+        write(jnp.zeros((0, 2)), jnp.array(1))

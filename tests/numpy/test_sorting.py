@@ -196,3 +196,19 @@ def test_weak_types_of_sets():
         assert combine(x, x).weak_type and not combine(x, x, size=3).weak_type
     assert jnp.unique(x, size=3).weak_type and not jnp.unique(x, size=3, fill_value=2).weak_type
     assert not jnp.unique(jnp.broadcast_to(2j, (2,))).weak_type
+
+
+@pytest.mark.parametrize("method", ["compare_all", "binary_search", "sort", "auto"])
+@pytest.mark.parametrize("count", [0, 3, 500])
+def test_isin_by_each_method(method, count):
+    among = (np.arange(count, dtype=np.float32) * 2)[::-1].copy()
+    among[:1] = np.nan
+    sought = np.array([[0, 1, 2], [998, np.nan, 4]], np.float32)
+    np.testing.assert_array_equal(jnp.isin(sought, among, method=method), np.isin(sought, among))
+    np.testing.assert_array_equal(jax.jit(jnp.isin, static_argnames=("invert", "method"))(
+        sought, among, invert=True, method=method), ~np.isin(sought, among))
+
+
+def test_isin_refuses_other_methods():
+    with pytest.raises(ValueError, match="options are"):
+        jnp.isin(jnp.array(1.0), jnp.array(1.0), method="other")

@@ -552,3 +552,10 @@ def test_ldexp_by_exponents_beyond_32_bits():
         np.testing.assert_array_equal(jnp.ldexp(jnp.float32(1.5), k), [np.inf, np.inf, 0, 0])
         assert jnp.ldexp(1.5, True) == 3
         assert np.isinf(jnp.ldexp(1.5, jnp.uint64(2**64 - 1)))
+
+
+def test_the_gradient_is_of_the_dtype_of_samples_and_spacing():
+    samples = jnp.arange(3)
+    assert jnp.gradient(samples, jnp.float16(2)).dtype == "float16"
+    assert jnp.gradient(samples, 0.5).weak_type
+    assert not jnp.gradient(samples).weak_type

@@ -110,3 +110,8 @@ def test_rules_of_users():
 def test_bad_arguments(primals, series, error, message):
     with pytest.raises(error, match=message):
         jet(lambda *args: args[0], primals, series)
+
+
+def test_series_of_python_numbers_stay_weak():
+    assert all(y.weak_type for y in jet(jnp.sin, (0.5,), ([1.0, 0.0],))[1])
+    assert not any(y.weak_type for y in jet(jnp.sin, (jnp.float32(0.5),), ([1.0, 0.0],))[1])
