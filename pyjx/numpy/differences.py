@@ -171,9 +171,9 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None,
     """
     if edge_order is not None:
         raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
-    f, *varargs = promote_dtypes_inexact(*operands("gradient", f, *varargs))
+    f, *spacings = promote_dtypes_inexact(*operands("gradient", f, *varargs))
     axes = canonical_axes(axis, get_aval(f).ndim)
-    slopes = [_slope(f, h, i) for h, i in zip(_spacings(f, varargs, axes), axes, strict=True)]
+    slopes = [_slope(f, h, i) for h, i in zip(_spacings(f, spacings, axes), axes, strict=True)]
     return slopes[0] if isinstance(axis, int) or len(slopes) == 1 else slopes
 
 
