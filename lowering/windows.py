@@ -17,6 +17,7 @@ import numpy as np
 from lowering.builder import Block, out_aval
 from lowering.reductions import complex_extremum, reducer
 from lowering.rules import rule
+from lowering.shapes import reshape
 from lowering.types import i64_array, int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
@@ -190,14 +191,11 @@ def _select_and_scatter_add(b: Block, eqn: JaxprEqn, source: str, x: str) -> str
         padded, in_aval = pad(b, x, aval, b.constant(fill, ShapedArray((), aval.dtype)), config)
         shape = in_aval.shape
         scalar, zero = ShapedArray((), aval.dtype), ShapedArray((), s_aval.dtype)
-        total = _two_regions(
-            b, f'"stablehlo.select_and_scatter"({padded}, {source}, {b.constant(0, zero)}) '
-            f"{_attributes({**params, 'padding': [(0, 0)] * aval.ndim})}",
-            scalar, lambda v, w: (b.compare(direction, v, w, scalar), np.bool_),
-            zero, lambda v, w: (b.binary("stablehlo.add", v, w, zero), zero.dtype),
-            f": ({tensor_types([in_aval, s_aval, zero])}) -> "
-            f"{tensor_type(in_aval.update(dtype=s_aval.dtype))}",
-        )
+        total = _scattered(
+            b, {**params, "padding": [(0, 0)] * aval.ndim},
+            (padded, source, b.constant(0, zero)), (in_aval, s_aval, zero),
+            lambda v, w: b.compare(direction, v, w, scalar),
+            lambda v, w: b.binary("stablehlo.add", v, w, zero))
     crop = [(-low, -high, 0) for low, high, _ in config]
     zero_name = b.constant(0, ShapedArray((), s_aval.dtype))
     return pad(b, total, ShapedArray(shape, s_aval.dtype), zero_name, crop)[0]
@@ -234,6 +232,33 @@ def _scatter_places(b: Block, eqn: JaxprEqn, source: str, x: str, direction: str
     return total
 
 
+def _scattered(b: Block, params: dict[str, Any], operands: Sequence[str],
+               avals: Sequence[ShapedArray], select: Any, scatter: Any) -> str:
+    """`stablehlo.select_and_scatter` of an operand, a source and an initial value.
+
+    For TPUs XLA wants two dimensions along which windows are one element: they are added.
+    """
+    x, source, init = operands
+    x_aval, s_aval, scalar = avals
+    shape = x_aval.shape
+    if b.module.platform == "tpu":
+        windows = zip(params["window_dimensions"], params["window_strides"], strict=True)
+        ones = (1,) * (2 - min(2, list(windows).count((1, 1))))
+        params = {"padding": [*params["padding"], *[(0, 0)] * len(ones)],
+                  **{name: (*params[name], *ones)
+                     for name in ("window_dimensions", "window_strides")}}
+        x, source = (reshape(b, name, aval, (*aval.shape, *ones))
+                     for name, aval in ((x, x_aval), (source, s_aval)))
+        x_aval, s_aval = (aval.update(shape=(*aval.shape, *ones)) for aval in (x_aval, s_aval))
+    out = x_aval.update(dtype=scalar.dtype)
+    result = _two_regions(
+        b, f'"stablehlo.select_and_scatter"({x}, {source}, {init}) {_attributes(params)}',
+        ShapedArray((), x_aval.dtype), lambda v, w: (select(v, w), np.bool_),
+        scalar, lambda v, w: (scatter(v, w), scalar.dtype),
+        f": ({tensor_types([x_aval, s_aval, scalar])}) -> {tensor_type(out)}")
+    return reshape(b, result, out, shape)
+
+
 def _two_regions(b: Block, head: str, select_aval: ShapedArray, select: Any,
                  scatter_aval: ShapedArray, scatter: Any, tail: str) -> str:
     """An operation with two regions of two scalar arguments and one scalar result each."""
@@ -258,12 +283,7 @@ def _scalar_region(b: Block, aval: ShapedArray, body: Any) -> None:
 def _select_and_scatter(b: Block, eqn: JaxprEqn, x: str, source: str, init: str) -> str:
     avals = [v.aval for v in eqn.invars]
     params = eqn.params
-    scalar = avals[2]
     select = reducer(b, params["select_jaxpr"], [])
     scatter = reducer(b, params["scatter_jaxpr"], [])
-    return _two_regions(
-        b, f'"stablehlo.select_and_scatter"({x}, {source}, {init}) {_attributes(params)}',
-        scalar, lambda v, w: (select(v, w)[0][0], np.bool_),
-        scalar, lambda v, w: (scatter(v, w)[0][0], scalar.dtype),
-        f": ({tensor_types(avals)}) -> {tensor_type(out_aval(eqn))}",
-    )
+    return _scattered(b, params, (x, source, init), avals, lambda v, w: select(v, w)[0][0],
+                      lambda v, w: scatter(v, w)[0][0])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from lowering.program import LoweredProgram
+from typing import TYPE_CHECKING
+
 from pyjx import configuration
+
+if TYPE_CHECKING:
+    from lowering.program import LoweredProgram
 
 
 def located_text(program: LoweredProgram) -> str:

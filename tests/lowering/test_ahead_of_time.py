@@ -7,20 +7,21 @@ custom calls are registered with the operands that they have.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pyjx as jax
-from pyjx import jaxlib_api
+import pyjx.numpy as jnp
+from pyjx import configuration, jaxlib_api
 from pyjx.experimental import io_callback
 from pyjx.runtime import backends
 from pyjx.runtime.compile import register_targets
 from pyjx.runtime.lower import lower_closed
-from tests.op_table import Sample
-from tests.ops.linalg import SAMPLES
-from tests.test_mlir_verify import NOT_ON
+from tests.op_table import Sample, families
+from tests.refused import REFUSED, Refusal, refusal
 
 pytestmark = pytest.mark.aot
 
@@ -36,9 +37,14 @@ platform_name: "CUDA"
 dnn_version_info { major: 9 minor: 8 patch: 0 }
 device_description_str: "NVIDIA H100 80GB HBM3"
 """
-TOPOLOGIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "cuda": ("", {"topology": "1x1x1", "target_config": H100}),
-    "tpu": ("v5e:2x2", {}),
+H200 = H100.replace("84978434048", "150754820096").replace("H100 80GB HBM3", "H200").replace(
+    "memory_bandwidth: 3352320000000", "memory_bandwidth: 4800000000000")
+# For each kind of device its platform, the name of a topology, and options.
+TOPOLOGIES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "h100": ("cuda", "", {"topology": "1x1x1", "target_config": H100}),
+    "h200": ("cuda", "", {"topology": "1x1x1", "target_config": H200}),
+    "v5e": ("tpu", "v5e:2x2", {}),
+    "v6e": ("tpu", "v6e:2x2", {}),
 }
 # libtpu asks no metadata server what machine this is, and may be in several processes.
 ENVIRONMENT = {
@@ -49,30 +55,85 @@ ENVIRONMENT = {
 
 
 @pytest.fixture(scope="module", params=TOPOLOGIES)
-def device(request: Any) -> Any:
-    """A device to compile for."""
-    platform = request.param
+def device(request: Any) -> Iterator[Any]:
+    """A platform, and a device of it to compile for."""
+    platform, name, options = TOPOLOGIES[request.param]
     if backends.plugin_library(platform) is None:
         pytest.skip(f"the plugin of {platform} is not installed")
     os.environ.update(ENVIRONMENT)
-    name, options = TOPOLOGIES[platform]
     topology = jaxlib_api.make_topology(backends.load_plugin(platform), name, options)
-    return platform, topology._make_compile_only_devices()[0]
+    with configuration.platforms("cpu"):  # constants are made there, and no device is looked for
+        yield platform, topology._make_compile_only_devices()[0]
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=[f"{s.primitive} {s.id}" for s in SAMPLES])
-def test_linear_algebra(sample: Sample, device: Any) -> None:
+def compiled(fun: Any, args: Any, device: Any) -> Any:
+    """The program of a function, and what the device's compiler makes of it."""
     platform, target = device
-    if platform in NOT_ON.get(sample.id or sample.primitive, NOT_ON.get(sample.primitive, ())):
-        return  # tests/test_mlir_verify.py says what happens
-    closed = jax.make_jaxpr(sample.fun)(*sample.args)
-    program = lower_closed(closed, "f", platform=platform, keep_unused=True)
+    program = lower_closed(jax.make_jaxpr(fun)(*args), "f", platform=platform, keep_unused=True)
     register_targets(program.custom_calls, platform)
     options = jaxlib_api.CompileOptions()
     options.device_assignment = jaxlib_api.DeviceAssignment.create(np.array([[target.id]]))
-    devices = jaxlib_api.DeviceList((target,))
-    compiled = target.client.compile(jaxlib_api.parse_module(program.text), devices, options)
-    assert compiled is not None
+    return program, jaxlib_api.compile_only(target.client, program.text,
+                                            jaxlib_api.DeviceList((target,)), options)
+
+
+# -- the op table ----------------------------------------------------------------------------------
+
+
+def _gradient(sample: Sample) -> Any:
+    """The gradient of the sum of a sample's results, by the arguments that it is checked for."""
+    argnums = tuple([i for i, x in enumerate(sample.args)
+                     if np.issubdtype(np.asarray(x).dtype, np.inexact)]
+                    if sample.diff is True else sample.diff or ())
+
+    def total(*args: Any) -> Any:
+        outs = [x for x in jax.tree.leaves(sample.fun(*args)) if np.issubdtype(x.dtype, np.inexact)]
+        return sum([jnp.real(x).astype(np.float32).sum() for x in outs], jnp.float32(0))
+
+    return jax.grad(total, argnums) if argnums else lambda *args: ()
+
+
+def _together(samples: list[Sample], derivative: bool) -> Any:
+    """One program of several samples: compilers take most of their time to begin."""
+    functions = [_gradient(s) if derivative else s.fun for s in samples]
+    return lambda *args: [f(*a) for f, a in zip(functions, args, strict=True)]
+
+
+CHUNKS = [(family[0].primitive, family[i:i + 10])
+          for family in families() for i in range(0, len(family), 10)]
+
+
+@pytest.mark.parametrize("derivative", [False, True], ids=["value", "gradient"])
+@pytest.mark.parametrize("samples", [chunk for _, chunk in CHUNKS], ids=[n for n, _ in CHUNKS])
+def test_op_table(samples: list[Sample], derivative: bool, device: Any) -> None:
+    taken = [s for s in samples if refusal(s, device[0]) is None]
+    try:
+        compiled(_together(taken, derivative), [s.args for s in taken], device)
+    except Exception:
+        for s in taken:  # which of them
+            try:
+                compiled(_together([s], derivative), [s.args], device)
+            except Exception as error:
+                raise AssertionError(f"{s.primitive} {s.id}") from error
+        raise
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=[f"{r.platform} {r.primitive}" for r in REFUSED])
+def test_what_is_refused(row: Refusal, device: Any) -> None:
+    if row.platform != device[0]:
+        return
+    messages = []
+    for sample in [s for family in families() for s in family]:
+        if refusal(sample, row.platform) is row:
+            try:
+                compiled(sample.fun, sample.args, device)
+            except Exception as error:
+                messages.append(str(error))
+    assert messages
+    assert all(row.message in message for message in messages)
+
+
+# -- callbacks -------------------------------------------------------------------------------------
 
 
 def _callbacks() -> dict[str, tuple[Any, tuple[Any, ...]]]:
@@ -102,16 +163,9 @@ def _callbacks() -> dict[str, tuple[Any, tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("name", _callbacks())
 def test_callbacks(name: str, device: Any) -> None:
-    platform, target = device
-    fun, args = _callbacks()[name]
-    program = lower_closed(jax.make_jaxpr(fun)(*args), "f", platform=platform, keep_unused=True)
-    register_targets(program.custom_calls, platform)
-    options = jaxlib_api.CompileOptions()
-    options.device_assignment = jaxlib_api.DeviceAssignment.create(np.array([[target.id]]))
-    devices = jaxlib_api.DeviceList((target,))
-    module = jaxlib_api.parse_module(program.text)
-    assert target.client.compile(module, devices, options) is not None
-    if platform == "tpu":
+    program, executable = compiled(*_callbacks()[name], device)
+    assert executable is not None
+    if device[0] == "tpu":
         channels = [c for call in program.host_calls for c in
                     (*call.transfers.send_channels, *call.transfers.receive_channels)]
         assert len(set(channels)) == len(channels) and min(channels) > 1

@@ -1,0 +1,80 @@
+"""What XLA, or the plugin of a platform, refuses of the op table, and what to do in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.op_table import Sample
+
+PAGE = Path(__file__).parent.parent / "docs" / "platforms.md"
+
+
+class Refusal(NamedTuple):
+    """`id` is how those of a sample begin that are refused; `message` what the error says."""
+
+    platform: str
+    operation: str
+    primitive: str
+    id: str
+    message: str
+    instead: str
+
+
+_ON_CPU = "`jax.device_put` the operand to a CPU device first"
+
+REFUSED = [
+    Refusal("cuda", "convolution of integers", "conv_general_dilated", "int",
+            "integer convolutions to idioms supported by CuDNN",
+            "convolve in float32, which is exact up to 2^24"),
+    Refusal("cuda", "`schur`", "schur", "", "not found for platform cuda", _ON_CPU),
+    Refusal("cuda", "`hessenberg`", "hessenberg", "", "not found for platform cuda", _ON_CPU),
+    Refusal("tpu", "`dot_general` by the algorithm F32_F32_F32", "dot_general",
+            "mk,kn->mn-float32-F32_F32_F32", "ALG_DOT_F32_F32_F32 is not supported",
+            'ask for `precision="highest"`'),
+    Refusal("tpu", "`exp` and kin with a tolerance", "exp", "tolerant",
+            "No implementation found for requested accuracy",
+            "ask for `AccuracyMode.HIGHEST` or for nothing"),
+    Refusal("tpu", "eigenvalues of general matrices", "eig", "", "not found for platform tpu",
+            _ON_CPU),
+    Refusal("tpu", "LAPACK's `getrf` by itself", "getrf", "", "not found for platform tpu",
+            "`lax.linalg.lu`, for which a TPU has a decomposition of its own"),
+    Refusal("tpu", "`qr` with pivoting", "qr", "pivoting", "not found for platform tpu", _ON_CPU),
+    Refusal("tpu", "LAPACK's `geqp3`", "geqp3", "", "not found for platform tpu", _ON_CPU),
+    Refusal("tpu", "`schur`", "schur", "", "not found for platform tpu", _ON_CPU),
+    Refusal("tpu", "`hessenberg`", "hessenberg", "", "not found for platform tpu", _ON_CPU),
+    Refusal("tpu", "`tridiagonal`", "tridiagonal", "", "not found for platform tpu", _ON_CPU),
+]
+
+
+def refusal(sample: Sample, platform: str) -> Refusal | None:
+    """Why a sample is refused, if it is."""
+    for row in REFUSED:
+        if (row.platform, row.primitive) == (platform, sample.primitive) and (
+                sample.id.startswith(row.id)):
+            return row
+    return None
+
+
+def page() -> str:
+    """The table for users, as Markdown."""
+    names = {"cuda": "NVIDIA GPU", "tpu": "TPU"}
+    rows = {f"| {names[r.platform]} | {r.operation} | {r.instead} |\n": None for r in REFUSED}
+    return _HEAD + "".join(rows)
+
+
+_HEAD = """\
+# What a platform has not
+
+Every operation is compiled ahead of time for an H100, an H200, and TPUs v5e and v6e, with its
+gradient, by `tox -e aot`. These are refused, by an error that names the operation, because XLA or
+the vendor's library has nothing for them.
+
+| platform | operation | instead |
+|---|---|---|
+"""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE)
