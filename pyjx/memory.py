@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pyjx.core.memories import Space
 from pyjx.lazy import directory
-from pyjx.runtime.sharding import Space
 
 __all__ = ["Space"]
 __dir__ = directory(__name__, __all__)

@@ -560,12 +560,16 @@ class ShapedArray(AbstractValue):
         """Whether the two are equal but for the weak type, which is a hint."""
         return self is other or (
             type(other) is ShapedArray and self.shape == other.shape and self.dtype == other.dtype
-            and self.explicit_sharding == other.explicit_sharding)
+            and self.explicit_sharding == other.explicit_sharding
+            and self.memory_space is other.memory_space)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         """`float32[2,3]`, or `f32[2,3]` with `short_dtypes`; `float32[2@x,3]` where the first
-        dimension is cut along the axis x. `mesh_axis_types` adds the types of the axes."""
+        dimension is cut along the axis x, `float32<host>[2,3]` in the memory of the host.
+        `mesh_axis_types` adds the types of the axes."""
         name = dtypes.short_dtype_name(self.dtype) if short_dtypes else dtypes.name(self.dtype)
+        if self.memory_space is not None:
+            name = f"{name}<{self.memory_space.name.lower()}>"
         types = _axis_types_text(self.sharding.mesh) if mesh_axis_types else ""
         mat = self.manual_axis_type
         if mat is not None:

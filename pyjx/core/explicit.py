@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray, axes_text
 from pyjx.core.bounded import kept
+from pyjx.core.memories import in_memory
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.jaxlib_api import NamedSharding, SingleDeviceSharding
@@ -72,7 +73,9 @@ def retyped(aval: Any, sharding: Any) -> Any:
 
 
 def aval_on(aval: Any, sharding: Any) -> Any:
-    """The type of an array that lies as `sharding` says."""
+    """The type of an array that lies as `sharding` says, in the memory that it names."""
+    if sharding is not None:
+        aval = in_memory(aval, sharding._memory_kind)
     if type(sharding) is NamedSharding:
         return retyped(aval, explicit_sharding(sharding.mesh.abstract_mesh, sharding.spec,
                                                aval.ndim))

@@ -13,6 +13,7 @@ from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
 from pyjx.core.effects import Effects
 from pyjx.core.explicit import are_typed, typed_results
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.memories import are_elsewhere, results_in_memory
 from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.trace import Tracer, outside_of, raise_leaked, state
 from pyjx.core.varying import NO_AXES, results_varying, varying_axes, with_varying
@@ -211,10 +212,13 @@ class Primitive:
                 f"Primitive '{self.name}' has no abstract evaluation rule: give it one with "
                 "`def_abstract_eval`."
             )
+        rule = self.shape_rule
+        if self.batch_axis is None and are_elsewhere(in_avals):
+            rule = results_in_memory(self.name, rule)
         if self.batch_axis is None and any([a.manual_axis_type is not None for a in in_avals]):
-            out = results_varying(self.shape_rule, in_avals, params, self.multiple_results)
+            out = results_varying(rule, in_avals, params, self.multiple_results)
         else:
-            out = self.shape_rule(*in_avals, **params)
+            out = rule(*in_avals, **params)
             if self.multiple_results:
                 out = list(out)
         if self.cached and (are_typed(in_avals) or "sharding" in params

@@ -14,11 +14,13 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.avals import SymbolicDim, aval_makers, get_aval
+from pyjx.core.memories import Space, are_elsewhere
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.core.wide import unnarrowed, weakly_typed
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.lax.common import broadcast_shapes, misfit
+from pyjx.runtime.device_put import device_put
 
 _bool = dtypes.bool_dtype
 _python_scalars = frozenset((bool, int, float, complex))
@@ -177,11 +179,15 @@ def promote_shapes(name: str, *args: Any) -> list[Any]:
       TypeError, ValueError: the shapes do not broadcast.
       ValueError: the ranks differ, and the flag `jax_numpy_rank_promotion` forbids that.
     """
-    shapes = [get_aval(x).shape for x in args]
+    avals = [get_aval(x) for x in args]
+    shapes = [a.shape for a in avals]
     shape = shapes[0]
     for s in shapes:
         if s != shape:
             shape = common_shape(name, shapes)
+            if are_elsewhere(avals):  # scalars go with arrays in any memory
+                args = tuple([x if s or is_scalar_constant(x) else device_put(x, Space.Host)
+                              for x, s in zip(args, shapes, strict=True)])
             return [x if is_scalar_constant(x) else stretch(x, shape) for x in args]
     return list(args)
 

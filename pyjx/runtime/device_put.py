@@ -12,6 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import aval_on, names_no_mesh
 from pyjx.core.layouts import Format, Layout
+from pyjx.core.memories import MEMORY_KINDS, Space, in_memory, in_space
 from pyjx.core.meshes import Mesh
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
@@ -23,10 +24,8 @@ from pyjx.runtime.array import ArrayImpl, value
 from pyjx.runtime.meshes import get_abstract_mesh, get_mesh
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import (
-    MEMORY_KINDS,
     NamedSharding,
     Sharding,
-    Space,
     single_device_sharding,
 )
 from pyjx.runtime.transfers import (
@@ -238,11 +237,22 @@ def _device_put_impl(*operands: Value, devices: Sequence[Any], srcs: Sequence[An
 
 def _device_put_shape(*operands: ShapedArray, devices: Sequence[Any], **params: Any
                       ) -> list[ShapedArray]:
-    return [aval_on(x, device) if type(device) is NamedSharding else x
-            for x, device in zip(operands, devices, strict=True)]
+    return [_type_there(x, d) for x, d in zip(operands, devices, strict=True)]
 
 
-def _device_put_batch(operands: Values, dims: Dims, *, devices: Sequence[Any],
+def _type_there(x: Any, target: Any) -> Any:
+    if isinstance(target, Space):
+        return x if target is Space.Any else in_space(x, None if target is Space.Device else target)
+    if isinstance(target, Format):
+        target = target.sharding
+    if type(target) is NamedSharding:
+        return aval_on(x, target)
+    if isinstance(target, Sharding):
+        return in_memory(x, target.memory_kind)
+    return x
+
+
+def _device_put_batch(trace: Any, operands: Values, dims: Dims, *, devices: Sequence[Any],
                       srcs: Sequence[Any], **params: Any) -> tuple[Values, Dims]:
     """The same for the whole batch, along which nothing is cut."""
     devices, srcs = [tuple([_with_batch(t, dim) for t, dim in zip(targets, dims, strict=True)])
@@ -265,7 +275,10 @@ def _device_put_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple
 def _device_put_transpose(cts: Tangents, *operands: Operand, devices: Sequence[Any],
                           srcs: Sequence[Any], copy_semantics: Sequence[Any]) -> Tangents:
     """The identity's transpose, back to where the operands came from."""
-    return _put_nonzero(cts, devices=srcs, srcs=devices,
+    back = tuple([(x.aval.memory_space or Space.Device) if src is None and type(ct) is not Zero
+                  and get_aval(ct).memory_space is not x.aval.memory_space else src
+                  for ct, x, src in zip(cts, operands, srcs, strict=True)])
+    return _put_nonzero(cts, devices=back, srcs=devices,
                         copy_semantics=(_CopySemantics.ALWAYS_COPY,) * len(srcs))
 
 
@@ -290,7 +303,7 @@ device_put_p: Primitive = register(Primitive(
     "device_put",
     shape_rule=_device_put_shape,
     jvp=_device_put_jvp,
-    batch=_device_put_batch,
+    batch_axis=_device_put_batch,  # it says itself in which memory results are
     transpose=_device_put_transpose,
     impl=_device_put_impl,
     physical=lambda avals, *operands, **params: device_put_p.bind(*operands, **params),

@@ -16,7 +16,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
 from pyjx.runtime.array import ArrayImpl
-from pyjx.runtime.placement import Placement
+from pyjx.runtime.placement import Placement, in_memories
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
 from pyjx.runtime.transfers import moved, put_host
 
@@ -50,12 +50,15 @@ class Executable:
         self._const_shardings = [placement.of_constant(c) for c in program.const_args]
         sharding = placement.sharding
         if sharding is not None:
-            self.in_shardings = [sharding] * sum(program.kept)
-            self.out_shardings = placement.in_memories([sharding] * len(self.out_avals))
+            ins, outs = placement.kinds
+            self.in_shardings = in_memories([sharding] * sum(program.kept),
+                                            ins and tuple(compress(ins, program.kept)))
+            self.out_shardings = in_memories([sharding] * len(self.out_avals), outs)
         else:
             self.in_shardings, self.out_shardings = settled(
                 loaded, placement, program, list(map(physical_aval, closed.in_avals)),
                 self.out_avals)
+        if placement.mesh is not None or any(placement.kinds):
             self.out_avals = list(map(aval_on, self.out_avals, self.out_shardings))
         self.in_layouts = jaxlib_api.parameter_layouts(loaded, sum(program.kept))
         self.const_args = self._constants(program)
@@ -155,7 +158,7 @@ def settled(loaded: Any, placement: Placement, program: LoweredProgram, in_avals
     if None in outs:
         chosen = loaded.get_output_shardings()
         _fill(outs, chosen and chosen[len(chosen) - len(outs):], out_avals, placement, ins)
-    return ins, placement.in_memories(outs)
+    return ins, in_memories(outs, placement.kinds[1])
 
 
 def _fill(shardings: list[Any], chosen: Any, avals: Sequence[Any], placement: Placement,

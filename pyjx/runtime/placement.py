@@ -12,8 +12,9 @@ from pyjx import configuration
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.interning import Interned
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
 from pyjx.core.layouts import Layout
+from pyjx.core.memories import are_elsewhere, kind_of
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
@@ -31,6 +32,7 @@ from pyjx.runtime.sharding import (
 )
 
 Layouts = tuple[Any, ...]  # for each argument or result its layout, None for the usual one
+Kinds = tuple[str | None, ...]  # for each its memory, None for the device's; empty if all are
 Shardings = tuple[Any, ...]  # for each argument or result its sharding, None where it is left open
 
 
@@ -61,19 +63,19 @@ class Placement:
     has shardings along `mesh`, or None where XLA is to choose.
     """
 
-    __slots__ = ("__weakref__", "devices", "in_layouts", "in_shardings", "mesh", "out_kinds",
+    __slots__ = ("__weakref__", "devices", "in_layouts", "in_shardings", "kinds", "mesh",
                  "out_layouts", "out_shardings", "sharding")
 
     def __init__(self, devices: tuple[Any, ...], mesh: Mesh | None, in_shardings: Shardings = (),
                  out_shardings: Shardings = (), in_layouts: Layouts = (),
-                 out_layouts: Layouts = (), out_kinds: tuple[str | None, ...] = ()) -> None:
+                 out_layouts: Layouts = (), kinds: tuple[Kinds, Kinds] = ((), ())) -> None:
         self.devices = devices
         self.mesh = mesh
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
         self.in_layouts = in_layouts
         self.out_layouts = out_layouts
-        self.out_kinds = out_kinds
+        self.kinds = kinds
         self.sharding = single_device_sharding(devices[0]) if mesh is None else None
 
     @property
@@ -93,7 +95,7 @@ class Placement:
         return _interned(devices, there(self.mesh), *[
             tuple([s and s.update(mesh=there(s.mesh)) for s in shardings])
             for shardings in (self.in_shardings, self.out_shardings)],
-            self.in_layouts, self.out_layouts, self.out_kinds)
+            self.in_layouts, self.out_layouts, self.kinds)
 
     def of_constant(self, x: Any) -> Any:
         """The sharding of a constant of the program."""
@@ -108,19 +110,11 @@ class Placement:
         """How a program with these constants is spread, as the lowering writes it."""
         layouts = list(map(_mode, self.in_layouts)), list(map(_mode, self.out_layouts))
         if self.mesh is None:
-            return Partitioning(1, kinds=((), self.out_kinds), layouts=layouts) \
-                if any(map(any, layouts)) or any(self.out_kinds) else ONE
+            return Partitioning(1, kinds=self.kinds, layouts=layouts) \
+                if any(map(any, layouts)) or any(self.kinds) else ONE
         return Partitioning(
             len(self.devices), self.in_shardings, self.out_shardings,
-            [self.of_constant(c) for c in consts],
-            (kinds_of(self.in_shardings, self.devices[0]), self.out_kinds), layouts,
-            mesh=self.mesh)
-
-    def in_memories(self, out_shardings: Sequence[Any]) -> list[Any]:
-        """The shardings of results, in the memories that they are in."""
-        return [s if k is None else s.with_memory_kind(k)
-                for s, k in zip(out_shardings, self.out_kinds or (None,) * len(out_shardings),
-                                strict=True)]
+            [self.of_constant(c) for c in consts], self.kinds, layouts, mesh=self.mesh)
 
     def named(self, chosen: Any, ndim: int) -> Any:
         """The sharding that XLA has chosen for values of this rank; None for copies everywhere."""
@@ -133,11 +127,19 @@ class Placement:
         return NamedSharding(self.mesh, spec)
 
 
-def kinds_of(places: Sequence[Any], device: Any) -> tuple[str | None, ...]:
-    """The memories that shardings name, where these are not the device's own."""
+def _kinds(shardings: Sequence[Any], avals: Sequence[Any], device: Any) -> Kinds:
+    """The memories that shardings name, or else types, where these are not the device's own; empty
+    where all are."""
     own = device.default_memory().kind
-    return tuple([None if p is None or p.memory_kind in (None, own) else p.memory_kind
-                  for p in places])
+    kinds = tuple([kind_of(a) if s is None or s.memory_kind in (None, own) else s.memory_kind
+                   for s, a in zip(shardings, avals, strict=True)])
+    return kinds if any(kinds) else ()
+
+
+def in_memories(shardings: Sequence[Any], kinds: Kinds) -> list[Any]:
+    """Shardings in the memories of these kinds."""
+    return [s if k is None else s.with_memory_kind(k)
+            for s, k in zip(shardings, kinds or (None,) * len(shardings), strict=True)]
 
 
 def _mode(layout: Any) -> str | None:
@@ -193,8 +195,8 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request
         otherwise than was asked for.
       IndivisibleError: a dimension cannot be cut into so many parts.
     """
-    placed, targets = _placed(closed)
-    if (not placed and not targets and request.is_trivial and not request.in_layouts
+    placed, is_elsewhere = _placed(closed)
+    if (not placed and not is_elsewhere and request.is_trivial and not request.in_layouts
             and not request.out_layouts and configuration.mesh.value is None):
         device = request.device
         for sharding in given:
@@ -209,11 +211,11 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request
             if device is None:
                 return on_device(backends.default_device()), False
             return on_device(device), True
-    return _general(closed, given, request, placed, targets), True
+    return _general(closed, given, request, placed), True
 
 
-def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any],
-             targets: Shardings) -> Placement:
+def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any]
+             ) -> Placement:
     ins = _wanted(closed, given, request.in_shardings)
     outs = request.out_shardings or (None,) * len(closed.out_avals)
     known = [s for s in (*ins, *outs, *placed) if s is not None]
@@ -243,13 +245,9 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
     for what, asked, avals in zip(("arguments", "outputs"), layouts,
                                   (closed.in_avals, closed.out_avals), strict=True):
         _check_layouts(closed, what, asked, avals)
-    kinds: tuple[str | None, ...] = tuple([
-        a or b for a, b in zip(kinds_of(outs, devices[0]),
-                               kinds_of(targets or (None,) * len(outs), devices[0]), strict=True)])
-    if not any(kinds):
-        kinds = ()
+    kinds = (_kinds(ins, closed.in_avals, devices[0]), _kinds(outs, closed.out_avals, devices[0]))
     if mesh is None:
-        if not any(layouts) and not kinds:
+        if not any(layouts) and not any(kinds):
             return on_device(devices[0])
         return _interned((devices[0],), None, (), (), *layouts, kinds)
     in_shardings = _fitted(closed, "arguments", ins, closed.in_avals, mesh)
@@ -356,17 +354,12 @@ def _with_devices(sharding: Any, mesh: Mesh) -> Any:
 
 
 @derived_structure
-def _placed(closed: ClosedJaxpr) -> tuple[Shardings, Shardings]:
-    """The meshes and shardings that operations of a program name, and for each result the memory
-    or the sharding that `device_put` has made it for; empty if for none. Constants are moved to
-    where the program runs."""
-    targets = {v: d for e in closed.jaxpr.eqns if e.primitive.name == "device_put"
-               for v, d in zip(e.outvars, e.params["devices"], strict=True)
-               if getattr(d, "memory_kind", None) is not None}
+def _placed(closed: ClosedJaxpr) -> tuple[Shardings, bool]:
+    """The meshes and shardings that operations of a program name, and whether some arguments or
+    results are in other memories than the device's. Constants are moved to where the program
+    runs."""
     return (tuple(dict.fromkeys(_placed_in(closed.jaxpr))),
-            tuple([targets.get(v) if type(v) is Var else None for v in closed.jaxpr.outvars])
-            if targets and any([type(v) is Var and v in targets for v in closed.jaxpr.outvars])
-            else ())
+            are_elsewhere(closed.in_avals) or are_elsewhere(closed.out_avals))
 
 
 def _placed_in(jaxpr: Jaxpr) -> Iterator[Any]:

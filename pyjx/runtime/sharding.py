@@ -6,7 +6,6 @@ their methods here.
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -41,25 +40,6 @@ class IndivisibleError(ValueError):
 
 class DuplicateSpecError(ValueError):
     """A spec names an axis of the mesh twice."""
-
-
-class Space(enum.Enum):
-    """A memory: that of the device, that of its host, or either."""
-
-    Device = enum.auto()
-    Host = enum.auto()
-    Any = enum.auto()
-
-    def __repr__(self) -> str:
-        return f"MemorySpace.{self.name}"
-
-    @property
-    def memory_kind(self) -> str | None:
-        """What devices call it; None where any will do."""
-        return MEMORY_KINDS.get(self)
-
-
-MEMORY_KINDS = {Space.Host: "pinned_host", Space.Device: "device"}
 
 
 # ---- meshes -------------------------------------------------------------------------------

@@ -1,0 +1,77 @@
+"""Memories in types: where the values of programs are."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.memory import Space
+from pyjx.sharding import NamedSharding, SingleDeviceSharding
+from pyjx.sharding import PartitionSpec as P
+
+X = np.arange(8, dtype="f4")
+
+
+def kind(x):
+    return x.sharding.memory_kind
+
+
+@pytest.fixture(params=["one device", "a mesh"])
+def host(request, mesh):
+    """A sharding in the memory of the host."""
+    if request.param == "a mesh":
+        return NamedSharding(mesh, P("x"), memory_kind="pinned_host")
+    return SingleDeviceSharding(jax.devices()[0], memory_kind="pinned_host")
+
+
+def test_arguments_stay_in_their_memory(host):
+    x = jax.device_put(X, host)
+    assert jax.typeof(x).str_short() == "float32<host>[8]"
+    f = jax.jit(lambda x: 2 * x)
+    for _ in range(3):
+        y = f(x)
+        assert kind(y) == "pinned_host" and jax.typeof(y) is jax.typeof(x)
+        np.testing.assert_array_equal(y, 2 * X)
+    assert kind(x * 2) == kind(-x) == "pinned_host"
+    text = f.lower(x).as_text()
+    assert text.count('mhlo.memory_kind = "pinned_host"') == 2
+    assert kind(f(X)) == "device"
+    assert kind(jax.jit(lambda x: jax.device_put(x, Space.Device) * 2)(x)) == "device"
+
+
+HELD = {
+    "jit": lambda f: jax.jit(f),
+    "cond": lambda f: lambda x: lax.cond(x[0] >= 0, f, lambda x: f(2 * x), x),
+    "scan": lambda f: lambda x: lax.scan(lambda c, x: (c, f(x)), 0., x)[1],
+    "checkpoint": lambda f: jax.checkpoint(f),
+    "vmap": lambda f: jax.vmap(f),
+    "reshape": lambda f: lambda x: f(x).reshape(2, 4),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_programs_inside_programs_say_where_their_results_are(name):
+    out = jax.jit(HELD[name](lambda x: jax.device_put(x, Space.Host)))(X)
+    assert kind(out) == "pinned_host"
+    np.testing.assert_array_equal(np.ravel(out), X)
+
+
+def test_memories_do_not_mix():
+    with pytest.raises(ValueError, match="memory_space of all inputs passed to `add` must be the "
+                                         "same. Got one operand with type: float32<host>"):
+        jax.jit(lambda x: jax.device_put(x, Space.Host) + x)(X)
+    with pytest.raises(TypeError, match="cond branches must have equal output types"):
+        jax.jit(lambda x: lax.cond(True, lambda x: jax.device_put(x, Space.Host), jnp.sin, x))(X)
+
+
+def test_derivatives_come_back_to_the_memory_of_the_argument():
+    def f(x):
+        kept = jax.device_put(jnp.sin(x), Space.Host)
+        return (jax.device_put(kept, Space.Device) * x).sum()
+
+    found = jax.jit(jax.grad(f))(X)
+    assert kind(found) == "device"
+    np.testing.assert_allclose(found, np.cos(X) * X + np.sin(X), rtol=1e-5)
+    np.testing.assert_allclose(jax.grad(f)(X), found, rtol=1e-5)
+    np.testing.assert_allclose(jax.jvp(f, (X,), (X,))[1], found @ X, rtol=1e-5)
