@@ -169,7 +169,8 @@ def _fill(shardings: list[Any], chosen: Any, avals: Sequence[Any], placement: Pl
             ndim = avals[i].ndim
             proto = chosen[i] if chosen else None
             found = placement.named(proto, ndim)
-            shardings[i] = next((s for s in known if s.is_equivalent_to(found, ndim)), found)
+            shardings[i] = next((s for s in known if len(getattr(s, "spec", ())) <= ndim
+                                 and s.is_equivalent_to(found, ndim)), found)
 
 
 # ---- arguments ----------------------------------------------------------------------------

@@ -327,3 +327,15 @@ def test_a_device_assignment_keeps_the_names_of_each_mesh(mesh, x):
     compiled = lowered.compile(device_assignment=turned)
     assert compiled.output_shardings.mesh.axis_names == ("a", "b")
     assert tuple(compiled.output_shardings._internal_device_list) == turned
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (4, 2)])
+def test_results_do_not_take_shardings_of_more_dimensions(shape):
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:shape[0] * shape[1]]).reshape(shape),
+                             ("x", "y"))
+    x = jax.device_put(np.ones((8, 8), "f4"),
+                       NamedSharding(mesh, P("x" if shape == (1, 1) else None, None)))
+    f = jax.jit(lambda x: (x, x.sum(0)))
+    _, total = f(x)
+    assert len(total.sharding.spec) <= 1
+    np.testing.assert_array_equal(jax.jit(lambda t: t + 1)(total), np.full(8, 9))

@@ -165,7 +165,7 @@ def test_compiled():
 
 
 def test_derivatives():
-    from pyjx.engine.tangents import Zero
+    from pyjx.engine.tangents import UndefinedPrimal, Zero
     from pyjx.runtime.device_put import device_put_p
 
     aval = ShapedArray((), np.float32)
@@ -174,7 +174,7 @@ def test_derivatives():
     primals, tangents = device_put_p.jvp((1.0, 2.0), (Zero(aval), 3.0), **params)
     assert [float(p) for p in primals] == [1, 2]
     assert type(tangents[0]) is Zero and tangents[0].aval is aval and float(tangents[1]) == 3
-    back = device_put_p.transpose([4.0, Zero(aval)], None, None, **params)
+    back = device_put_p.transpose([4.0, Zero(aval)], *[UndefinedPrimal(aval)] * 2, **params)
     assert float(back[0]) == 4 and back[1].aval is aval
 
 
