@@ -12,6 +12,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.local_types import local_aval
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.named_axes import mesh_axes
+from pyjx.core.primitive import vary
 from pyjx.core.records import Record
 from pyjx.core.specs import Infer, InferFromArgs, PartitionSpec, axes_of
 from pyjx.core.trace import trace_to_jaxpr
@@ -132,9 +133,19 @@ class _Mapped:
         flat = FlatFun(self.fun, in_tree)
         debug = DebugInfo("shard_map", source_of(self.fun),
                           lambda: leaf_names(parameters_of(self.fun), _with_kwargs(in_tree), ()))
+        out_specs: Specs = ()
+
+        def run(*leaves: Any) -> list[Any]:
+            nonlocal out_specs
+            outs = flat(*leaves)
+            out_specs = self._out_specs(mesh, names, flat.out_tree, list(map(get_aval, outs)))
+            if self.check_vma:  # side by side the parts of devices are values of their own
+                outs = [vary(x, frozenset(axes_of(s))) for x, s in zip(outs, out_specs,
+                                                                       strict=True)]
+            return outs
+
         with mesh_axes(mesh.abstract_mesh, ordered(mesh, names), self.check_vma):
-            closed = trace_to_jaxpr(flat, local, debug)
-        out_specs = self._out_specs(mesh, names, flat.out_tree, closed.out_avals)
+            closed = trace_to_jaxpr(run, local, debug)
         return _Traced(closed, in_specs, out_specs, flat.out_tree, mesh, names)
 
     # -- the mesh

@@ -58,8 +58,7 @@ def test_programs_inside_programs_say_where_their_results_are(name):
 
 
 def test_memories_do_not_mix():
-    with pytest.raises(ValueError, match="memory_space of all inputs passed to `add` must be the "
-                                         "same. Got one operand with type: float32<host>"):
+    with pytest.raises(ValueError, match="memory_space of all inputs passed to `add` must be the"):
         jax.jit(lambda x: jax.device_put(x, Space.Host) + x)(X)
     with pytest.raises(TypeError, match="cond branches must have equal output types"):
         jax.jit(lambda x: lax.cond(True, lambda x: jax.device_put(x, Space.Host), jnp.sin, x))(X)
