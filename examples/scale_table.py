@@ -1,6 +1,6 @@
 """What a program would be on devices that are not here.
 
-    python examples/scale_table.py [--layers 4] [tpu v5e:16x16 16 16] ...
+    python examples/scale_table.py [--layers 2] [tpu v5e:16x16 16 16] ...
 
 compiles a training step of `parallel_transformer.py` for 256 and 64 chips of TPUs and for 8 GPUs,
 and prints for each the memory that a device needs, what devices tell each other in a step, and how
@@ -16,6 +16,9 @@ import time
 from collections import Counter
 
 os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # there is no machine to ask
+os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
+os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
+os.environ.setdefault("TPU_WORKER_ID", "0")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import ml_dtypes
@@ -92,8 +95,8 @@ def report(platform, name, data, parts, **sizes):
     memory = compiled.memory_analysis()
     mib = [n / 2**20 for n in (memory.argument_size_in_bytes, memory.temp_size_in_bytes)]
     counts, volumes = collectives(compiled.as_text())
-    print(f"{platform} {name:10} {mesh.size:4} {data:4} x {parts:<4} {mib[0]:9.1f} {mib[1]:9.1f} "
-          f"{len(lowered.as_text()) / 1024:8.0f} {lowering:8.2f} {compiling:8.1f}")
+    print(f"{platform:4} {name:10} {mesh.size:4} {data:4} x {parts:<4} {mib[0]:9.1f} {mib[1]:9.1f} "
+          f"{len(lowered.as_text()) / 1024:8.0f} {lowering:8.2f} {compiling:8.1f}", flush=True)
     for kind in sorted(counts):
         print(f"    {kind:20} {counts[kind]:5} {volumes[kind] / 2**20:10.1f} MiB")
 
@@ -101,8 +104,8 @@ def report(platform, name, data, parts, **sizes):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("targets", nargs="*", help="platform, topology, data, model, ...")
-    for name, size in (("layers", 4), ("width", 2048), ("heads", 16), ("vocabulary", 32768),
-                       ("batch", 256), ("length", 2048)):
+    for name, size in (("layers", 2), ("width", 1024), ("heads", 16), ("vocabulary", 8192),
+                       ("batch", 256), ("length", 1024)):
         parser.add_argument(f"--{name}", type=int, default=size)
     sizes = vars(parser.parse_args())
     given = sizes.pop("targets")

@@ -40,7 +40,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     (1, 0)
     """
     leaves, tree = tree_util.tree_flatten(x)
-    given = tree_util.broadcast_prefix(layouts, x, lambda s: s is None)
+    given = tree_util.broadcast_argument("with_layout_constraint layouts", layouts, x)
     return tree_util.tree_unflatten(tree, [
         leaf if layout is None else _constrained(leaf, layout)
         for leaf, layout in zip(leaves, given, strict=True)])

@@ -205,13 +205,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 def _specs(values: Any, pspecs: Any, name: str) -> tuple[list[Any], Any, list[Any]]:
     leaves, tree = tree_util.tree_flatten(values)
-    try:
-        specs = tree_util.broadcast_prefix(pspecs, values, lambda s: s is None)
-    except ValueError:
-        errors = tree_util.prefix_errors(pspecs, values, lambda s: s is None)
-        raise ValueError(f"{name} must be a tree prefix of the arrays. "
-                         f"{errors[0](name) if errors else ''}") from None
-    return leaves, tree, specs
+    return leaves, tree, tree_util.broadcast_argument(name, pspecs, values)
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:

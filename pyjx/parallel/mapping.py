@@ -24,7 +24,7 @@ from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
-from pyjx.tree_util import broadcast_prefix, keystr, prefix_errors, tree_flatten_with_path
+from pyjx.tree_util import broadcast_argument, is_none, keystr, tree_flatten_with_path
 
 _missing: Any = object()
 
@@ -282,12 +282,8 @@ def _path(tree: TreeDef, i: int) -> str:
     return keystr(tree_flatten_with_path(tree.unflatten(range(tree.num_leaves)))[0][i][0])
 
 
-def _is_none(x: Any) -> bool:
-    return x is None
-
-
 def _check_specs(what: str, specs: Any) -> None:
-    wrong = [s for s in flatten(specs, _is_none)[0] if not isinstance(s, PartitionSpec)]
+    wrong = [s for s in flatten(specs, is_none)[0] if not isinstance(s, PartitionSpec)]
     if wrong:
         raise TypeError(f"shard_map {what} argument must be a pytree of "
                         f"`jax.sharding.PartitionSpec` instances, but: {what} holds {wrong[0]!r} "
@@ -296,10 +292,7 @@ def _check_specs(what: str, specs: Any) -> None:
 
 def _spread(what: str, specs: Any, tree: Any) -> Specs:
     """The spec of each leaf of a tree that `specs` is a prefix of."""
-    try:
-        return tuple(broadcast_prefix(specs, tree))
-    except ValueError:
-        raise prefix_errors(specs, tree)[0](f"shard_map {what}") from None
+    return tuple(broadcast_argument(f"shard_map {what}", specs, tree, None))
 
 
 def _spec_of(aval: Any) -> PartitionSpec:
@@ -341,7 +334,7 @@ def smap(f: Any = _missing, /, *, in_axes: Any = Infer, out_axes: Any, axis_name
 
 
 def _specs_of_axes(what: str, axes: Any, name: Any) -> Any:
-    leaves, tree = flatten(axes, _is_none)
+    leaves, tree = flatten(axes, is_none)
     for axis in leaves:
         if axis is not None and type(axis) is not int:
             raise TypeError(f"smap {what} must be an int, None, or a (nested) container with "

@@ -29,7 +29,7 @@ from pyjx.runtime.placement import committed_sharding
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.transforms.vmap import prefix_leaves, vmap
-from pyjx.tree_util import broadcast_prefix
+from pyjx.tree_util import broadcast_argument, is_none
 
 NO_NAME = "_internal_pmap_axis_name"
 
@@ -215,7 +215,7 @@ class _Mapped:
         name = mesh.axis_names[0]
         specs = tuple([PartitionSpec() if a is None else PartitionSpec(*[None] * a, name)
                        for a in axes])
-        out_leaves, out_tree = flatten(self.out_axes, _is_none)
+        out_leaves, out_tree = flatten(self.out_axes, is_none)
         out_specs = out_tree.unflatten(
             [PartitionSpec() if a is None else PartitionSpec(name) for a in out_leaves])
 
@@ -252,17 +252,13 @@ class _Mapped:
 
     def _out_axes(self, result_tree: TreeDef) -> list[Any]:
         result = result_tree.unflatten([0] * result_tree.num_leaves)
-        return broadcast_prefix(self.out_axes, result, _is_none)
+        return broadcast_argument("pmap out_axes", self.out_axes, result)
 
     def _raise_unhashable(self, constants: Any) -> NoReturn:
         raise ValueError(
             "Non-hashable static arguments are used in static_broadcasted_argnums of pmap: "
             f"{[x for _, x, _ in constants]}. Static arguments are part of a cache's key: make "
             "them hashable, such as a tuple in place of a list.")
-
-
-def _is_none(x: Any) -> bool:
-    return x is None
 
 
 def _mesh_of(devices: tuple[Any, ...], name: Any) -> Mesh:

@@ -52,12 +52,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         if not is_valid_value(leaf):
             raise TypeError("with_sharding_constraint requires arrays, got "
                             f"{type(leaf)} at position {i}.")
-    try:
-        targets = tree_util.broadcast_prefix(shardings, x, lambda s: s is None)
-    except ValueError:
-        errors = tree_util.prefix_errors(shardings, x, lambda s: s is None)
-        raise ValueError("with_sharding_constraint: shardings must be a tree prefix of x. "
-                         f"{errors[0]('shardings') if errors else ''}") from None
+    targets = tree_util.broadcast_argument("with_sharding_constraint shardings", shardings, x)
     return tree_util.tree_unflatten(tree, [
         leaf if s is None else constrained(leaf, resolved(
             s, "with_sharding_constraint", mesh=configuration.entered_mesh.value))

@@ -179,11 +179,11 @@ def device_put(
     leaves, treedef = tree_util.tree_flatten(x)
     targets = _prefix("device_put device", device, x, len(leaves), _is_target)
     donated = _prefix("donate", donate, x, len(leaves))
-    aliased = _prefix("may_alias", may_alias, x, len(leaves), lambda a: a is None)
+    aliased = _prefix("may_alias", may_alias, x, len(leaves), tree_util.is_none)
     for target in targets:
         _check_target(target)
     if any(isinstance(leaf, Tracer) for leaf in leaves):
-        sources = _prefix("device_put src", src, x, len(leaves), lambda a: a is None)
+        sources = _prefix("device_put src", src, x, len(leaves), tree_util.is_none)
         out = _put_traced(leaves, targets, sources, donated, aliased)
     else:
         out = [_put_leaf(*args)
@@ -197,15 +197,7 @@ def _prefix(name: str, prefix: Any, tree: Any, count: int,
     if prefix is None or isinstance(prefix, (bool, _Device, Sharding, Space,
                                                                 PartitionSpec)):
         return [prefix] * count
-    try:
-        return tree_util.broadcast_prefix(prefix, tree, is_leaf)
-    except ValueError:
-        errors = tree_util.prefix_errors(prefix, tree, is_leaf)
-        text = str(errors[0](name)) if errors else ""
-        raise ValueError(
-            f"{name} specification must be a tree prefix of the corresponding value; \n"
-            f"  Mismatch details ({len(errors)} found):\n  {text}"
-        ) from None
+    return tree_util.broadcast_argument(name, prefix, tree, is_leaf)
 
 
 # ---- device_put while tracing -------------------------------------------------------------

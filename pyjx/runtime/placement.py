@@ -130,10 +130,12 @@ class Placement:
 def _kinds(shardings: Sequence[Any], avals: Sequence[Any], device: Any) -> Kinds:
     """The memories that shardings name, or else types, where these are not the device's own; empty
     where all are."""
-    own = device.default_memory().kind
-    kinds = tuple([kind_of(a) if s is None or s.memory_kind in (None, own) else s.memory_kind
-                   for s, a in zip(shardings, avals, strict=True)])
-    return kinds if any(kinds) else ()
+    kinds = [kind_of(a) if s is None or s.memory_kind in (None, "device") else s.memory_kind
+             for s, a in zip(shardings, avals, strict=True)]
+    if not any(kinds):
+        return ()
+    own = device.default_memory().kind  # devices that are only described cannot say
+    return tuple([None if kind == own else kind for kind in kinds])
 
 
 def in_memories(shardings: Sequence[Any], kinds: Kinds) -> list[Any]:

@@ -34,9 +34,10 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any,
     (2, 3)
     """
     leaves, tree = tree_util.tree_flatten(local_data)
-    shardings = tree_util.broadcast_prefix(sharding, local_data)
-    shapes = [None] * len(leaves) if global_shape is None else \
-        tree_util.broadcast_prefix(global_shape, local_data, _is_shape)
+    name = "make_array_from_process_local_data"
+    shardings = tree_util.broadcast_argument(f"{name} sharding", sharding, local_data, None)
+    shapes = [None] * len(leaves) if global_shape is None else tree_util.broadcast_argument(
+        f"{name} global_shape", global_shape, local_data, _is_shape)
     return tree_util.tree_unflatten(tree, [
         _array(s, np.asarray(x), shape)
         for s, x, shape in zip(shardings, leaves, shapes, strict=True)])

@@ -21,7 +21,7 @@ class Asked:
     __slots__ = ("leaves", "tree", "what")
 
     def __init__(self, shardings: Any, what: str) -> None:
-        leaves, self.tree = tree_util.tree_flatten(shardings, is_leaf=_is_none)
+        leaves, self.tree = tree_util.tree_flatten(shardings, is_leaf=tree_util.is_none)
         self.leaves = tuple([_checked(s, what) for s in leaves])
         self.what = what
 
@@ -38,25 +38,14 @@ class Asked:
         Raises:
           ValueError: it is none.
         """
-        prefix = self.tree.unflatten(self.leaves)
-        full = tree.unflatten(range(tree.num_leaves))
-        try:
-            leaves = tree_util.broadcast_prefix(prefix, full, _is_none)
-        except ValueError:
-            errors = tree_util.prefix_errors(prefix, full, _is_none)
-            detail = str(errors[0](f"pjit {self.what}")) if errors else ""
-            raise ValueError(
-                f"pytree structure error: pjit {self.what} specification must be a tree prefix of "
-                f"the corresponding value.\n{detail}") from None
+        leaves = tree_util.broadcast_argument(
+            f"pjit {self.what}", self.tree.unflatten(self.leaves),
+            tree.unflatten(range(tree.num_leaves)))
         layouts = tuple([s.layout if isinstance(s, Format) else None for s in leaves])
         shardings = tuple([s.sharding if isinstance(s, Format) else s for s in leaves])
         return (tuple([s if s is None else resolved(s, "jit", self.what) for s in shardings])
                 if any([s is not None for s in shardings]) else (),
                 layouts if any([x is not None for x in layouts]) else ())
-
-
-def _is_none(x: Any) -> bool:
-    return x is None
 
 
 def _checked(sharding: Any, what: str) -> Any:
