@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyjx import tree_util
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.layouts import Format, Layout
+from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import Zero
@@ -40,7 +41,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     (1, 0)
     """
     leaves, tree = tree_util.tree_flatten(x)
-    given = tree_util.broadcast_argument("with_layout_constraint layouts", layouts, x)
+    given = broadcast_argument("with_layout_constraint layouts", layouts, x)
     return tree_util.tree_unflatten(tree, [
         leaf if layout is None else _constrained(leaf, layout)
         for leaf, layout in zip(leaves, given, strict=True)])

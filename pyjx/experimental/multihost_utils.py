@@ -18,6 +18,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.explicit import aval_on
 from pyjx.core.meshes import Mesh
+from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.batching import BatchTrace
@@ -205,7 +206,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 def _specs(values: Any, pspecs: Any, name: str) -> tuple[list[Any], Any, list[Any]]:
     leaves, tree = tree_util.tree_flatten(values)
-    return leaves, tree, tree_util.broadcast_argument(name, pspecs, values)
+    return leaves, tree, broadcast_argument(name, pspecs, values)
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:

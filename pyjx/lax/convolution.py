@@ -21,7 +21,14 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
-from pyjx.core.explicit import Entries, ShardingTypeError, entries_of, parts_along
+from pyjx.core.explicit import (
+    Entries,
+    ShardingTypeError,
+    entries_of,
+    parts_along,
+    resolved_sharding,
+    retyped,
+)
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis, transpose
@@ -427,16 +434,19 @@ def conv_general_dilated(
     strides = as_ints(_NAME, "window_strides", window_strides)
     ld = ones if lhs_dilation is None else as_ints(_NAME, "lhs_dilation", lhs_dilation)
     rd = ones if rhs_dilation is None else as_ints(_NAME, "rhs_dilation", rhs_dilation)
-    return conv_general_dilated_p.bind(
-        lhs, rhs, window_strides=strides,
-        padding=_explicit_pads(padding, x, y, dn, strides, ld, rd),
-        lhs_dilation=ld, rhs_dilation=rd, dimension_numbers=dn,
-        feature_group_count=as_int(_NAME, "feature_group_count", feature_group_count),
-        batch_group_count=as_int(_NAME, "batch_group_count", batch_group_count),
-        precision=canonicalize_precision(precision, _NAME),
-        preferred_element_type=preferred_dtype(preferred_element_type, _NAME),
-        out_sharding=out_sharding,
-    )
+    params: dict[str, Any] = {
+        "window_strides": strides, "padding": _explicit_pads(padding, x, y, dn, strides, ld, rd),
+        "lhs_dilation": ld, "rhs_dilation": rd, "dimension_numbers": dn,
+        "feature_group_count": as_int(_NAME, "feature_group_count", feature_group_count),
+        "batch_group_count": as_int(_NAME, "batch_group_count", batch_group_count),
+        "precision": canonicalize_precision(precision, _NAME),
+        "preferred_element_type": preferred_dtype(preferred_element_type, _NAME),
+        "out_sharding": None,
+    }
+    if out_sharding is not None:
+        out = _conv_shape(retyped(x, None), retyped(y, None), **params)
+        params["out_sharding"] = resolved_sharding(out_sharding, out.shape, _NAME)
+    return conv_general_dilated_p.bind(lhs, rhs, **params)
 
 
 def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None,

@@ -15,6 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.explicit import resolved_sharding, retyped
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.engine.axes import at_front, moveaxis
@@ -267,8 +268,12 @@ def ragged_dot_general(
         "ragged_dot_dimension_numbers": _canonical(ragged_dot_dimension_numbers),
         "precision": canonicalize_precision(precision, name),
         "preferred_element_type": preferred_dtype(preferred_element_type, "ragged_dot_general"),
-        "out_sharding": out_sharding,
+        "out_sharding": None,
     }
+    if out_sharding is not None:
+        out = _ragged_shape(*[retyped(get_aval(x), None) for x in (lhs, rhs, group_sizes)],
+                            **params)
+        params["out_sharding"] = resolved_sharding(out_sharding, out.shape, name)
     if group_offset is not None:
         offset = operand("ragged_dot_general (group_offset)", group_offset)
         aval = get_aval(offset)

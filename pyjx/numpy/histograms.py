@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from pyjx.numpy.reductions import min as _min
 from pyjx.numpy.reductions import sum as _sum
 from pyjx.numpy.sorting import searchsorted
 from pyjx.numpy.spacings import linspace
+from pyjx.runtime.resharding import in_auto_mode
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
@@ -48,6 +50,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     >>> jax.numpy.bincount(jax.numpy.array([1, 2, 2])).tolist()
     [0, 1, 2]
     """
+    if out_sharding is not None:
+        return in_auto_mode(partial(bincount, minlength=minlength, length=length), out_sharding)(
+            x, weights)
     (x,) = operands("bincount", x)
     aval = get_aval(x)
     if aval.dtype == np.bool_:
@@ -121,6 +126,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,
     >>> counts.tolist()
     [1.0, 2.0]
     """
+    if out_sharding is not None:
+        return in_auto_mode(lambda a, bins, weights: histogram(a, bins, range, weights, density),
+                            out_sharding)(a, bins, weights)
     (a,) = promote_dtypes_inexact(*operands("histogram", a))
     if weights is None:
         weights = creation.ones_like(a)

@@ -476,6 +476,11 @@ class IndexUpdateRef:
               unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
               wrap_negative_indices: bool = True) -> Any:
         """The array with `func` applied to the elements at the index, as often as they occur."""
+        if out_sharding is not None:
+            return in_auto_mode(lambda x, index: IndexUpdateRef(x, index).apply(
+                func, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                mode=mode, wrap_negative_indices=wrap_negative_indices), out_sharding)(
+                    self.array, self.index)
         options = _options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
         pattern, values = parse(self.array.aval.shape, self.index, wrap_negative_indices)
         return write("apply", self.array, None, pattern, values, options, func)

@@ -6,6 +6,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from pyjx.numpy.manipulation import (
 )
 from pyjx.numpy.promotion import convert, operands, promote_dtypes
 from pyjx.runtime.operations import op_jit
+from pyjx.runtime.resharding import in_auto_mode
 
 __all__ = [
     "append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack",
@@ -439,6 +441,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
       axis: int; by default the array is flattened.
       total_repeat_length: size of the result along the axis, needed when `repeats` is traced.
         The result is cut off, or filled with copies of the last slice.
+      out_sharding: how the result lies along the Explicit axes of the mesh.
 
     Raises:
       ConcretizationTypeError: `repeats` is traced and `total_repeat_length` is missing.
@@ -449,6 +452,9 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
     >>> jax.numpy.repeat(jax.numpy.array([5, 6]), jax.numpy.array([1, 2])).tolist()
     [5, 6, 6]
     """
+    if out_sharding is not None:
+        return in_auto_mode(partial(repeat, axis=axis, total_repeat_length=total_repeat_length),
+                            out_sharding)(a, repeats)
     if not isinstance(repeats, SymbolicDim):
         a, repeats = operands("repeat", a, repeats)
     if isinstance(repeats, SymbolicDim) and total_repeat_length is None:

@@ -26,6 +26,7 @@ from pyjx.numpy.promotion import (
     stretch,
 )
 from pyjx.numpy.reductions import masked, restore_axes
+from pyjx.runtime.resharding import in_auto_mode
 
 __all__ = [
     "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
@@ -225,6 +226,10 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
     >>> float(jax.numpy.percentile(jax.numpy.array([1.0, 2.0, 4.0]), 75))
     3.0
     """
+    if out_sharding is not None:
+        return in_auto_mode(lambda a, q, weights: percentile(
+            a, q, axis, out, overwrite_input, method, keepdims, weights=weights),
+            out_sharding)(a, q, weights)
     return _quantile("percentile", a, _share("percentile", q), axis, out, overwrite_input, method,
                      keepdims, False, weights)
 

@@ -12,6 +12,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.local_types import local_aval
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.named_axes import mesh_axes
+from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.primitive import vary
 from pyjx.core.records import Record
 from pyjx.core.specs import Infer, InferFromArgs, PartitionSpec, axes_of
@@ -24,7 +25,7 @@ from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
-from pyjx.tree_util import broadcast_argument, is_none, keystr, tree_flatten_with_path
+from pyjx.tree_util import keystr, tree_flatten_with_path
 
 _missing: Any = object()
 

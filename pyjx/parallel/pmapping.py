@@ -15,6 +15,7 @@ from pyjx import lax
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.meshes import Mesh
+from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import moveaxis
@@ -29,7 +30,6 @@ from pyjx.runtime.placement import committed_sharding
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.transforms.vmap import prefix_leaves, vmap
-from pyjx.tree_util import broadcast_argument, is_none
 
 NO_NAME = "_internal_pmap_axis_name"
 

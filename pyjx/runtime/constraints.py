@@ -9,6 +9,7 @@ from pyjx import configuration, tree_util
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.explicit import entries_of, names_no_mesh
 from pyjx.core.meshes import AbstractMesh
+from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.tracebacks import api_boundary
@@ -52,7 +53,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         if not is_valid_value(leaf):
             raise TypeError("with_sharding_constraint requires arrays, got "
                             f"{type(leaf)} at position {i}.")
-    targets = tree_util.broadcast_argument("with_sharding_constraint shardings", shardings, x)
+    targets = broadcast_argument("with_sharding_constraint shardings", shardings, x)
     return tree_util.tree_unflatten(tree, [
         leaf if s is None else constrained(leaf, resolved(
             s, "with_sharding_constraint", mesh=configuration.entered_mesh.value))

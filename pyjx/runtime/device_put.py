@@ -14,6 +14,7 @@ from pyjx.core.explicit import aval_on, names_no_mesh
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.memories import MEMORY_KINDS, Space, in_memory, in_space
 from pyjx.core.meshes import Mesh
+from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import Tracer
@@ -179,11 +180,11 @@ def device_put(
     leaves, treedef = tree_util.tree_flatten(x)
     targets = _prefix("device_put device", device, x, len(leaves), _is_target)
     donated = _prefix("donate", donate, x, len(leaves))
-    aliased = _prefix("may_alias", may_alias, x, len(leaves), tree_util.is_none)
+    aliased = _prefix("may_alias", may_alias, x, len(leaves), is_none)
     for target in targets:
         _check_target(target)
     if any(isinstance(leaf, Tracer) for leaf in leaves):
-        sources = _prefix("device_put src", src, x, len(leaves), tree_util.is_none)
+        sources = _prefix("device_put src", src, x, len(leaves), is_none)
         out = _put_traced(leaves, targets, sources, donated, aliased)
     else:
         out = [_put_leaf(*args)
@@ -197,7 +198,7 @@ def _prefix(name: str, prefix: Any, tree: Any, count: int,
     if prefix is None or isinstance(prefix, (bool, _Device, Sharding, Space,
                                                                 PartitionSpec)):
         return [prefix] * count
-    return tree_util.broadcast_argument(name, prefix, tree, is_leaf)
+    return broadcast_argument(name, prefix, tree, is_leaf)
 
 
 # ---- device_put while tracing -------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import tree_util
+from pyjx.core.prefixes import broadcast_argument
 from pyjx.runtime.array import make_array_from_callback
 from pyjx.runtime.sharding import Sharding, parts_along
 
@@ -35,8 +36,8 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any,
     """
     leaves, tree = tree_util.tree_flatten(local_data)
     name = "make_array_from_process_local_data"
-    shardings = tree_util.broadcast_argument(f"{name} sharding", sharding, local_data, None)
-    shapes = [None] * len(leaves) if global_shape is None else tree_util.broadcast_argument(
+    shardings = broadcast_argument(f"{name} sharding", sharding, local_data, None)
+    shapes = [None] * len(leaves) if global_shape is None else broadcast_argument(
         f"{name} global_shape", global_shape, local_data, _is_shape)
     return tree_util.tree_unflatten(tree, [
         _array(s, np.asarray(x), shape)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx import tree_util
 from pyjx.core.layouts import Format
+from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
 from pyjx.runtime.constraints import resolved
@@ -21,7 +22,7 @@ class Asked:
     __slots__ = ("leaves", "tree", "what")
 
     def __init__(self, shardings: Any, what: str) -> None:
-        leaves, self.tree = tree_util.tree_flatten(shardings, is_leaf=tree_util.is_none)
+        leaves, self.tree = tree_util.tree_flatten(shardings, is_leaf=is_none)
         self.leaves = tuple([_checked(s, what) for s in leaves])
         self.what = what
 
@@ -38,7 +39,7 @@ class Asked:
         Raises:
           ValueError: it is none.
         """
-        leaves = tree_util.broadcast_argument(
+        leaves = broadcast_argument(
             f"pjit {self.what}", self.tree.unflatten(self.leaves),
             tree.unflatten(range(tree.num_leaves)))
         layouts = tuple([s.layout if isinstance(s, Format) else None for s in leaves])

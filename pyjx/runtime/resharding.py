@@ -10,6 +10,7 @@ from pyjx import configuration, tree_util
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import entries_of, names_no_mesh, resolved_sharding
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
+from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.explicit import reshard_p
@@ -40,7 +41,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     ShapedArray(float32[3@x])
     """
     leaves, tree = tree_util.tree_flatten(xs)
-    targets = tree_util.broadcast_argument("reshard out_shardings", out_shardings, xs)
+    targets = broadcast_argument("reshard out_shardings", out_shardings, xs)
     return tree_util.tree_unflatten(tree, [
         x if s is None else _reshard(x, s) for x, s in zip(leaves, targets, strict=True)])
 
@@ -108,7 +109,7 @@ def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
         with use_abstract_mesh(inner):
             outs = f(*args, **kwargs)
         leaves, tree = tree_util.tree_flatten(outs)
-        targets = tree_util.broadcast_argument("auto_axes out_sharding", target, outs)
+        targets = broadcast_argument("auto_axes out_sharding", target, outs)
         return tree_util.tree_unflatten(tree, [
             _reshard_to(x, resolved_sharding(s, get_aval(x).shape, "auto_axes"))
             for x, s in zip(leaves, targets, strict=True)])
@@ -194,7 +195,7 @@ def explicit_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None
         inner = _with_types(outer, axes, AxisType.Explicit)
         with use_abstract_mesh(inner):
             leaves, tree = tree_util.tree_flatten(args)
-            targets = tree_util.broadcast_argument(
+            targets = broadcast_argument(
                 "explicit_axes in_sharding",
                 given if len(args) != 1 or isinstance(given, tuple) else (given,), args)
             args = tree_util.tree_unflatten(tree, [

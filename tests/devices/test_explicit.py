@@ -392,3 +392,32 @@ def test_global_arrays_of_a_process_have_the_type_of_their_sharding():
     assert jax.typeof(x).str_short() == "float32[8@x]"
     y = multihost_utils.global_array_to_host_local_array(x, mesh, P("x"))
     assert jax.typeof(y).str_short() == "float32[8@x]"
+
+
+SHARDED_RESULTS = {
+    "repeat": (lambda x, s: jnp.repeat(x[:, 0], 2, out_sharding=s), P("x")),
+    "bincount": (lambda x, s: jnp.bincount(x[0].astype(int), length=8, out_sharding=s), P("x")),
+    "histogram": (lambda x, s: jnp.histogram(x, bins=8, out_sharding=s),
+                  (P("x"), P(None))),
+    "percentile": (lambda x, s: jnp.percentile(x, 30., axis=0, out_sharding=s), P("x")),
+    "apply": (lambda x, s: x.at[2:4].apply(jnp.sin, out_sharding=s), P("x", None)),
+    "conv": (lambda x, s: lax.conv_general_dilated(
+        x[None, None], jnp.ones((8, 1, 1, 1)), (1, 1), "SAME", out_sharding=s),
+             P(None, "x", None, None)),
+    "ragged_dot": (lambda x, s: lax.ragged_dot(x, jnp.ones((2, 8, 8)), jnp.array([3, 5]),
+                                               out_sharding=s), P("x", None)),
+}
+
+
+@pytest.mark.parametrize("name", SHARDED_RESULTS)
+def test_results_lie_as_out_sharding_says(name):
+    f, spec = SHARDED_RESULTS[name]
+    x = np.random.default_rng(0).uniform(0, 8, (8, 8)).astype("f4")
+    expected = f(jnp.asarray(x), None)
+    with jax.set_mesh(jax.make_mesh((8,), ("x",))):
+        given = jax.device_put(x, P(None, None))
+        for out in (f(given, spec), jax.jit(lambda x: f(x, spec))(given)):
+            jax.tree.map(lambda a, s: pytest.fail(str(a.sharding)) if jax.typeof(a).sharding.spec
+                         != s else None, out, spec)
+            jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5),
+                         out, expected)
