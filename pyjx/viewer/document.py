@@ -13,6 +13,7 @@ from string import Template
 from typing import Any
 
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.trace import collector_paused
 from pyjx.viewer import hlo as hlo_forms
 from pyjx.viewer import stablehlo as stablehlo_forms
 from pyjx.viewer.calls import call_graph
@@ -48,9 +49,10 @@ def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None 
     >>> page("add", jaxpr=traced.jaxpr)[:15]
     '<!doctype html>'
     """
-    document = program(jaxpr=jaxpr, stablehlo=stablehlo, hlo=hlo, cost=cost)
-    document["title"] = title
-    data = zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 9)
+    with collector_paused():
+        document = program(jaxpr=jaxpr, stablehlo=stablehlo, hlo=hlo, cost=cost)
+        document["title"] = title
+        data = zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 9)
     assets = files("pyjx.viewer").joinpath("assets")
     read = {name: assets.joinpath(name).read_text(encoding="utf-8")
             for name in ("viewer.html", "viewer.css", *_SCRIPTS)}

@@ -9,6 +9,8 @@ from functools import lru_cache
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places
 
 _TRANSFORM = re.compile(r"([\w.\-]+)\(")
+# XLA gives them the name of the operation beside them.
+_PLUMBING = frozenset(("get-tuple-element", "parameter", "tuple"))
 _KIND = re.compile(r"([^()/]*)\)*$")
 
 
@@ -58,8 +60,9 @@ def groups(listings: Sequence[Listing], places: Places) -> list[list[int]]:
 
 def _keys(listing: Listing, places: Places) -> list[tuple[Hashable, Hashable]]:
     keys: list[tuple[Hashable, Hashable]] = []
-    for kind, name, place in zip(listing.kind, listing.name, listing.place, strict=True):
-        if kind != OPERATION or not (name and place != UNKNOWN):
+    for kind, own, name, place in zip(listing.kind, listing.operation, listing.name, listing.place,
+                                      strict=True):
+        if kind != OPERATION or own in _PLUMBING or not (name and place != UNKNOWN):
             keys.append((None, None))
             continue
         operation, transforms = signature(name)

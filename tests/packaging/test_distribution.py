@@ -48,10 +48,19 @@ def build(tmp_path: Path, *command: str) -> None:
 
 def test_stubs_and_markers_are_package_data() -> None:
     """Only recent versions of setuptools take them without being told."""
-    patterns = re.split(r"[,\s]+", setup_cfg["options.package_data"]["*"].strip())
+    patterns = [
+        (package, pattern) for package, listed in setup_cfg["options.package_data"].items()
+        for pattern in re.split(r"[,\s]+", listed.strip())]
     data = [name for name in files_of(*PACKAGES) if not name.endswith(".py")]
     assert any(name.endswith(".pyi") for name in data)
-    assert [n for n in data if not any(fnmatch(os.path.basename(n), p) for p in patterns)] == []
+    assert [n for n in data if not any(is_listed(n, *p) for p in patterns)] == []
+
+
+def is_listed(name: str, package: str, pattern: str) -> bool:
+    """Whether a pattern, which stands for files in one package or in each, names a file."""
+    if package == "*":
+        return fnmatch(os.path.basename(name), pattern)
+    return fnmatch(name, f"{package.replace('.', '/')}/{pattern}")
 
 
 def test_what_is_installed(tmp_path: Path) -> None:

@@ -43,16 +43,9 @@ class App {
     const relatives = this.mark(form, row);
     if (!reveal) return;
     this.panes.forEach((pane, i) => {
-      if (pane.form !== form && relatives[i].length) pane.show(this.nearest(i, relatives[i]), false);
+      if (pane.form === form || !relatives[i].length) return;
+      pane.show(this.program.likeliest(form, row, pane.form, relatives[i]), false);
     });
-  }
-
-  /** Of relatives in a form the one that is nearest to where it is scrolled. */
-  nearest(i, rows) {
-    const { tree, rows: shown } = this.panes[i];
-    const middle = (tree.scrollTop + tree.clientHeight / 2) / ROW_HEIGHT;
-    const distance = (row) => Math.abs(shown.position[shown.standIn(row)] - middle);
-    return rows.reduce((best, row) => (distance(row) < distance(best) ? row : best));
   }
 
   /** Go to an operation, wherever it is. */
@@ -137,7 +130,7 @@ class App {
     const said = !query ? "" : !count ? "none"
       : this.match < 0 ? count.toLocaleString("en")
       : `${(this.match + 1).toLocaleString("en")} of ${count.toLocaleString("en")}`;
-    $("matches").textContent = said;
+    $("found").textContent = said;
   }
 
   nextMatch(step) {
@@ -202,7 +195,7 @@ class App {
     this.setShown(index, true);
     if (this.selected && this.selected[0] !== pane.form) {
       const rows = this.program.relatives(...this.selected)[index];
-      if (rows.length) pane.go(this.nearest(index, rows));
+      if (rows.length) pane.go(this.program.likeliest(...this.selected, pane.form, rows));
     }
     pane.tree.focus({ preventScroll: true });
   }

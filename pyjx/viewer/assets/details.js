@@ -87,7 +87,7 @@ class Details {
 
   kin(form, row) {
     const parts = this.program.relatives(form, row).map((rows, i) =>
-      this.related(i === form.index ? "The same elsewhere here" : this.program.forms[i].title,
+      this.related(i === form.index ? "Alike in this form" : this.program.forms[i].title,
         this.program.forms[i], rows));
     parts.push(this.related("Reads", form, [...form.operands.of(row)]));
     parts.push(this.related("Read by", form, [...form.users(row)]));

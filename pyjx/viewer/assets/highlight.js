@@ -24,15 +24,16 @@ function highlight(text, operation) {
     const [token, string, type, value, word] = match;
     html += escapeHtml(cut.slice(last, match.index));
     last = match.index + token.length;
-    let kind = "";
+    let kind = "", shown = escapeHtml(token);
     if (string && !(operation && string === `"${operation}"`)) kind = "quoted";
     else if (type) kind = "type";
     else if (value) kind = match.index < equals ? "result" : "value";
     else if (!named && (word === operation || string) && match.index > equals) {
       kind = "op";
+      shown = shown.replace(/^(&quot;)?\w+\./, '<span class="dialect">$&</span>');
       named = true;
     }
-    html += kind ? `<span class="${kind}">${escapeHtml(token)}</span>` : escapeHtml(token);
+    html += kind ? `<span class="${kind}">${shown}</span>` : shown;
   }
   return html + escapeHtml(cut.slice(last));
 }

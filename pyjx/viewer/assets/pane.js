@@ -11,6 +11,7 @@ class Pane {
     this.rows = new Rows(form);
     this.actions = actions;
     this.current = form.kind[0] === HEAD && form.length > 1 ? 0 : -1;
+    this.figure = "flops";
     this.linked = [];
     this.marks = new Map();  // class names of rows
     this.matches = new Set();
@@ -27,6 +28,9 @@ class Pane {
     this.element.innerHTML = `
       <header><h2>${escapeHtml(form.title)}</h2>
         <span class="count">${count.toLocaleString("en")} operations</span>
+        <select class="figure" aria-label="Figure beside each operation">
+          <option value="flops">FLOPs</option><option value="traffic">Moved</option>
+          <option value="size">Size</option></select>
         <button type="button" class="quiet" data-fold="1" title="Fold all (f)">Fold</button>
         <button type="button" class="quiet" data-fold="0" title="Unfold all (u)">Unfold</button>
       </header>
@@ -55,6 +59,10 @@ class Pane {
     for (const button of this.element.querySelectorAll("[data-fold]")) {
       button.addEventListener("click", () => this.foldAll(button.dataset.fold === "1"));
     }
+    this.element.querySelector(".figure").addEventListener("change", (event) => {
+      this.figure = event.target.value;
+      this.refresh(true);
+    });
     new ResizeObserver(() => this.refresh(true)).observe(tree);
   }
 
@@ -205,7 +213,8 @@ class Pane {
     const mark = this.marks.get(row) ?? "";
     const match = this.matches.has(row) ? " match" : "";
     const expanded = foldable ? ` aria-expanded="${!rows.folded[row]}"` : "";
-    const cost = form.flops[row] ? quantity(form.flops[row]) : "";
+    const figure = form[this.figure][row];
+    const cost = !figure ? "" : this.figure === "flops" ? quantity(figure) : bytes(figure);
     return `<div class="row k${kind} ${mark}${match}" role="treeitem" id="f${form.index}r${row}"` +
       ` aria-level="${form.depth[row] + 1}" aria-selected="${row === this.current}"${expanded}` +
       ` style="top:${at * ROW_HEIGHT}px">` +

@@ -112,6 +112,18 @@ class Form {
     return found;
   }
 
+  /** The numbers of the groups in what a row runs: its bodies, and the functions that it calls. */
+  groupsWithin(row, found = new Set(), visited = new Set()) {
+    if (visited.has(row)) return found;
+    visited.add(row);
+    for (let r = row + 1; r < this.end[row]; r++) if (this.group[r] >= 0) found.add(this.group[r]);
+    for (const [call, heads] of this.calls) {
+      if (call < row || call >= this.end[row]) continue;
+      for (const head of heads) this.groupsWithin(head, found, visited);
+    }
+    return found;
+  }
+
   /** The rows of some groups, in order. */
   rowsOf(groups) {
     const rows = [];
@@ -160,11 +172,32 @@ class Program {
     this.forms = data.forms.map((form, i) => new Form(form, data.strings, i));
   }
 
-  /** For each form the rows that come from the same operation as a row, in its own others. */
+  /**
+   * For each form the rows that come from the same operation as a row; in its own form the others.
+   * Where a form has none, those of what the row runs.
+   */
   relatives(form, row) {
     const groups = form.groupsOf(row);
-    return this.forms.map((other) => other.rowsOf(groups).filter(
-      (r) => other !== form || r !== row));
+    const runs = form.kind[row] === OPERATION && (form.isFoldable(row) || form.calls.has(row));
+    let within = null;
+    return this.forms.map((other) => {
+      const rows = other.rowsOf(groups);
+      if (other === form) return rows.filter((r) => r !== row);
+      if (rows.length || !runs) return rows;
+      return other.rowsOf(within ??= form.groupsWithin(row));
+    });
+  }
+
+  /**
+   * Of relatives in another form the likeliest: where a line of the source runs many times, as
+   * for each layer, forms have its operations in the same order.
+   */
+  likeliest(form, row, other, rows) {
+    const group = form.group[row];
+    const mine = group >= 0 ? form.rowsOf([group]) : [row];
+    const theirs = group >= 0 ? other.rowsOf([group]) : [];
+    if (!theirs.length) return rows[0];
+    return theirs[Math.floor(mine.indexOf(row) * theirs.length / mine.length)];
   }
 
   /** The stack of frames of a place, innermost first. */

@@ -1,0 +1,245 @@
+"""The page in a real browser, where there is one: `pip install pyjx-xla[browser]` and `playwright
+install chromium`, or a chromium on PATH, or the one that PYJX_BROWSER names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import viewer
+
+playwright = pytest.importorskip("playwright.sync_api")
+pytestmark = pytest.mark.browser
+
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as p:
+        path = os.environ.get("PYJX_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+        if path is None and not Path(p.chromium.executable_path).exists():
+            pytest.skip("no chromium here")
+        browser = p.chromium.launch(executable_path=path)
+        yield browser
+        browser.close()
+
+
+def layer(w, x):
+    return jnp.tanh(x @ w)
+
+
+def loss(ws, x):
+    def step(c, _):
+        return jnp.sin(c) * 2.0, None
+
+    for w in ws:
+        x = layer(w, x)
+    return jnp.sum(jax.lax.scan(step, x, None, length=3)[0])
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "loss.html"
+    ws = [jnp.ones((4, 4)) for _ in range(3)]
+    viewer.show(jax.value_and_grad(loss), ws, jnp.ones((2, 4))).save(path)
+    return path
+
+
+def opened(browser, file, **options):
+    page = browser.new_page(viewport={"width": 1500, "height": 900}, **options)
+    page.errors = []
+    page.on("pageerror", lambda e: page.errors.append(str(e)))
+    page.on("console", lambda m: page.errors.append(m.text) if m.type == "error" else None)
+    page.on("request", lambda r: page.errors.append(r.url)
+            if not r.url.startswith("file:") else None)
+    page.goto(file.as_uri())
+    page.wait_for_selector("[data-ready]", state="attached")
+    return page
+
+
+@pytest.fixture
+def page(browser, file):
+    page = opened(browser, file)
+    yield page
+    assert not page.errors
+    page.close()
+
+
+def row(page, form, text):
+    return page.locator(f".pane:nth-child({form}) .row", has_text=text).first
+
+
+def test_hovering_shows_source_cost_and_relatives(page):
+    row(page, 1, "dot_general").hover()
+    page.wait_for_selector(".pane:nth-child(2) .row.linked")
+    linked = page.locator(".pane:nth-child(2) .row.linked").all_inner_texts()
+    assert linked and all("dot_general" in text for text in linked)
+    details = page.inner_text("#operation")
+    assert "f32[2,4]" in details and "FLOPs" in details and "64" in details
+    assert "return jnp.tanh(x @ w)" in page.inner_text("#operation .here")
+    assert "x = layer(w, x)" in page.inner_text("#operation .callers")
+    assert "StableHLO" in page.inner_text("#operation .kin")
+
+
+def test_keys_do_what_hovering_does(page):
+    page.keyboard.press("1")
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+    active = page.get_attribute(".pane:nth-child(1) .tree", "aria-activedescendant")
+    assert active == "f0r2"
+    assert page.get_attribute(f"#{active}", "aria-selected") == "true"
+    shown = page.inner_text("#operation h3 >> nth=0")
+    assert page.inner_text(f"#{active} .op") in shown
+    page.keyboard.press("2")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "StableHLO"
+
+
+def test_bodies_fold(page):
+    scan = row(page, 1, "scan[")
+    scan.click()
+    page.wait_for_selector(".pane:nth-child(1) .row.selected")
+    before = page.locator(".pane:nth-child(1) .row").count()
+    assert scan.get_attribute("aria-expanded") == "true"
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector('.pane:nth-child(1) .row.selected[aria-expanded="false"]')
+    assert page.locator(".pane:nth-child(1) .row").count() < before
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector('.pane:nth-child(1) .row.selected[aria-expanded="true"]')
+    assert page.locator(".pane:nth-child(1) .row").count() == before
+
+
+def test_search_goes_from_match_to_match(page):
+    page.keyboard.press("/")
+    page.keyboard.type("tanh")
+    total = int(page.inner_text("#found"))
+    assert total > 5
+    page.keyboard.press("Enter")
+    assert page.inner_text("#found") == f"1 of {total}"
+    page.wait_for_selector(".row.selected")
+    assert "tanh" in page.inner_text(".row.selected")
+    page.keyboard.press("Shift+Enter")
+    assert page.inner_text("#found") == f"{total} of {total}"
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("no such thing")
+    assert page.inner_text("#found") == "none"
+
+
+def test_memory_and_calls(page):
+    page.keyboard.press("m")
+    chart = page.locator("#memory .chart")
+    assert "the peak" in chart.get_attribute("aria-valuetext")
+    chart.focus()
+    page.keyboard.press("Home")
+    assert chart.get_attribute("aria-valuenow") == "1"
+    page.locator("#memory .largest .link").first.click()
+    page.wait_for_selector(".row.selected")
+    page.keyboard.press("c")
+    page.select_option("#calls select", "0")
+    nodes = page.locator("#calls [data-row]")
+    assert "scan" in " ".join(nodes.all_text_contents())
+    nodes.last.focus()
+    page.keyboard.press("Enter")
+    assert "scan" in page.inner_text(".pane:nth-child(1) .row.selected")
+
+
+def test_forms_can_be_left_out_but_for_one(page):
+    for button in page.locator("#shown button").all():
+        button.click()
+    assert page.locator(".pane:visible").count() == 1
+
+
+def lightness(page):
+    numbers = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g)")
+    return sum(map(int, numbers)) / 3
+
+
+def test_colours_follow_the_system_or_the_switch(browser, file):
+    page = opened(browser, file, color_scheme="dark")
+    assert lightness(page) < 60
+    page.click("#theme")  # light
+    assert lightness(page) > 200
+    page.click("#theme")  # dark
+    assert lightness(page) < 60
+    assert not page.errors
+    page.close()
+
+
+CONTRAST = """(dark) => {
+  const light = (c) => {
+    const [r, g, b] = c.match(/[\\d.]+/g).map((x) => x / 255)
+      .map((x) => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = getComputedStyle(e).backgroundColor;
+      if (!/rgba\\(.*, 0\\)|transparent/.test(c)) return c;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const low = new Set();
+  for (const e of document.querySelectorAll("body *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !e.checkVisibility() || e.closest("svg, .unseen")) continue;
+    const [a, b] = [light(getComputedStyle(e).color), light(ground(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) low.add(`${e.className} ${e.tagName} ${e.textContent.slice(0, 30)} ${ratio}`);
+  }
+  return [...low];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast(browser, file, scheme):
+    page = opened(browser, file, color_scheme=scheme)
+    row(page, 1, "dot_general").click()
+    page.fill("#query", "tanh")
+    page.wait_for_selector(".row.match")
+    assert page.evaluate(CONTRAST) == []
+    page.close()
+
+
+def test_what_can_be_pressed_has_a_name_and_what_is_referred_to_is_there(page):
+    nameless = page.evaluate("""() => [...document.querySelectorAll(
+        "button, input, select, [role=tree], [role=slider], [role=separator]")].filter((e) =>
+        !(e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.length))
+        .map((e) => e.outerHTML)""")
+    assert nameless == []
+    missing = page.evaluate("""() => [...document.querySelectorAll(
+        "[aria-controls], [aria-labelledby], [aria-activedescendant]")].flatMap((e) =>
+        ["aria-controls", "aria-labelledby", "aria-activedescendant"]
+          .map((a) => e.getAttribute(a)).filter((id) => id && !document.getElementById(id)))""")
+    assert missing == []
+
+
+def test_a_notebook_shows_it_in_a_frame(browser, file, tmp_path):
+    view = viewer.show(lambda x: jnp.sin(x), 1.0, optimised=False)
+    (tmp_path / "notebook.html").write_text(f"<!doctype html>{view._repr_html_()}")
+    page = browser.new_page()
+    page.goto((tmp_path / "notebook.html").as_uri())
+    assert "sin" in page.frame_locator("iframe").locator(".row >> nth=1").inner_text()
+    page.close()
+
+
+def test_only_rows_in_sight_are_elements(browser, tmp_path):
+    def chain(x):
+        for _ in range(3000):
+            x = jnp.sin(x)
+        return x
+
+    (tmp_path / "chain.html").write_text(
+        viewer.page("chain", jaxpr=jax.make_jaxpr(chain)(1.0)), encoding="utf-8")
+    page = opened(browser, tmp_path / "chain.html")
+    assert 20 < page.locator(".row").count() < 100
+    page.locator(".tree").focus()
+    page.keyboard.press("End")
+    page.wait_for_selector("#f0r3001")
+    assert page.locator(".row").count() < 100 and not page.errors
+    page.close()
