@@ -2,16 +2,24 @@
 
 Two files go to the folder of installed packages: a `.pth` file, which Python reads as it starts,
 and a module with a finder that loads `pyjx.as_jax` when somebody asks for jax. They do nothing
-unless the environment variable PYJX_AS_JAX is set. An installed jax is not touched.
+unless the environment variable PYJX_AS_JAX is set. Editors and type checkers run no finder: for
+them a folder `jax-stubs` says that each public module of jax is pyjx's. An installed jax is not
+touched.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import shutil
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 NAMES = ("pyjx_as_jax.pth", "_pyjx_as_jax.py")
+STUBS = "jax-stubs"
+
+_FIRST = "# Written by `python -m pyjx install-alias`.\n"
 
 _PTH = "import _pyjx_as_jax\n"
 _FINDER = '''"""Written by `python -m pyjx install-alias`: pyjx as jax where PYJX_AS_JAX is set."""
@@ -50,16 +58,45 @@ def folder() -> Path:
     return Path(sysconfig.get_path("purelib"))
 
 
+def public_modules(name: str = "pyjx") -> Iterator[str]:
+    """The names of the modules that users may import, from `name` on."""
+    yield name
+    module = importlib.import_module(name)
+    names = set(getattr(module, "__all__", ()))
+    for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        if found.name in names:
+            yield from public_modules(f"{name}.{found.name}")
+
+
+def write_stubs(place: Path) -> None:
+    """A stub package: each module of jax has what the same one of pyjx has."""
+    for name in public_modules():
+        stub = place.joinpath(STUBS, *name.split(".")[1:], "__init__.pyi")
+        stub.parent.mkdir(parents=True, exist_ok=True)
+        stub.write_text(f"{_FIRST}from {name} import *\n", encoding="utf-8")
+
+
+def stubs_of(place: Path) -> Path | None:
+    """The folder of stubs there, if it was written here."""
+    stub = place / STUBS / "__init__.pyi"
+    written = stub.exists() and stub.read_text(encoding="utf-8").startswith(_FIRST)
+    return place / STUBS if written else None
+
+
 def install(arguments: Sequence[str]) -> int:
     """Write the files and say so."""
     place = folder()
+    written = list(NAMES)
     try:
         for name, text in zip(NAMES, (_PTH, _FINDER), strict=True):
             (place / name).write_text(text, encoding="utf-8")
+        if stubs_of(place) or not (place / STUBS).exists():
+            write_stubs(place)
+            written.append(STUBS)
     except OSError as error:
         print(f"install-alias: cannot write to {place}: {error.strerror}")
         return 1
-    print(f"wrote {' and '.join(NAMES)} to {place}\n"
+    print(f"wrote {', '.join(written)} to {place}\n"
           "`import jax` gives pyjx in every process of this environment where PYJX_AS_JAX=1 is "
           "set.\nAn installed jax stays as it is. `python -m pyjx uninstall-alias` undoes this.")
     return 0
@@ -71,6 +108,10 @@ def uninstall(arguments: Sequence[str]) -> int:
     found = [place / name for name in NAMES if (place / name).exists()]
     for path in found:
         path.unlink()
-    print(f"removed {' and '.join([path.name for path in found])} from {place}" if found
+    stubs = stubs_of(place)
+    if stubs:
+        shutil.rmtree(stubs)
+        found.append(stubs)
+    print(f"removed {', '.join([path.name for path in found])} from {place}" if found
           else f"there is no alias in {place}")
     return 0

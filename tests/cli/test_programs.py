@@ -97,7 +97,10 @@ def test_the_alias_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(alias_files, "folder", lambda: tmp_path)
     assert alias_files.install([]) == 0
     assert str(tmp_path) in capsys.readouterr().out
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(alias_files.NAMES)
+    assert {p.name for p in tmp_path.iterdir()} == {*alias_files.NAMES, "jax-stubs"}
+    for name in ("numpy", "numpy/linalg", "experimental/sparse"):
+        stub = (tmp_path / "jax-stubs" / name / "__init__.pyi").read_text(encoding="utf-8")
+        assert f"from pyjx.{name.replace('/', '.')} import *" in stub
     site = f"import site; site.addsitedir({str(tmp_path)!r})\n"
     look = ("import sys; early = 'pyjx' in sys.modules\n"
             "import importlib.metadata as m\n"
@@ -113,3 +116,13 @@ def test_the_alias_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [p.name for p in tmp_path.iterdir() if p.name != "__pycache__"] == []
     assert alias_files.uninstall([]) == 0
     assert "there is no alias" in capsys.readouterr().out
+
+
+def test_stubs_of_others_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alias_files, "folder", lambda: tmp_path)
+    theirs = tmp_path / "jax-stubs" / "__init__.pyi"
+    theirs.parent.mkdir()
+    theirs.write_text("Array: object\n", encoding="utf-8")
+    assert alias_files.install([]) == alias_files.uninstall([]) == 0
+    assert theirs.read_text(encoding="utf-8") == "Array: object\n"
+    assert [p.name for p in theirs.parent.iterdir()] == ["__init__.pyi"]
