@@ -65,7 +65,8 @@ def diff(first: str, second: str, names: tuple[str, str] = ("first", "second"), 
     +%0 = cosine %arg0
      %1 = add %0, %0
     """
-    ours, theirs = (_MODULE.sub(r"\1", without_places(t)).split("\n") for t in (first, second))
+    ours, theirs = (_MODULE.sub(r"\1program", without_places(t)).split("\n")
+                    for t in (first, second))
     if ours == theirs:
         return Difference("", 0, 0)
     pattern = _pattern(first)

@@ -170,9 +170,9 @@ class Reader:
     def _size(self, text: str, start: int) -> Any:
         stripped = text.strip()
         start += len(text) - len(text.lstrip())
-        if re.fullmatch(r"\d+", stripped):
+        if re.fullmatch(r"[0-9]+", stripped):
             return int(stripped)
-        if not re.fullmatch(r"[\w+\-*/() ]*[A-Za-z_][\w+\-*/() ]*", stripped):
+        if not re.fullmatch(r"[\w+\-*/() ]*[A-Za-z_][\w+\-*/() ]*", stripped, re.ASCII):
             self._fail(f"expected a size, got {stripped!r}", start)
         export = importlib.import_module("pyjx.export")  # which few command lines need
         if self._scope is None:

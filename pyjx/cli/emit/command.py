@@ -40,7 +40,10 @@ from pyjx.tree_util import tree_leaves
 _COMPILED = ("hlo-opt", "llvm", "ptx", "asm", "memory", "json", "html", "dot", "cost")
 _KERNELS = ("llvm", "ptx", "asm")
 
-frames.register_exclusion(os.path.dirname(os.path.abspath(sys.modules["emit_hlo"].__file__ or "")))
+# What calls the command is none of the user's: its package, `python -m` and the installed script.
+for _place in (os.path.dirname(os.path.abspath(sys.modules["emit_hlo"].__file__ or "")),
+               "<frozen runpy>", *[p for p in sys.argv[:1] if p.endswith(("emit-hlo", "pyjx"))]):
+    frames.register_exclusion(_place)
 
 
 def run(options: Options, started: float) -> int:

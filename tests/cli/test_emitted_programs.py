@@ -1,0 +1,97 @@
+"""What is emitted is the same in every process, can be read back, and computes what it should."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyjx as jax
+from pyjx import inspect, jaxlib_api
+from tests.op_table import Sample, all_samples
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = all_samples()
+IDS = [f"{s.primitive} {s.id}" for s in SAMPLES]
+PROGRAM = """
+import pyjx as jax
+import pyjx.numpy as jnp
+
+def loss(params, x):
+    for layer in params["layers"]:
+        x = jnp.tanh(x @ layer["w"] + layer["b"])
+    return jnp.sum(jax.random.normal(params["key"], x.shape) * x)
+"""
+SPEC = f"{{layers: [{', '.join(['{w: f32[8,8], b: f32[8]}'] * 6)}], key: key[]}}"
+OUTPUT = ("--vjp", "--emit", "jaxpr,stablehlo,hlo,cost", "--locs", "stack", "--names", "user")
+
+
+def texts(folder: Path, seeds: range) -> set[bytes]:
+    """What the command prints in processes with these hash seeds."""
+    (folder / "program.py").write_text(PROGRAM)
+    found = set()
+    for seed in seeds:
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": str(seed)}
+        done = subprocess.run(
+            [sys.executable, "-m", "emit_hlo", "program.py:loss", SPEC, "f32[4,8]", *OUTPUT],
+            env=env, cwd=folder, capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        found.add(done.stdout)
+    return found
+
+
+def test_text_is_the_same_in_each_process(tmp_path: Path) -> None:
+    assert len(texts(tmp_path, range(3))) == 1
+
+
+@pytest.mark.slow
+def test_text_is_the_same_in_a_hundred_processes(tmp_path: Path) -> None:
+    assert len(texts(tmp_path, range(100))) == 1
+
+
+def traced(sample: Sample) -> inspect.TracedProgram:
+    return inspect.trace(sample.fun, *sample.args)
+
+
+def arguments(sample: Sample) -> list[Any]:
+    return list(jax.tree.leaves(sample.args))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", SAMPLES, ids=IDS)
+def test_artifacts_are_read_back_at_their_version(sample: Sample) -> None:
+    program = traced(sample)
+    oldest, newest = jaxlib_api.stablehlo_versions()
+    read = 0
+    for version in (oldest, "1.0.0", newest):
+        try:
+            artifact = program.bytecode(version)
+        except inspect.UnsupportedError:
+            assert version != newest
+            continue
+        assert f"StableHLO_v{version}".encode() in artifact[:40]
+        assert inspect.read(artifact).statistics()
+        read += 1
+    assert read
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["numpy-float64", "eager"])
+@pytest.mark.parametrize("sample", SAMPLES, ids=IDS)
+def test_results_agree(sample: Sample, how: str) -> None:
+    agreement = inspect.check(traced(sample), how, arguments(sample))
+    assert agreement, str(agreement)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", SAMPLES[::7], ids=IDS[::7])
+def test_the_interpreter_agrees(sample: Sample) -> None:
+    try:
+        agreement = inspect.check(traced(sample), "interpreter", arguments(sample))
+    except inspect.CheckError:  # an operation that it does not know
+        return
+    assert agreement, str(agreement)

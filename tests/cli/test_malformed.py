@@ -1,0 +1,159 @@
+"""Malformed command lines: the right exit status, a message of one screen, no file changed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import emit_hlo
+
+MODEL = """
+import pyjx.numpy as jnp
+VALUE = 3
+def f(x):
+    return jnp.sin(x)
+def two(x, y):
+    return x @ y
+def tree(p):
+    return p["w"] * 2
+class Needs:
+    def __init__(self, size): pass
+    def call(self, x): return x
+"""
+
+SPECS = """
+f32[ | f32] | f32[8 | f32[8,, | f32[,] | f32[8,-1] | f32[-3] | f32[1.5] | f32[8;8] | f32[8 8]
+f32[8][8] | f32[8]x | f32(8) | f32{8} | f33[8] | F32[8] | float[8] | int32[] extra | bf17[2]
+key<fly>[] | key<>[] | key< | tensor<8xf99> | tensor< | 8x | x8xf32 | 8xx4xf32 | 8x4xf99 | f32[B*]
+f32[*B]
+f32[B**2] | f32[B/0] | f32[(B] | f32[1B] | f32['B'] | {w f32[2]} | {w: f32[2] | {: f32[2]} | {w:}
+{w: f32[2],,}
+(f32[2] | f32[2]) | (f32[2],, f32[2]) | [f32[2] | ((f32[2]) | ='unclosed | =[1, | =f(3) | ==3 | x==
+x= | x | y=f32[2] | x=f32[2 | =x=3 | 3..5 | 3e | 0x10 | 1_000 | --3 | nan32 | Nonesense | truE | %
+? | @ | @missing.npz
+@missing.npy | @nowhere:make | @model.py | @model.py:nothing | @bad.npz | @bad.npy
+f32[99999999999999999999999]x
+\u00e9[2] | f32[\u00e9] | f32[2]\u200b | f32[٣]
+"""
+TARGETS = """
+f | model | model.py | model.py: | :f | model.py:g | model.py:F | model.py:VALUE | model.py:f.g
+model.py:Needs.call
+model.py:Needs.nothing | missing.py:f | mdel.py:f | model.pyy:f | dir:f | dir/:f
+./missing/model.py:f | model.py::f
+no-module:f | no.such.module:f | 1module:f | pyjx:nothing | pyjx.numpy:arrange | pyjx.nothing:f
+missing.mlir
+missing.mlirbc | missing.hlo | bad.mlir | bad.mlirbc | bad.hlo | damaged.mlirbc | empty.mlir
+dir.mlir | model.py:f:f
+/:f | . | .. | * | model.py:1 | model.py:f() | syntax.py:f | raises.py:f | exits.py:f
+"""
+OPTIONS = """
+--nope | --emit | --emit nope | --emit stablehlo,nope | --emit =x | --emit jaxpr= | --emit all=x
+--emit jaxpr,
+--platform | --platform gpu | --platform cud | --platform cuda:h10 | --platform tpu:v5e:2by2
+--platform tpu:v99
+--platform cpu:avx | --platform cuda:./missing.txt | --target | --target 1 | --target 1.x.0
+--target 99.0.0
+--target 0.0.1 | --mesh | --mesh x | --mesh x=0 | --mesh x=-1 | --mesh x=1,x=1 | --mesh =2
+--mesh x=1y=1
+--in-shardings x | --mesh x=1 --in-shardings z | --mesh x=1 --in-shardings x;x;x
+--mesh x=1 --in-shardings (x
+--mesh x=999 | --grad=1 | --grad=x | --grad=-1 | --vmap=0,0 | --vmap=x | --jvp=1 | --jit=yes
+--donate x
+--donate 5 | --donate -1 | --static x | --static =3 | --static z=3 | --flag x | --flag nope=1
+--flag enable_x64=maybe
+--flag num_cpu_devices=many | --passes=nope | --outline maybe | --names mine | --locs all
+--roofline v99 | --roofline 1
+--roofline 1,x | --roofline -1,2 | --run=x | --run=0 | --run=-1 | --check | --check nope | --update
+--expect a --diff b | --emit jaxpr,hlo --diff x | --emit bytecode --diff x | --open --emit jaxpr
+--color sometimes
+--completion tcsh | --list nope | --diff missing.mlir | --diff model.py:nothing
+--diff NO_SUCH_REV | -o | --x64=1
+--in-shardings
+"""
+PATHS = """
+-o dir/missing/out.mlir | -o missing/out.mlir | -o kept.mlir/out | -o kept.mlir/
+--emit jaxpr=missing/out
+--emit jaxpr,hlo -o kept.mlir | --emit jaxpr=dir | --emit jaxpr=dir.mlir
+--expect missing/out.mlir --update | -o loop
+"""
+
+
+def cases() -> Iterator[tuple[str, ...]]:
+    for spec in _words(SPECS):
+        yield "model.py:f", spec
+    for target in _words(TARGETS):
+        yield target, "f32[2]"
+    for text in (OPTIONS, PATHS):
+        for words in _words(text):
+            yield "model.py:f", "f32[2]", *words.split()
+    yield ()
+    yield ("-c",)
+    yield "-c", ""
+    yield "-c", "lambda x: x +", "f32[2]"
+    yield "-c", "3", "f32[2]"
+    yield "-c", "undefined", "f32[2]"
+    yield ("model.py:two",)
+    yield "model.py:two", "f32[2]"
+    yield "model.py:two", "f32[2]", "f32[2]", "f32[2]"
+    yield "model.py:two", "f32[2,3]", "f32[2,3]"
+    yield "model.py:two", "y=f32[2]", "f32[2]"
+    yield "model.py:two", "y=f32[2]", "y=f32[2]"
+    yield "model.py:tree", "{v: f32[2]}"
+    yield "model.py:f", "bool[2]", "--grad"
+
+
+def _words(text: str) -> list[str]:
+    return [w.strip() for line in text.strip("\n").split("\n") for w in line.split("|")]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("malformed")
+    (folder / "model.py").write_text(MODEL)
+    (folder / "syntax.py").write_text("def f(:\n")
+    (folder / "raises.py").write_text("1 / 0\n")
+    (folder / "exits.py").write_text("raise SystemExit(7)\n")
+    (folder / "kept.mlir").write_text("kept")
+    (folder / "empty.mlir").write_text("")
+    for suffix in ("mlir", "hlo", "npz", "npy"):
+        (folder / f"bad.{suffix}").write_text("nonsense {")
+    (folder / "bad.mlirbc").write_bytes(b"ML\xefR\x01\xff\x00nonsense")
+    (folder / "damaged.mlirbc").write_bytes(b"ML\xefR\rStableHLO_v1.0.0\x00" + b"\xff\x07" * 99)
+    (folder / "dir").mkdir()
+    (folder / "dir.mlir").mkdir()
+    (folder / "loop").symlink_to("loop")
+    return folder
+
+
+def state(folder: Path) -> dict[str, Any]:
+    """Every file below a folder, with what it holds."""
+    return {str(p): p.read_bytes() if p.is_file() else os.lstat(p).st_mode
+            for p in sorted(folder.rglob("*"))}
+
+
+def test_there_are_two_hundred() -> None:
+    assert len(set(cases())) >= 200
+
+
+@pytest.mark.parametrize("argv", sorted(set(cases())), ids=" ".join)
+def test_malformed(argv: tuple[str, ...], place: Path, capfd: pytest.CaptureFixture[str],
+                   monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr("pyjx.runtime.backends.plugin_library", lambda platform: None)
+    for name in ("model", "raises", "exits", "syntax"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    before = state(place)
+    status = emit_hlo.main(list(argv))
+    out, err = capfd.readouterr()
+    lines = err.splitlines()
+    assert status in (2, 3, 4, 6), (status, err)
+    assert out == ""
+    assert lines[0].startswith("emit-hlo: ") and len(lines) <= 24
+    assert "Traceback" not in err and max(map(len, lines)) < 500
+    assert state(place) == before
