@@ -154,7 +154,7 @@ print(f"1st step {1e3 * step_seconds:8.1f} ms")
 # The learning rate falls along half a cosine. Each epoch sees the images in a new order; what does
 # not fill a last batch is left out.
 
-# %%
+# %% tags=["varies"]
 batches = len(kept) // BATCH
 with_bar = tqdm is not None and sys.stderr.isatty()  # else a line every ten epochs
 epochs = tqdm(range(EPOCHS), unit="epoch") if with_bar else range(EPOCHS)
@@ -175,6 +175,7 @@ for epoch in epochs:
 jax.block_until_ready(params)
 training_seconds = time.perf_counter() - training_started
 
+# %%
 print(f"train accuracy {float(accuracy(params, train_images, train_labels)):.2%}")
 print(f"test accuracy  {float(accuracy(params, test_images, test_labels)):.2%}")
 

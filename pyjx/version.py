@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-PYJX_VERSION = "0.1.0"
-PYJX_VERSION_INFO = (0, 1, 0)
+PYJX_VERSION = "0.1.0"  # the one place: setup.cfg and the documentation read it here
+PYJX_VERSION_INFO = tuple([int(part) for part in PYJX_VERSION.split(".")])
 
 # Where JAX's versions differ, pyjx does as this one.
 FOLLOWED = "0.12.0"

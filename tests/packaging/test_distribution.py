@@ -17,7 +17,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("emit_hlo", "lowering", "pyjx")
 SHIPPED = (*PACKAGES, ".ci", "benchmarks", "examples", "tests")
-AT_TOP = (".ruff.toml", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "MANIFEST.in", "README.md",
+AT_TOP = (".pre-commit-config.yaml", ".ruff.toml", "ARCHITECTURE.md", "CHANGELOG.md",
+          "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "README.md", "SECURITY.md",
           "pyproject.toml", "setup.cfg", "tox.ini")
 
 setup_cfg = configparser.ConfigParser()
@@ -25,7 +26,7 @@ setup_cfg.read(ROOT / "setup.cfg")
 
 
 def files_of(*folders: str) -> set[str]:
-    """The files in these folders, without what tools leave there."""
+    """The files in these folders, without what tools leave there or make."""
     found = set()
     for folder in folders:
         for path in (ROOT / folder).rglob("*"):
@@ -81,6 +82,37 @@ def test_what_is_shipped(tmp_path: Path) -> None:
     assert sorted((files_of(*SHIPPED) | set(AT_TOP)) - set(shipped)) == []
     assert shipped[".ci/run"].mode & 0o100
     assert not [name for name in shipped if "__pycache__" in name]
+
+
+def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
+    """Whenever they are built, wherever, and with whichever permissions."""
+    setuptools = pytest.importorskip("setuptools")
+    if int(setuptools.__version__.partition(".")[0]) < 71:
+        pytest.importorskip("wheel")
+    built = []
+    for attempt, mask in ((1, 0o022), (2, 0o077)):
+        tree, out = tmp_path / str(attempt) / "tree", tmp_path / str(attempt) / "out"
+        out.mkdir(parents=True)
+        for name in files_of(".ci", "lowering") | set(AT_TOP) | {
+                "pyjx/__init__.py", "pyjx/version.py", "pyjx/py.typed"}:
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tree / name)
+            (tree / name).chmod((0o777 if name == ".ci/run" else 0o666) & ~mask)
+            os.utime(tree / name, (1e9 * attempt, 1e9 * attempt))
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", "import sys; sys.path.insert(0, '.ci')\n"
+             "import backend as b; out = sys.argv[1]; b.build_sdist(out); b.build_wheel(out)",
+             str(out)], cwd=tree, capture_output=True, text=True, umask=mask)
+        assert done.returncode == 0, done.stderr
+        built.append({p.name: p.read_bytes() for p in out.iterdir()})
+    assert len(built[0]) == 2 and built[0] == built[1]
+    assert all(f"-{version()}" in name for name in built[0])
+
+
+def version() -> str:
+    (found,) = re.findall(r'^PYJX_VERSION = "(.*?)"',
+                          (ROOT / "pyjx/version.py").read_text(encoding="utf-8"), re.MULTILINE)
+    return str(found)
 
 
 # -- the package lowering beside a module of the user's by that name -------------------------------

@@ -5,6 +5,7 @@ import pytest
 from pyjx import jaxlib_api
 from pyjx.runtime import backends
 from pyjx.tools import colab_tpu
+from pyjx.version import PYJX_VERSION
 
 
 def machine(monkeypatch, platform="cpu", hardware=False, reason=None):
@@ -17,7 +18,7 @@ def test_without_a_tpu_it_says_what_to_choose(monkeypatch, capsys):
     machine(monkeypatch)
     colab_tpu.setup_tpu()
     out = capsys.readouterr().out
-    assert f"CPU: pyjx 0.1.0, jaxlib {jaxlib_api.JAXLIB_RELEASE}" in out
+    assert f"CPU: pyjx {PYJX_VERSION}, jaxlib {jaxlib_api.JAXLIB_RELEASE}" in out
     assert "There is no TPU here; what follows runs on the CPU. In Colab choose" in out
 
 

@@ -1,0 +1,50 @@
+"""Pages of the notebooks: the examples that are written in cells, as text with code."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = "notebooks"
+
+
+def page(source: Path) -> str:
+    """Markdown of an example: its text, and its code in blocks."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    repository = config["metadata"]["url"].removeprefix("https://github.com/")
+    parts = re.split(r"^# %%(.*)$\n?", source.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    out = []
+    for head, body in zip(parts[::2], parts[1::2], strict=True):
+        if "[markdown]" in head:
+            out.append("\n".join(re.sub(r"^# ?", "", s) for s in body.strip().split("\n")))
+        elif body.strip():
+            out.append(f"```python\n{body.strip()}\n```")
+    link = ("[Open it in Colab](https://colab.research.google.com/github/"
+            f"{repository}/blob/main/examples/notebooks/{source.stem}.ipynb)")
+    title, _, rest = out[0].partition("\n")
+    return "\n\n".join([title, link, rest, *out[1:]]) + "\n"
+
+
+def write_pages(app: Sphinx) -> None:
+    folder = Path(app.srcdir) / FOLDER
+    folder.mkdir(exist_ok=True)
+    wanted = {f"{p.stem}.md": page(p) for p in sorted((ROOT / "examples").glob("*.py"))
+              if "\n# %% [markdown]" in p.read_text(encoding="utf-8")}
+    for path in folder.glob("*.md"):
+        if path.name not in wanted:
+            path.unlink()
+    for name, text in wanted.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True}
