@@ -7,6 +7,7 @@ import matplotlib
 
 matplotlib.use("svg")
 matplotlib.rcParams["svg.hashsalt"] = "pyjx"  # the same figures give the same file
+matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text
 
 import matplotlib.pyplot as plt  # noqa: E402
 

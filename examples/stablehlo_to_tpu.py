@@ -152,6 +152,14 @@ else:
     print("\n".join(line[:110] for line in program.as_text().splitlines()[:12]), "\n...")
 
 # %% [markdown]
+# ## All forms side by side
+# In a notebook this shows the program as a page: jaxpr, StableHLO and XLA's HLO, with a line of one
+# leading to what it became in the others.
+
+# %% tags=["pyjx"]
+jax.viewer.show(loss, *arguments)
+
+# %% [markdown]
 # ## From the command line
 # `emit-hlo` shows any stage of a function in a file or a module:
 
@@ -159,6 +167,6 @@ else:
 import subprocess
 import sys
 
-command = [sys.executable, "-m", "pyjx.cli.emit_hlo", "pyjx.numpy:tanh", "f32[8]",
+command = [sys.executable, "-m", "emit_hlo", "pyjx.numpy:tanh", "f32[8]",
            "--emit", "stablehlo"]
 print(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

@@ -52,7 +52,7 @@ def test_its_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert runner.failures == 0, "".join(report)
 
 
-COMMANDS = {"emit-hlo": "pyjx.cli.emit_hlo"}
+COMMANDS = {"emit-hlo": "emit_hlo"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
