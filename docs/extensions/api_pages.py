@@ -33,6 +33,7 @@ DESCRIBED = {
     "GSPMDSharding": "A sharding as XLA's partitioner says it, without a mesh.",
     "GetAttrKey": "A step of the path to a leaf: the name of an attribute.",
     "InitFn": "From parameters to the state of an optimizer.",
+    "LoweringRule": "A function that builds the operations of a primitive.",
     "NamedSharding": "How an array is cut: a mesh, and for each dimension the mesh axes it is cut "
                      "along (a `PartitionSpec`).",
     "ParamsFn": "From the state of an optimizer to parameters.",
@@ -42,7 +43,9 @@ DESCRIBED = {
     "SequenceKey": "A step of the path to a leaf: the index in a list or tuple.",
     "Sharding": "How an array lies on devices; the class of all of them.",
     "SingleDeviceSharding": "An array lies on one device, whole.",
+    "Token": "A value that orders effects in a program.",
     "UpdateFn": "From a step, gradients and the state of an optimizer to its new state.",
+    "Value": "An operand or result of an operation in a program's text.",
     "Wrapped": "A function that `jit` has compiled.",
     "iinfo": "The limits of an integer type: `bits`, `min`, `max`.",
 }
