@@ -46,6 +46,13 @@ def test_modules_are_the_same_objects(tmp_path: Path) -> None:
           "assert jax.grad(jnp.sin)(0.) == 1.\n", tmp_path)
 
 
+def test_internals_are_there_without_an_import(tmp_path: Path) -> None:
+    check("import jax\n"
+          "assert jax._src.distributed.global_state.client is None\n"
+          "import jax._src.core as core\n"
+          "assert core is jax._src.core\n", tmp_path)
+
+
 def test_what_importlib_and_pkgutil_say(tmp_path: Path) -> None:
     out = check("import importlib.metadata as m, importlib.util as u, pkgutil, jax\n"
                 "print(m.version('jax'), jax.__version__, jax.__version_info__[:2])\n"

@@ -131,4 +131,5 @@ def install() -> None:
     for module in (pyjx, version):
         vars(module).update(__version__=told, __version_info__=version.numbers(told))
     sys.modules["jax"] = pyjx
+    vars(pyjx)["_src"] = compat  # which programs read of `jax` without importing it
     reach_children()

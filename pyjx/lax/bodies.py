@@ -38,9 +38,10 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
     """`fun`, which is the `what` of the operation `op`, on arguments of these types.
 
     `tree` is that of its argument or, if they are `unpacked`, that of the tuple of its arguments. A
-    function is traced once for each signature, but where it closes over traced values.
+    function is traced once for each signature, whatever it is there, but where it closes over
+    traced values.
     """
-    key = (op, what, tree, tuple(avals), unpacked, configuration.trace_context(), named_axes())
+    key = (op, tree, tuple(avals), unpacked, configuration.trace_context(), named_axes())
     own = None if type(fun) is FunctionType else getattr(fun, "jit_traces", None)
     try:
         # What a function with rules is traced to holds it: together they go.

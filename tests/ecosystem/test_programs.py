@@ -22,7 +22,6 @@ PROGRAMS = sorted((HERE / "programs").glob("*.py"))
 MODULES = {"flax_linen": "flax", "flax_nnx": "flax", "mjx": "mujoco",
            "tfp": "tensorflow_probability"}
 TOLERANCE = 1e-3
-MISSING = {"orbax": "jax.experimental.array_serialization is not there yet"}
 
 
 def run(program: Path, *command: str) -> dict[str, Any]:
@@ -46,10 +45,8 @@ def same(a: Any, b: Any) -> bool:
 
 @pytest.mark.ecosystem
 @pytest.mark.parametrize("program", PROGRAMS, ids=[p.stem for p in PROGRAMS])
-def test_figures_are_those_of_jax(program: Path, request: pytest.FixtureRequest) -> None:
+def test_figures_are_those_of_jax(program: Path) -> None:
     name = program.stem.removeprefix("use_")
-    if name in MISSING:
-        request.applymarker(pytest.mark.xfail(reason=MISSING[name], strict=True))
     package = MODULES.get(name, name)
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")

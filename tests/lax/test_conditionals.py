@@ -191,3 +191,15 @@ def test_results_that_all_branches_save_are_not_computed_again():
     before, after = text.split("differentiated=True")
     assert before.count("cond[") == 1  # the values
     assert after.count("cond[") == 1  # their derivative
+
+
+def test_a_function_of_several_branches_is_traced_once():
+    calls = []
+
+    def square(x):
+        calls.append(x)
+        return x * x
+
+    assert lax.switch(2, [square, jnp.sin, square, square], 3.0) == 9
+    assert lax.cond(True, square, square, jnp.ones(2)).tolist() == [1, 1]
+    assert len(calls) == 2
