@@ -19,7 +19,8 @@ _ELEMENTWISE = (
     "shift_right_logical sign sine sqrt subtract tan tanh xor")
 _ELEMENTWISE_NAMES = frozenset(_ELEMENTWISE.split())
 _CONTRACTING = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}|contracting_dims = \[([\d, ]*)\] x|"
-                          r"lhs_contracting_dimensions = \[([\d, ]*)\]")
+                          r"lhs_contracting_dimensions\"?(?: = |:)\[([\d, \"]*)\]")
+_LIBRARY_PRODUCT = re.compile(r'custom_call_target="__cublas|__triton_gemm')
 _KERNEL = re.compile(r"dim_labels=\w+_(\w+)->|dim_numbers = \[[^\]]*\]x\[([^\]]*)\]->")
 
 Shape = tuple[int, ...]
@@ -38,9 +39,12 @@ def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Se
     out = float(sum(map(math.prod, results)))
     if name in _ELEMENTWISE_NAMES:
         return out
+    if name == "custom_call" and operands and _LIBRARY_PRODUCT.search(text):
+        name, out = "dot", float(math.prod(results[0]))  # behind it is space to work in
     if name in ("dot", "dot_general") and operands:
         found = _CONTRACTING.search(text)
-        dims = map(int, re.findall(r"\d+", "".join(filter(None, found.groups())))) if found else ()
+        dims = map(int, re.findall(r"\d+", "".join(filter(None, found.groups())))) \
+            if found else ()
         return 2 * out * math.prod([operands[0][d] for d in dims if d < len(operands[0])])
     if name == "convolution" and len(operands) > 1:
         return 2 * out * math.prod(operands[1]) / _out_features(text, operands[1])

@@ -13,8 +13,8 @@ from pyjx.viewer.sizes import bytes_of, hlo_arrays
 FREE = frozenset((
     "add-dependency", "after-all", "bitcast", "constant", "get-tuple-element", "opt-barrier",
     "parameter", "partition-id", "replica-id", "tuple"))
-_VIEWS = frozenset(("bitcast", "get-tuple-element", "opt-barrier", "optimization-barrier", "tuple",
-                    "while"))
+_VIEWS = frozenset(("bitcast", "copy-done", "get-tuple-element", "opt-barrier",
+                    "optimization-barrier", "tuple", "while"))
 # How bodies count: those of fusions stay in registers; those of reductions are formulas.
 _WEIGHTS = {"fusion": (1.0, 0.0), "call": (1.0, 1.0), "conditional": (1.0, 1.0),
             "async-start": (1.0, 1.0)}
@@ -118,8 +118,12 @@ class _Writer:
             index = _INDEX.search(i.text) if i.opcode == "get-tuple-element" else None
             if index:
                 listing.picks[row] = int(index[1])
+        if i.opcode == "copy-done":
+            listing.picks[row] = 0
         if i.type.startswith("("):
             listing.elements[row] = [bytes_of((array,)) for array in results]
+            if i.opcode == "copy-start":  # of the copy, what is copied, and a word of state
+                listing.elements[row] = [bytes_of(results[:1])]
         if i.called:
             trips = _TRIPS.search(i.text)
             if i.opcode == "conditional":

@@ -79,10 +79,11 @@ class _Estimate:
         self._known: dict[int, _Curve] = {}
 
     def arguments(self, head: int) -> int:
+        """Bytes of a function's arguments: those that its head has, and those in rows."""
         listing = self._listing
+        own = self._own(head, parameters=True)
         return listing.size[head] + sum([
-            listing.size[r] for r in range(head + 1, self._ends[head])
-            if listing.operation[r] == "parameter" and listing.depth[r] <= 2])
+            listing.size[r] for r in own if listing.operation[r] == "parameter"])
 
     def function(self, head: int) -> _Curve:
         """The curve of a function, or of a body that begins with a note."""
@@ -91,15 +92,16 @@ class _Estimate:
             self._known[head] = self._computed(self._own(head))
         return self._known[head]
 
-    def _own(self, head: int) -> list[int]:
-        """The operations of a function itself."""
+    def _own(self, head: int, parameters: bool = False) -> list[int]:
+        """The operations of a function itself; with its `parameters` or without."""
         listing, rows = self._listing, []
         row = head + 1
         while row < self._ends[head]:
             if listing.kind[row] == NOTE:  # such as the one above the parameters
                 row += 1
                 continue
-            rows.append(row)
+            if parameters or listing.operation[row] != "parameter":
+                rows.append(row)
             row = self._ends[row]
         return rows
 
@@ -113,7 +115,7 @@ class _Estimate:
         starts: list[tuple[int, int]] = []
         live = 0
         for row in rows:
-            if listing.kind[row] != OPERATION or listing.operation[row] == "parameter":
+            if listing.kind[row] != OPERATION:
                 continue
             starts.append((len(steps), row))
             if len(steps) < _MOST_STEPS:

@@ -147,6 +147,41 @@ def test_memory_is_that_of_live_values():
     assert found.peak == 64 + 96 and [b for _, b in found.largest] == [64, 32]
 
 
+ACCELERATOR = """HloModule m, is_scheduled=true
+
+%narrowed (p: f32[64,32]) -> bf16[64,32] {
+  %p = f32[64,32]{1,0:T(8,128)} parameter(0)
+  ROOT %c = bf16[64,32]{1,0:T(8,128)(2,1)} convert(f32[64,32]{1,0:T(8,128)} %p)
+}
+
+ENTRY %main (a: f32[64,32]) -> f32[64,32] {
+  %a = f32[64,32]{1,0:T(8,128)} parameter(0), sharding={devices=[2,1]<=[2]}
+  %start = (f32[64,32]{1,0:T(8,128)S(1)}, f32[64,32]{1,0}, u32[]{:S(2)}) copy-start(%a)
+  %done = f32[64,32]{1,0:T(8,128)S(1)} copy-done(%start)
+  %f = bf16[64,32]{1,0:T(8,128)(2,1)} fusion(%done), kind=kLoop, calls=%narrowed, \
+backend_config={"bounds":["8","128"]}
+  %g = (f32[64,64]{1,0}, s8[1024]{0}) custom-call(%f, %f), custom_call_target="__cublas$gemm", \
+metadata={op_name="jit(f)/dot_general"}, backend_config={"gemm_backend_config":\
+{"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"]},"text":"a \\"quoted\\" } brace"}}
+  ROOT %h = f32[64,64]{1,0} get-tuple-element(%g), index=0, control-predecessors={%f}
+}
+"""
+
+
+def test_hlo_of_accelerators():
+    listing = hlo_listing(ACCELERATOR, Places(), "HLO")
+    assert listing.operation[1:] == [
+        "parameter", "copy-start", "copy-done", "fusion", "parameter", "convert", "custom-call",
+        "get-tuple-element", ""]
+    fusion, product = listing.operation.index("fusion"), listing.operation.index("custom-call")
+    assert listing.depth[fusion + 1] == 2 and list(listing.operands[product]) == [fusion] * 2
+    assert listing.flops[product] == 2 * 64 * 64 * 32
+    assert listing.name[product] == "jit(f)/dot_general"
+    found = memory(listing, FREE)
+    assert found.arguments == 4 * 64 * 32  # not those of fusions
+    assert found.largest == [(product, 4 * 64 * 64 + 1024), (fusion, 2 * 64 * 32)]
+
+
 def test_cost_of_matrix_products_and_reductions():
     a = jax.ShapeDtypeStruct((3, 4, 5), np.float32)
     b = jax.ShapeDtypeStruct((3, 5, 6), np.float32)

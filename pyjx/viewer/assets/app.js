@@ -264,6 +264,7 @@ async function start() {
   const data = await unpack($("program").textContent);
   globalThis.viewer = new App(new Program(data));
   document.documentElement.dataset.ready = "";
+  performance.mark("ready");
 }
 
 start();
