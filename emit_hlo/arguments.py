@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import difflib
+import importlib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
@@ -67,6 +67,7 @@ class Options(argparse.Namespace):
 def instead_of(name: str, known: Iterable[str], what: str = "") -> str:
     """The end of a message about a name that is not known: similar ones, or all if they are few."""
     names = list(known)
+    difflib = importlib.import_module("difflib")  # for messages alone
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if near:
         return f". Did you mean {' or '.join(near)}?"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-import runpy
 from collections.abc import Iterable
-from importlib import metadata
 from typing import Any
 
 from emit_hlo import arguments, tables
@@ -123,6 +122,7 @@ def _rows(rows: Iterable[tuple[str, str]]) -> str:
 
 def version_text() -> str:
     """The versions of pyjx and jaxlib."""
+    metadata, runpy = map(importlib.import_module, ("importlib.metadata", "runpy"))  # they are slow
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     version = runpy.run_path(os.path.join(root, "pyjx", "version.py"))["PYJX_VERSION"]
     try:

@@ -404,6 +404,10 @@ HAS_OLDER_CPU_EMITTERS: bool = JAXLIB_VERSION < (0, 11)
 # subexpressions; later versions keep them until after that.
 CPU_BARRIER_PASS: str | None = "cse_barrier_expander" if JAXLIB_VERSION < (0, 12) else None
 
+# What makes XLA write the code of its kernels beside its dumps; earlier versions do so anyway.
+KERNEL_DUMP_OPTIONS: dict[str, Any] = {"xla_dump_emitter_re": "llvm"} \
+    if JAXLIB_VERSION >= (0, 11) else {}
+
 _EFFORT_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 
 _context: Any = None

@@ -145,7 +145,7 @@ class Program:
         self._check_static("what is compiled")
         with tempfile.TemporaryDirectory(prefix="emit-hlo-") as folder:
             options = {**self._compiler_options, "xla_dump_to": folder,
-                       "xla_dump_hlo_as_text": True}
+                       "xla_dump_hlo_as_text": True, **jaxlib_api.KERNEL_DUMP_OPTIONS}
             made = self.timed("compile", lambda: self._compile(options))
             return made, Kernels(folder)
 
