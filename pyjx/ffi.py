@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from pyjx import jaxlib_api
 from pyjx.core.avals import abstract_token
 from pyjx.lax.foreign_calls import ffi_call
-from pyjx.lazy import directory, refuse
+from pyjx.lazy import directory
 
-__all__ = [
-    "abstract_token", "ffi_call", "include_dir", "pycapsule", "register_ffi_target",
+__all__ = [  # noqa: F822
+    "abstract_token", "build_ffi_lowering_function", "ffi_call", "ffi_lowering",
+    "include_dir", "pycapsule", "register_ffi_target",
     "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
 ]
 __dir__ = directory(__name__, __all__)
 if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__)
+    def __getattr__(name):
+        if name in _LOWERING:  # they build MLIR operations, which few need
+            return getattr(importlib.import_module("pyjx.compat.foreign_rules"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+_LOWERING = ("build_ffi_lowering_function", "ffi_lowering")
 
 
 

@@ -11,11 +11,7 @@ NAMES: dict[str, str] = {
     "pyjx.tools":
         "jax_to_ir pgo_nsys_converter",
     "pyjx.experimental":
-        "EArray "
-        "jax2tf key_reuse "
-        "mosaic pallas primal_tangent_dtype "
-        "roofline source_mapper "
-        "thunky transfer ",
+        "jax2tf key_reuse mosaic pallas primal_tangent_dtype roofline source_mapper thunky",
     "pyjx.experimental.colocated_python":
         "api func_backend obj obj_backend",
     "pyjx.experimental.jet":
@@ -24,22 +20,8 @@ NAMES: dict[str, str] = {
         "zero_term",
     "pyjx.experimental.rnn":
         "lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
-    "pyjx.experimental.hijax":
-        "GradAccum HiPspec MappingSpec NullAccum RefAccum TransformedRef ValAccum "
-        "bdims_at_front jvp_from_lin linearize_from_jvp unmap_avals vjp_from_jvp vjp_from_lin "
-        "vmap_rule",
-    "pyjx.extend": "lowering mlir pallas xla",
-    "pyjx.extend.backend": "get_compile_options ifrt_proxy register_backend_factory",
-    "pyjx.extend.core": "eval_jaxpr_transpose register_call_primitive_rules",
-    "pyjx.extend.core.primitives":
-        "empty2_p eval_jaxpr_transpose register_call_primitive_rules",
-    "pyjx.extend.random": "define_prng_impl threefry_2x32",
-    "pyjx.interpreters.partial_eval":
-        "custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_rules "
-        "lower_jaxpr lower_jaxpr2 new_eqn_recipe partial_eval_jaxpr_custom_rules",
-    "pyjx.interpreters.pxla": "create_compile_options",
-    "pyjx.ffi":
-        "build_ffi_lowering_function ffi_lowering",
+    "pyjx.experimental.hijax": "TransformedRef",
+    "pyjx.extend": "pallas",
     "pyjx.sharding":
         "no_collectives",
     "pyjx.lax":
@@ -56,8 +38,6 @@ SERVES: dict[str, str] = {
         "pyjx.lax.psum_scatter_start",
     "jax.profiler":
         "pyjx.collect_profile",
-    "jax.ffi.ffi_call":
-        "pyjx.ffi.build_ffi_lowering_function pyjx.ffi.ffi_lowering",
     "jax.vjp of lstm":
         "pyjx.experimental.rnn.lstm_bwd pyjx.experimental.rnn.lstm_fwd",
 }

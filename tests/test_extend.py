@@ -426,3 +426,110 @@ def test_modules():
     assert mlir.merge_mlir_modules(module, "inner", mlir.lower_jaxpr_to_module(
         "other", closed, platforms=["cpu"]).module) == "inner_0"
     assert module.operation.verify() and str(module).count("stablehlo.sine") == 3
+
+
+def test_programs_as_libraries_look_into_them():
+    from pyjx.interpreters import pxla
+
+    lowered = jax.jit(lambda x, *, y: {"a": jnp.sin(x) + y}).lower(jnp.ones(3), y=2.0)
+    computation = pxla.MeshComputation(lowered)
+    assert "stablehlo.sine" in computation.as_text() and computation.stablehlo() is not None
+    assert computation.compile_args["global_in_avals"] and computation.const_args == []
+    program = computation.compile()
+    (out,) = program.call(jnp.zeros(3), 3.0)
+    np.testing.assert_array_equal(out, 3)
+    assert [a.shape for a in program.in_avals] == [(3,), ()] and len(program.out_avals) == 1
+    assert len(program.input_shardings()) == 2 and len(program.output_formats()) == 1
+    assert program.runtime_executable() is program.xla_executable
+    options = pxla.create_compile_options(None, False, [True], [True], None, jax.devices()[:1], {})
+    assert options.num_partitions == 1
+    from pyjx.extend import backend
+
+    assert backend.get_compile_options(1, 1).num_replicas == 1
+
+
+def test_dead_code_of_library_primitives():
+    call_p = jex.CallPrimitive("dead_of_test")
+    pe.dce_rules[call_p] = pe.dce_jaxpr_call_rule
+    closed = jax.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y)))(1.0, 2.0)
+    program = jax.make_jaxpr(lambda x, y: call_p.bind(x, y, call_jaxpr=closed)[0])(1.0, 2.0)
+    live, used = pe.dce_jaxpr(program.jaxpr, [True])
+    assert used == [True, False] and "cos" not in str(live)
+    assert pe.dce_rules[call_p] is pe.dce_jaxpr_call_rule
+    from pyjx.lax import cond_p
+
+    assert cond_p in pe.dce_rules
+
+
+def test_rules_of_partial_evaluation():
+    def rule(trace, x):
+        out = pe.JaxprTracer(trace, pe.PartialVal.unknown(x.aval), None)
+        out.recipe = pe.new_eqn_recipe(trace, [x], [out], twice_p, {}, frozenset(),
+                                       source_info_util.new_source_info())
+        return out
+
+    from pyjx.extend import source_info_util
+
+    twice_p = jex.Primitive("partial_of_test")
+    twice_p.def_abstract_eval(lambda x: x)
+    pe.custom_partial_eval_rules[twice_p] = rule
+    jaxpr, outs, _ = pe.trace_to_jaxpr_nounits(
+        lambda x: [twice_p.bind(x)], [pe.PartialVal.unknown(jax.typeof(1.0))])
+    assert "partial_of_test" in str(jaxpr) and not outs[0].is_known()
+
+
+def test_generators_of_a_library():
+    from pyjx.extend import random as jexr
+
+    base = jexr.threefry_prng_impl
+    mine = jexr.define_prng_impl(
+        key_shape=(2,), seed=base.seed, split=base.split, random_bits=base.random_bits,
+        fold_in=base.fold_in, name="mine_of_test", tag="m")
+    ours, theirs = jax.random.key(3, impl=mine), jax.random.key(3)
+    np.testing.assert_array_equal(jax.random.normal(ours, (3,)), jax.random.normal(theirs, (3,)))
+    # The figures are those of the reference implementation's test vectors.
+    zero = jexr.threefry_2x32((np.uint32(0), np.uint32(0)), np.zeros(2, np.uint32))
+    assert [hex(int(n)) for n in zero] == ["0x6b200159", "0x99ba4efe"]
+    odd = jexr.threefry_2x32((np.uint32(1), np.uint32(2)), np.arange(3, dtype=np.uint32))
+    assert odd.shape == (3,) and odd.dtype == np.uint32
+    with pytest.raises(TypeError, match="must be of type uint32"):
+        jexr.threefry_2x32((0, 0), np.zeros(2))
+
+
+def test_bindings_of_mlir():
+    from pyjx.extend import lowering
+    from pyjx.extend import mlir as bindings
+
+    assert bindings.ir.Context is lowering.JaxIrContext
+    assert bindings.dialects.arith is not None and bindings.passmanager is not None
+    assert lowering.upstream_dialects is not None
+    text = jax.jit(jnp.sin).lower(1.0).as_text()
+    assert bindings.serialize_portable_artifact(text, "1.0.0", False)
+
+
+def test_changing_programs():
+    from pyjx.extend import xla as changing
+
+    with pytest.raises(NotImplementedError, match=r"extend\.xla"):
+        changing.register_hlo_module_transformation(
+            lambda module: None, "none", changing.PipelineStage.PRE_SCHEDULER, "tpu")
+
+
+def test_foreign_calls_of_libraries():
+    rule = jax.ffi.ffi_lowering("lapack_spotrf_ffi")
+    p = jex.Primitive("potrf_of_test")
+    p.multiple_results = True
+    p.def_abstract_eval(lambda x, **_: [x, jax.core.ShapedArray((), "int32")])
+    mlir.register_lowering(p, rule)
+    text = jax.jit(lambda x: p.bind(x, uplo=np.uint8(ord("L")))).lower(jnp.eye(2)).as_text()
+    assert "lapack_spotrf_ffi" in text and "uplo = 76 : i8" in text.replace("ui8", "i8")
+
+
+def test_call_primitives_of_libraries():
+    p = jex.Primitive("registered_of_test")
+    jex.register_call_primitive_rules(p)
+    closed = jax.make_jaxpr(lambda x: 3 * x)(1.0)
+    assert jax.grad(lambda x: p.bind(x, call_jaxpr=closed)[0])(1.0) == 3
+    with pytest.raises(NotImplementedError, match="Transpose rule"):
+        jex.eval_jaxpr_transpose(p, [1.0], 1.0, call_jaxpr=closed)
+    assert isinstance(jax.core.CallPrimitive("call_of_test"), jex.Primitive)

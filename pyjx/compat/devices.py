@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import ShapedArray
 from pyjx.core.meshes import empty_mesh
+from pyjx.runtime.compile import compile_options
+from pyjx.tree_util import tree_leaves, tree_unflatten
 
 
 class ResourceEnv:
@@ -45,3 +49,122 @@ def global_avals_to_results_handler(global_out_avals: Sequence[Any], shardings: 
 global_result_handlers: dict[type, Callable[..., Any]] = {
     ShapedArray: jaxlib_api.result_handler,
 }
+
+
+def create_compile_options(computation: Any, tuple_args: bool, allow_prop_to_inputs: Sequence[bool],
+                           allow_prop_to_outputs: Sequence[bool], backend: Any, np_dev: Any,
+                           compiler_options: Any) -> Any:
+    """XLA's options for a program on an array of devices, under the flags in force."""
+    devices = tuple(np.asarray(np_dev).flat)
+    return compile_options(devices, 1, len(devices), compiler_options, tuple(allow_prop_to_inputs),
+                           tuple(allow_prop_to_outputs))
+
+
+class MeshComputation:
+    """A lowered program, as libraries look into one: what `jax.stages.Lowered` is."""
+
+    def __init__(self, lowered: Any) -> None:
+        self._lowered = lowered
+
+    @property
+    def compile_args(self) -> dict[str, Any]:
+        """What it is compiled with."""
+        return {"global_in_avals": self._lowered.in_avals, "donated": self._lowered.donate_argnums}
+
+    @property
+    def const_args(self) -> list[Any]:
+        """The constants that are arguments of the program."""
+        return list(self._lowered._program.const_args)
+
+    def stablehlo(self) -> Any:
+        """The MLIR module."""
+        return self._lowered.compiler_ir("stablehlo")
+
+    def hlo(self) -> Any:
+        """The program as XLA's."""
+        return self._lowered.compiler_ir("hlo")
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        return self._lowered.compiler_ir(dialect)
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        return self._lowered.as_text(dialect, debug_info=debug_info)  # type: ignore[no-any-return]
+
+    def cost_analysis(self) -> Any:
+        return self._lowered.cost_analysis()
+
+    def compile(self, compiler_options: Any = None, *, device_assignment: Any = None
+                ) -> MeshExecutable:
+        return MeshExecutable(self._lowered.compile(
+            compiler_options, device_assignment=device_assignment))
+
+
+class MeshExecutable:
+    """A compiled program, as libraries look into one: what `jax.stages.Compiled` is, on leaves."""
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
+
+    @property
+    def in_avals(self) -> list[Any]:
+        """The types of the arguments."""
+        return list(self._compiled._executable.in_avals)
+
+    @property
+    def out_avals(self) -> list[Any]:
+        """The types of the results."""
+        return list(self._compiled._executable.logical_out_avals)
+
+    @property
+    def xla_executable(self) -> Any:
+        """The program as jaxlib holds it."""
+        return self._compiled.runtime_executable()
+
+    def xla_extension_executable(self) -> Any:
+        return self.xla_executable
+
+    def runtime_executable(self) -> Any:
+        return self.xla_executable
+
+    def call(self, *args: Any) -> list[Any]:
+        """Call the program with leaves: the leaves of its result."""
+        compiled = self._compiled
+        given, kwargs = tree_unflatten(compiled.in_tree, args)
+        return tree_leaves(compiled(*given, **kwargs))
+
+    @property
+    def unsafe_call(self) -> Callable[..., list[Any]]:
+        """As `call`."""
+        return self.call
+
+    def build_unsafe_call(self) -> Callable[..., list[Any]]:
+        return self.call
+
+    def create_cpp_call(self, params: Any) -> None:
+        """None: there is no callable of C++ for a program of leaves."""
+        return
+
+    def shard_const_args(self, const_args: Sequence[Any]) -> list[Any]:
+        """The constants, which lie where the program wants them already."""
+        return list(const_args)
+
+    def input_shardings(self) -> Any:
+        return tree_leaves(self._compiled.input_shardings)
+
+    def output_shardings(self) -> Any:
+        return tree_leaves(self._compiled.output_shardings)
+
+    def input_formats(self) -> Any:
+        return tree_leaves(self._compiled.input_formats)
+
+    def output_formats(self) -> Any:
+        return tree_leaves(self._compiled.output_formats)
+
+    def as_text(self) -> str:
+        return self._compiled.as_text()  # type: ignore[no-any-return]
+
+    def cost_analysis(self) -> Any:
+        return self._compiled.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        return self._compiled.memory_analysis()

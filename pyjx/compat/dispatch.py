@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyjx.compat.primitives import apply_primitive
+from pyjx.core.open_primitives import apply_primitive
 from pyjx.runtime.device_put import device_put_p
 from pyjx.runtime.tokens import effects_barrier as wait_for_tokens
 

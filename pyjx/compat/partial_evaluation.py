@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
+from pyjx.compat.rule_tables import RuleTable
 from pyjx.core import source_info
 from pyjx.core.avals import AbstractValue, get_aval
 from pyjx.core.effects import join_effects, no_effects
@@ -55,7 +57,9 @@ class JaxprTracer(Tracer):
 
     __slots__ = ("_var", "recipe")
 
-    def __init__(self, trace: PartialTrace, var: Var, recipe: JaxprEqn | None = None) -> None:
+    def __init__(self, trace: PartialTrace, pval: PartialVal | Var, recipe: JaxprEqn | None = None
+                 ) -> None:
+        var = pval if isinstance(pval, Var) else Var(pval.get_aval())
         super().__init__(trace, var.aval)
         self._var = var
         self.recipe = recipe  # the equation that gives it; None for an argument
@@ -99,6 +103,8 @@ class PartialTrace(Trace):
         if primitive.is_call:
             closed = params["jaxpr"]
             return eval_jaxpr(closed.jaxpr, closed.consts, *operands)
+        if primitive in custom_partial_eval_rules:
+            return custom_partial_eval_rules[primitive](self, *operands, **params)
         invars = [self.atom(x) for x in operands]
         out = primitive.out_avals(tuple([v.aval for v in invars]), params)
         outvars = [Var(a) for a in (out if primitive.multiple_results else [out])]
@@ -235,3 +241,93 @@ def move_binders_to_back(closed_jaxpr: ClosedJaxpr, to_move: Sequence[bool]) -> 
     pairs = list(zip(closed_jaxpr.jaxpr.invars, to_move, strict=True))
     invars = [*[v for v, move in pairs if not move], *[v for v, move in pairs if move]]
     return ClosedJaxpr(closed_jaxpr.jaxpr.replace(invars=invars), closed_jaxpr.consts)
+
+
+# -- rules of primitives ---------------------------------------------------------------------------
+
+# `(trace, *tracers, **params) -> results`, in place of recording the equation.
+custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
+# What libraries put here is not asked for: rematerialization is a cut of programs, which takes an
+# operation as one, and what holds programs has a rule `cut`.
+partial_eval_jaxpr_custom_rules: dict[Primitive, Callable[..., Any]] = {}
+
+
+def new_eqn_recipe(trace: PartialTrace, in_tracers: Sequence[Any], out_tracers: Sequence[Any],
+                   primitive: Primitive, params: dict[str, Any], effects: Any, source_info: Any,
+                   ctx: Any = None) -> JaxprEqn:
+    """Record the equation that gives `out_tracers`, for rules of libraries; it is returned."""
+    eqn = JaxprEqn(primitive, [trace.atom(x) for x in in_tracers], [t._var for t in out_tracers],
+                   params, effects, source_info)
+    trace.eqns.append(eqn)
+    return eqn
+
+
+def _read_dce(primitive: Primitive) -> Callable[..., Any] | None:
+    rule = primitive.dce
+    if rule is None:
+        return None
+    return getattr(rule, "__wrapped__", None) or _dce_of(rule)
+
+
+def _dce_of(rule: Callable[..., JaxprEqn]) -> Callable[..., tuple[list[bool], JaxprEqn | None]]:
+    def dce(used_outputs: Sequence[bool], *live_ins_and_eqn: Any
+            ) -> tuple[list[bool], JaxprEqn | None]:
+        eqn = live_ins_and_eqn[-1]
+        if not any(used_outputs) and not eqn.effects:
+            return [False] * len(eqn.invars), None
+        new = rule(eqn, tuple(used_outputs))
+        left = list(new.invars)
+        used = []
+        for v in eqn.invars:
+            used.append(bool(left) and left[0] is v)
+            if used[-1]:
+                left.pop(0)
+        return used, new
+
+    return dce
+
+
+def _write_dce(primitive: Primitive, rule: Callable[..., Any] | None) -> None:
+    if rule is None:
+        primitive.dce = None
+        return
+    given = rule
+    takes_live = given.__code__.co_argcount > 2 if hasattr(given, "__code__") else True
+
+    @wraps(given)
+    def dce(eqn: JaxprEqn, used: Sequence[bool]) -> JaxprEqn:
+        live = [[True] * len(eqn.invars)] if takes_live else []
+        found = given(list(used), *live, eqn)[1]
+        return eqn if found is None else found  # type: ignore[no-any-return]
+
+    primitive.dce = dce
+
+
+# `(used_outputs, live_ins, eqn) -> (used_inputs, eqn or None)`.
+dce_rules = RuleTable(_read_dce, _write_dce)
+
+
+def dce_jaxpr_call_rule(used_outputs: Sequence[bool], live_ins: Sequence[bool], eqn: JaxprEqn
+                        ) -> tuple[list[bool], JaxprEqn | None]:
+    """The rule of operations that hold a program, their parameter `call_jaxpr`."""
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    program = eqn.params["call_jaxpr"]
+    live, kept = dce_jaxpr(program.jaxpr, used_outputs)
+    inner = ClosedJaxpr(live, program.consts) if isinstance(program, ClosedJaxpr) else live
+    invars = [v for v, keep in zip(eqn.invars, kept, strict=True) if keep]
+    outvars = [v for v, used in zip(eqn.outvars, used_outputs, strict=True) if used]
+    return kept, eqn.replace(invars, outvars, params={**eqn.params, "call_jaxpr": inner},
+                             effects=live.effects)
+
+
+dce_jaxpr_closed_call_rule = dce_jaxpr_call_rule
+
+
+def lower_jaxpr(jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+    """The program on the values that those of libraries' types are made of, which all programs
+    here are."""
+    return jaxpr
+
+
+lower_jaxpr2 = lower_jaxpr

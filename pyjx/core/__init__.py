@@ -23,6 +23,7 @@ FAMILIES: dict[str, str] = {
         "Atom ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal ParamDict Var jaxprs_in_params "
         "new_jaxpr_eqn"
     ),
+    "pyjx.core.open_primitives": "CallPrimitive",
     "pyjx.core.primitive": "Primitive",
     "pyjx.core.printer": "JaxprPpContext JaxprPpSettings",
     "pyjx.core.trace": (

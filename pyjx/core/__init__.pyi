@@ -34,6 +34,7 @@ from pyjx.core.jaxpr import ParamDict as ParamDict
 from pyjx.core.jaxpr import Var as Var
 from pyjx.core.jaxpr import jaxprs_in_params as jaxprs_in_params
 from pyjx.core.jaxpr import new_jaxpr_eqn as new_jaxpr_eqn
+from pyjx.core.open_primitives import CallPrimitive as CallPrimitive
 from pyjx.core.primitive import Primitive as Primitive
 from pyjx.core.printer import JaxprPpContext as JaxprPpContext
 from pyjx.core.printer import JaxprPpSettings as JaxprPpSettings
@@ -83,6 +84,7 @@ __all__ = [
     "Var",
     "jaxprs_in_params",
     "new_jaxpr_eqn",
+    "CallPrimitive",
     "Primitive",
     "JaxprPpContext",
     "JaxprPpSettings",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
+    "pyjx.experimental.earray": "EArray",
     "pyjx.lax.callbacks": "io_callback",
 }
 
@@ -12,7 +13,7 @@ SUBMODULES = (
     "array_serialization buffer_callback checkify colocated_python compilation_cache compute_on "
     "control_deps custom_partitioning fused hijax jet layout mesh_utils multihost_utils ode "
     "overlap pjit profiler random rnn scheduling_groups serialize_executable shard_alike shard_map "
-    "sparse topologies xla_metadata"
+    "sparse topologies transfer xla_metadata"
 )
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

@@ -26,7 +26,9 @@ from pyjx.experimental import shard_alike as shard_alike
 from pyjx.experimental import shard_map as shard_map
 from pyjx.experimental import sparse as sparse
 from pyjx.experimental import topologies as topologies
+from pyjx.experimental import transfer as transfer
 from pyjx.experimental import xla_metadata as xla_metadata
+from pyjx.experimental.earray import EArray as EArray
 from pyjx.lax.callbacks import io_callback as io_callback
 
 __all__ = [
@@ -56,6 +58,8 @@ __all__ = [
     "shard_map",
     "sparse",
     "topologies",
+    "transfer",
     "xla_metadata",
+    "EArray",
     "io_callback",
 ]

@@ -4,16 +4,22 @@ from pyjx.extend import backend as backend
 from pyjx.extend import core as core
 from pyjx.extend import ifrt_programs as ifrt_programs
 from pyjx.extend import linear_util as linear_util
+from pyjx.extend import lowering as lowering
+from pyjx.extend import mlir as mlir
 from pyjx.extend import random as random
 from pyjx.extend import sharding as sharding
 from pyjx.extend import source_info_util as source_info_util
+from pyjx.extend import xla as xla
 
 __all__ = [
     "backend",
     "core",
     "ifrt_programs",
     "linear_util",
+    "lowering",
+    "mlir",
     "random",
     "sharding",
     "source_info_util",
+    "xla",
 ]

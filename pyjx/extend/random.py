@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.lax.random_bits import threefry2x32_p
 from pyjx.lazy import directory, refuse
 from pyjx.random.implementations import PRNGImpl, rbg, threefry2x32, unsafe_rbg
 
 __all__ = [
-    "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p", "threefry_prng_impl",
-    "unsafe_rbg_prng_impl",
+    "define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p",
+    "threefry_2x32", "threefry_prng_impl", "unsafe_rbg_prng_impl",
 ]
 __dir__ = directory(__name__, __all__)
 __getattr__ = refuse(__name__)
@@ -29,3 +33,51 @@ def seed_with_impl(impl: PRNGImpl, seed: Any) -> Any:
 def random_seed(seeds: Any, impl: PRNGImpl) -> Any:
     """Keys of a generator, one for each seed."""
     return random.key(seeds, impl=impl)
+
+
+def define_prng_impl(*, key_shape: tuple[int, ...], seed: Callable[[Any], Any],
+                     split: Callable[[Any, tuple[int, ...]], Any],
+                     random_bits: Callable[[Any, int, tuple[int, ...]], Any],
+                     fold_in: Callable[[Any, Any], Any], name: str = "<unnamed>", tag: str = "?"
+                     ) -> PRNGImpl:
+    """A generator of random numbers, from functions on the data of one key.
+
+    Args:
+      key_shape: of the array of uint32 that a key is.
+      seed: `seed -> key`.
+      split: `(key, shape) -> keys`.
+      random_bits: `(key, bit_width, shape) -> unsigned integers`.
+      fold_in: `(key, data) -> key`.
+      name: what `impl=` arguments say.
+      tag: the short name in `key<tag>`.
+
+    >>> import pyjx as jax
+    >>> from pyjx.extend import random as jexr
+    >>> mine = jexr.define_prng_impl(
+    ...     key_shape=(2,), seed=jexr.threefry_prng_impl.seed, split=jexr.threefry_prng_impl.split,
+    ...     random_bits=jexr.threefry_prng_impl.random_bits,
+    ...     fold_in=jexr.threefry_prng_impl.fold_in, name="mine", tag="m")
+    >>> jax.random.key(0, impl=mine).dtype
+    key<m>
+    """
+    return PRNGImpl(key_shape, seed, split, random_bits, fold_in, name, tag)
+
+
+def threefry_2x32(keypair: Any, count: Any) -> Any:
+    """The Threefry-2x32 hash of counters, an array of uint32, with a pair of uint32 as key.
+
+    Raises:
+      TypeError: the counters are not of type uint32.
+    """
+    counters = jnp.asarray(count)
+    if counters.dtype != np.uint32:
+        raise TypeError(f"threefry_2x32: count must be of type uint32, got {counters.dtype}")
+    first, second = keypair
+    flat = counters.ravel()
+    odd = flat.size % 2
+    if odd:
+        flat = jnp.concatenate([flat, jnp.zeros(1, np.uint32)])
+    halves = jnp.split(flat, 2)
+    hashed = jnp.concatenate(threefry2x32_p.bind(
+        jnp.asarray(first, np.uint32), jnp.asarray(second, np.uint32), *halves))
+    return (hashed[:-1] if odd else hashed).reshape(counters.shape)

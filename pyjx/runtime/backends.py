@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -241,6 +242,16 @@ def _client_options(platform: str) -> dict[str, Any]:
     return options
 
 
+_factories: dict[str, tuple[Callable[[], Any], int]] = {}  # of clients, with priorities
+
+
+def add_factory(platform: str, factory: Callable[[], Any], priority: int, quietly: bool) -> None:
+    """Let `factory` make the client of a platform; one that is not to fail quietly starts now."""
+    _factories[platform] = factory, priority
+    if not quietly and _start(platform, explicit=True) is None:
+        raise RuntimeError(f"Unable to initialize backend '{platform}': {_failures[platform]}")
+
+
 def _start(platform: str, explicit: bool) -> Any:
     """The client of one platform, or None with the reason in `_failures`."""
     if platform in _clients:
@@ -248,6 +259,8 @@ def _start(platform: str, explicit: bool) -> Any:
     try:
         if platform == "cpu":
             client = _make_cpu_client()
+        elif platform in _factories:
+            client = _factories[platform][0]()
         else:
             plugin = next((p for p in _PLUGINS if p.platform == platform), None)
             if plugin is None:
@@ -309,6 +322,11 @@ def _start_default() -> Any:
 
 
 def _start_best() -> Any:
+    for platform in sorted(_factories, key=lambda p: -_factories[p][1]):
+        if _factories[platform][1] > 0:
+            client = _start(platform, explicit=False)
+            if client is not None:
+                return client
     for plugin in _PLUGINS:
         client = _start(plugin.platform, explicit=False)
         if client is not None:

@@ -18,7 +18,10 @@ FAMILIES: dict[str, str] = {
         "subjaxprs"
     ),
     "pyjx.core.trace": "concrete_or_error jaxpr_as_fun",
-    "pyjx.compat.primitives": "CallPrimitive Primitive call_impl create_call_primitive",
+    "pyjx.core.open_primitives": (
+        "CallPrimitive Primitive call_impl create_call_primitive eval_jaxpr_transpose "
+        "register_call_primitive_rules"
+    ),
     "pyjx.compat.avals": (
         "InconclusiveDimensionOperation array_types gensym mapped_aval "
         "primal_dtype_to_tangent_dtype unmapped_aval valid_jaxtype"

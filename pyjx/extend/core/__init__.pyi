@@ -31,10 +31,12 @@ from pyjx.core.jaxpr import new_jaxpr_eqn as new_jaxpr_eqn
 from pyjx.core.jaxpr import subjaxprs as subjaxprs
 from pyjx.core.trace import concrete_or_error as concrete_or_error
 from pyjx.core.trace import jaxpr_as_fun as jaxpr_as_fun
-from pyjx.compat.primitives import CallPrimitive as CallPrimitive
-from pyjx.compat.primitives import Primitive as Primitive
-from pyjx.compat.primitives import call_impl as call_impl
-from pyjx.compat.primitives import create_call_primitive as create_call_primitive
+from pyjx.core.open_primitives import CallPrimitive as CallPrimitive
+from pyjx.core.open_primitives import Primitive as Primitive
+from pyjx.core.open_primitives import call_impl as call_impl
+from pyjx.core.open_primitives import create_call_primitive as create_call_primitive
+from pyjx.core.open_primitives import eval_jaxpr_transpose as eval_jaxpr_transpose
+from pyjx.core.open_primitives import register_call_primitive_rules as register_call_primitive_rules
 from pyjx.compat.avals import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from pyjx.compat.avals import array_types as array_types
 from pyjx.compat.avals import gensym as gensym
@@ -79,6 +81,8 @@ __all__ = [
     "Primitive",
     "call_impl",
     "create_call_primitive",
+    "eval_jaxpr_transpose",
+    "register_call_primitive_rules",
     "InconclusiveDimensionOperation",
     "array_types",
     "gensym",

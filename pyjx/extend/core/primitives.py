@@ -5,7 +5,10 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.compat.primitives": "call_p closed_call_p create_call_primitive xla_pmap_p",
+    "pyjx.core.open_primitives": (
+        "call_p closed_call_p create_call_primitive empty2_p eval_jaxpr_transpose "
+        "register_call_primitive_rules xla_pmap_p"
+    ),
     "pyjx.engine.axes": "broadcast_in_dim_p reduce_sum_p transpose_p",
     "pyjx.engine.calls": "jit_p",
     "pyjx.engine.conversion": "convert_element_type_p",

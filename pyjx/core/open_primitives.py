@@ -136,3 +136,34 @@ def apply_primitive(prim: core_primitive.Primitive, *args: Any, **params: Any) -
 def call_impl(f: Callable[..., Any], *args: Any, **params: Any) -> Any:
     """Call a wrapped function."""
     return getattr(f, "call_wrapped", f)(*args)
+
+
+def eval_jaxpr_transpose(prim: core_primitive.Primitive, ct: Any, *args: Any, call_jaxpr: Any,
+                         **params: Any) -> Any:
+    """The transpose rule of a primitive that calls a program: that of the program.
+
+    Raises:
+      NotImplementedError: the primitive has no transpose rule.
+    """
+    if prim.transpose is None:
+        raise NotImplementedError(f"Transpose rule for '{prim}' not implemented")
+    return prim.transpose(ct, *args, call_jaxpr=call_jaxpr, **params)
+
+
+def register_call_primitive_rules(prim: Any, name: str | None = None,
+                                  transpose_rule: Rule | None = None,
+                                  inline_jax_late: bool = True) -> None:
+    """Let a primitive run the program which is its parameter `call_jaxpr`: its derivatives and
+    batches are those of the program.
+
+    Args:
+      name: accepted; a program names its functions by itself.
+      transpose_rule: `(ct, *args, call_jaxpr, **params) -> cotangents`, where it has its own.
+    """
+    prim.multiple_results = True
+    prim.decomposition, prim.shape_rule = CallPrimitive._run, CallPrimitive._types
+    if transpose_rule is not None:
+        prim.transpose = transpose_rule
+
+
+empty2_p = Primitive("empty2")  # no program has it: an array of any elements is one of zeros here

@@ -1,0 +1,18 @@
+"""The dialects of MLIR that jaxlib has bindings for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyjx import jaxlib_api
+from pyjx.lazy import directory
+
+__all__ = ["arith", "builtin", "chlo", "func", "math", "memref", "mpmd",  # noqa: F822
+           "scf", "sdy", "sparse_tensor", "stablehlo", "vector"]
+__dir__ = directory(__name__, __all__)
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return jaxlib_api.mlir_module(f"dialects.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

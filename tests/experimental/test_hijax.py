@@ -1,0 +1,202 @@
+"""Operations and types of a library's own. Values and derivatives are those of JAX 0.12."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import numpy as jnp
+from pyjx.core.effects import no_effects
+from pyjx.experimental import EArray, hijax
+
+X = jnp.arange(3.0)
+
+
+class Base(hijax.HiPrim):
+    def __init__(self, aval):
+        self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+        super().__init__()
+
+    def expand(self, x):
+        return jnp.sin(x)
+
+
+class ByJvp(Base):
+    def jvp(self, primals, tangents):
+        return self(*primals), 10 * tangents[0]
+
+    vjp_fwd, vjp_bwd_retval = hijax.vjp_from_jvp
+    lin, linearized = hijax.linearize_from_jvp
+
+
+class ByVjp(Base):
+    def vjp_fwd(self, nzs, x):
+        return self(x), x
+
+    def vjp_bwd_retval(self, res, ct):
+        return (100 * ct * res,)
+
+
+class ByAccumulators(ByVjp):
+    vjp_bwd_retval = hijax.HiPrim.vjp_bwd_retval
+
+    def vjp_bwd(self, res, ct, accum):
+        accum.accum(60 * ct * res)
+        accum.accum(40 * ct * res)
+
+
+class ByLin(Base):
+    def lin(self, nzs, x):
+        return self(x), x
+
+    def linearized(self, res, t):
+        return 7 * res * t
+
+    jvp = hijax.jvp_from_lin
+    vjp_fwd, vjp_bwd_retval = hijax.vjp_from_lin
+
+
+class ByBatch(Base):
+    def batch(self, axis_data, args, dims):
+        return 1000 * jnp.sin(args[0]) + axis_data.size, dims[0]
+
+
+@pytest.mark.parametrize(("kind", "slope"), [
+    (Base, np.cos(X)), (ByJvp, 10 * np.ones(3)), (ByVjp, 100 * np.asarray(X)),
+    (ByAccumulators, 100 * np.asarray(X)), (ByLin, 7 * np.asarray(X)), (ByBatch, np.cos(X))])
+def test_operations(kind, slope):
+    def f(x):
+        return kind(jax.typeof(x))(x)
+
+    for run in (f, jax.jit(f)):
+        np.testing.assert_allclose(run(X), np.sin(X), rtol=1e-6)
+        np.testing.assert_allclose(jax.grad(lambda x, run=run: run(x).sum())(X), slope, rtol=1e-6)
+    if kind not in (ByVjp, ByAccumulators):
+        np.testing.assert_allclose(jax.jvp(f, (X,), (X,))[1], slope * X, rtol=1e-6)
+    expected = 1000 * np.sin(X) + 3 if kind is ByBatch else np.sin(X)
+    np.testing.assert_allclose(jax.vmap(f)(X), expected, rtol=1e-5)
+    assert f(X.astype(jnp.bfloat16)).dtype == jnp.bfloat16
+
+
+def test_rules_that_are_missing():
+    class Bare(hijax.HiPrim):
+        in_avals, out_aval = (jax.typeof(X),), jax.typeof(X)
+
+    with pytest.raises(NotImplementedError, match="Bare must override expand"):
+        Bare()(X)
+    with pytest.raises(TypeError, match="takes 1 operands, got 2"):
+        Bare()(X, X)
+    with pytest.raises(TypeError, match="pair of rules"):
+        hijax.vjp_from_jvp()
+
+
+def test_batches():
+    class Axis:
+        name, size = None, 3
+
+    rows = jnp.arange(6.0).reshape(2, 3)
+    front, = hijax.bdims_at_front(Axis, [rows], [1])
+    np.testing.assert_array_equal(front, rows.T)
+    shared, = hijax.bdims_at_front(Axis, [jnp.ones(2)], [None])
+    assert shared.shape == (3, 2)
+    assert hijax.unmap_avals(Axis, [jax.typeof(jnp.ones(2))], [1])[0].shape == (2, 3)
+    mapped = hijax.vmap_rule(Axis, lambda x, y: x * y, (1, None), 1)
+    np.testing.assert_array_equal(mapped(rows, jnp.ones(2)), rows)
+    summed = hijax.vmap_rule(Axis, lambda x: x, (1,), None, sum_match=True)
+    np.testing.assert_array_equal(summed(rows), rows.sum(1))
+
+
+def test_accumulators():
+    aval = jax.typeof(X)
+    for accum in (hijax.ValAccum(aval), hijax.RefAccum(aval)):
+        assert type(accum.freeze()) is hijax.Zero
+        accum.accum(X)
+        accum.accum(hijax.Zero(aval))
+        accum.accum(X)
+        np.testing.assert_array_equal(accum.freeze(), 2 * X)
+    nothing = hijax.NullAccum(aval)
+    nothing.accum(X)
+    assert type(nothing.freeze()) is hijax.Zero
+
+
+@dataclass(frozen=True)
+class ScaledType(hijax.HiType):
+    part: Any
+
+    def lo_ty(self):
+        return [self.part, jax.core.ShapedArray((), "float32")]
+
+    def lower_val(self, val):
+        return [val.values, val.scale]
+
+    def raise_val(self, values, scale):
+        return Scaled(values, scale)
+
+    @hijax.aval_property
+    def dense(self):
+        return self.values * self.scale
+
+    @hijax.aval_method
+    def times(self, n):
+        return Scaled(self.values, self.scale * n)
+
+
+@dataclass
+class Scaled:
+    values: Any
+    scale: Any
+
+
+hijax.register_hitype(Scaled, lambda x: ScaledType(jax.typeof(x.values)))
+
+
+def test_types_of_a_library():
+    x = Scaled(X, jnp.float32(2.0))
+    kind = jax.typeof(x)
+    assert kind == ScaledType(jax.typeof(X)) and kind.is_high
+    np.testing.assert_array_equal(jax.jit(lambda x: x.dense)(x), 2 * X)
+    np.testing.assert_array_equal(jax.jit(lambda x: x.times(3))(x).dense, 6 * X)
+    slope = jax.grad(lambda x: (x.dense ** 2).sum())(x)
+    np.testing.assert_allclose(slope.values, 8 * X)
+    assert float(slope.scale) == 20
+    total = kind.vspace_add(kind.vspace_zero(), x)
+    np.testing.assert_array_equal(total.dense, x.dense)
+    last, _ = jax.lax.scan(lambda c, _: (c.times(2.0), None), x, length=3)
+    assert float(last.scale) == 16
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        x.other  # noqa: B018
+    with pytest.raises(TypeError, match="must be a class"):
+        hijax.register_hitype(3, lambda x: x)
+
+
+def test_primitives_by_name():
+    class Twice(hijax.HiPrimitive):
+        def abstract_eval(self, x):
+            return x, no_effects
+
+        def to_lojax(self, x):
+            return 2 * x
+
+        def jvp(self, primals, tangents):
+            return self.bind(*primals), 2 * hijax.instantiate_zeros(tangents[0])
+
+    twice_p = Twice("twice_of_hijax_test")
+    np.testing.assert_array_equal(jax.jit(twice_p.bind)(X), 2 * X)
+    assert jax.grad(twice_p.bind)(3.0) == 2
+    assert "twice_of_hijax_test" in str(jax.make_jaxpr(twice_p.bind)(1.0))
+    assert twice_p.is_high(jax.typeof(1.0)) is False and not twice_p.is_effectful({})
+
+
+def test_arrays_of_extended_dtypes():
+    keys = jax.random.split(jax.random.key(1), 2)
+    made = EArray(jax.typeof(keys), jax.random.key_data(keys))
+    assert isinstance(made, EArray) and made.dtype == keys.dtype
+    assert jax.random.normal(made[0]) == jax.random.normal(keys[0])
+    with pytest.raises(NotImplementedError, match="those of random keys"):
+        EArray(jax.typeof(X), X)
+    with pytest.raises(ValueError, match="another shape"):
+        EArray(jax.typeof(keys), jax.random.key_data(keys)[0])
