@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 _TRANSFORM = re.compile(r"([\w.\-]+)\(")
 # XLA gives them the name of the operation beside them.
@@ -44,11 +47,13 @@ def signature(name: str) -> tuple[str, str]:
 def groups(listings: Sequence[Listing], places: Places) -> list[list[int]]:
     """For each row of each form the number of its group, or `UNKNOWN`.
 
-    Operations of a group have the same name, transformations and position. What is then alone in
-    its form, such as the parts of a decomposition, is grouped by transformations and position.
+    Operations of a group have the same name, transformations and position; where the forms agree
+    on it, they were called from the same lines, too. What is then alone in its form, such as the
+    parts of a decomposition, is grouped by transformations and position.
     """
     keys = [_keys(listing, places) for listing in listings]
-    numbers = _numbered([[strong for strong, _ in form] for form in keys])
+    numbers = _numbered(_by_callers(
+        [[strong for strong, _ in form] for form in keys], [x.place for x in listings]))
     weak = [[None if number != UNKNOWN else key for number, (_, key) in zip(n, form, strict=True)]
             for n, form in zip(numbers, keys, strict=True)]
     first = 1 + max((max(n, default=UNKNOWN) for n in numbers), default=UNKNOWN)
@@ -71,12 +76,32 @@ def _keys(listing: Listing, places: Places) -> list[tuple[Hashable, Hashable]]:
     return keys
 
 
-def _numbered(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
-    """Numbers for the keys that more than one form has."""
-    forms: dict[Hashable, int] = {}
+def _by_callers(keys: Sequence[Sequence[Hashable]], places: Sequence[Sequence[int]]
+                ) -> list[list[Hashable]]:
+    """The keys with the places, which know the callers, unless a form would then be alone.
+
+    It would be where a function is called: the lowering writes it once, without its callers.
+    """
+    refined = [[None if key is None else (key, place) for key, place in zip(*pair, strict=True)]
+               for pair in zip(keys, places, strict=True)]
+    forms = _forms_of(refined)
+    coarse = {key[0] for key, which in forms.items() if key is not None and not which & which - 1}
+    return [[key if key in coarse else pair for key, pair in zip(*rows, strict=True)]
+            for rows in zip(keys, refined, strict=True)]
+
+
+def _forms_of(keys: Sequence[Sequence[_Key]]) -> dict[_Key, int]:
+    """Which forms have a key, a bit each."""
+    forms: dict[_Key, int] = {}
     for i, form in enumerate(keys):
         for key in set(form):
             forms[key] = forms.get(key, 0) | 1 << i
+    return forms
+
+
+def _numbered(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
+    """Numbers for the keys that more than one form has."""
+    forms = _forms_of(keys)
     number: dict[Hashable, int] = {}
     for form in keys:  # in the order of the rows, whatever the order of sets is
         for key in form:

@@ -76,6 +76,29 @@ def test_operations_of_one_origin_are_linked(forms):
         assert found[2], names
 
 
+def normed(x):
+    return x / jnp.sqrt(jnp.sum(x * x))
+
+
+def test_callers_tell_operations_of_one_line_apart():
+    traced = jax.jit(lambda x: normed(normed(x) + 1.0)).trace(jnp.ones(4))
+    places = Places()
+    listings = [jaxpr_listing(traced.jaxpr, places),
+                stablehlo_listing(traced.lower().as_text(debug_info=True), places)]
+    linked = groups(listings, places)
+    roots = [[numbers[row] for row, name in enumerate(listing.operation) if "sqrt" in name]
+             for listing, numbers in zip(listings, linked, strict=True)]
+    assert roots[0] == roots[1] and len(set(roots[0])) == 2
+    inner = jax.jit(normed)  # written once
+    traced = jax.jit(lambda x: inner(inner(x) + 1.0)).trace(jnp.ones(4))
+    listings = [jaxpr_listing(traced.jaxpr, places),
+                stablehlo_listing(traced.lower().as_text(debug_info=True), places)]
+    first, second = (
+        {numbers[row] for row, name in enumerate(listing.operation) if "sqrt" in name}
+        for listing, numbers in zip(listings, groups(listings, places), strict=True))
+    assert first == second != {UNKNOWN}
+
+
 def test_places_are_those_of_the_source(forms):
     listings, places = forms
     line = model.__code__.co_firstlineno + 1

@@ -86,12 +86,13 @@ class Details {
   }
 
   kin(form, row) {
-    const parts = this.program.relatives(form, row).map((rows, i) =>
-      this.related(i === form.index ? "Alike in this form" : this.program.forms[i].title,
-        this.program.forms[i], rows));
+    const relatives = this.program.relatives(form, row);
+    const parts = this.program.forms.filter((other) => other !== form).map((other) =>
+      this.related(other.title, other, relatives[other.index]));
     parts.push(this.related("Reads", form, [...form.operands.of(row)]));
     parts.push(this.related("Read by", form, [...form.users(row)]));
     parts.push(this.related("Calls", form, form.calls.get(row) ?? []));
+    parts.push(this.related("Alike in this form", form, relatives[form.index]));
     return `<h3>Related</h3>${parts.join("") || '<p class="hint">Nothing.</p>'}`;
   }
 
