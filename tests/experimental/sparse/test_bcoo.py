@@ -348,3 +348,28 @@ def test_scipy() -> None:
     check(mat, M)
     with pytest.raises(NotImplementedError):
         sparse.BCOO.from_scipy_sparse(matrix, n_batch=1)
+
+
+@pytest.mark.parametrize("unique", [(True, True), (True, False), (False, True), (False, False)])
+def test_products_of_sparse_arrays_store_what_can_meet(unique):
+    left, right = M3.reshape(-1, M3.shape[-1]), (M3 + 1).reshape(-1, M3.shape[-1])
+    a, b = (sparse.BCOO((m.data, m.indices), shape=m.shape, unique_indices=u) for m, u in zip(
+        map(sparse.BCOO.fromdense, (left, right)), unique, strict=True))
+    for x, y, want in ((a, b, left * right), (b, a, left * right), (a, b[:1], left * right[:1])):
+        got = sparse.bcoo_multiply_sparse(x, y)
+        np.testing.assert_allclose(got.todense(), want, rtol=1e-6)
+    counts = {(True, True): min(a.nse, b.nse), (True, False): b.nse, (False, True): a.nse}
+    assert sparse.bcoo_multiply_sparse(a, b).nse == counts.get(unique, a.nse * b.nse)
+
+
+def test_repeated_and_outer_indices_in_products_of_sparse_arrays():
+    indices = np.array([[0, 0], [0, 0], [4, 5], [3, 2]])
+    a = sparse.BCOO((np.arange(1.0, 5.0, dtype=np.float32), indices), shape=(4, 5))
+    dense = np.arange(20, dtype=np.float32).reshape(4, 5) + 1
+    b = sparse.BCOO.fromdense(dense, nse=25)
+    np.testing.assert_allclose(sparse.bcoo_multiply_sparse(a, b).todense(), a.todense() * dense)
+    np.testing.assert_allclose(sparse.bcoo_multiply_sparse(b, a).todense(), a.todense() * dense)
+    none = sparse.BCOO.fromdense(np.zeros((4, 5), np.float32))
+    assert not sparse.bcoo_multiply_sparse(none, b).todense().any()
+    np.testing.assert_allclose((a @ b.T).todense(), a.todense() @ dense.T)
+    np.testing.assert_allclose((b.T @ a).todense(), dense.T @ a.todense())

@@ -80,7 +80,8 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
         broadcast to each other.
 
     Returns:
-      BCOO array that stores an element for each pair of elements of the two.
+      BCOO array. Where the indices of an operand are known to be different, it stores an element
+      for each of the other's; else one for each pair of elements of the two, which costs as much.
 
     Raises:
       TypeError: the ranks differ.
@@ -108,13 +109,27 @@ def _product(lhs: BCOO, rhs: BCOO) -> Any:
     shape = np.broadcast_shapes(lhs.shape, rhs.shape)
     left, right = (x.shape[n_batch:n_batch + n_sparse] for x in (lhs, rhs))
     sizes = shape[n_batch:n_batch + n_sparse]
+    common = [i for i in range(n_sparse) if left[i] == right[i]]
+    # an element meets at most one of an operand whose common columns are all different
+    least = tuple(np.minimum(left, right)) if common and lhs.nse and rhs.nse else None
+    one_left = lhs.unique_indices and left == least
+    one_right = rhs.unique_indices and right == least
 
-    def one(x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
+    def partners(x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
+        other = _partner(xi, left, yi, right, common)
+        indices = jnp.where((other < yi.shape[0])[:, None], xi, jnp.array(sizes, xi.dtype))
+        return x * y.at[other].get(mode="fill", fill_value=0), indices
+
+    def swapped(x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
+        other = _partner(yi, right, xi, left, common)
+        indices = jnp.where((other < xi.shape[0])[:, None], yi, jnp.array(sizes, yi.dtype))
+        return x.at[other].get(mode="fill", fill_value=0) * y, indices
+
+    def pairs(x: Any, xi: Any, y: Any, yi: Any) -> tuple[Any, Any]:
         n, m = xi.shape[0], yi.shape[0]
         meet = in_bounds(xi, left)[:, None] & in_bounds(yi, right)
-        for i in range(n_sparse):
-            if left[i] == right[i]:
-                meet &= xi[:, None, i] == yi[:, i]
+        for i in common:
+            meet &= xi[:, None, i] == yi[:, i]
         places, others = jnp.nonzero(meet, size=n * m, fill_value=(n, m))
         found = (places < n)[:, None]
         x, y = (a.at[at].get(mode="fill", fill_value=0) for a, at in ((x, places), (y, others)))
@@ -122,5 +137,34 @@ def _product(lhs: BCOO, rhs: BCOO) -> Any:
         indices = jnp.stack(chosen, -1) if chosen else jnp.zeros((n * m, 0), xi.dtype)
         return x * y, jnp.where(found, indices, jnp.array(sizes, indices.dtype))
 
-    data, indices = over_batch(one, n_batch, lhs.data, lhs.indices, rhs.data, rhs.indices)
-    return BCOO._of(data, indices, shape)
+    if one_right and (not one_left or lhs.nse <= rhs.nse):
+        fun, known = partners, lhs
+    elif one_left:
+        fun, known = swapped, rhs
+    else:
+        fun, known = pairs, None
+    data, indices = over_batch(fun, n_batch, lhs.data, lhs.indices, rhs.data, rhs.indices)
+    return BCOO._of(data, indices, shape, unique_indices=bool(known and known.unique_indices))
+
+
+def _partner(xi: Any, left: tuple[int, ...], yi: Any, right: tuple[int, ...], common: list[int]
+             ) -> Any:
+    """For each row of `xi` which row of `yi` has the same `common` columns; else their number.
+
+    Sorted together, equal rows are neighbours, and the one that is of `yi` comes first.
+    """
+    n, m = xi.shape[0], yi.shape[0]
+    inside = in_bounds(yi, right)
+    columns_of = [jnp.concatenate([jnp.where(inside, yi[:, i], right[i]), xi[:, i]])
+                  for i in common]
+    *keys, origin = lax.sort((*columns_of, lax.iota(np.int32, n + m)), num_keys=len(common),
+                             is_stable=True)
+    place = lax.iota(np.int32, n + m)
+    last = lax.cummax(jnp.where(origin < m, place, -1))
+    same = last >= 0
+    for key in keys:
+        same &= key == key[last]
+    found = jnp.where(same, origin[last], m)
+    rows = jnp.where(origin < m, n, origin - m)
+    partner = jnp.zeros(n, np.int32).at[rows].set(found, mode="drop")
+    return jnp.where(in_bounds(xi, left), partner, m)
