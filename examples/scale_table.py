@@ -104,8 +104,8 @@ def report(platform, name, data, parts, **sizes):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("targets", nargs="*", help="platform, topology, data, model, ...")
-    for name, size in (("layers", 2), ("width", 1024), ("heads", 16), ("vocabulary", 8192),
-                       ("batch", 256), ("length", 1024)):
+    for name, size in (("layers", 2), ("width", 512), ("heads", 16), ("vocabulary", 4096),
+                       ("batch", 256), ("length", 512)):
         parser.add_argument(f"--{name}", type=int, default=size)
     sizes = vars(parser.parse_args())
     given = sizes.pop("targets")

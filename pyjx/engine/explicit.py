@@ -9,8 +9,8 @@ from pyjx.core.avals import get_aval
 from pyjx.core.explicit import aval_on, entries_of
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
-from pyjx.engine.tangents import Zero
-from pyjx.engine.types import BatchDims, Operand, Tangents, Value, Values
+from pyjx.engine.rules import jvp_linear
+from pyjx.engine.types import BatchDims, Operand, Value, Values
 from pyjx.jaxlib_api import NamedSharding
 
 
@@ -24,15 +24,7 @@ def _batch(operands: Values, dims: BatchDims, *, dst_sharding: Any, concrete_mes
         concrete_mesh=concrete_mesh), dim
 
 
-def _jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Any]:
-    out = reshard_p.bind(*primals, **params)
-    (t,) = tangents
-    return out, Zero.of_primal(out) if type(t) is Zero else reshard_p.bind(t, **params)
-
-
 def _transpose(ct: Any, x: Operand, *, dst_sharding: Any, concrete_mesh: Any) -> list[Any]:
-    if type(ct) is Zero:
-        return [Zero(x.aval)]
     return [reshard_p.bind(ct, dst_sharding=_along(x.aval, dst_sharding.mesh),
                            concrete_mesh=concrete_mesh)]
 
@@ -48,7 +40,6 @@ reshard_p: Primitive = register(Primitive(
     "reshard",
     shape_rule=lambda x, *, dst_sharding, concrete_mesh: aval_on(x, dst_sharding),
     cached=False,
-    jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
     placed=lambda params: [params["concrete_mesh"] or params["dst_sharding"]],
@@ -56,6 +47,7 @@ reshard_p: Primitive = register(Primitive(
     physical=lambda avals, x, **params: reshard_p.bind(x, **params),
     linear=True,
 ))
+reshard_p.define(jvp=jvp_linear(reshard_p))
 
 
 def whole(x: Value, axes: Sequence[int]) -> Value:

@@ -12,8 +12,8 @@ from pyjx.core.layouts import Format, Layout
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
+from pyjx.engine.rules import jvp_linear
+from pyjx.engine.types import Dims, Value, Values
 from pyjx.lazy import directory, refuse
 from pyjx.runtime.device_put import device_put
 
@@ -82,16 +82,6 @@ def _impl(x: Value, *, layout: Layout) -> Value:
     return device_put(x, Format(layout, x.sharding))
 
 
-def _jvp(primals: Values, tangents: Tangents, *, layout: Layout) -> tuple[Value, Any]:
-    out = layout_constraint_p.bind(*primals, layout=layout)
-    (t,) = tangents
-    return out, t if type(t) is Zero else layout_constraint_p.bind(t, layout=layout)
-
-
-def _transpose(ct: Any, x: Operand, *, layout: Layout) -> list[Any]:
-    return [ct if type(ct) is Zero else layout_constraint_p.bind(ct, layout=layout)]
-
-
 def _batch(operands: Values, dims: Dims, *, layout: Layout) -> tuple[Value, Any]:
     """The batch dimension is the outermost one, as in an array of arrays."""
     (x,), (dim,) = operands, dims
@@ -101,6 +91,7 @@ def _batch(operands: Values, dims: Dims, *, layout: Layout) -> tuple[Value, Any]
 
 
 layout_constraint_p = register(Primitive(
-    "layout_constraint", shape_rule=_shape, impl=_impl, jvp=_jvp, transpose=_transpose,
-    batch=_batch, linear=True,
+    "layout_constraint", shape_rule=_shape, impl=_impl, batch=_batch, linear=True,
+    transpose=lambda ct, x, **params: [layout_constraint_p.bind(ct, **params)],
 ))
+layout_constraint_p.define(jvp=jvp_linear(layout_constraint_p))

@@ -14,8 +14,8 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
+from pyjx.engine.rules import jvp_linear
+from pyjx.engine.types import Dims, Value, Values
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.meshes import get_abstract_mesh
@@ -149,16 +149,6 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, sharding: Any,
         x, sharding=sharding, unconstrained_dims=unconstrained_dims, **params), dim
 
 
-def _jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Any]:
-    out = sharding_constraint_p.bind(*primals, **params)
-    (t,) = tangents
-    return out, t if type(t) is Zero else sharding_constraint_p.bind(t, **params)
-
-
-def _transpose(ct: Any, x: Operand, **params: Any) -> list[Any]:
-    return [ct if type(ct) is Zero else sharding_constraint_p.bind(ct, **params)]
-
-
 def _placed(params: dict[str, Any]) -> Sequence[Any]:
     sharding = params["sharding"]
     return () if type(sharding) is SingleDeviceSharding else (sharding,)
@@ -171,8 +161,7 @@ def _shape(x: ShapedArray, **params: Any) -> ShapedArray:
 sharding_constraint_p: Primitive = register(Primitive(
     "sharding_constraint",
     shape_rule=_shape,
-    jvp=_jvp,
-    transpose=_transpose,
+    transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
     batch_axis=_batch,
     impl=_impl,
     placed=_placed,
@@ -180,3 +169,4 @@ sharding_constraint_p: Primitive = register(Primitive(
     linear=True,
     cached=False,  # along Explicit axes a value lies as it does
 ))
+sharding_constraint_p.define(jvp=jvp_linear(sharding_constraint_p))
