@@ -90,7 +90,7 @@ def _batch(operands: Values, dims: Dims, *, layout: Layout) -> tuple[Value, Any]
     return layout_constraint_p.bind(x, layout=Layout((dim, *order))), dim
 
 
-layout_constraint_p = register(Primitive(
+layout_constraint_p: Primitive = register(Primitive(
     "layout_constraint", shape_rule=_shape, impl=_impl, batch=_batch, linear=True,
     transpose=lambda ct, x, **params: [layout_constraint_p.bind(ct, **params)],
 ))
