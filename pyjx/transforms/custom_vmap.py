@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
@@ -77,7 +78,8 @@ class custom_vmap:
             args = bound.args
         leaves, in_tree = flatten(args)
         check_values(leaves)
-        if state.dynamic is eager_trace and not any([isinstance(x, Tracer) for x in leaves]):
+        if state.dynamic is eager_trace and all([
+                isinstance(x, Array) and not isinstance(x, Tracer) for x in leaves]):
             return self.fun(*args)
         flat = FlatFun(self.fun, in_tree)
         closed = trace_to_jaxpr(flat, [get_aval(x) for x in leaves],

@@ -231,3 +231,20 @@ def test_sequential_vmap_refuses_a_collective_over_its_axis():
     other = sequential_vmap(lambda x: jax.lax.psum(x, "j"))
     out = jax.vmap(lambda _: jax.vmap(other, axis_name="i")(V), axis_name="j")(np.zeros(2))
     np.testing.assert_array_equal(out, [2 * V, 2 * V])
+
+
+def test_python_and_numpy_numbers_are_arrays_inside():
+    @jax.custom_batching.custom_vmap
+    def f(x, y):
+        assert x.ndim == 0 and isinstance(y, jax.Array)
+        return x + y.at[0].add(1.0)
+
+    f.def_vmap(lambda size, batched, x, y: (x + y, True))
+    assert f(1.0, np.ones(2, np.float32)).tolist() == [3.0, 2.0]
+
+    @jax.custom_batching.custom_vmap
+    def twice(x):
+        return x * 2
+
+    twice.def_vmap(lambda size, batched, x: (x * 2, True))
+    assert isinstance(twice(1.0), jax.Array) and twice(1.0).weak_type
