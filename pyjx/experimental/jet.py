@@ -1,15 +1,18 @@
-"""Taylor mode: derivatives of high order along a curve, at polynomial cost.
+"""Taylor mode: derivatives of high order along a curve.
 
 A value is pushed along as the coefficients of its Taylor series in the curve's parameter. Linear
 operations act on each coefficient; products, quotients and elementary functions have recurrences
-(Griewank and Walther 2008, Evaluating Derivatives, chapter 13). Every other operation with a
-forward derivative has y'(t) = J(x(t)) x'(t), whose series is one order shorter.
+(Griewank and Walther 2008, Evaluating Derivatives, chapter 13). Loops and branches become loops and
+branches on coefficients (`_jet_jaxpr`). All of these cost a polynomial in the order. Every other
+operation with a forward derivative has y'(t) = J(x(t)) x'(t), whose series is one order shorter;
+where J is an operation of the same kind, as for `pow`, this costs a power of two.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,18 +20,28 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.derived import derived
+from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, jaxpr_as_fun, new_level
+from pyjx.core.records import Record
+from pyjx.core.trace import Trace, Tracer, jaxpr_as_fun, new_level, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import jit_p
 from pyjx.engine.conversion import cast
+from pyjx.engine.custom_batching_calls import custom_vmap_call_p
 from pyjx.engine.custom_derivative_calls import (
     called_function,
     custom_jvp_call_p,
     custom_vjp_call_p,
 )
+from pyjx.engine.remat_calls import remat_p
+from pyjx.engine.subjaxprs import fixpoint, with_inputs
 from pyjx.engine.tangents import Zero, instantiate, zero_tangent
+from pyjx.engine.types import Flags
 from pyjx.lax.common import broadcast_to
+from pyjx.lax.conditionals import bind_cond, cond_p
+from pyjx.lax.loops import bind_while, while_p
+from pyjx.lax.scans import bind_scan, scan_p
 from pyjx.lazy import directory, refuse
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
@@ -68,19 +81,39 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
     """
     leaves, in_tree = tree_flatten(tuple(primals))
     terms = _input_terms(primals, series, factorial_scaled)
-    trace = JetTrace()
-    with new_level(trace):
-        tracers = [JetTracer(trace, x, t) for x, t in zip(leaves, terms, strict=True)]
-        outs, out_tree = tree_flatten(fun(*tree_unflatten(in_tree, tracers)))
-        pairs = [trace.primal_and_terms(x) for x in outs]
+    out_tree: Any = None
+
+    def flat(*args: Any) -> list[Any]:
+        nonlocal out_tree
+        outs, out_tree = tree_flatten(fun(*tree_unflatten(in_tree, args)))
+        return outs
+
+    pairs = jet_flat(flat, list(zip(leaves, terms, strict=True)))
     order = len(terms[0]) if terms else 0
     found = []
     for primal, own in pairs:
-        zero = zero_tangent(get_aval(primal))
-        full = [instantiate(zero)] * order if own is None else own
-        found.append([_scaled(t, math.factorial(k)) if factorial_scaled else t
-                      for k, t in enumerate(full, 1)])
+        if own is None:
+            found.append(list(no_change(primal, order)))
+        else:
+            found.append([_scaled(t, math.factorial(k)) if factorial_scaled else t
+                          for k, t in enumerate(own, 1)])
     return tree_unflatten(out_tree, [p for p, _ in pairs]), tree_unflatten(out_tree, found)
+
+
+def jet_flat(fun: Callable[..., Sequence[Any]], pairs: Sequence[tuple[Any, Terms | None]]
+             ) -> list[tuple[Any, Terms | None]]:
+    """The results of a function on flat values, each with its terms; None stands for none."""
+    trace = JetTrace()
+    with new_level(trace):
+        outs = fun(*[x if t is None else JetTracer(trace, x, t) for x, t in pairs])
+        return [trace.primal_and_terms(x) for x in outs]
+
+
+def no_change(primal: Any, order: int) -> Terms:
+    """The terms of a constant; those of a discrete one are of its dtype."""
+    zero = lax.full_like(primal, 0) if is_discrete(primal) else instantiate(
+        zero_tangent(get_aval(primal)))
+    return (zero,) * order
 
 
 def _input_terms(primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool
@@ -166,10 +199,9 @@ class JetTrace(Trace):
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
-        if primitive is jit_p:
-            return jaxpr_as_fun(params["jaxpr"])(*operands)
-        if primitive in (custom_jvp_call_p, custom_vjp_call_p):
-            return called_function(params["call_jaxpr"])(*operands)
+        program = _PROGRAMS.get(primitive)
+        if program is not None:
+            return called_function(params[program])(*operands)
         pairs = [self.primal_and_terms(x) for x in operands]
         primals = [p for p, _ in pairs]
         order = min([len(t) for _, t in pairs if t is not None])
@@ -178,40 +210,48 @@ class JetTrace(Trace):
             return self._by_users_rule(primitive, primals, terms, order, params)
         rule = _RULES.get(primitive.name)
         if rule is not None:
-            out, out_terms = rule(primitive, primals, terms, order, params)
-            return JetTracer(self, out, tuple(out_terms))
-        out = primitive.bind(*primals, **params)
-        tangent = self._derivative(primitive, primals, terms, order, params) if order else None
-        if not primitive.multiple_results:
-            return self._integrated(out, tangent, order)
-        return [self._integrated(o, None if tangent is None else t, order)
-                for o, t in zip(out, tangent or out, strict=True)]
+            return self._joined(*rule(primitive, primals, terms, order, params))
+        if order and primitive in _PROGRAM_RULES:
+            pairs = _PROGRAM_RULES[primitive](primals, terms, order, params)
+        else:
+            pairs = self._along(primitive, primals, terms, order, params)
+        outs = [self._joined(x, t) for x, t in pairs]
+        return outs if primitive.multiple_results else outs[0]
 
-    def _derivative(self, primitive: Primitive, primals: Sequence[Any],
-                    terms: Sequence[Terms | None], order: int, params: dict[str, Any]) -> Any:
-        """The derivative of the results along the curve, as a curve of one order less."""
+    def _joined(self, out: Any, terms: Iterable[Any] | None) -> Any:
+        """A result on its curve; where it is constant or discrete it has none."""
+        if terms is None or is_discrete(out):
+            return out
+        return JetTracer(self, out, tuple(terms))
+
+    def _along(self, primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None],
+               order: int, params: dict[str, Any]) -> list[tuple[Any, Terms | None]]:
+        """The results by the forward derivative: y' is a curve of one order less. The rule gives y
+        as well, so that what has effects is bound once."""
+        if not order or primitive.jvp is None:
+            found = primitive.bind(*primals, **params)
+            outs = found if primitive.multiple_results else [found]
+            if order and not all(map(is_discrete, outs)):
+                raise NotImplementedError(f"jet: '{primitive}' has no forward derivative.")
+            return [(out, ()) for out in outs]
         shorter = [x if t is None else JetTracer(self, x, t[:order - 1])
                    for x, t in zip(primals, terms, strict=True)]
-        moving = [Zero.of_primal(x) if t is None or not t or _is_discrete(x) else JetTracer(
+        moving = [Zero.of_primal(x) if t is None else JetTracer(
             self, t[0], tuple([_scaled(c, k) for k, c in enumerate(t[1:], 2)]))
             for x, t in zip(primals, terms, strict=True)]
-        if primitive.jvp is None:
-            raise NotImplementedError(f"jet: '{primitive}' has no forward derivative.")
-        return primitive.jvp(shorter, moving, **params)[1]
+        found, tangents = primitive.jvp(shorter, moving, **params)
+        if not primitive.multiple_results:
+            found, tangents = [found], [tangents]
+        outs = [self.primal_and_terms(x)[0] for x in found]
+        return [(x, None if type(t) is Zero or is_discrete(x) else self._integrated(t, order))
+                for x, t in zip(outs, tangents, strict=True)]
 
-    def _integrated(self, out: Any, tangent: Any, order: int) -> Any:
-        """The curve that starts at `out` and has this derivative."""
-        if tangent is None:
-            return JetTracer(self, out, ())
-        if _is_discrete(out):
-            return out
-        if type(tangent) is Zero:
-            return JetTracer(self, out, (instantiate(tangent),) * order)
+    def _integrated(self, tangent: Any, order: int) -> Terms:
+        """The terms of a curve with this derivative."""
         first, rest = self.primal_and_terms(tangent)
         if rest is None:
-            rest = (instantiate(zero_tangent(get_aval(first))),) * (order - 1)
-        return JetTracer(self, out, tuple(
-            [_scaled(t, 1 / k) for k, t in enumerate((first, *rest), 1)]))
+            rest = no_change(first, order - 1)
+        return tuple([_scaled(t, 1 / k) for k, t in enumerate((first, *rest), 1)])
 
     def _by_users_rule(self, primitive: Primitive, primals: Sequence[Any],
                        terms: Sequence[Terms | None], order: int, params: dict[str, Any]) -> Any:
@@ -221,13 +261,12 @@ class JetTrace(Trace):
         out, out_series = jet_rules[primitive](tuple(primals), tuple(series), **params)
         outs = out if primitive.multiple_results else [out]
         lists = out_series if primitive.multiple_results else [out_series]
-        tracers = [JetTracer(self, o, tuple([_scaled(c, 1 / math.factorial(k))
-                                            for k, c in enumerate(s, 1)]))
+        tracers = [self._joined(o, [_scaled(c, 1 / math.factorial(k)) for k, c in enumerate(s, 1)])
                    for o, s in zip(outs, lists, strict=True)]
         return tracers if primitive.multiple_results else tracers[0]
 
 
-def _is_discrete(x: Any) -> bool:
+def is_discrete(x: Any) -> bool:
     return not dtypes.issubdtype(get_aval(x).dtype, np.inexact)
 
 
@@ -252,11 +291,36 @@ def _sum(values: Sequence[Any]) -> Any:
 def _linear(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
             params: dict[str, Any]) -> tuple[Any, Coefficients]:
     """Each coefficient of the floating operands is mapped alone; the others are parameters."""
-    operands = [x if _is_discrete(x) else _all(x, t, order)
+    operands = [x if is_discrete(x) else _all(x, t, order)
                 for x, t in zip(primals, terms, strict=True)]
     outs = [primitive.bind(*[x[k] if isinstance(x, list) else x for x in operands], **params)
             for k in range(order + 1)]
     return outs[0], outs[1:]
+
+
+def _power(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
+           params: dict[str, Any]) -> tuple[Any, Coefficients]:
+    """By repeated squaring; there is no quotient by x, so that x may be zero."""
+    n = abs(params.get("y", 2))
+    found = None
+    factor: Coefficients = _all(primals[0], terms[0], order)
+    while n:
+        if n % 2:
+            found = factor if found is None else _product(found, factor)
+        n //= 2
+        if n:
+            factor = _product(factor, factor)
+    out = primitive.bind(*primals, **params)
+    if found is None:
+        return out, list(no_change(out, order))
+    if params.get("y", 2) < 0:
+        one = lax.full_like(out, 1)
+        return out, _quotient(lax.div_p, (one, found[0]), (None, tuple(found[1:])), order, {})[1]
+    return out, found[1:]
+
+
+def _product(x: Coefficients, y: Coefficients) -> Coefficients:
+    return [_convolved(x, y, k) for k in range(len(x))]
 
 
 def _bilinear(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None],
@@ -377,15 +441,130 @@ def _square_root(primitive: Primitive, primals: Sequence[Any], terms: Sequence[T
     return y[0], y[1:]
 
 
+# -- programs: (primals, terms, order, params) -> [(result, terms)] --------------------------------
+
+
+class _JetJaxpr(Record):
+    """From inputs to outs; behind each that is moving stand its terms."""
+
+    jaxpr: ClosedJaxpr
+    moving: Flags
+
+
+def _jet_jaxpr(closed: ClosedJaxpr, moving: Flags, order: int, instantiated: Flags | None = None
+               ) -> _JetJaxpr:
+    """The program on curves. Outs `instantiated` have terms even if they are constant."""
+    return _kept_jet_jaxpr(closed, moving, order, instantiated, tuple(jet_rules.items()))
+
+
+@derived
+def _kept_jet_jaxpr(closed: ClosedJaxpr, moving: Flags, order: int, instantiated: Flags | None,
+                    rules: tuple[Any, ...]) -> _JetJaxpr:
+    out_moving: Flags = ()
+
+    def fun(*args: Any) -> list[Any]:
+        nonlocal out_moving
+        pairs = jet_flat(jaxpr_as_fun(closed), _gathered(args, moving, order))
+        out_moving = tuple([t is not None for _, t in pairs])
+        if instantiated is not None:
+            out_moving = tuple([a or b for a, b in zip(out_moving, instantiated, strict=True)])
+        return _spread([x for x, _ in pairs], [t for _, t in pairs], out_moving, order)
+
+    avals: list[Any] = []
+    for aval, flag in zip(closed.in_avals, moving, strict=True):
+        avals += [aval, *[aval.to_tangent_aval()] * (order if flag else 0)]
+    return _JetJaxpr(trace_to_jaxpr(fun, avals, closed.debug_info), out_moving)
+
+
+def _spread(values: Sequence[Any], terms: Sequence[Terms | None], moving: Flags, order: int
+            ) -> list[Any]:
+    """The values, behind each that is moving its terms."""
+    found: list[Any] = []
+    for x, t, flag in zip(values, terms, moving, strict=True):
+        found.append(x)
+        if flag:
+            found += no_change(x, order) if t is None else t
+    return found
+
+
+def _gathered(values: Sequence[Any], moving: Flags, order: int) -> list[tuple[Any, Terms | None]]:
+    """The inverse of `_spread`."""
+    left = iter(values)
+    return [(next(left), tuple(islice(left, order)) if flag else None) for flag in moving]
+
+
+def _moving(terms: Sequence[Terms | None]) -> Flags:
+    return tuple([t is not None for t in terms])
+
+
+def _scan(primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
+          params: dict[str, Any]) -> list[tuple[Any, Terms | None]]:
+    """The terms of the carry are carried along with it."""
+    body: ClosedJaxpr = params["jaxpr"]
+    a, n = params["num_consts"], params["num_carry"]
+    b, given = a + n, _moving(terms)
+    carry = fixpoint(lambda flags: _jet_jaxpr(
+        body, given[:a] + flags + given[b:], order).moving[:n], given[a:b])
+    pushed = _jet_jaxpr(body, given[:a] + carry + given[b:], order,
+                        carry + (False,) * (len(body.outvars) - n))
+    consts, start, xs = [_spread(primals[at], terms[at], flags, order) for at, flags in (
+        (slice(a), given[:a]), (slice(a, b), carry), (slice(b, None), given[b:]))]
+    outs = bind_scan(pushed.jaxpr, consts, start, xs, params)
+    return _gathered(outs, pushed.moving, order)
+
+
+def _while(primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
+           params: dict[str, Any]) -> list[tuple[Any, Terms | None]]:
+    """The terms of the carry are carried along with it; the condition does not read them."""
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    a = params["cond_nconsts"]
+    b = a + params["body_nconsts"]
+    given = _moving(terms)
+    carry = fixpoint(lambda flags: _jet_jaxpr(body, given[a:b] + flags, order).moving, given[b:])
+    pushed = _jet_jaxpr(body, given[a:b] + carry, order, carry)
+    read: list[Any] = list(range(a))
+    for i, (aval, flag) in enumerate(zip(cond.in_avals[a:], carry, strict=True), a):
+        read += [i, *[aval.to_tangent_aval()] * (order if flag else 0)]
+    outs = bind_while(
+        with_inputs(cond, tuple(read)), primals[:a], pushed.jaxpr,
+        _spread(primals[a:b], terms[a:b], given[a:b], order),
+        _spread(primals[b:], terms[b:], carry, order), params["max_steps"])
+    return _gathered(outs, carry, order)
+
+
+def _cond(primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
+          params: dict[str, Any]) -> list[tuple[Any, Terms | None]]:
+    """A result has terms where it has some in one of the branches."""
+    given = _moving(terms[1:])
+    branches: tuple[ClosedJaxpr, ...] = params["branches"]
+    flags = [_jet_jaxpr(branch, given, order).moving for branch in branches]
+    either = tuple(map(any, zip(*flags, strict=True)))
+    outs = bind_cond(
+        primals[0], [_jet_jaxpr(branch, given, order, either).jaxpr for branch in branches],
+        _spread(primals[1:], terms[1:], given, order),
+        {name: value for name, value in params.items() if name != "branches"})
+    return _gathered(outs, either, order)
+
+
+# What is as the program that it holds, and the parameter which that is.
+_PROGRAMS = {jit_p: "jaxpr", remat_p: "jaxpr", custom_vmap_call_p: "call",
+             custom_jvp_call_p: "call_jaxpr", custom_vjp_call_p: "call_jaxpr"}
+
+_PROGRAM_RULES: dict[Primitive, Callable[..., list[tuple[Any, Terms | None]]]] = {
+    scan_p: _scan, while_p: _while, cond_p: _cond}
+
+
 _LINEAR = """
     add add_any broadcast_in_dim concatenate conj convert_element_type copy cumsum dynamic_slice
-    dynamic_update_slice expand_dims gather imag neg optimization_barrier pad real reduce_precision
-    reduce_sum reduce_window_sum reshape rev scatter-add select_n slice squeeze sub transpose"""
+    all_gather all_gather_invariant all_to_all complex fft dynamic_update_slice gather imag name neg
+    pad pbroadcast ppermute psum_invariant pvary real reduce_precision reduce_scatter reduce_sum
+    reduce_window_sum reshape reshard rev scatter-add scatter-sub select_n sharding_constraint slice
+    squeeze stack sub tile transpose"""
 
 _RULES: dict[str, Callable[..., tuple[Any, Coefficients]]] = {
     **dict.fromkeys(_LINEAR.split(), _linear),
     **dict.fromkeys(("mul", "dot_general", "conv_general_dilated"), _bilinear),
-    "div": _quotient,
+    "div": _quotient, "square": _power, "integer_pow": _power,
     "exp": _exp, "expm1": _expm1, "tanh": _tanh, "logistic": _logistic,
     "sin": _circular(lax.cos, (1, -1)), "cos": _circular(lax.sin, (-1, 1)),
     "sinh": _circular(lax.cosh, (1, 1)), "cosh": _circular(lax.sinh, (1, 1)),

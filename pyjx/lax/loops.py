@@ -134,7 +134,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         leaves = [np.int32(0), *leaves]
         cond_jaxpr = _cond_of_counted(cond_jaxpr, len(cond.consts), bound)
         body_jaxpr = _body_of_counted(body_jaxpr, len(body.consts))
-    outs = _bind_while(cond_jaxpr, cond.consts, body_jaxpr, body.consts, leaves, bound)
+    outs = bind_while(cond_jaxpr, cond.consts, body_jaxpr, body.consts, leaves, bound)
     return tree_unflatten(tree, outs if bound is None else outs[1:])
 
 
@@ -200,7 +200,7 @@ def _parts(xs: Values, params: Params) -> _Parts:
     return _Parts(list(xs[:a]), list(xs[a:b]), list(xs[b:]))
 
 
-def _bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
+def bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
                 body_consts: Sequence[Any], carry: Sequence[Any], max_steps: int | None
                 ) -> list[Any]:
     """The last carry of a loop that does at most `max_steps` iterations, if that is known.
@@ -245,7 +245,7 @@ def _while_discharge(operands: Values, params: Params, derivable: bool) -> list[
                               params["max_steps"])
     else:
         test = with_outputs(cond.jaxpr, (len(boxes),))
-        outs = _bind_while(test, cond_consts, body.jaxpr, body_consts, start, params["max_steps"])
+        outs = bind_while(test, cond_consts, body.jaxpr, body_consts, start, params["max_steps"])
     for i, box in enumerate(boxes):
         if any([writes and writes[i] for writes in (cond.writes, body.writes)]):
             box.value = outs[i]
@@ -303,7 +303,7 @@ def _while_writing(cond: ClosedJaxpr, cond_consts: list[Any], body: ClosedJaxpr,
     consts = [*cond_consts, *body_consts]
     step_jaxpr = trace_to_jaxpr(again, [*map(get_aval, consts), *carry_avals], body.debug_info)
     holds = trace_to_jaxpr(lambda holds, *_: [holds], carry_avals, cond.debug_info)
-    return _bind_while(holds, [], step_jaxpr, consts, first, max_steps)[1:]
+    return bind_while(holds, [], step_jaxpr, consts, first, max_steps)[1:]
 
 
 def _while_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
@@ -323,7 +323,7 @@ def _while_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Valu
     # from (consts, carry, tangents of consts, of carry) to (consts, their tangents, carry, ...)
     order = (*range(m), *range(m + n, m + n + k), *range(m, m + n),
              *range(m + n + k, m + n + k + len(moving)))
-    outs = _bind_while(
+    outs = bind_while(
         with_inputs(cond, (*range(len(cond.in_avals)), *map(get_aval, moving))),
         values.cond_consts, with_inputs(pushed, order), [*values.body_consts, *const_moving],
         [*values.carry, *moving], params["max_steps"])
@@ -401,7 +401,7 @@ def _while_split(trace: LinearTrace, operands: Values, params: Params) -> list[A
     consts, start = map(trace.linear_flags, (values.body_consts, values.carry))
     linear = _linear_carry(body, consts, start)
     cond = _known_cond(params["cond_jaxpr"], params["cond_nconsts"], linear)
-    known = iter(() if all(linear) else _bind_while(
+    known = iter(() if all(linear) else bind_while(
         cond, values.cond_consts, part_of(body, negated(linear), negated(consts + linear)),
         selected(values.body_consts, negated(consts)), selected(values.carry, negated(linear)),
         params["max_steps"]))
@@ -495,7 +495,7 @@ def _loop(holds: Callable[..., Any], step: Callable[..., list[Any]], start: Sequ
     avals = list(map(get_aval, start))
     cond = trace_to_jaxpr(lambda *carry: [holds(*carry)], avals)
     body = trace_to_jaxpr(step, avals)
-    return _bind_while(consts_as_inputs(cond), cond.consts, consts_as_inputs(body), body.consts,
+    return bind_while(consts_as_inputs(cond), cond.consts, consts_as_inputs(body), body.consts,
                        start, max_steps)
 
 
@@ -540,7 +540,7 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
         new_body = _keeping_what_is_done(new_cond, new_body, len(cond_consts), len(carry),
                                          params["max_steps"] is not None)
         new_cond = _while_any(new_cond)
-    return _bind_while(new_cond, cond_consts, new_body, body_consts, carry,
+    return bind_while(new_cond, cond_consts, new_body, body_consts, carry,
                        params["max_steps"]), places
 
 

@@ -115,3 +115,74 @@ def test_bad_arguments(primals, series, error, message):
 def test_series_of_python_numbers_stay_weak():
     assert all(y.weak_type for y in jet(jnp.sin, (0.5,), ([1.0, 0.0],))[1])
     assert not any(y.weak_type for y in jet(jnp.sin, (jnp.float32(0.5),), ([1.0, 0.0],))[1])
+
+
+def test_what_is_discrete_has_no_derivative():
+    through_ints = lambda x: x.astype("int32").astype("float32")  # noqa: E731
+    x = jnp.float32(2.5)
+    assert jet(through_ints, (x,), ([3.0, 0.0],)) == (2, [0, 0])
+    assert jet(lambda x: x * through_ints(x), (x,), ([3.0, 0.0],)) == (5, [6, 0])
+    out, series = jet(lambda x: (x.astype("int32"), x > 1, jnp.argmax(x)), (x,), ([3.0, 1.0],))
+    assert out == (2, True, 0)
+    assert all(t == 0 and t.dtype == p.dtype
+               for p, terms in zip(out, series, strict=True) for t in terms)
+
+
+PROGRAMS = {
+    "scan": lambda x: lax.scan(lambda c, d: (jnp.sin(c) * d, c * 2), x, jnp.stack([x, x * x])),
+    "scan of some": lambda x: lax.scan(  # the second component moves from the second step on
+        lambda c, _: ((c[0] * x, c[0] + c[1], c[2] + 1), c[1]), (x, 1 + 0 * X, 0.0), length=4),
+    "while": lambda x: lax.while_loop(
+        lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * x, s[1]), (0, x, 0 * X))[1:],
+    "bounded while": lambda x: lax.while_loop(
+        lambda s: s[0] < 9, lambda s: s * x + 1, x, max_steps=3) if x.ndim == 0 else x * x,
+    "condition that moves": lambda x: lax.while_loop(
+        lambda s: (s[1] < x[0] * 4)[()], lambda s: (s[0] * x, s[1] + x[1]), (x, x[1] * 0))[0],
+    "switch": lambda x: lax.switch(1, [lambda x: (x, X), lambda x: (X, x * x)], x),
+    "cond of a curve": lambda x: lax.cond(x[0] > 0.1, jnp.sin, lambda x: X, x),
+    "remat": jax.checkpoint(lambda x: jnp.sin(x) * x),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_as_nested_forward_mode(name):
+    f = PROGRAMS[name]
+    _, series = jax.jit(lambda x, s: jet(f, (x,), (s,)))(X, SERIES)
+    want = along_the_curve(f, len(SERIES))
+    for leaf, terms in enumerate(jax.tree.leaves(series, is_leaf=lambda x: type(x) is list)):
+        for k, got in enumerate(terms):
+            np.testing.assert_allclose(got, jax.tree.leaves(want[k])[leaf], rtol=1e-9, atol=1e-9)
+
+
+def equations(jaxpr):
+    return sum(1 + sum(map(equations, jax.core.jaxprs_in_params(e.params))) for e in jaxpr.eqns)
+
+
+POLYNOMIAL = {
+    **{name: PROGRAMS[name] for name in ("scan", "while", "cond of a curve", "remat")},
+    "powers": lambda x: x ** 5 + x ** -3 + jnp.square(x), "fft": lambda x: jnp.fft.fft(x).real,
+    "collected": lambda x: jnp.stack([x, jnp.tile(x, 1)]), "scatter": lambda x: x.at[0].add(-x[1]),
+}
+
+
+@pytest.mark.parametrize("name", POLYNOMIAL)
+def test_size_grows_with_a_power_of_the_order(name):
+    def size(order):
+        series = [SERIES[0]] * order
+        return equations(jax.make_jaxpr(lambda x: jet(POLYNOMIAL[name], (x,), (series,)))(X).jaxpr)
+
+    assert size(12) < 5 * size(6)  # a square gives 4, doubling 64
+
+
+@pytest.mark.parametrize("in_program", [lambda f: f, jax.jit, jax.checkpoint, lambda f: (
+    lambda x: lax.cond(x[0] > 0, f, lambda x: x, x))])
+def test_effects_happen_once(in_program):
+    seen = []
+
+    def f(x):
+        jax.debug.callback(lambda x: seen.append(float(x[0])), x)
+        return x * x
+
+    jet(in_program(f), (X,), (SERIES,))
+    jax.effects_barrier()
+    assert seen == [0.3]
