@@ -113,7 +113,7 @@ class _Writer:
             i.text, depth, operation=i.opcode, shape=i.type, name=i.op_name, place=i.place,
             size=size, traffic=moved, operands=operands,
             flops=arithmetic(i.opcode, i.text, shapes, [s for s, _ in results]))
-        if i.opcode in _VIEWS:
+        if i.opcode in _VIEWS or self._calls_loop(i):
             listing.views.add(row)
             index = _INDEX.search(i.text) if i.opcode == "get-tuple-element" else None
             if index:
@@ -139,6 +139,11 @@ class _Writer:
                 if len(i.called) > 1:
                     listing.add(f"%{name} {c.signature}{{", depth + 1, NOTE)
                 self._body(c, depth + 1 + (len(i.called) > 1))
+
+    def _calls_loop(self, i: Instruction) -> bool:
+        """Whether an instruction calls a computation that is a loop, which writes in place."""
+        called = self._computations.get(i.called[0]) if i.opcode == "call" and i.called else None
+        return called is not None and bool(called.body) and called.body[-1].opcode == "while"
 
     def link_calls(self) -> None:
         for row, names in self._calls.items():

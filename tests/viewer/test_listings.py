@@ -170,6 +170,38 @@ def test_memory_is_that_of_live_values():
     assert found.peak == 64 + 96 and [b for _, b in found.largest] == [64, 32]
 
 
+LOOP = """HloModule m, is_scheduled=true
+
+%body (b: (f32[8], s32[])) -> (f32[8], s32[]) {
+  ROOT %b = (f32[8]{0}, s32[]) parameter(0)
+}
+
+%more (c: (f32[8], s32[])) -> pred[] {
+  %c = (f32[8]{0}, s32[]) parameter(0)
+  ROOT %no = pred[] constant(false)
+}
+
+%loop (t: (f32[8], s32[])) -> (f32[8], s32[]) {
+  %t = (f32[8]{0}, s32[]) parameter(0)
+  ROOT %w = (f32[8]{0}, s32[]) while(%t), condition=%more, body=%body
+}
+
+ENTRY %main (a: f32[8]) -> f32[8] {
+  %a = f32[8]{0} parameter(0)
+  %x = f32[8]{0} negate(%a)
+  %n = s32[] constant(0)
+  %s = (f32[8]{0}, s32[]) tuple(%x, %n)
+  %l = (f32[8]{0}, s32[]) call(%s), to_apply=%loop
+  ROOT %r = f32[8]{0} get-tuple-element(%l), index=0
+}
+"""
+
+
+def test_loops_write_in_place():
+    found = memory(hlo_listing(LOOP, Places(), "HLO"), FREE)
+    assert found.peak == 32 + 32 and found.live[-1] == 32 + 32
+
+
 ACCELERATOR = """HloModule m, is_scheduled=true
 
 %narrowed (p: f32[64,32]) -> bf16[64,32] {
