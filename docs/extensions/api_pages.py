@@ -33,6 +33,7 @@ DESCRIBED = {
     "GSPMDSharding": "A sharding as XLA's partitioner says it, without a mesh.",
     "GetAttrKey": "A step of the path to a leaf: the name of an attribute.",
     "InitFn": "From parameters to the state of an optimizer.",
+    "JaxIrContext": "A context of MLIR, in which operations are built.",
     "LoweringRule": "A function that builds the operations of a primitive.",
     "NamedSharding": "How an array is cut: a mesh, and for each dimension the mesh axes it is cut "
                      "along (a `PartitionSpec`).",
