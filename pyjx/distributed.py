@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyjx import configuration as config
-from pyjx import jaxlib_api
+from pyjx import jaxlib_groups
 from pyjx.core import logs
 from pyjx.lazy import directory
 from pyjx.runtime import backends, clusters
@@ -100,16 +100,16 @@ def initialize(
         bind = (coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
                 or f"[::]:{address.rpartition(':')[2]}")
         _check_is_free(bind)
-        service = jaxlib_api.make_coordinator(
+        service = jaxlib_groups.make_coordinator(
             bind, count, heartbeat_timeout_seconds, shutdown_timeout_seconds, recoverable, security)
-    client = jaxlib_api.make_coordination_client(
+    client = jaxlib_groups.make_coordination_client(
         address, index, _FOREVER, heartbeat_timeout_seconds, recoverable, security)
     _connect(client, service, address, index, count, initialization_timeout)
     manager = None
     try:
         _check_world_size(client, index, count, initialization_timeout)
         if config.enable_preemption_service.value:
-            manager = jaxlib_api.create_preemption_sync_manager()
+            manager = jaxlib_groups.create_preemption_sync_manager()
             manager.initialize(client)
     except BaseException:
         for part in (client, service):
