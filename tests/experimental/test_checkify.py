@@ -251,3 +251,29 @@ def test_checks_in_custom_rules():
 def test_programs_do_not_depend_on_what_was_checked_before():
     texts = [jax.jit(checkify.checkify(log)).lower(ONE).as_text() for _ in range(2)]
     assert texts[0] == texts[1]
+
+
+def test_indices_of_64_bits_are_checked_as_they_are():
+    with jax.enable_x64(True):
+        f = jax.jit(checkify.checkify(lambda x, i: x[i], errors=checkify.index_checks))
+        x = jnp.arange(5.0)
+        for index in (np.int64(2**32 + 2), np.uint64(2**63 + 2), np.uint32(2**31 + 2)):
+            assert "out-of-bounds indexing" in f(x, index)[0].get(), index
+        assert f(x, np.int64(2))[0].get() is None
+        assert str(2**32 + 2) in f(x, np.int64(2**32 + 2))[0].get()
+        at = jax.jit(checkify.checkify(
+            lambda x, i: x.at[i].set(0), errors=checkify.index_checks))
+        assert "out-of-bounds indexing" in at(x, np.int64(2**32 + 2))[0].get()
+
+
+def test_literals_keep_the_type_that_they_were_recorded_with():
+    with jax.enable_x64(True):
+        doubled = jax.jit(checkify.checkify(lambda x: x * 2.5)).trace(np.float64(1))
+    assert "f64" in doubled.lower().as_text()
+
+
+def test_checked_operations_are_of_the_users_lines():
+    jaxpr = jax.make_jaxpr(checkify.checkify(jax.numpy.sin, errors=checkify.nan_checks))(1.0)
+    (call,) = [e for e in jaxpr.eqns if e.primitive.name == "jit"]
+    sine = next(e for e in call.params["jaxpr"].eqns if e.primitive.name == "sin")
+    assert "test_checkify" in str(sine.source_info.traceback)

@@ -20,7 +20,8 @@ from pyjx.experimental.checkify.errors import (
 )
 from pyjx.lax.bitwise import bitwise_or
 from pyjx.lax.compare import eq, gt, lt, ne
-from pyjx.lax.convert import convert_element_type, full
+from pyjx.lax.compare import min as min_
+from pyjx.lax.convert import convert_element_type, full, full_like
 from pyjx.lax.creation import broadcasted_iota
 from pyjx.lax.joining import concatenate
 from pyjx.lax.reductions import argmax, reduce_or
@@ -120,24 +121,36 @@ class OutOfBounds:
 
 
 def _out_of_bounds(shape: tuple[int, ...], axes: Sequence[int], last: Sequence[int],
-                   starts_of: Callable[[Sequence[Any]], Any]) -> Check:
+                   eqn: JaxprEqn, where: slice, starts_of: Callable[[Sequence[Any]], Any]) -> Check:
     """The check that starts (an array whose last axis goes over `axes` of an operand of this shape)
-    are from 0 to `last`."""
+    are from 0 to `last`. `starts_of` makes them of the operands at the places `where`, in a dtype
+    that holds all of these."""
+    long = any([v.aval.dtype.itemsize == 8 for v in eqn.invars[where]])
+    wide = ShapedArray((), np.dtype(np.int64 if long else np.int32))
+
     def run(operands: Sequence[Any], results: Sequence[Any]) -> tuple[Any, list[Any]]:
-        starts = convert_element_type(starts_of(operands), np.int32)
-        aval = get_aval(starts)
+        given = starts_of([_signed(x, wide.dtype) for x in operands[where]])
+        aval = get_aval(given)
         if aval.size == 0:
-            return full((), False), [full((), 0, np.int32)] * 2
-        starts = reshape(starts, (aval.size,))
+            return full((), False), [full((), 0, a.dtype) for a in (wide, _INT)]
+        starts = reshape(given, (aval.size,))
         which = reshape(broadcasted_iota(np.int32, (aval.size // len(axes), len(axes)), 1),
                         (aval.size,))
-        highest = np.array(last, np.int32)[np.arange(aval.size) % len(axes)]
-        wrong = bitwise_or(lt(starts, np.int32(0)), gt(starts, highest))
+        highest = np.array(last, wide.dtype)[np.arange(aval.size) % len(axes)]
+        wrong = bitwise_or(lt(starts, full_like(starts, 0)), gt(starts, highest))
         first = argmax(wrong, 0, np.int32)
         return _any([wrong]), [dynamic_index_in_dim(starts, first, 0, False),
                                dynamic_index_in_dim(which, first, 0, False)]
 
-    return Check(OOBError, OutOfBounds(shape, axes), (_INT, _INT), run)
+    return Check(OOBError, OutOfBounds(shape, axes), (wide, _INT), run)
+
+
+def _signed(index: Any, dtype: np.dtype[Any]) -> Any:
+    """An index in a signed dtype; one that is too large for it becomes the largest there is."""
+    own = get_aval(index).dtype
+    if dtypes.issubdtype(own, np.unsignedinteger) and own.itemsize == dtype.itemsize:
+        index = min_(index, full_like(index, np.iinfo(dtype).max))
+    return convert_element_type(index, dtype)
 
 
 def _gather(eqn: JaxprEqn) -> Check | None:
@@ -145,7 +158,8 @@ def _gather(eqn: JaxprEqn) -> Check | None:
     axes, sizes = dnums.start_index_map, eqn.params["slice_sizes"]
     if not axes:
         return None
-    return _out_of_bounds(shape, axes, [shape[a] - sizes[a] for a in axes], lambda xs: xs[1])
+    return _out_of_bounds(shape, axes, [shape[a] - sizes[a] for a in axes],
+                          eqn, slice(1, 2), lambda xs: xs[0])
 
 
 def _scatter(eqn: JaxprEqn) -> Check | None:
@@ -157,26 +171,27 @@ def _scatter(eqn: JaxprEqn) -> Check | None:
     inserted = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
     windows = iter([updates[d] for d in dnums.update_window_dims])
     sizes = [1 if a in inserted else next(windows) for a in range(len(shape))]
-    return _out_of_bounds(shape, axes, [shape[a] - sizes[a] for a in axes], lambda xs: xs[1])
+    return _out_of_bounds(shape, axes, [shape[a] - sizes[a] for a in axes],
+                          eqn, slice(1, 2), lambda xs: xs[0])
 
 
 def _dynamic_slice(eqn: JaxprEqn) -> Check | None:
     shape = eqn.invars[0].aval.shape
-    return _starts(shape, eqn.params["slice_sizes"], 1)
+    return _starts(shape, eqn.params["slice_sizes"], eqn, slice(1, None))
 
 
 def _dynamic_update_slice(eqn: JaxprEqn) -> Check | None:
-    return _starts(eqn.invars[0].aval.shape, eqn.invars[1].aval.shape, 2)
+    return _starts(eqn.invars[0].aval.shape, eqn.invars[1].aval.shape, eqn, slice(2, None))
 
 
-def _starts(shape: tuple[int, ...], sizes: Sequence[int], first: int) -> Check | None:
+def _starts(shape: tuple[int, ...], sizes: Sequence[int], eqn: JaxprEqn,
+            where: slice) -> Check | None:
     """For starts that are one operand for each axis."""
     if not shape:
         return None
     return _out_of_bounds(
-        shape, range(len(shape)), [n - m for n, m in zip(shape, sizes, strict=True)],
-        lambda xs: concatenate([reshape(convert_element_type(x, np.int32), (1,))
-                                for x in xs[first:]], 0))
+        shape, range(len(shape)), [n - m for n, m in zip(shape, sizes, strict=True)], eqn, where,
+        lambda xs: concatenate([reshape(x, (1,)) for x in xs], 0))
 
 
 _INDEXED: dict[str, Callable[[JaxprEqn], Check | None]] = {

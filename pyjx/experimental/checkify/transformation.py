@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
+from pyjx.core import source_info
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Literal
 from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.passes.dce import without_effects
-from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.trace import jaxpr_as_fun, literal_value, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call
 from pyjx.engine.subjaxprs import consts_as_inputs
@@ -165,12 +166,14 @@ def _checked(closed: ClosedJaxpr, categories: Categories) -> _Checked:
         env.update(zip(jaxpr.invars, args, strict=True))
 
         def read(atom: Any) -> Any:
-            return atom.val if type(atom) is Literal else env[atom]
+            return literal_value(atom) if type(atom) is Literal else env[atom]
 
         found = _Found()
-        for eqn in jaxpr.eqns:
-            outs = _apply(eqn, [read(v) for v in eqn.invars], found, categories)
-            env.update(zip(eqn.outvars, outs, strict=True))
+        with source_info.replaying() as replay:
+            for eqn in jaxpr.eqns:
+                replay.source = eqn.source_info
+                outs = _apply(eqn, [read(v) for v in eqn.invars], found, categories)
+                env.update(zip(eqn.outvars, outs, strict=True))
         sites.update(dict.fromkeys(found.entries))
         return [*(found.values(tuple(sites)) if sites else ()), *map(read, jaxpr.outvars)]
 
