@@ -14,7 +14,7 @@ from pyjx.core.avals import ShapedArray, abstract_token, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.nested import holders, holders_in, map_jaxprs, within
-from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
+from pyjx.core.trace import eval_jaxpr, literal_value, trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
 
 
@@ -73,7 +73,7 @@ def _rewrite(jaxpr: Jaxpr, consts: list[Any]) -> ClosedJaxpr:
         env: dict[Any, Any] = dict(zip(params, args, strict=True))
 
         def read(atom: Any) -> Any:
-            return atom.val if type(atom) is Literal else env[atom]
+            return literal_value(atom) if type(atom) is Literal else env[atom]
 
         with source_info.replaying() as replay:
             for eqn in jaxpr.eqns:

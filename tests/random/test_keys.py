@@ -202,3 +202,9 @@ def test_legacy_keys() -> None:
 def test_bad_input(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_literals_beside_keys_keep_the_type_that_they_were_recorded_with():
+    with jax.enable_x64(True):
+        traced = jax.jit(lambda k, x: (k, x * 2.5)).trace(jax.random.key(0), np.float64(1))
+    assert "tensor<f64>" in traced.lower().as_text()

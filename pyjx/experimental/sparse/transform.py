@@ -18,6 +18,7 @@ from typing import Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
+from pyjx.core import source_info
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn
@@ -100,9 +101,11 @@ def eval_sparse(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[ArrayOrSpars
     def read(atom: Any) -> Any:
         return env[atom] if atom in env else literal_value(atom)
 
-    for eqn in jaxpr.eqns:
-        outs = _apply(eqn.primitive, [read(v) for v in eqn.invars], eqn.params, eqn)
-        env.update(zip(eqn.outvars, outs, strict=True))
+    with source_info.replaying() as replay:
+        for eqn in jaxpr.eqns:
+            replay.source = eqn.source_info
+            outs = _apply(eqn.primitive, [read(v) for v in eqn.invars], eqn.params, eqn)
+            env.update(zip(eqn.outvars, outs, strict=True))
     return [read(v) for v in jaxpr.outvars]
 
 
