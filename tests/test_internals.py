@@ -33,6 +33,12 @@ def test_the_name_exists(name: str) -> None:
     find(name)
 
 
+@pytest.mark.parametrize("name", [
+    n for n in NAMES if n.startswith("jax._src") and n.split(".")[-2] == n.split(".")[-1]])
+def test_a_function_is_not_hidden_by_its_module(name: str) -> None:
+    assert callable(find(name))
+
+
 @pytest.mark.parametrize("name", ["jax._src.core.no_such", "jax._src.no_such", "jax.lib.no_such"])
 def test_others_are_plainly_unknown(name: str) -> None:
     with pytest.raises((AttributeError, ImportError)):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from pyjx.experimental import checkify
+from pyjx.experimental import checkify as _public  # whose function `checkify` is meant here
 
 Out = TypeVar("Out")
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(checkify, name)
+    return getattr(_public, name)
