@@ -6,12 +6,14 @@ library; `pyjx.cli.emit` does the work.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import signal
 import sys
 import time
 from collections.abc import Sequence
+from typing import NoReturn
 
 INTERRUPTED = 130
 
@@ -55,11 +57,16 @@ def silence_stdout() -> None:
         sys.stdout = None
 
 
-def command() -> None:
-    """The command as a process of its own."""
+def command(argv: Sequence[str] | None = None) -> NoReturn:
+    """The command as a process of its own, which ends with its status."""
     try:
-        status = main()
+        status = main(argv)
     except KeyboardInterrupt:
         status = INTERRUPTED
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said
+    if status == INTERRUPTED:  # at once: libraries may be half loaded, and threads at work
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(status)
     sys.exit(status)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 # Each is a function `arguments -> exit status` of a module, and what it does.
 COMMANDS = {
     "doctor": ("pyjx.cli.doctor:main", "say what is installed, found and in use, and try it"),
-    "emit-hlo": ("emit_hlo:main", "show what a function becomes, stage by stage"),
+    "emit-hlo": ("emit_hlo:command", "show what a function becomes, stage by stage"),
     "install-alias": ("pyjx.cli.alias_files:install",
                       "let `import jax` give pyjx wherever PYJX_AS_JAX=1 is set"),
     "uninstall-alias": ("pyjx.cli.alias_files:uninstall", "undo install-alias"),

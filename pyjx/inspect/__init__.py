@@ -18,6 +18,7 @@ from pyjx.lazy import attach
 FAMILIES = {
     "pyjx.inspect.program": "ModuleProgram Program TracedProgram UnsupportedError read trace",
     "pyjx.inspect.platforms": "Platform UnavailableError platform",
+    "pyjx.inspect.compiler_times": "PassTime",
     "pyjx.inspect.comparison": "Difference diff without_places",
     "pyjx.inspect.documents": "data",
     "pyjx.inspect.figures": "Bound Memory roofline",

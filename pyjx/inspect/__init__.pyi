@@ -9,6 +9,7 @@ from pyjx.inspect.program import trace as trace
 from pyjx.inspect.platforms import Platform as Platform
 from pyjx.inspect.platforms import UnavailableError as UnavailableError
 from pyjx.inspect.platforms import platform as platform
+from pyjx.inspect.compiler_times import PassTime as PassTime
 from pyjx.inspect.comparison import Difference as Difference
 from pyjx.inspect.comparison import diff as diff
 from pyjx.inspect.comparison import without_places as without_places
@@ -34,6 +35,7 @@ __all__ = [
     "Platform",
     "UnavailableError",
     "platform",
+    "PassTime",
     "Difference",
     "diff",
     "without_places",

@@ -15,6 +15,7 @@ from lowering.program import has_symbols
 from pyjx import configuration, jaxlib_api
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.inspect import figures
+from pyjx.inspect.compiler_times import PassTime, watched
 from pyjx.inspect.documents import document
 from pyjx.inspect.kernels import Kernels
 from pyjx.inspect.naming import with_user_names
@@ -36,12 +37,15 @@ class Program:
       name: of the function.
       platform: what it is for.
       seconds: how long each step took, by its name.
+      xla_seconds: XLA's own passes, where `watch_compiler` was called before it compiled.
     """
 
     def __init__(self, name: str, platform: Platform, compiler_options: Mapping[str, Any]) -> None:
         self.name = name
         self.platform = platform
         self.seconds: dict[str, float] = {}
+        self.xla_seconds: list[PassTime] = []
+        self._watches = False
         self._compiler_options = dict(compiler_options)
         self._keeps_kernels = False
 
@@ -132,13 +136,23 @@ class Program:
         """Let XLA tell its kernels when it compiles, because they will be asked for."""
         self._keeps_kernels = True
 
+    def watch_compiler(self) -> None:
+        """Let XLA tell how long its passes take when it compiles."""
+        self._watches = True
+
+    def _compiled(self, options: Mapping[str, Any]) -> Any:
+        if not self._watches:
+            return self._compile(options)
+        made, self.xla_seconds = watched(lambda: self._compile(options))
+        return made
+
     @cached_property
     def executable(self) -> Any:
         """jaxlib's executable."""
         self._check_static("what is compiled")
         if self._keeps_kernels:
             return self._compiled_with_kernels[0]
-        return self.timed("compile", lambda: self._compile(self._compiler_options))
+        return self.timed("compile", lambda: self._compiled(self._compiler_options))
 
     @cached_property
     def _compiled_with_kernels(self) -> tuple[Any, Kernels]:
@@ -146,7 +160,7 @@ class Program:
         with tempfile.TemporaryDirectory(prefix="emit-hlo-") as folder:
             options = {**self._compiler_options, "xla_dump_to": folder,
                        "xla_dump_hlo_as_text": True, **jaxlib_api.KERNEL_DUMP_OPTIONS}
-            made = self.timed("compile", lambda: self._compile(options))
+            made = self.timed("compile", lambda: self._compiled(options))
             return made, Kernels(folder)
 
     @property

@@ -339,6 +339,18 @@ def test_reports_go_beside_the_output(run, model):
         assert word in err
 
 
+def test_times_of_xla_passes(run, model):
+    err = run(f"{model}:loss", "f32[4,3]", "f32[2,4]", "--time", "--emit", "memory")[2]
+    assert "compile " in err and "XLA's passes" in err and " x " in err
+
+
+def test_tracebacks_are_shown_when_asked_for(run, model):
+    args = (f"{model}:refuses", "f32[2]")
+    assert "Traceback" not in run(*args)[2]
+    status, _, err = run(*args, "-v")
+    assert status == 3 and "Traceback" in err and err.splitlines()[-2].startswith(" ")
+
+
 @pytest.mark.parametrize("how", ["interpreter", "numpy-float64", "eager"])
 def test_checks(run, model, how):
     status, _, err = run(f"{model}:loss", "f32[4,3]", "f32[2,4]", "--check", how, "--grad")

@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -54,20 +55,23 @@ def run(options: Options, started: float) -> int:
             return int(importlib.import_module("pyjx.cli.emit.watching").watch(options))
         with _settings(options):
             return _run(options, imported)
-    except (CommandError, UsageError) as error:
-        if options.verbose and error.__cause__ is not None:
-            raise
+    except Exception as error:
+        return _said(error, options.verbose)
+
+
+def _said(error: Exception, verbose: bool) -> int:
+    """Say what went wrong; the exit status."""
+    if verbose:
+        traceback.print_exception(error.__cause__ or error)
+    if isinstance(error, (CommandError, UsageError, UnsupportedError, UnavailableError)):
         say(str(error))
-        return getattr(error, "status", USAGE)
-    except UnavailableError as error:
-        say(str(error))
-        return PLATFORM
-    except UnsupportedError as error:
-        say(str(error))
-        return USAGE
-    except MemoryError:
+        status: int = getattr(error, "status", USAGE)
+        return PLATFORM if isinstance(error, UnavailableError) else status
+    if isinstance(error, MemoryError):
         say("there is not enough memory.")
         return XLA
+    say(f"{type(error).__name__}: {error}\nThis is a fault of emit-hlo; -v shows where.")
+    return IMPORT
 
 
 def say(message: str) -> None:
@@ -260,6 +264,8 @@ def _is_terminal() -> bool:
 def _emit_all(options: Options, program: Program, outputs: Sequence[Output]) -> int:
     if any([o.kind in _KERNELS for o in outputs]):
         program.keep_kernels()
+    if options.time:
+        program.watch_compiler()
     several = len([o for o in outputs if o.path is None]) > 1
     for output in outputs:
         try:

@@ -22,6 +22,8 @@ from pyjx.inspect.platforms import UnavailableError
 from pyjx.inspect.program import Program, TracedProgram, UnsupportedError
 from pyjx.inspect.rewrites import passes
 
+_PASSES = 12  # of XLA's are shown
+
 
 def report(options: Options, program: Program) -> int:
     """Say on stderr what was asked for beside the output; 1 where a check failed."""
@@ -57,7 +59,12 @@ def _statistics(options: Options, program: Program) -> None:
 def _times(program: Program) -> None:
     total = sum(program.seconds.values())
     rows = [f"{name:10} {1000 * s:10.1f} ms" for name, s in program.seconds.items()]
-    _tell("\n".join([*rows, f"{'total':10} {1000 * total:10.1f} ms"]))
+    rows.append(f"{'total':10} {1000 * total:10.1f} ms")
+    if program.xla_seconds:
+        rows.append("XLA's passes, some of which hold others:")
+        rows += [f"  {1000 * p.seconds:10.1f} ms {p.times:5} x {p.name}"
+                 for p in program.xla_seconds[:_PASSES]]
+    _tell("\n".join(rows))
 
 
 def _roofline(program: Program, text: str) -> None:
