@@ -457,16 +457,9 @@ def portable_artifact(text: str, version: str) -> bytes:
     """A StableHLO program as bytes that every reader from this version of StableHLO on takes; what
     that version does not know asks for a later one."""
     try:
-        return _jax.mlir.serialize_portable_artifact(text, version, False)
-    except (RuntimeError, ValueError):
-        stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")  # it is large
-        return _jax.mlir.serialize_portable_artifact(text, stablehlo.get_current_version(), False)
-
-
-def stablehlo_versions() -> tuple[str, str]:
-    """The oldest and the newest version of StableHLO that programs can be written for."""
-    stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")  # it is large
-    return stablehlo.get_minimum_version(), stablehlo.get_current_version()
+        return artifact_for(text, version)
+    except ValueError:
+        return artifact_for(text, mlir_bindings().stablehlo.get_current_version())
 
 
 def artifact_for(text: str, version: str) -> bytes:
@@ -479,15 +472,6 @@ def artifact_for(text: str, version: str) -> bytes:
         return _jax.mlir.serialize_portable_artifact(text, version, False)
     except (RuntimeError, ValueError) as error:
         raise ValueError(str(error)) from None
-
-
-def interpret(artifact: bytes) -> list[Any]:
-    """The results of StableHLO's reference interpreter, for a program without arguments. It ends
-    the process where it meets an operation that it does not know."""
-    bindings, context = mlir_bindings(), mlir_context()
-    with context:
-        module = bindings.stablehlo.deserialize_portable_artifact(context, artifact)
-        return [np.array(x) for x in bindings.stablehlo.eval_module(module, [])]
 
 
 def hlo_of_text(text: str) -> Any:

@@ -23,6 +23,7 @@ FAMILIES = {
     "pyjx.inspect.documents": "data",
     "pyjx.inspect.figures": "Bound Memory roofline",
     "pyjx.inspect.rewrites": "Pass passes",
+    "pyjx.inspect.versions": "stablehlo_versions",
     "pyjx.inspect.running": "Agreement CheckError Run check run",
 }
 

@@ -19,6 +19,7 @@ from pyjx.inspect.figures import Memory as Memory
 from pyjx.inspect.figures import roofline as roofline
 from pyjx.inspect.rewrites import Pass as Pass
 from pyjx.inspect.rewrites import passes as passes
+from pyjx.inspect.versions import stablehlo_versions as stablehlo_versions
 from pyjx.inspect.running import Agreement as Agreement
 from pyjx.inspect.running import CheckError as CheckError
 from pyjx.inspect.running import Run as Run
@@ -45,6 +46,7 @@ __all__ = [
     "roofline",
     "Pass",
     "passes",
+    "stablehlo_versions",
     "Agreement",
     "CheckError",
     "Run",

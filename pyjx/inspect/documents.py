@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyjx import jaxlib_api
 from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import Literal, subjaxprs
+from pyjx.inspect.versions import stablehlo_versions
 from pyjx.runtime.costs import Cost, cost_of
 from pyjx.version import PYJX_VERSION
 
@@ -49,7 +50,7 @@ def data(program: Program) -> dict[str, Any]:
     found: dict[str, Any] = {
         "format": FORMAT, "name": program.name, "platform": str(program.platform),
         "versions": {"pyjx": PYJX_VERSION, "jaxlib": jaxlib_api.JAXLIB_RELEASE,
-                     "stablehlo": jaxlib_api.stablehlo_versions()[1]},
+                     "stablehlo": stablehlo_versions()[1]},
         "operations": {"stablehlo": dict(sorted(program.statistics().items()))},
     }
     if hasattr(program, "traced"):

@@ -20,6 +20,7 @@ from pyjx.inspect.documents import document
 from pyjx.inspect.kernels import Kernels
 from pyjx.inspect.naming import with_user_names
 from pyjx.inspect.platforms import Platform, platform
+from pyjx.inspect.versions import stablehlo_versions
 from pyjx.runtime import compile as compiler
 from pyjx.runtime.costs import Costs
 from pyjx.runtime.jit import jit
@@ -92,7 +93,7 @@ class Program:
         Raises:
           UnsupportedError: the version cannot express the program, or is none.
         """
-        oldest, newest = jaxlib_api.stablehlo_versions()
+        oldest, newest = stablehlo_versions()
         wanted = {"": newest, "min": oldest}.get(version, version)
         if not _number(oldest) <= _number(wanted) <= _number(newest):
             raise UnsupportedError(f"StableHLO {wanted}: this jaxlib writes programs for {oldest} "
