@@ -397,47 +397,13 @@ def mlir_bindings() -> MlirBindings:
                           for name in ("ir", "dialects.func", "dialects.stablehlo")])
 
 
-def mlir_module(name: str) -> Any:
-    """A module of the bindings by its name, such as `dialects.arith`."""
+def submodule(name: str) -> Any:
+    """A module of jaxlib, such as `mlir.dialects.arith`. Raises AttributeError where there is none.
+    """
     try:
-        return importlib.import_module(f"jaxlib.mlir.{name}")
+        return importlib.import_module(f"jaxlib.{name}")
     except ModuleNotFoundError:
-        raise AttributeError(f"jaxlib {JAXLIB_RELEASE} has no bindings {name!r}") from None
-
-
-def mlir_function(name: str) -> Any:
-    """A function of jaxlib on modules."""
-    return getattr(_jax.mlir, name)
-
-
-def mlir_dialects() -> Any:
-    """A new registry of the dialects that jaxlib knows."""
-    registry = mlir_bindings().ir.DialectRegistry()
-    importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
-    return registry
-
-
-def mlir_context_class() -> Any:
-    """The class of contexts."""
-    return mlir_bindings().ir.Context
-
-
-def compiler_hook(name: str) -> Any:
-    """A function of the module by which XLA calls Python while it compiles; None without one."""
-    try:
-        return getattr(importlib.import_module("jaxlib._xla"), name, None)
-    except ImportError:
-        return None
-
-
-def transfer(name: str) -> Any:
-    """A name of jaxlib's transfers between processes. Raises AttributeError without them."""
-    return getattr(_jax, name)
-
-
-def ifrt_proxy() -> Any:
-    """The module of clients of other processes' devices."""
-    return importlib.import_module("jaxlib._ifrt_proxy")
+        raise AttributeError(f"jaxlib {JAXLIB_RELEASE} has no module {name!r}") from None
 
 
 def ifrt_programs() -> Any:

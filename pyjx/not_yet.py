@@ -11,9 +11,9 @@ NAMES: dict[str, str] = {
     "pyjx.tools":
         "jax_to_ir pgo_nsys_converter",
     "pyjx.experimental":
-        "jax2tf key_reuse mosaic pallas primal_tangent_dtype roofline source_mapper thunky",
+        "jax2tf key_reuse mosaic pallas primal_tangent_dtype thunky",
     "pyjx.experimental.colocated_python":
-        "api func_backend obj obj_backend",
+        "func_backend obj_backend",
     "pyjx.experimental.jet":
         "ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear defzero deriv_prop "
         "fact jet2 jet_fun jet_subtrace linear_prop traceable zero_prop zero_series "

@@ -9,5 +9,5 @@ from pyjx import jaxlib_api
 
 def __getattr__(name: str) -> Any:
     if name == "ifrt_proxy":
-        return jaxlib_api.ifrt_proxy()
+        return jaxlib_api.submodule("_ifrt_proxy")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -55,9 +55,12 @@ class JaxprPpContext:
     ('a', 'a')
     """
 
+    var_names: dict[Var, str]
+    shared_jaxprs: dict[Jaxpr, str]
+
     def __init__(self, var_names: dict[Var, str] | None = None) -> None:
-        self.var_names: dict[Var, str] = {} if var_names is None else var_names
-        self.shared_jaxprs: dict[Jaxpr, str] = {}
+        self.var_names = {} if var_names is None else var_names
+        self.shared_jaxprs = {}
         self._count = 0
 
     @property

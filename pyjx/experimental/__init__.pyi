@@ -20,10 +20,12 @@ from pyjx.experimental import pjit as pjit
 from pyjx.experimental import profiler as profiler
 from pyjx.experimental import random as random
 from pyjx.experimental import rnn as rnn
+from pyjx.experimental import roofline as roofline
 from pyjx.experimental import scheduling_groups as scheduling_groups
 from pyjx.experimental import serialize_executable as serialize_executable
 from pyjx.experimental import shard_alike as shard_alike
 from pyjx.experimental import shard_map as shard_map
+from pyjx.experimental import source_mapper as source_mapper
 from pyjx.experimental import sparse as sparse
 from pyjx.experimental import topologies as topologies
 from pyjx.experimental import transfer as transfer
@@ -52,10 +54,12 @@ __all__ = [
     "profiler",
     "random",
     "rnn",
+    "roofline",
     "scheduling_groups",
     "serialize_executable",
     "shard_alike",
     "shard_map",
+    "source_mapper",
     "sparse",
     "topologies",
     "transfer",

@@ -57,6 +57,8 @@ class ValAccum(GradAccum):
     3.0
     """
 
+    val: Any
+
     def __init__(self, aval: Any, val: Any = None) -> None:
         self.aval = aval
         self.val = val
@@ -72,6 +74,8 @@ class ValAccum(GradAccum):
 
 class RefAccum(GradAccum):
     """A sum in a reference, made when something is added, or asked for by `inst`."""
+
+    ref: Any
 
     def __init__(self, aval: Any, ref: Any = None) -> None:
         self.aval = aval

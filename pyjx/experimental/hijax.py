@@ -166,6 +166,8 @@ class AvalQDD:
     """A type with what else is known of a value."""
 
     has_qdd = True
+    aval: Any
+    qdd: Any
 
     def __init__(self, aval: Any, qdd: Any) -> None:
         self.aval = aval
@@ -205,6 +207,9 @@ class AvalQDD:
 class AvalMutableQDD:
     """A type with what else is known of a value, which changes."""
 
+    aval: Any
+    mutable_qdd: Any
+
     def __init__(self, aval: Any, mutable_qdd: Any) -> None:
         self.aval = aval
         self.mutable_qdd = mutable_qdd
@@ -213,12 +218,16 @@ class AvalMutableQDD:
 class aval_method:
     """A method that values of a type have: `fun(value, *args)`."""
 
+    fun: Callable[..., Any]
+
     def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
 
 
 class aval_property:
     """A property that values of a type have: `fget(value)`."""
+
+    fget: Callable[..., Any]
 
     def __init__(self, fget: Callable[..., Any]) -> None:
         self.fget = fget

@@ -13,5 +13,5 @@ __dir__ = directory(__name__, __all__)
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return jaxlib_api.transfer(name)
+        return getattr(jaxlib_api.submodule("_jax"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,9 @@ __dir__ = directory(__name__, __all__)
 
 def __getattr__(name: str) -> Any:
     if name == "JaxIrContext":
-        return jaxlib_api.mlir_context_class()
+        return jaxlib_api.mlir_bindings().ir.Context
     if name == "upstream_dialects":
-        return jaxlib_api.mlir_dialects()
+        registry = jaxlib_api.mlir_bindings().ir.DialectRegistry()
+        jaxlib_api.submodule("mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
+        return registry
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

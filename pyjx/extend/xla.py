@@ -62,7 +62,10 @@ def _check(platforms: _Platforms) -> None:
 
 
 def _hook(name: str) -> Any:
-    found = jaxlib_api.compiler_hook(name)
+    try:
+        found = getattr(jaxlib_api.submodule("_xla"), name)
+    except AttributeError:
+        found = None
     if found is None:
         raise NotImplementedError(f"extend.xla: jaxlib {jaxlib_api.JAXLIB_RELEASE} does not let "
                                   "Python change programs while they are compiled")

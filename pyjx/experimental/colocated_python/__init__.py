@@ -13,6 +13,6 @@ FAMILIES: dict[str, str] = {
         "colocated_cpu_devices colocated_python colocated_python_class",
 }
 
-SUBMODULES = "func serialization"
+SUBMODULES = "api func obj serialization"
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

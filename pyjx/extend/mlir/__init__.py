@@ -19,9 +19,9 @@ __dir__ = directory(__name__, __all__)
 
 def __getattr__(name: str) -> Any:
     if name in _OF_JAXLIB:
-        return jaxlib_api.mlir_function(name)
+        return getattr(jaxlib_api.submodule("_jax").mlir, name)
     if name in ("ir", "passmanager"):
-        return jaxlib_api.mlir_module(name)
+        return jaxlib_api.submodule(f"mlir.{name}")
     if name == "dialects":
         return importlib.import_module("pyjx.extend.mlir.dialects")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

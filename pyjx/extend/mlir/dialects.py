@@ -14,5 +14,5 @@ __dir__ = directory(__name__, __all__)
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return jaxlib_api.mlir_module(f"dialects.{name}")
+        return jaxlib_api.submodule(f"mlir.dialects.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
