@@ -19,7 +19,7 @@ from pyjx.viewer import stablehlo as stablehlo_forms
 from pyjx.viewer.calls import call_graph
 from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
-from pyjx.viewer.links import groups
+from pyjx.viewer.links import groups, sites
 from pyjx.viewer.listing import Listing, Places
 from pyjx.viewer.liveness import memory
 from pyjx.viewer.stablehlo import stablehlo_listing
@@ -83,10 +83,10 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
         raise ValueError("page: expected a jaxpr, StableHLO text or HLO text with at least one "
                          "function, got none.")
     strings = _Strings()
-    linked = groups(listings, places)
+    linked = zip(groups(listings, places), sites(listings, places), strict=True)
     return {
-        "forms": [_form(listing, group, free, strings)
-                  for listing, group, free in zip(listings, linked, constants, strict=True)],
+        "forms": [_form(listing, links, free, strings)
+                  for listing, links, free in zip(listings, linked, constants, strict=True)],
         "places": _columns(places, strings),
         "source": _source(places),
         "figures": list((cost or {}).items()),
@@ -112,8 +112,8 @@ class _Strings:
         return found
 
 
-def _form(listing: Listing, group: list[int], constants: frozenset[str], strings: _Strings
-          ) -> dict[str, Any]:
+def _form(listing: Listing, links: tuple[list[int], list[int]], constants: frozenset[str],
+          strings: _Strings) -> dict[str, Any]:
     steps = memory(listing, constants)
     operands = []
     for row, read in enumerate(listing.operands):
@@ -128,7 +128,8 @@ def _form(listing: Listing, group: list[int], constants: frozenset[str], strings
         "shape": strings.numbers(listing.shape),
         "name": strings.numbers(listing.name),
         "place": listing.place,
-        "group": group,
+        "group": links[0],
+        "site": links[1],
         "size": listing.size,
         "flops": _whole(listing.flops),
         "traffic": _whole(listing.traffic),

@@ -48,31 +48,31 @@ def groups(listings: Sequence[Listing], places: Places) -> list[list[int]]:
     """For each row of each form the number of its group, or `UNKNOWN`.
 
     Operations of a group have the same name, transformations and position; where the forms agree
-    on it, they were called from the same lines, too. What is then alone in its form, such as the
-    parts of a decomposition, is grouped by transformations and position.
+    on it, they were called from the same lines, too.
     """
     keys = [_keys(listing, places) for listing in listings]
-    numbers = _numbered(_by_callers(
-        [[strong for strong, _ in form] for form in keys], [x.place for x in listings]))
-    weak = [[None if number != UNKNOWN else key for number, (_, key) in zip(n, form, strict=True)]
-            for n, form in zip(numbers, keys, strict=True)]
-    first = 1 + max((max(n, default=UNKNOWN) for n in numbers), default=UNKNOWN)
-    others = _numbered(weak)
-    return [[a if a != UNKNOWN else b if b == UNKNOWN else first + b
-             for a, b in zip(mine, rest, strict=True)]
-            for mine, rest in zip(numbers, others, strict=True)]
+    return _numbered(_by_callers(keys, [x.place for x in listings]))
 
 
-def _keys(listing: Listing, places: Places) -> list[tuple[Hashable, Hashable]]:
-    keys: list[tuple[Hashable, Hashable]] = []
+def sites(listings: Sequence[Listing], places: Places) -> list[list[int]]:
+    """For each row of each form a number of its transformations and position, or `UNKNOWN`.
+
+    It tells where an operation that has no relatives by its name became others, as by a
+    decomposition.
+    """
+    keys = [_keys(listing, places) for listing in listings]
+    return _numbered([[key and key[1:] for key in form] for form in keys])
+
+
+def _keys(listing: Listing, places: Places) -> list[tuple[Hashable, ...] | None]:
+    """Operation, transformations and position of each row."""
+    keys: list[tuple[Hashable, ...] | None] = []
     for kind, own, name, place in zip(listing.kind, listing.operation, listing.name, listing.place,
                                       strict=True):
         if kind != OPERATION or own in _PLUMBING or not (name and place != UNKNOWN):
-            keys.append((None, None))
-            continue
-        operation, transforms = signature(name)
-        position = places.position(place)
-        keys.append(((operation, transforms, position), (transforms, position)))
+            keys.append(None)
+        else:
+            keys.append((*signature(name), places.position(place)))
     return keys
 
 

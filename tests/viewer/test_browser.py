@@ -87,6 +87,18 @@ def test_hovering_shows_source_cost_and_relatives(page):
     assert "StableHLO" in page.inner_text("#operation .kin")
 
 
+def test_what_is_decomposed_has_relatives(browser, tmp_path):
+    view = viewer.show(jax.grad(lambda x: jnp.tanh(x) * 3.0), 1.0, optimised=False)
+    view.save(tmp_path / "tanh.html")
+    page = opened(browser, tmp_path / "tanh.html")
+    row(page, 1, "one_minus_square").hover()
+    page.wait_for_selector(".pane:nth-child(2) .row.linked")
+    assert "tanh" not in " ".join(
+        page.locator(".pane:nth-child(2) .row.linked").all_inner_texts())
+    assert not page.errors
+    page.close()
+
+
 def test_keys_do_what_hovering_does(page):
     page.keyboard.press("1")
     for _ in range(2):

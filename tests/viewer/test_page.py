@@ -42,8 +42,8 @@ def test_page_holds_the_forms_and_the_source(view):
     assert data["source"][__file__][str(line)] == "    return jnp.sum(jnp.tanh(x @ w))"
     for form in data["forms"]:
         rows = form["text"].count("\n") + 1
-        for column in ("depth", "kind", "operation", "shape", "name", "place", "group", "size",
-                       "flops", "traffic"):
+        for column in ("depth", "kind", "operation", "shape", "name", "place", "group", "site",
+                       "size", "flops", "traffic"):
             assert len(form[column]) == rows, column
 
 

@@ -63,7 +63,9 @@ class App {
     const peak = Math.max(last.memory.arguments, ...last.memory.live);
     const figures = [["FLOPs", quantity(first.flops[0])], ["Peak memory", bytes(peak)],
                      ...this.program.figures.map(([key, value]) =>
-                       [key, typeof value === "number" ? quantity(value) : String(value)])];
+                       [key, typeof value !== "number" ? String(value)
+                         : /bytes/.test(key) ? bytes(value) : quantity(value)])];
+    $("figures").title = figures.map((pair) => pair.join(": ")).join("\n");
     $("figures").innerHTML = figures.map(([key, value]) =>
       `<div><dt>${escapeHtml(key)}</dt><dd>${escapeHtml(value)}</dd></div>`).join("");
   }

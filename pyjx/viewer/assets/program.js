@@ -45,6 +45,7 @@ class Form {
     this.depth = Int32Array.from(data.depth);
     this.kind = Uint8Array.from(data.kind);
     this.group = Int32Array.from(data.group);
+    this.site = Int32Array.from(data.site);
     this.place = Int32Array.from(data.place);
     this.size = Float64Array.from(data.size);
     this.flops = Float64Array.from(data.flops);
@@ -57,7 +58,12 @@ class Form {
     this.strings = strings;
     this.nest();
     this.operands = this.readOperands(data.operands);
-    this.groups = Lists.inverse(this.group, 1 + this.group.reduce((a, b) => Math.max(a, b), -1));
+    this.groups = Form.byNumber(this.group);
+    this.sites = Form.byNumber(this.site);
+  }
+
+  static byNumber(numbers) {
+    return Lists.inverse(numbers, 1 + numbers.reduce((a, b) => Math.max(a, b), -1));
   }
 
   operation(row) { return this.strings[this.numbers.operation[row]]; }
@@ -128,9 +134,19 @@ class Form {
   rowsOf(groups) {
     const rows = [];
     for (const g of groups) {
-      if (g + 1 < this.groups.starts.length) rows.push(...this.groups.of(g));
+      if (this.hasGroup(g)) rows.push(...this.groups.of(g));
     }
     return rows.sort((a, b) => a - b);
+  }
+
+  hasGroup(g) {
+    return g >= 0 && g + 1 < this.groups.starts.length && this.groups.of(g).length > 0;
+  }
+
+  /** The rows at the site of a row of another form that have no relatives there. */
+  strayAt(site, form) {
+    if (site < 0 || site + 1 >= this.sites.starts.length) return [];
+    return [...this.sites.of(site)].filter((r) => !form.hasGroup(this.group[r]));
   }
 
   isFoldable(row) { return this.end[row] > row + 1; }
@@ -174,7 +190,7 @@ class Program {
 
   /**
    * For each form the rows that come from the same operation as a row; in its own form the others.
-   * Where a form has none, those of what the row runs.
+   * Where a form has none, those of what the row runs, or what else became of the same place.
    */
   relatives(form, row) {
     const groups = form.groupsOf(row);
@@ -183,7 +199,8 @@ class Program {
     return this.forms.map((other) => {
       const rows = other.rowsOf(groups);
       if (other === form) return rows.filter((r) => r !== row);
-      if (rows.length || !runs) return rows;
+      if (rows.length) return rows;
+      if (!runs) return other.strayAt(form.site[row], form);
       return other.rowsOf(within ??= form.groupsWithin(row));
     });
   }
@@ -196,7 +213,7 @@ class Program {
     const group = form.group[row];
     const mine = group >= 0 ? form.rowsOf([group]) : [row];
     const theirs = group >= 0 ? other.rowsOf([group]) : [];
-    if (!theirs.length) return rows[0];
+    if (!mine.length || !theirs.length) return rows[0];
     return theirs[Math.floor(mine.indexOf(row) * theirs.length / mine.length)];
   }
 
