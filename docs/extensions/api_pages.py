@@ -131,7 +131,8 @@ def as_rst(text: str) -> list[str]:
             out += [*listed(lines), ""]
         else:  # a paragraph; what is indented below it is code
             end = next((i for i, line in enumerate(lines) if line.startswith(" ")), len(lines))
-            out += [*[escaped(line) for line in lines[:end]], ""]
+            whole = re.sub(r"`[^`]+`", lambda m: m[0].replace("\n", " "), "\n".join(lines[:end]))
+            out += [*[escaped(line) for line in whole.split("\n")], ""]
             if end < len(lines):
                 out += as_rst("\n".join(lines[end:]))
     return out
