@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lowering.builder import Block
+from lowering.builder import Block, out_aval
 from lowering.module import write_in_place
 from lowering.rules import rule
 from lowering.types import tensor_type, tensor_types
@@ -25,6 +25,11 @@ def branch_of(platforms: Sequence[tuple[str, ...] | None], platform: str) -> int
         f"MLIR translation rule for primitive 'platform_index(platforms={tuple(platforms)})' not "
         f"found for platform {platform}: platform_dependent has no branch for it. Give it one, "
         "or a default.")
+
+
+@rule("platform_index")
+def _platform_index(b: Block, eqn: JaxprEqn) -> str:
+    return b.constant(branch_of(eqn.params["platforms"], b.module.platform), out_aval(eqn))
 
 
 @rule("cond")

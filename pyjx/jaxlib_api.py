@@ -15,6 +15,7 @@ import atexit
 import importlib
 import os
 import re
+import threading
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -365,26 +366,33 @@ KERNEL_DUMP_OPTIONS: dict[str, Any] = {"xla_dump_emitter_re": "llvm"} \
 _EFFORT_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 
 _context: Any = None
+_context_lock = threading.Lock()
 
 
 def mlir_context() -> Any:
     """An MLIR context that knows every dialect which XLA takes. Imports the MLIR bindings."""
     global _context
     if _context is None:
-        from jaxlib.mlir import ir  # large
-        from jaxlib.mlir._mlir_libs import _jax_mlir_ext  # large
-        from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo  # large
-
-        registry = ir.DialectRegistry()
-        _jax_mlir_ext.register_dialects(registry)
-        _context = ir.Context()
-        _context.append_dialect_registry(registry)
-        _context.load_all_available_dialects()
-        stablehlo.register_dialect(_context)
-        chlo.register_dialect(_context)
-        sdy.register_dialect(_context)
-        mhlo.register_mhlo_dialect(_context)
+        with _context_lock:
+            if _context is None:
+                _context = _new_context()
     return _context
+
+
+def _new_context() -> Any:
+    from jaxlib.mlir import ir  # large
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext  # large
+    from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo  # large
+
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context = ir.Context()
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    for dialect in (stablehlo, chlo, sdy):
+        dialect.register_dialect(context)
+    mhlo.register_mhlo_dialect(context)
+    return context
 
 
 # The modules of MLIR's Python bindings that build operations.

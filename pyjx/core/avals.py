@@ -435,7 +435,7 @@ class ShapedArray(AbstractValue):
         key: Any = (shape, dtype, weak_type, placement)
         try:
             found = _interned[key]()
-            if found is not None:
+            if found is not None and (shape is found.shape or _same_kinds(shape, found.shape)):
                 return found
         except KeyError:
             pass
@@ -652,6 +652,12 @@ def _intern(alias: Any, shape: Shape, dtype: Any, weak_type: bool, placement: An
             _interned[alias] = entry
             entry.keys.append(alias)
         return aval
+
+
+def _same_kinds(shape: Any, canonical: Shape) -> bool:
+    """Whether a shape that is equal to a canonical one is one itself: 2.0 and True are not."""
+    return type(shape) is tuple and all(
+        [type(a) is type(b) for a, b in zip(shape, canonical, strict=True)])
 
 
 # Makers of avals by the Python type of the value; the runtime adds its array class.

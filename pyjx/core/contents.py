@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 
 
@@ -14,19 +15,91 @@ class _NoKeyError(Exception):
     """A parameter that only its identity can tell from others."""
 
 
-def contents(closed: ClosedJaxpr) -> Hashable | None:
+class Contents:
+    """A key that is hashed once.
+
+    `plain` says that the program holds neither constants nor functions of the user's, which would
+    live as long as something is kept by the key.
+    """
+
+    __slots__ = ("_hash", "_parts", "plain")
+
+    def __init__(self, parts: Hashable, plain: bool) -> None:
+        self._parts = parts
+        self.plain = plain
+        self._hash = hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is Contents and self._hash == other._hash
+                                 and self._parts == other._parts)
+
+
+def contents(closed: ClosedJaxpr) -> Contents | None:
     """A key of what a program computes, whatever its derivatives are; None where it has none.
 
     It holds the program's constants by identity: who keeps the key keeps the program.
     """
+    found = closed.contents
+    if found is None:
+        try:
+            found = Contents((_jaxpr_key(closed.jaxpr), tuple(map(id, closed.consts))),
+                             not closed.consts and _is_plain(closed.jaxpr))
+        except _NoKeyError:
+            found = False
+        closed.contents = found
+    return found or None
+
+
+def params_key(params: Mapping[str, Any]) -> Hashable | None:
+    """A key of the parameters of an operation, in which programs stand as their contents; None
+    where there is none."""
     try:
-        return _closed_key(closed)
+        return tuple([(name, _value_key(value)) for name, value in params.items()])
     except _NoKeyError:
         return None
 
 
+_shared = BoundedDict(1024)  # programs by their contents
+
+
+def shared(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """A program of the same contents that was traced before; this one where there is none, or where
+    it is not plain: the derivatives of its operations may be others."""
+    key = contents(closed)
+    if key is None or not key.plain:
+        return closed
+    return _shared.setdefault(key, closed)  # type: ignore[no-any-return]
+
+
+def _is_plain(jaxpr: Jaxpr) -> bool:
+    return not any([e.primitive.lowered_as is not None or not are_plain(e.params)
+                    for e in jaxpr.eqns])
+
+
+def are_plain(params: Mapping[str, Any]) -> bool:
+    """Whether parameters hold neither constants nor functions, in programs among them neither."""
+    return all(map(_is_plain_value, params.values()))
+
+
+def _is_plain_value(value: Any) -> bool:
+    if type(value) is ClosedJaxpr:
+        found = contents(value)
+        return found is not None and found.plain
+    if type(value) is Jaxpr:
+        return _is_plain(value)
+    if type(value) is tuple or type(value) is list:
+        return all(map(_is_plain_value, value))
+    return isinstance(value, type) or not callable(value)
+
+
 def _closed_key(closed: ClosedJaxpr) -> Hashable:
-    return _jaxpr_key(closed.jaxpr), tuple(map(id, closed.consts))
+    found = contents(closed)
+    if found is None:
+        raise _NoKeyError
+    return found
 
 
 def _jaxpr_key(jaxpr: Jaxpr) -> Hashable:

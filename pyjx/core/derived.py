@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -12,6 +13,7 @@ from pyjx.core.trace import Tracer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+MOST_DERIVED = 256  # results that are kept with one jaxpr, such as those for sizes of vmap
 _THE_SOURCE = object()  # stands for the jaxpr itself, which must not hold itself
 
 
@@ -41,6 +43,9 @@ def derived_under(context: Callable[[], Hashable]) -> Callable[[F], F]:
             if found is None:
                 found = fun(closed, *key)
                 if not _holds_tracers(found):
+                    if len(table) > MOST_DERIVED:
+                        with suppress(RuntimeError, KeyError):  # another thread was faster
+                            del table[next(iter(table))]
                     known.append((now, _THE_SOURCE if found is closed else found))
             return closed if found is _THE_SOURCE else found
 

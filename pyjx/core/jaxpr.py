@@ -395,7 +395,7 @@ class Jaxpr:
 class ClosedJaxpr:
     """A jaxpr with the values of its constants. Hashed and compared by identity."""
 
-    __slots__ = ("__weakref__", "consts", "derived", "jaxpr")
+    __slots__ = ("__weakref__", "consts", "contents", "derived", "jaxpr")
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
         if len(consts) != len(jaxpr.constvars):
@@ -405,6 +405,7 @@ class ClosedJaxpr:
         self.jaxpr = jaxpr
         self.consts = list(consts)
         self.derived: dict[Any, Any] | None = None  # of core.derived
+        self.contents: Any = None  # of core.contents
 
     @property
     def in_avals(self) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyjx import configuration
 from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import Effects
 from pyjx.core.explicit import are_typed, typed_results
 from pyjx.core.jaxpr import ClosedJaxpr
@@ -19,6 +20,8 @@ from pyjx.core.trace import Tracer, outside_of, raise_leaked, state
 from pyjx.core.varying import NO_AXES, results_varying, varying_axes, with_varying
 
 Rule = Callable[..., Any]
+
+OUT_AVALS_CAPACITY = 8192  # answers of a shape rule that are kept
 
 # All kinds of rules there are. `Primitive` documents them.
 RULE_KINDS = (
@@ -129,7 +132,7 @@ class Primitive:
         self.cost = cost
         self.outlined = outlined
         self.is_call = is_call
-        self._out_avals: dict[Any, Any] = {}
+        self._out_avals = BoundedDict(OUT_AVALS_CAPACITY)
         for kind in RULE_KINDS:
             setattr(self, kind, None)
         self.define(**rules)
@@ -201,8 +204,6 @@ class Primitive:
                         "passed where an array is expected. Did you forget to read its value with "
                         "`ref[...]`?")
             out = self._shape_rule_result(in_avals, params)
-            if len(self._out_avals) >= OUT_AVALS_CAPACITY:
-                self._out_avals.clear()
             self._out_avals[key] = out
         return out
 
@@ -243,8 +244,6 @@ class Primitive:
     def __reduce__(self) -> Any:
         return find_primitive, (self.name, _modules.get(self.name))
 
-
-OUT_AVALS_CAPACITY = 8192  # answers of a shape rule that are kept
 
 _named: dict[str, Primitive] = {}
 _modules: dict[str, str] = {}  # which module defines a primitive, by its name

@@ -26,6 +26,7 @@ from pyjx.core.avals import (
     is_ref_type,
 )
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.contents import are_plain, params_key
 from pyjx.core.effects import join_effects, no_effects, reads
 from pyjx.core.frames import user_frames
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
@@ -143,7 +144,7 @@ class EagerTrace(Trace):
     which sets it as it is loaded.
     """
 
-    __slots__ = ("_compiled", "compiler")
+    __slots__ = ("_compiled", "_programs", "compiler")
 
     def __init__(self) -> None:
         self.level = 0
@@ -151,21 +152,23 @@ class EagerTrace(Trace):
         self.thread = 0  # all threads'
         self.compiler: Callable[[Primitive, dict[str, Any]], Callable[..., Any]] = _no_compiler
         self._compiled = BoundedDict(4096)  # callables by primitive and parameters
+        self._programs = BoundedDict(512)  # those of primitives that hold programs
 
     def process(self, primitive: Primitive, operands: tuple[Any, ...], params: dict[str, Any]
                 ) -> Any:
         if primitive.impl is not None:
             return primitive.impl(*operands, **params)
+        if primitive.batch_axis is not None:
+            return self._program(primitive, params)(*operands)
         key = (primitive, *params.items()) if params else primitive
         for x in operands:
             if type(x) in wide.kinds:  # C++ takes them for what they derive from
                 key = (key, tuple(map(type, operands)))
                 break
-        compiled = self._compiled if primitive.batch_axis is None else self._table(params)
         try:
-            run = compiled[key]
+            run = self._compiled[key]
         except KeyError:
-            run = compiled[key] = self.compiler(primitive, params)
+            run = self._compiled[key] = self.compiler(primitive, params)
         except TypeError:  # an unhashable parameter
             run = self.compiler(primitive, params)
         return run(*operands)
@@ -174,20 +177,33 @@ class EagerTrace(Trace):
                  ) -> Any:
         return state.dynamic.process(primitive, operands, params)
 
-    def _table(self, params: dict[str, Any]) -> dict[Any, Any]:
-        """Where the callable of a primitive is kept: with the program that is a parameter, if any,
-        so that it goes with it, and with what rules in that program close over."""
-        for value in params.values():
-            if type(value) is tuple and value:
-                value = value[0]
-            if type(value) is ClosedJaxpr:
-                if value.derived is None:
-                    value.derived = {}
-                return value.derived
-        return self._compiled
+    def _program(self, primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+        """The callable of a primitive with programs among its parameters: one for all that compute
+        the same, as a function is often made, and traced, anew for each call. It is kept with the
+        program where that holds something of the user's, which is to go with it."""
+        key = params_key(params)
+        if key is None:
+            return self.compiler(primitive, params)
+        kept = self._programs if are_plain(params) else _kept_with(params)
+        run = kept.get((primitive, key))
+        if run is None:
+            run = kept[primitive, key] = self.compiler(primitive, params)
+        return run  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return "EvalTrace"
+
+
+def _kept_with(params: dict[str, Any]) -> dict[Any, Any]:
+    """What is kept with the first program among the parameters of an operation."""
+    for value in params.values():
+        if type(value) is tuple and value:
+            value = value[0]
+        if type(value) is ClosedJaxpr:
+            if value.derived is None:
+                value.derived = {}
+            return value.derived
+    return {}
 
 
 eager_trace = EagerTrace()

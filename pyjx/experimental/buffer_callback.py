@@ -125,7 +125,8 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> An
 
 
 buffer_callback_p: Primitive = register(Primitive(
-    "buffer_callback", multiple_results=True, batch_axis=_batch, printed=printed, effects=_effects,
+    "buffer_callback", multiple_results=True, cached=False, batch_axis=_batch, printed=printed,
+    effects=_effects,
     shape_rule=lambda *avals, result_avals, **_: list(result_avals),
     jvp=refused("Buffer callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks "
                 "while taking gradients."),

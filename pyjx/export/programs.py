@@ -168,7 +168,8 @@ def _physical(avals: Any, *operands: Any, program: ExportedProgram) -> Any:
 
 
 call_exported_p: Primitive = register(Primitive(
-    "call_exported", multiple_results=True, shape_rule=_shape_rule, physical=_physical,
+    "call_exported", multiple_results=True, cached=False, shape_rule=_shape_rule,
+    physical=_physical,
     label=lambda params: f"call_exported({params['program'].name})",
     printed=lambda params: [("name", params["program"].name)],
 ))

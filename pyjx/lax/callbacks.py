@@ -266,15 +266,17 @@ def _in_turn(primitive: Primitive, operands: Values, dims: Dims, params: Params,
     """The results for one example after the other, along a first axis."""
     mapped = [moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True) if d is not None]
 
+    size = get_aval(mapped[0]).shape[0]
+
     def one(*examples: Any) -> list[Any]:
         given = iter(examples)
         return primitive.bind(  # type: ignore[no-any-return]
             *[x if d is None else next(given) for x, d in zip(operands, dims, strict=True)],
             **params)
 
-    if unrolled:
+    if unrolled and size:
         each = [one(*[index_in_dim(x, i, 0, False) for x in mapped])
-                for i in range(get_aval(mapped[0]).shape[0])]
+                for i in range(size)]
         outs = [concatenate([expand_dims(x, (0,)) for x in xs], 0)
                 for xs in zip(*each, strict=True)]
     else:
@@ -344,7 +346,8 @@ def _io_effects(params: Params) -> Effects:
 
 
 pure_callback_p: Primitive = register(Primitive(
-    "pure_callback", multiple_results=True, shape_rule=_shape, impl=_impl, batch_axis=_pure_batch,
+    "pure_callback", multiple_results=True, cached=False, shape_rule=_shape, impl=_impl,
+    batch_axis=_pure_batch,
     printed=printed, physical=_physical(lambda: pure_callback_p),
     jvp=refused("Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks "
                  "while taking gradients."),
@@ -353,7 +356,8 @@ pure_callback_p: Primitive = register(Primitive(
 ))
 
 io_callback_p: Primitive = register(Primitive(
-    "io_callback", multiple_results=True, shape_rule=_shape, impl=_impl, batch_axis=_io_batch,
+    "io_callback", multiple_results=True, cached=False, shape_rule=_shape, impl=_impl,
+    batch_axis=_io_batch,
     printed=printed, physical=_physical(lambda: io_callback_p), effects=_io_effects,
     thread=thread_operand,
     jvp=refused("IO callbacks do not support JVP."),
@@ -361,7 +365,8 @@ io_callback_p: Primitive = register(Primitive(
 ))
 
 debug_callback_p: Primitive = register(Primitive(
-    "debug_callback", multiple_results=True, shape_rule=lambda *avals, **params: [], impl=_impl,
+    "debug_callback", multiple_results=True, cached=False, impl=_impl,
+    shape_rule=lambda *avals, **params: [],
     batch_axis=_debug_batch, printed=printed, physical=_physical(lambda: debug_callback_p),
     effects=_debug_effects, thread=thread_operand, jvp=_debug_jvp,
     split=lambda trace, operands, params: [],  # what is linear has no value to look at

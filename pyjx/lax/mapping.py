@@ -8,7 +8,6 @@ from typing import Any
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.tracebacks import api_boundary
-from pyjx.lax.bodies import KeptFunctions
 from pyjx.lax.joining import concatenate
 from pyjx.lax.nary import operand
 from pyjx.lax.scans import scan
@@ -41,7 +40,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     if not callable(f):
         raise TypeError(f"lax.map: f argument should be callable, got {f!r}.")
     if batch_size is None:
-        return scan(_bodies.of(f), (), xs)[1]
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
     if as_int("lax.map", "batch_size", batch_size) < 1:
         raise ValueError(f"lax.map: batch_size must be a positive int, got {batch_size}.")
     leaves, tree = tree_flatten(xs)
@@ -55,15 +54,11 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     parts = []
     if whole:
         stacks = [_split_axis(slice_in_dim(x, 0, whole), batch_size) for x in leaves]
-        ys = scan(_batched_bodies.of(f), (), tree_unflatten(tree, stacks))[1]
+        ys = scan(lambda _, x: ((), vmap(f)(x)), (), tree_unflatten(tree, stacks))[1]
         parts.append(tree_map(_joined_axis, ys))
     if whole < size or not size:
         parts.append(vmap(f)(tree_unflatten(tree, [slice_in_dim(x, whole, size) for x in leaves])))
     return parts[0] if len(parts) == 1 else tree_map(lambda *ys: concatenate(ys, 0), *parts)
-
-
-_bodies = KeptFunctions(lambda f: lambda _, x: ((), f()(x)))
-_batched_bodies = KeptFunctions(lambda f: lambda _, x: ((), vmap(f())(x)))
 
 
 def _split_axis(x: Any, size: int) -> Any:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from lowering.conditionals import branch_of
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eager_trace, state
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.rules import jvp_zero
 from pyjx.lax.branches import trace_branches
 from pyjx.lax.conditionals import cond_p, with_all_consts
 from pyjx.lax.nary import operand
@@ -67,6 +69,15 @@ def platform_dependent(*args: Any, default: Callable[..., Any] | None = None,
     closed, out_tree = trace_branches("platform_dependent", names, branches, tree,
                                       list(map(get_aval, leaves)))
     programs, consts = with_all_consts(closed)
-    outs = cond_p.bind(np.int32(0), *consts, *leaves, branches=tuple(programs),
+    index = platform_index_p.bind(platforms=tuple(platforms))
+    outs = cond_p.bind(index, *consts, *leaves, branches=tuple(programs),
                        branches_platforms=tuple(platforms))
     return tree_unflatten(out_tree, outs)
+
+
+# Which of these sets of platforms has the one that the program is lowered for: what knows the
+# branches' platforms need not lower the others, and what does not takes the right branch all the
+# same.
+platform_index_p = register(Primitive(
+    "platform_index", shape_rule=lambda *, platforms: ShapedArray((), np.dtype(np.int32))))
+platform_index_p.define(jvp=jvp_zero(platform_index_p))

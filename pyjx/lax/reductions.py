@@ -12,6 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
+from pyjx.core.contents import shared
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import resolved_sharding
 from pyjx.core.integers import as_int, as_ints
@@ -30,6 +31,7 @@ from pyjx.engine.axes import (
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.explicit import whole
 from pyjx.engine.forward import jvp_flat
+from pyjx.engine.functions import name_of
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Dims, Tangent, Tangents, TreeDef, Value, Values
@@ -418,6 +420,26 @@ def _monoid(computation: Callable[..., Any], operand: Value, init: Value,
     return None
 
 
+class Computation:
+    """What a parameter shows of a reducing function: its name. It is equal to that of the same
+    program, and what it runs is the program, so that the function itself may go."""
+
+    __slots__ = ("__name__", "jaxpr")
+
+    def __init__(self, fun: Callable[..., Any], jaxpr: ClosedJaxpr) -> None:
+        self.__name__ = name_of(fun)
+        self.jaxpr = jaxpr
+
+    def __call__(self, *args: Value) -> list[Value]:
+        return eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *args)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Computation and self.jaxpr is other.jaxpr
+
+    def __hash__(self) -> int:
+        return hash(self.jaxpr)
+
+
 def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[ShapedArray],
                   in_tree: TreeDef) -> ClosedJaxpr:
     """The jaxpr of a function of two scalars, or two trees of them, that gives one such."""
@@ -443,7 +465,7 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
         raise NotImplementedError(
             f"Reduction computations can't close over Tracers ({name}). Please file an issue."
         )
-    return closed
+    return shared(closed)
 
 
 def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
@@ -493,5 +515,6 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
         if out is not None:
             return tree_util.tree_unflatten(tree, [out])
     jaxpr = trace_reducer("reduce", computation, avals, tree)
-    outs = reduce_p.bind(*flat, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes)
+    outs = reduce_p.bind(*flat, *inits, computation=Computation(computation, jaxpr), jaxpr=jaxpr,
+                         dimensions=axes)
     return tree_util.tree_unflatten(tree, outs)

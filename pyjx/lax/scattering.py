@@ -15,6 +15,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.contents import shared
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, ShardingTypeError, entries_of
 from pyjx.core.integers import as_sizes
@@ -621,7 +622,8 @@ def scatter_apply(
 def _traced(func: Callable[[Any], Any], scalar: ShapedArray) -> ClosedJaxpr:
     if not callable(func):
         raise TypeError(f"scatter_apply: func must be a function, got {func!r}")
-    closed = trace_to_jaxpr(lambda x, _: [_operand("scatter_apply", func(x))], (scalar, scalar))
+    closed = shared(
+        trace_to_jaxpr(lambda x, _: [_operand("scatter_apply", func(x))], (scalar, scalar)))
     out = closed.out_avals[0]
     if out.shape or out.dtype != scalar.dtype:
         raise TypeError(

@@ -303,9 +303,13 @@ def _register_cuda() -> None:
             plugin = importlib.import_module(f"{package}.cuda_plugin_extension")
         except ImportError:
             continue
-        for name, kind in plugin.ffi_types().items():
-            plugin.register_custom_type(api, name, kind)
-        for name, handler in plugin.ffi_handlers().items():
+        if hasattr(plugin, "ffi_handlers"):
+            handlers = plugin.ffi_handlers()
+            for name, kind in plugin.ffi_types().items():
+                plugin.register_custom_type(api, name, kind)
+        else:  # those of jaxlib 0.7
+            handlers = plugin.ffi_registrations()
+        for name, handler in handlers.items():
             plugin.register_custom_call_target(api, name, handler, "CUDA", 1, 0)
         for family in _CUDA_FAMILIES:
             try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,9 +32,10 @@ JaxRuntimeError = jaxlib_api.JaxRuntimeError
 # -- calls -----------------------------------------------------------------------------------------
 
 _failures: dict[str, BaseException] = {}  # of callbacks, by the mark in the text of the error
+_failures_lock = threading.Lock()  # functions are called by XLA's threads
 _numbers = itertools.count()
 _MARK = re.compile(r" \[host call failure (\d+)\]")
-_MOST_FAILURES = 16  # that wait for the error of their program
+_MOST_FAILURES = 256  # that wait for the error of their program
 
 
 def call_on_host(callback: FlatFunction, result_avals: Sequence[ShapedArray], args: Sequence[Any]
@@ -86,9 +88,10 @@ def _for_buffers(callback: Callable[..., Any]) -> Callable[..., Any]:
 def _marked(error: BaseException) -> RuntimeError:
     """The error that XLA is given in the place of one that is kept here."""
     number = str(next(_numbers))
-    _failures[number] = error
-    if len(_failures) > _MOST_FAILURES:
-        _failures.pop(next(iter(_failures)), None)
+    with _failures_lock:
+        _failures[number] = error
+        if len(_failures) > _MOST_FAILURES:
+            del _failures[next(iter(_failures))]
     return RuntimeError(f"{type(error).__name__}: {error} [host call failure {number}]"
                         ).with_traceback(error.__traceback__)
 
@@ -155,8 +158,9 @@ def with_cause(error: Exception) -> Exception:
     """The error of a program, with the exception of the callback that made it as its cause, if one
     did."""
     text = str(error)
-    cause = next((found for found in [_failures.pop(number, None) for number in _MARK.findall(text)]
-                  if found is not None), None)
+    with _failures_lock:
+        found = [_failures.pop(number, None) for number in _MARK.findall(text)]
+    cause = next((x for x in found if x is not None), None)
     if cause is None:
         return error
     marked = JaxRuntimeError(_MARK.sub("", text)).with_traceback(error.__traceback__)

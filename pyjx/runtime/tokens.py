@@ -32,6 +32,7 @@ class _Order(threading.local):
 
 _order = _Order()
 _pending: deque[Any] = deque()  # a token for each program with effects, the oldest first
+_failed: deque[Exception] = deque(maxlen=16)  # of those whose end was waited for
 
 
 def take_order(devices: tuple[Any, ...], sharding: Any) -> Any:
@@ -48,10 +49,17 @@ def give_order(devices: tuple[Any, ...], token: Any) -> None:
 
 
 def add_pending(token: Any) -> None:
-    """Keep the token of a program with effects until these are done."""
+    """Keep the token of a program with effects until these are done.
+
+    Where there are too many the oldest is waited for; that it failed is for `effects_barrier` to
+    say, not for the program that happens to come now.
+    """
     _pending.append(token)
     if len(_pending) > _MOST_PENDING:
-        _wait_for_oldest()
+        try:
+            _wait_for_oldest()
+        except jaxlib_api.JaxRuntimeError as error:
+            _failed.append(error)
 
 
 def _wait_for_oldest() -> bool:
@@ -60,11 +68,7 @@ def _wait_for_oldest() -> bool:
         token = _pending.popleft()
     except IndexError:  # another thread waits for it
         return False
-    try:
-        token.block_until_ready()
-    except jaxlib_api.JaxRuntimeError:
-        _order.tokens.clear()  # they may hang on the program that failed
-        raise
+    token.block_until_ready()
     return True
 
 
@@ -80,14 +84,16 @@ def effects_barrier() -> None:
     done
     (None, None)
     """
-    error = None
     while True:
         try:
             if not _wait_for_oldest():
                 break
         except jaxlib_api.JaxRuntimeError as failure:  # the others still are to end
-            error = error or failure
-    if error is not None:
+            _order.tokens.clear()  # they may hang on the program that failed
+            _failed.append(failure)
+    if _failed:
+        error = _failed.popleft()
+        _failed.clear()
         raise error
 
 

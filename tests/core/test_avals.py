@@ -172,3 +172,11 @@ def test_symbolic_dimensions():
     assert aval.ndim == 2
     primitive = Primitive("test_flip", shape_rule=lambda x: x.update(shape=x.shape[::-1]))
     assert primitive.out_avals((aval,), {}).shape == (3, Size(1))
+
+
+def test_what_is_a_shape_does_not_depend_on_what_was_made_before():
+    made = ShapedArray((1, 3), np.float32)
+    for shape in ((1.0, 3), (1, 3.0)):
+        with pytest.raises(TypeError):
+            ShapedArray(shape, np.float32)
+    assert ShapedArray((1, 3), np.float32) is made is ShapedArray([1, 3], np.float32)

@@ -5,6 +5,7 @@ import json
 import random
 import struct
 from collections import namedtuple
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -199,3 +200,15 @@ def test_nodes_that_are_not_registered_where_they_are_read(blob):
         with pytest.raises(ValueError, match=message):
             export.deserialize(
                 resealed(blob[:44] + struct.pack("<Q", len(header)) + header + rest))
+
+
+def test_a_backward_pass_of_another_function():
+    def exported(f, *shapes):
+        return export.export(jax.jit(f))(*[jax.ShapeDtypeStruct(s, np.float32) for s in shapes])
+
+    f, other = exported(jnp.sin, (3,)), exported(jnp.sin, (4,))
+    more = exported(lambda x: (jnp.sin(x), x), (3,))
+    for wrong in (other.vjp(), more.vjp()):
+        with pytest.raises(ValueError, match="the backward pass is that of another function"):
+            export.deserialize(replace(f, _get_vjp=lambda _, vjp=wrong: vjp).serialize(vjp_order=1))
+    assert export.deserialize(f.serialize(vjp_order=1)).has_vjp()

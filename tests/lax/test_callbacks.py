@@ -1,5 +1,7 @@
 """Callbacks: what they get, what they may give, and how often they are called."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -10,6 +12,7 @@ import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core.passes.dce import dce
 from pyjx.experimental import io_callback
+from pyjx.runtime import tokens
 
 X = np.arange(3, dtype=np.float32)
 LIKE = jax.ShapeDtypeStruct((3,), np.float32)
@@ -399,3 +402,69 @@ def test_types_of_64_bits():
             lambda x: seen.append(x.dtype) or np.asarray(x) * 2, jax.ShapeDtypeStruct((), float),
             x))(1.5)
     assert float(out) == 3 and out.dtype == seen[0] == np.float64
+
+
+@pytest.mark.parametrize("method", ["sequential", "sequential_unrolled", "expand_dims"])
+def test_batches_of_none(method):
+    like = jax.ShapeDtypeStruct((3,), np.float32)
+    f = jax.vmap(lambda x: jax.pure_callback(lambda x: np.ones((*x.shape, 3), np.float32), like, x,
+                                             vmap_method=method))
+    out = f(np.zeros(0, np.float32))
+    assert (out.shape, out.dtype) == ((0, 3), np.float32)
+
+
+def test_the_first_programs_of_several_threads_may_have_callbacks():
+    code = """
+import threading
+import subprocess
+import sys
+
+import numpy as np
+import pyjx as jax
+
+barrier = threading.Barrier(8)
+failures = []
+
+def run(n):
+    barrier.wait()
+    try:
+        like = jax.ShapeDtypeStruct((), np.float32)
+        f = jax.jit(lambda x: jax.pure_callback(lambda x: np.float32(x + n), like, x))
+        assert f(1.0) == 1 + n
+    except Exception as error:
+        failures.append(error)
+
+threads = [threading.Thread(target=run, args=(n,)) for n in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert not failures, failures
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_an_error_is_of_the_program_that_failed(monkeypatch):
+    monkeypatch.setattr(tokens, "_MOST_PENDING", 2)
+    calls = []
+
+    def called(x):
+        if x < 0:
+            raise ValueError("negative")
+        calls.append(float(x))
+
+    @jax.jit
+    def f(x):
+        jax.debug.callback(called, x)
+        return x + 1
+
+    try:
+        f(-1.0)
+    except jax.errors.JaxRuntimeError:  # the call waits for its result on some versions
+        return
+    for n in range(5):
+        assert f(float(n)) == n + 1
+    with pytest.raises(jax.errors.JaxRuntimeError, match="negative"):
+        jax.effects_barrier()
+    jax.effects_barrier()
+    assert sorted(calls) == [0, 1, 2, 3, 4]

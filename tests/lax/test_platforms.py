@@ -65,7 +65,7 @@ def test_the_choice_goes_through_derivatives_and_batches():
 def test_a_branch_may_serve_several_platforms():
     both = lambda x: x + 1  # noqa: E731
     closed = jax.make_jaxpr(lambda x: lax.platform_dependent(x, cpu=both, tpu=both))(X)
-    assert closed.eqns[0].params["branches_platforms"] == (("cpu", "tpu"),)
+    assert closed.eqns[1].params["branches_platforms"] == (("cpu", "tpu"),)
     np.testing.assert_array_equal(
         jax.jit(lambda x: lax.platform_dependent(x, cpu=both, tpu=both))(X), X + 1)
 
@@ -91,3 +91,19 @@ def test_a_platform_without_branch(wrap):
         lax.platform_dependent(X, gpu=jnp.sin)
     with pytest.raises(TypeError, match="the branch of tpu"):
         jax.jit(lambda x: lax.platform_dependent(x, cpu=jnp.sin, tpu=lambda x: (x, x)))(X)
+
+
+def test_who_drops_the_platforms_takes_the_right_branch():
+    from pyjx.experimental import checkify, sparse
+
+    def f(x):
+        return lax.platform_dependent(x, tpu=lambda x: jnp.log(x) * 0 + 100.0, cpu=lambda x: x / 1)
+
+    error, out = checkify.checkify(jax.jit(f), errors=checkify.all_checks)(4.0)
+    error.throw()
+    assert out == 4
+    doubled = sparse.sparsify(jax.jit(
+        lambda m: lax.platform_dependent(m, tpu=lambda m: 3 * m, default=lambda m: 2 * m)))
+    assert doubled(sparse.eye(2)).todense().tolist() == [[2, 0], [0, 2]]
+    assert jax.grad(lambda x: f(x) * x)(3.0) == 6
+    np.testing.assert_array_equal(jax.vmap(f)(X), X)
