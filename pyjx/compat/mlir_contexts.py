@@ -82,6 +82,7 @@ _NO_DIM_VARS = ShapePolyLoweringState((), None)
 class TokenSet:
     """Tokens by effect. Rules of libraries hand them on; pyjx threads its own.
 
+    >>> from pyjx.interpreters.mlir import TokenSet
     >>> TokenSet([("io", "token")]).update_tokens(TokenSet([("io", "next")])).get("io")
     'next'
     """

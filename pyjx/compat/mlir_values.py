@@ -203,6 +203,7 @@ def module_to_bytecode(module: Any) -> bytes:
 def unflatten_ir_values_like_types(xs: Any, ys: Sequence[Any]) -> list[Any]:
     """Values as `ys` has types: one for a type, a tuple for a sequence of some.
 
+    >>> from pyjx.interpreters.mlir import unflatten_ir_values_like_types
     >>> unflatten_ir_values_like_types([1, 2, 3], ["t", ("t", "t")])
     [1, (2, 3)]
     """

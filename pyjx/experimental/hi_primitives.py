@@ -52,6 +52,7 @@ class ValAccum(GradAccum):
     """A sum that is a value.
 
     >>> import pyjx as jax
+    >>> from pyjx.experimental.hijax import ValAccum
     >>> sum_ = ValAccum(jax.typeof(1.0))
     >>> sum_.accum(1.0); sum_.accum(2.0); float(sum_.freeze())
     3.0

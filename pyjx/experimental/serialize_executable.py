@@ -114,6 +114,7 @@ class _Lowered(NamedTuple):
 
     kept: list[bool]
     const_args: list[Any]
+    keepalives: tuple[Any, ...] = ()
 
 
 def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any, backend: Any = None,
