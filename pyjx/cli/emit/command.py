@@ -351,5 +351,8 @@ def compiled(program: Program) -> Any:
     except (UnsupportedError, UnavailableError):
         raise
     except Exception as error:
-        raise CommandError(
-            f"XLA refuses {program.name} for {program.platform}: {of_xla(error)}", XLA) from error
+        # Without a GPU it does not try which tiles fit; other kernels need none.
+        cure = "\n--xla xla_gpu_enable_triton_gemm=false compiles it without Triton." \
+            if "output tile sizes" in str(error) else ""
+        raise CommandError(f"XLA refuses {program.name} for {program.platform}: {of_xla(error)}"
+                           f"{cure}", XLA) from error
