@@ -703,19 +703,61 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
     """
     if len(args) != len(jaxpr.invars):
         raise TypeError(f"eval_jaxpr: expected {len(jaxpr.invars)} arguments, got {len(args)}")
-    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    return walk(jaxpr, consts, args, None, propagate_source_info)
+
+
+def bind_eqn(eqn: JaxprEqn, operands: Sequence[Any]) -> Sequence[Any]:
+    """The results of an equation, under whichever interpreters are active."""
+    out = eqn.primitive.bind(*operands, **eqn.params)
+    return out if eqn.primitive.multiple_results else (out,)
+
+
+def walk(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
+         apply: Callable[[JaxprEqn, list[Any]], Sequence[Any]] | None,
+         propagate_source_info: bool = True) -> list[Any]:
+    """The results of a jaxpr, where `apply(eqn, operands)` gives those of an equation.
+
+    Without `apply` equations are bound as they are. Values are let go after their last use where
+    operations run at once.
+    """
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
+    ends = _last_uses(jaxpr) if state.dynamic is eager_trace and len(jaxpr.eqns) > 1 else None
     with source_info.replaying() as replay:
-        for eqn in jaxpr.eqns:
-            operands = [env[v] if isinstance(v, Var) else literal_value(v) for v in eqn.invars]
+        for i, eqn in enumerate(jaxpr.eqns):
+            operands = [env[v] if type(v) is not Literal else literal_value(v) for v in eqn.invars]
             if propagate_source_info:
                 replay.source = eqn.source_info
-            out = eqn.primitive.bind(*operands, **eqn.params)
-            if eqn.primitive.multiple_results:
-                env.update(zip(eqn.outvars, out, strict=True))
+            if apply is not None:
+                env.update(zip(eqn.outvars, apply(eqn, operands), strict=True))
             else:
-                env[eqn.outvars[0]] = out
-    return [env[v] if isinstance(v, Var) else literal_value(v) for v in jaxpr.outvars]
+                out = eqn.primitive.bind(*operands, **eqn.params)
+                if eqn.primitive.multiple_results:
+                    env.update(zip(eqn.outvars, out, strict=True))
+                else:
+                    env[eqn.outvars[0]] = out
+            if ends is not None:
+                for v in ends[i]:
+                    del env[v]
+    return [env[v] if type(v) is not Literal else literal_value(v) for v in jaxpr.outvars]
+
+
+def _last_uses(jaxpr: Jaxpr) -> list[list[Any]]:
+    """For each equation the variables that nothing behind it reads."""
+    last: dict[Any, int] = {}
+    for i, eqn in enumerate(jaxpr.eqns):
+        for v in eqn.outvars:
+            last[v] = i
+        for v in eqn.invars:
+            if type(v) is not Literal:
+                last[v] = i
+    for v in jaxpr.outvars:
+        if type(v) is not Literal:
+            last.pop(v, None)
+    ends: list[list[Any]] = [[] for _ in jaxpr.eqns]
+    for v, i in last.items():
+        ends[i].append(v)
+    return ends
 
 
 def literal_value(literal: Literal) -> Any:

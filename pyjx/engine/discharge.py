@@ -13,16 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.core import source_info
 from pyjx.core.avals import AbstractRef
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.effects import has_state
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.nested import map_jaxprs
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref
-from pyjx.core.trace import literal_value, trace_to_jaxpr
+from pyjx.core.trace import bind_eqn, trace_to_jaxpr, walk
 from pyjx.engine.references import Box, RefBox, operations
 from pyjx.engine.types import Flags, Params, Values
 
@@ -63,28 +62,20 @@ def pure(closed: ClosedJaxpr) -> Discharged:
 
 def run(closed: ClosedJaxpr, inputs: Values, derivable: bool) -> list[Any]:
     """The results of a program on values and boxes."""
-    env: dict[Var, Any] = dict(zip(closed.constvars, closed.consts, strict=True))
-    env.update(zip(closed.invars, inputs, strict=True))
-    with source_info.replaying() as replay:
-        for eqn in closed.eqns:
-            operands = [env[v] if type(v) is not Literal else literal_value(v)  # type: ignore[index]
-                        for v in eqn.invars]
-            replay.source = eqn.source_info
-            out = _run_eqn(eqn.primitive, operands, eqn.params, derivable, eqn)
-            env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out],
-                           strict=True))
-    return [env[v] if type(v) is not Literal else literal_value(v)  # type: ignore[index]
-            for v in closed.outvars]
+    return walk(closed.jaxpr, closed.consts, inputs,
+                lambda eqn, operands: _run_eqn(eqn, operands, derivable))
 
 
-def _run_eqn(primitive: Primitive, operands: Values, params: Params, derivable: bool,
-             eqn: JaxprEqn) -> Any:
+def _run_eqn(eqn: JaxprEqn, operands: Values, derivable: bool) -> Sequence[Any]:
+    primitive = eqn.primitive
     if not has_state(eqn.effects) and not any([isinstance(x, Box) for x in operands]):
-        return primitive.bind(*operands, **params)
+        return bind_eqn(eqn, operands)
     if any([type(v.aval) is AbstractRef for v in eqn.outvars]):
         assert primitive.discharge is not None
-        return primitive.discharge(operands, params, derivable)
-    return apply(primitive, operands, params, derivable)
+        out = primitive.discharge(operands, eqn.params, derivable)
+    else:
+        out = apply(primitive, operands, eqn.params, derivable)
+    return out if primitive.multiple_results else [out]
 
 
 def apply(primitive: Primitive, operands: Sequence[Any], params: Params, derivable: bool) -> Any:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyjx.core import dtypes, source_info
+from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, abstract_token, get_aval
 from pyjx.core.derived import derived, derived_structure
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.nested import holders, holders_in, map_jaxprs, within
-from pyjx.core.trace import eval_jaxpr, literal_value, trace_to_jaxpr
+from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr, walk
 from pyjx.engine.axes import moveaxis
 
 
@@ -70,17 +70,8 @@ def _rewrite(jaxpr: Jaxpr, consts: list[Any]) -> ClosedJaxpr:
     params = [*jaxpr.constvars, *jaxpr.invars]
 
     def fun(*args: Any) -> list[Any]:
-        env: dict[Any, Any] = dict(zip(params, args, strict=True))
-
-        def read(atom: Any) -> Any:
-            return literal_value(atom) if type(atom) is Literal else env[atom]
-
-        with source_info.replaying() as replay:
-            for eqn in jaxpr.eqns:
-                replay.source = eqn.source_info
-                outs = _apply(eqn, [read(v) for v in eqn.invars])
-                env.update(zip(eqn.outvars, outs, strict=True))
-        return [read(v) for v in jaxpr.outvars]
+        n = len(jaxpr.constvars)
+        return walk(jaxpr, args[:n], args[n:], _apply)
 
     program = trace_to_jaxpr(fun, [_physical(v.aval) for v in params], jaxpr.debug_info)
     n = len(jaxpr.constvars)

@@ -11,6 +11,7 @@ import pyjx.numpy as jnp
 from pyjx import errors
 from pyjx.core.avals import ShapedArray
 from pyjx.core.check import check_jaxpr
+from pyjx.core.primitive import Primitive
 from pyjx.core.trace import (
     EagerTrace,
     concrete_or_error,
@@ -262,3 +263,23 @@ def test_tracers_of_shallower_traces_of_another_thread_are_refused():
     jax.jit(f)(1.0)
     jax.vmap(f)(jnp.ones(2))
     assert len(raised) == 4
+
+
+def test_values_go_after_their_last_use():
+    live = []
+    probe_p = Primitive("probe", shape_rule=lambda x: x)
+
+    def probe(x):
+        live.append(sum(a.shape == (12345,) for a in jax.live_arrays()))
+        return x
+
+    probe_p.define(impl=probe)
+
+    def f(x):
+        for _ in range(20):
+            x = jnp.sin(x)
+        return probe_p.bind(x)
+
+    closed = jax.make_jaxpr(f)(jnp.zeros(12345))
+    eval_jaxpr(closed.jaxpr, closed.consts, jnp.zeros(12345))
+    assert live[-1] <= 4

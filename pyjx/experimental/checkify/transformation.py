@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
-from pyjx.core import source_info
 from pyjx.core.derived import derived
-from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Literal
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.passes.dce import without_effects
-from pyjx.core.trace import jaxpr_as_fun, literal_value, trace_to_jaxpr
+from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr, walk
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call
 from pyjx.engine.subjaxprs import consts_as_inputs
@@ -162,20 +161,11 @@ def _checked(closed: ClosedJaxpr, categories: Categories) -> _Checked:
     sites: dict[Site, None] = {}
 
     def fun(*args: Any) -> list[Any]:
-        env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
-        env.update(zip(jaxpr.invars, args, strict=True))
-
-        def read(atom: Any) -> Any:
-            return literal_value(atom) if type(atom) is Literal else env[atom]
-
         found = _Found()
-        with source_info.replaying() as replay:
-            for eqn in jaxpr.eqns:
-                replay.source = eqn.source_info
-                outs = _apply(eqn, [read(v) for v in eqn.invars], found, categories)
-                env.update(zip(eqn.outvars, outs, strict=True))
+        outs = walk(jaxpr, closed.consts, args, lambda eqn, operands: _apply(
+            eqn, operands, found, categories))
         sites.update(dict.fromkeys(found.entries))
-        return [*(found.values(tuple(sites)) if sites else ()), *map(read, jaxpr.outvars)]
+        return [*(found.values(tuple(sites)) if sites else ()), *outs]
 
     program = trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
     return _Checked(program, tuple(sites))

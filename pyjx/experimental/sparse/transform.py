@@ -18,12 +18,11 @@ from typing import Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core import source_info
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, literal_value, new_level, trace_to_jaxpr
+from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr, walk
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call
 from pyjx.engine.custom_derivative_calls import called_function
@@ -95,18 +94,8 @@ def _run_program(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 def eval_sparse(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[ArrayOrSparse]
                 ) -> list[ArrayOrSparse]:
     """The results of a program, of whose arguments some are sparse."""
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
-    env.update(zip(jaxpr.invars, args, strict=True))
-
-    def read(atom: Any) -> Any:
-        return env[atom] if atom in env else literal_value(atom)
-
-    with source_info.replaying() as replay:
-        for eqn in jaxpr.eqns:
-            replay.source = eqn.source_info
-            outs = _apply(eqn.primitive, [read(v) for v in eqn.invars], eqn.params, eqn)
-            env.update(zip(eqn.outvars, outs, strict=True))
-    return [read(v) for v in jaxpr.outvars]
+    return walk(jaxpr, consts, args, lambda eqn, operands: _apply(
+        eqn.primitive, operands, eqn.params, eqn))
 
 
 def _apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any],
