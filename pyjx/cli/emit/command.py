@@ -161,10 +161,16 @@ def _program_in_file(options: Options) -> Program:
     name = "program" if options.target == "-" else os.path.basename(options.target).split(".")[0]
     try:
         return read(content, name, platform=_platform(options.platform),
-                    compiler_options=dict(options.xla))
+                    compiler_options=_xla_options(options))
     except ValueError as error:
         shown = "standard input" if options.target == "-" else options.target
         raise CommandError(f"{shown} is no program: {of_xla(error)}") from None
+
+
+def _xla_options(options: Options) -> dict[str, Any]:
+    """XLA's options; of truth values it takes Python's alone."""
+    truth = {"true": True, "false": False}
+    return {name: truth.get(value.lower(), value) for name, value in options.xla}
 
 
 def _function(options: Options) -> tuple[Any, str]:
@@ -191,7 +197,8 @@ def _traced(options: Options, call: Call, name: str, where: Platform, mesh: Any)
             stack.enter_context(jax.set_mesh(mesh))
         try:
             program = trace(call.function, *call.args, platform=where, mesh=mesh,
-                            compiler_options=dict(options.xla), jit_options=asked, **call.kwargs)
+                            compiler_options=_xla_options(options), jit_options=asked,
+                            **call.kwargs)
         except KeyboardInterrupt:
             raise
         except SystemExit as error:
