@@ -227,8 +227,9 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
 
 def note_lowered(closed: ClosedJaxpr, name: str, seconds: float) -> None:
     """A jaxpr was lowered to text."""
-    for costs in _costs_of(closed, name):
-        costs.lower += seconds
+    with _lock:
+        for costs in _costs_of(closed, name):
+            costs.lower += seconds
     if _logs():
         _log(f"Finished jaxpr to MLIR module conversion jit({name}) in {seconds:.9f} sec")
 
@@ -236,10 +237,11 @@ def note_lowered(closed: ClosedJaxpr, name: str, seconds: float) -> None:
 def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
                   from_disk: bool | None, seconds: float) -> None:
     """A program was compiled, or loaded from disk."""
-    for costs in _costs_of(closed, name):
-        costs.programs += 1
-        costs.compile += seconds
-        costs.from_disk += bool(from_disk)
+    with _lock:
+        for costs in _costs_of(closed, name):
+            costs.programs += 1
+            costs.compile += seconds
+            costs.from_disk += bool(from_disk)
     entry = getattr(closed.debug_info, "entry", None)
     if entry is not None and len(entry.compiled) < ENTRIES:
         where = f"{device.platform}:{device.id}"
@@ -275,12 +277,11 @@ def note_lowering(closed: ClosedJaxpr, name: str) -> None:
 
 
 def _costs_of(closed: ClosedJaxpr, name: str) -> tuple[Costs, ...]:
-    """Where the costs of a program are added up."""
+    """Where the costs of a program are added up, under the lock."""
     info = closed.debug_info
     if isinstance(info, TracedInfo) and info.entry is not None and info.history is not None:
         return info.entry.costs, info.history.costs
-    with _lock:
-        return (_operation(name),)
+    return (_operation(name),)
 
 
 def _operation(name: str) -> Costs:
