@@ -56,14 +56,14 @@ def test_platforms_flag(run_python):
 
 def test_gpu_memory_is_not_preallocated(monkeypatch):
     monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
-    assert backends._gpu_options()["preallocate"] is False
+    assert backends._gpu_options("cuda")["preallocate"] is False
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")
-    assert backends._gpu_options()["preallocate"] is True
+    assert backends._gpu_options("cuda")["preallocate"] is True
     monkeypatch.setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", ".5")
-    assert backends._gpu_options()["memory_fraction"] == 0.5
+    assert backends._gpu_options("cuda")["memory_fraction"] == 0.5
     monkeypatch.setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "nothing")
     with pytest.raises(ValueError, match="XLA_PYTHON_CLIENT_ALLOCATOR must be one of"):
-        backends._gpu_options()
+        backends._gpu_options("cuda")
 
 
 def test_distribution_comes_before_backends():
