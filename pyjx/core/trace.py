@@ -746,14 +746,11 @@ def _last_uses(jaxpr: Jaxpr) -> list[list[Any]]:
     """For each equation the variables that nothing behind it reads."""
     last: dict[Any, int] = {}
     for i, eqn in enumerate(jaxpr.eqns):
-        for v in eqn.outvars:
-            last[v] = i
-        for v in eqn.invars:
-            if type(v) is not Literal:
-                last[v] = i
-    for v in jaxpr.outvars:
-        if type(v) is not Literal:
-            last.pop(v, None)
+        last.update(dict.fromkeys(eqn.outvars, i))
+        last.update({x: i for x in eqn.invars if type(x) is not Literal})
+    for x in jaxpr.outvars:
+        if type(x) is not Literal:
+            last.pop(x, None)
     ends: list[list[Any]] = [[] for _ in jaxpr.eqns]
     for v, i in last.items():
         ends[i].append(v)

@@ -155,7 +155,7 @@ class PRNGKeyArray(Array):
     def _of(self, function: str, *args: Any, **kwargs: Any) -> Any:
         return getattr(jnp, function)(self, *args, **kwargs)
 
-    def __getitem__(self, index: Any) -> PRNGKeyArray:
+    def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, tuple):
             index = (index,)
         consumed = sum([_axes_of(i) for i in index])
@@ -164,15 +164,21 @@ class PRNGKeyArray(Array):
                              f"{consumed} regular index{'' if consumed == 1 else 'es'}.")
         if not any(i is Ellipsis for i in index):
             index = (*index, Ellipsis)
-        return PRNGKeyArray(self._impl, self._base_array[(*index, slice(None))])
+        return self._with(self._base_array[(*index, slice(None))])
+
+    def _with(self, data: Any) -> Any:
+        """The keys of other data, which are known only while a function is traced if those are."""
+        if isinstance(data, Tracer):
+            return random_wrap_p.bind(data, impl=self._impl)
+        return PRNGKeyArray(self._impl, data)
 
     def __len__(self) -> int:
         return len(self.aval)
 
-    def __iter__(self) -> Iterator[PRNGKeyArray]:
+    def __iter__(self) -> Iterator[Any]:
         if not self.ndim:
             raise TypeError("iteration over a 0-d key array")
-        return iter([PRNGKeyArray(self._impl, row) for row in self._base_array])
+        return iter([self._with(row) for row in self._base_array])
 
     def reshape(self, *shape: Any, order: str = "C", out_sharding: Any = None) -> Any:
         new = shape[0] if len(shape) == 1 else shape

@@ -208,3 +208,19 @@ def test_literals_beside_keys_keep_the_type_that_they_were_recorded_with():
     with jax.enable_x64(True):
         traced = jax.jit(lambda k, x: (k, x * 2.5)).trace(jax.random.key(0), np.float64(1))
     assert "tensor<f64>" in traced.lower().as_text()
+
+
+def test_a_known_array_of_keys_is_indexed_while_tracing():
+    keys = jax.random.split(jax.random.key(0), 4)
+    want = [jax.random.uniform(k) for k in keys]
+
+    def total(first):
+        return jax.lax.fori_loop(first, 4, lambda i, c: c + jax.random.uniform(keys[i]), 0.0)
+
+    assert np.allclose(jax.jit(total)(0), sum(want))
+    assert np.allclose(total(1), sum(want[1:]))
+    assert jax.jit(lambda: jax.random.uniform(keys[2]))() == want[2]
+    assert jax.jit(lambda: jnp.stack([jax.random.uniform(k) for k in keys]))().tolist() == want
+    assert (jax.vmap(lambda i: jax.random.uniform(keys[i]))(jnp.arange(4)) == jnp.stack(want)).all()
+    body = jax.jit(lambda i: keys[i])(3)
+    assert body == keys[3]
