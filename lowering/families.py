@@ -13,7 +13,7 @@ FAMILIES: dict[str, str] = {
     "lowering.collectives": (
         "all_gather all_reduce all_to_all axis_index ppermute pvary reduce_scatter"
     ),
-    "lowering.conditionals": "cond",
+    "lowering.conditionals": "cond platform_index",
     "lowering.contractions": "dot_general",
     "lowering.convolution": "conv_general_dilated",
     "lowering.cumulative": "cumlogsumexp cummax cummin cumprod cumsum linear_recurrence",

@@ -214,7 +214,7 @@ OVER_DEVICES = {
 FOR_XLA = {"compute_on", "control_dep", "fused_call", "program_order", "xla_metadata_call",
            "xla_metadata_value"}
 # What collectives become at the end, and what says itself how it is cut, as in JAX.
-NEITHER_DERIVED_NOR_BATCHED = {"all_reduce", "custom_partitioning"}
+NEITHER_DERIVED_NOR_BATCHED = {"all_reduce", "custom_partitioning", "platform_index"}
 
 
 # Parts of decompositions, and reductions by similarity: nobody has asked for their derivatives.

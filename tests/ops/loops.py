@@ -37,6 +37,10 @@ def _scanned_backwards(x):
     return carry, ys[::-1]
 
 
+def _of_this_platform(x):
+    return lax.platform_dependent(x, cpu=lambda x: x * x, default=lambda x: x * x)
+
+
 def _choice(i, x):
     return lax.switch(i, [lambda x: (x, x), lambda x: (lax.mul(x, x), lax.neg(x))], x)
 
@@ -51,6 +55,7 @@ SAMPLES = [
     Sample("scan", _scan, (ROWS + 1j * ROWS[::-1],), _scanned, id="complex"),
     Sample("scan", _scan, (np.arange(6, dtype=np.int8).reshape(3, 2),), _scanned, id="integers"),
     Sample("cond", _choice, (np.int32(1), ROWS), lambda i, x: (x * x, -x), id="second branch"),
+    Sample("platform_index", _of_this_platform, (ROWS,), lambda x: x * x),
     Sample("cond", _choice, (np.int32(0), ROWS[:0]), lambda i, x: (x, x), id="first branch, empty"),
     Sample("while", _power, (np.float32(1.5), np.int32(4)), lambda x, n: x**n, diff=False,
            id="power"),

@@ -7,6 +7,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx import configuration
 from pyjx.viewer.calls import call_graph
 from pyjx.viewer.hlo import FREE, hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
@@ -27,7 +28,7 @@ def forms() -> tuple[list[Listing], Places]:
     traced = jax.jit(model).trace(jnp.ones((4, 4)), 2.0)
     lowered = traced.lower()
     places = Places()
-    with jax.enable_x64(False):
+    with configuration.cache(False):  # an entry names the sources of who made it
         hlo = lowered.compile().as_text()
     return [jaxpr_listing(traced.jaxpr, places),
             stablehlo_listing(lowered.as_text(debug_info=True), places),

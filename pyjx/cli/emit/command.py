@@ -87,6 +87,9 @@ def _settings(options: Options) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if options.x64:
             stack.enter_context(configuration.enable_x64(True))
+        if configuration.platforms.value is None and ":" in options.platform:
+            # The devices that are described are the only ones that are wanted.
+            stack.enter_context(configuration.platforms("cpu"))
         if options.outline:
             stack.enter_context(configuration.outline(options.outline))
         for name, value in options.flag:
@@ -113,9 +116,6 @@ def _flag(name: str, value: str) -> Any:
 
 def _run(options: Options, imported: float) -> int:
     outputs = _places(options)
-    if configuration.platforms.value is None and ":" in options.platform:
-        # The devices that are described are the only ones that are wanted.
-        configuration.config.update("jax_platforms", "cpu")
     program = program_for(options)
     program.seconds = {"import": imported, **program.seconds}
     if options.diff is not None:
