@@ -405,6 +405,12 @@ def mlir_bindings() -> MlirBindings:
                           for name in ("ir", "dialects.func", "dialects.stablehlo")])
 
 
+def has_submodule(name: str) -> bool:
+    """Whether jaxlib has a module of this name; nothing is imported."""
+    return os.path.exists(os.path.join(os.path.dirname(jaxlib.__file__),
+                                       *name.split(".")) + ".py")
+
+
 def submodule(name: str) -> Any:
     """A module of jaxlib, such as `mlir.dialects.arith`. Raises AttributeError where there is none.
     """

@@ -7,8 +7,9 @@ from typing import Any
 from pyjx import jaxlib_api
 from pyjx.lazy import directory
 
-__all__ = ["arith", "builtin", "chlo", "func", "math", "memref", "mpmd",  # noqa: F822
-           "scf", "sdy", "sparse_tensor", "stablehlo", "vector"]
+__all__ = [name for name in (
+    "arith", "builtin", "chlo", "func", "math", "memref", "mpmd", "scf", "sdy", "sparse_tensor",
+    "stablehlo", "vector") if jaxlib_api.has_submodule(f"mlir.dialects.{name}")]
 __dir__ = directory(__name__, __all__)
 
 
