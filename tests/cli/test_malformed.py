@@ -133,7 +133,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def state(folder: Path) -> dict[str, Any]:
     """Every file below a folder, with what it holds."""
     return {str(p): p.read_bytes() if p.is_file() else os.lstat(p).st_mode
-            for p in sorted(folder.rglob("*"))}
+            for p in sorted(folder.rglob("*")) if "__pycache__" not in p.parts}
 
 
 def test_there_are_two_hundred() -> None:
