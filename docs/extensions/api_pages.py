@@ -14,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from made_pages import write
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
@@ -212,8 +214,6 @@ def value_entry(module: str, name: str, value: Any) -> list[str]:
 
 
 def write_pages(app: Sphinx) -> None:
-    folder = Path(app.srcdir) / FOLDER
-    folder.mkdir(exist_ok=True)
     modules = public_modules()
     wanted = {f"{module}.rst": page(module, names) for module, names in modules.items()}
     wanted["index.rst"] = "\n".join([
@@ -221,13 +221,7 @@ def write_pages(app: Sphinx) -> None:
         "Names and signatures are JAX's. Each name is described where programs find it; with",
         "``import pyjx as jax`` it is ``jax.NAME`` there.", "",
         ".. toctree::", "   :maxdepth: 1", "", *[f"   {module}" for module in modules], ""])
-    for path in folder.glob("*.rst"):
-        if path.name not in wanted:
-            path.unlink()
-    for name, text in wanted.items():
-        path = folder / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+    write(Path(app.srcdir) / FOLDER, wanted, ".rst")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from made_pages import write
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,17 +33,9 @@ def page(source: Path) -> str:
 
 
 def write_pages(app: Sphinx) -> None:
-    folder = Path(app.srcdir) / FOLDER
-    folder.mkdir(exist_ok=True)
     wanted = {f"{p.stem}.md": page(p) for p in sorted((ROOT / "examples").glob("*.py"))
               if "\n# %% [markdown]" in p.read_text(encoding="utf-8")}
-    for path in folder.glob("*.md"):
-        if path.name not in wanted:
-            path.unlink()
-    for name, text in wanted.items():
-        path = folder / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+    write(Path(app.srcdir) / FOLDER, wanted, ".md")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -8,13 +8,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from pyjx.core.primitive import Primitive, register
-from pyjx.engine.calls import define_call
-from pyjx.engine.types import Dims, Params
-from pyjx.experimental.staged_calls import staged_call
+from pyjx.core.primitive import register
+from pyjx.engine.types import Params
+from pyjx.experimental.staged_calls import PlacedCall, staged_call
 from pyjx.experimental.xla_metadata import MetadataContext
 from pyjx.lazy import directory
-from pyjx.memory import Space
 from pyjx.tree_util import broadcast_prefix, tree_unflatten
 
 __all__ = ["compute_on", "compute_on2"]
@@ -23,25 +21,7 @@ __dir__ = directory(__name__, __all__)
 _TYPES = "`device_host`, `device`, `tpu_sparsecore`, and `gpu_stream:#`"
 
 
-def _derived(params: Params, origins: Dims, linear: bool) -> Params:
-    return {**params, "out_memory_spaces": None}
-
-
-class _ComputeOn(Primitive):
-    """The call; what is derived from it has its results where they are wanted, in device memory."""
-
-    __slots__ = ()
-
-    def bind(self, *operands: Any, **params: Any) -> Any:
-        if params["out_memory_spaces"] is None:
-            params["out_memory_spaces"] = (Space.Device,) * len(params["jaxpr"].outvars)
-        return super().bind(*operands, **params)
-
-
-compute_on_p = register(_ComputeOn(
-    "compute_on", multiple_results=True, cached=False,
-    printed=lambda params: sorted(params.items())))
-define_call(compute_on_p, _derived)
+compute_on_p = register(PlacedCall("compute_on", "out_memory_spaces"))
 
 
 def _check(compute_type: str) -> str:

@@ -6,36 +6,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pyjx.core.primitive import Primitive, register
-from pyjx.engine.calls import define_call
-from pyjx.engine.types import Dims, Params
-from pyjx.experimental.staged_calls import spread, staged_call
+from pyjx.core.primitive import register
+from pyjx.engine.types import Params
+from pyjx.experimental.staged_calls import PlacedCall, spread, staged_call
 from pyjx.lazy import directory
-from pyjx.memory import Space
 
 __all__ = ["fused", "fused_p"]
 __dir__ = directory(__name__, __all__)
 
 
-class _FusedCall(Primitive):
-    """The call; what is derived from it has its results in device memory."""
-
-    __slots__ = ()
-
-    def bind(self, *operands: Any, **params: Any) -> Any:
-        if params["out_spaces"] is None:
-            params["out_spaces"] = (Space.Device,) * len(params["jaxpr"].outvars)
-        return super().bind(*operands, **params)
-
-
-def _derived(params: Params, origins: Dims, linear: bool) -> Params:
-    return {**params, "out_spaces": None}
-
-
-fused_p = register(_FusedCall(
-    "fused_call", multiple_results=True, cached=False,
-    printed=lambda params: sorted(params.items())))
-define_call(fused_p, _derived)
+fused_p = register(PlacedCall("fused_call", "out_spaces"))
 
 
 def fused(*, out_spaces: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

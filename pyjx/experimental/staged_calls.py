@@ -10,8 +10,28 @@ from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.calls import define_call
 from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.memory import Space
+
+
+class PlacedCall(Primitive):
+    """A call whose parameter `spaces` says for each result the memory that it is left in; what is
+    derived from it has its results in device memory."""
+
+    __slots__ = ("spaces",)
+
+    def __init__(self, name: str, spaces: str) -> None:
+        super().__init__(name, multiple_results=True, cached=False,
+                         printed=lambda params: sorted(params.items()))
+        self.spaces = spaces
+        define_call(self, lambda params, origins, linear: {**params, spaces: None})
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        if params[self.spaces] is None:
+            params[self.spaces] = (Space.Device,) * len(params["jaxpr"].outvars)
+        return super().bind(*operands, **params)
 
 
 def staged_call(primitive: Primitive, f: Callable[..., Any], *, per_result: Any = None,

@@ -45,13 +45,12 @@ class CacheVerificationError(RuntimeError):
     """A program on disk is not what compiling it anew gives."""
 
 
-def _failed(message: str, *args: Any) -> None:
+def _failed(error: Exception, message: str) -> None:
     """Note that the cache can't be used, which programs do without, unless the flag
-    `jax_raise_persistent_cache_errors` wants the error: the last of `args`."""
+    `jax_raise_persistent_cache_errors` wants the error."""
     if config.raise_persistent_cache_errors.value:
-        error = args[-1]
-        raise error if isinstance(error, Exception) else RuntimeError(message % args)
-    _debug(message, *args)
+        raise error
+    _debug("%s: %s", message, error)
 
 
 # ---- where --------------------------------------------------------------------------------
@@ -82,7 +81,7 @@ def _usable(folder: str) -> bool:
         if not os.access(folder, os.W_OK | os.X_OK):
             raise OSError("not writable")
     except OSError as error:
-        _failed("no compilation cache in %s: %s", folder, error)
+        _failed(error, f"no compilation cache in {folder}")
         return False
     return True
 
@@ -248,14 +247,14 @@ class Entry:
         try:
             blob = jaxlib_api.serialize_executable(client, executable)
         except Exception as error:  # not every platform can
-            _failed("an executable cannot be kept: %s", error)
+            _failed(error, "an executable cannot be kept")
             return
         if len(blob) < config.persistent_cache_min_entry_size_bytes.value:
             return
         try:
             self._write(blob)
         except OSError as error:
-            _failed("the compilation cache cannot be written: %s", error)
+            _failed(error, "the compilation cache cannot be written")
 
     def verify(self, loaded: Any, compile: Callable[[], Any]) -> None:
         """Raise CacheVerificationError unless what was loaded is what compiling gives, as far as
@@ -288,7 +287,7 @@ class Entry:
         start = len(_MAGIC) + _DIGEST_SIZE
         blob = content[start:]
         if content[:len(_MAGIC)] != _MAGIC or content[len(_MAGIC):start] != self._checksum(blob):
-            self._discard("damaged")
+            self._discard(RuntimeError("damaged"))
             return None
         if time.time() - info.st_mtime > _TOUCH_INTERVAL:
             self._touch()
@@ -298,10 +297,10 @@ class Entry:
         with suppress(OSError):
             os.utime(self._path)
 
-    def _discard(self, reason: Any) -> None:
+    def _discard(self, reason: Exception) -> None:
         with suppress(OSError):
             os.unlink(self._path)
-        _failed("the cached executable %s is dropped: %s", self._path, reason)
+        _failed(reason, f"the cached executable {self._path} is dropped")
 
     def _write(self, blob: bytes) -> None:
         where = os.path.dirname(self._path)

@@ -54,8 +54,3 @@ def bytes_of(arrays: tuple[tuple[tuple[int, ...], int], ...]) -> int:
     (2048, 2)
     """
     return sum([(math.prod(shape) * bits + 7) // 8 for shape, bits in arrays])
-
-
-def elements_of(arrays: tuple[tuple[tuple[int, ...], int], ...]) -> int:
-    """Elements of some arrays."""
-    return sum([math.prod(shape) for shape, _ in arrays])
