@@ -26,8 +26,8 @@ OUT_AVALS_CAPACITY = 8192  # answers of a shape rule that are kept
 # All kinds of rules there are. `Primitive` documents them.
 RULE_KINDS = (
     "batch", "batch_axis", "check", "cut", "dce", "decomposition", "discharge", "effects", "impl",
-    "jvp", "label", "linearize", "lowered_as", "physical", "placed", "printed", "record",
-    "shape_rule", "sharding_rule", "split", "text", "thread", "transpose", "within",
+    "jvp", "label", "linearize", "physical", "placed", "printed", "record", "shape_rule",
+    "sharding_rule", "split", "stands_for", "text", "thread", "transpose", "within",
 )
 
 # What it costs to compute a byte of a result again, and to keep it in memory instead.
@@ -49,6 +49,8 @@ class Primitive:
       cost: CHEAP or DEAR where computing a result again may spare the memory to keep it; else None.
       outlined: whether blocks that repeat may become functions with it inside.
       is_call: whether it calls the jaxpr that is its parameter `jaxpr`, by its parameter `name`.
+      own_rules: whether a user's rules, and not the program that it stands for, say how it is
+        differentiated or batched.
       shape_rule: `(*avals, **params) -> aval`, or a sequence of avals with `multiple_results`.
       sharding_rule: `(out, *avals, **params) -> entries`: for each dimension of the result `out`
         the mesh axes that it is cut along, where an operand is cut along some (core/explicit.py).
@@ -81,8 +83,8 @@ class Primitive:
       text: `(eqn, operands, results) -> str | None`, how jaxprs show an equation, given how they
         show its operands and results (None for one that is not read); None for the usual form.
       label: `params -> str`, what profiles and dumps call it, in place of its name.
-      lowered_as: `params -> ClosedJaxpr`, the user's program that it stands for, where it only says
-        how that is differentiated.
+      stands_for: `params -> ClosedJaxpr`, the program that computes its results: what is lowered
+        in its place, and what those look into who ask for values alone.
       thread: `(eqn, token, after) -> eqns`: the equation with a token passed through it, where it
         has ordered effects (core/passes/tokens.py).
       within: `params -> context`, in which programs that it holds are traced anew.
@@ -91,7 +93,7 @@ class Primitive:
     """
 
     __slots__ = ("__weakref__", "_out_avals", "cached", "cost", "is_call", "linear",
-                 "multiple_results", "name", "outlined", *RULE_KINDS)
+                 "multiple_results", "name", "outlined", "own_rules", *RULE_KINDS)
 
     # What libraries ask of those of their own that take a function as operand.
     call_primitive = False
@@ -109,7 +111,6 @@ class Primitive:
     jvp: Rule | None
     label: Callable[[dict[str, Any]], str] | None
     linearize: Rule | None
-    lowered_as: Callable[[dict[str, Any]], ClosedJaxpr] | None
     physical: Rule | None
     placed: Callable[[dict[str, Any]], Sequence[Any]] | None
     printed: Callable[[dict[str, Any]], list[tuple[str, Any]]] | None
@@ -117,6 +118,7 @@ class Primitive:
     shape_rule: Rule | None
     sharding_rule: Rule | None
     split: Rule | None
+    stands_for: Callable[[dict[str, Any]], ClosedJaxpr] | None
     text: Rule | None
     thread: Rule | None
     transpose: Rule | None
@@ -124,7 +126,7 @@ class Primitive:
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: bool = False,
                  cached: bool = True, cost: int | None = None, outlined: bool = True,
-                 is_call: bool = False, **rules: Rule | None) -> None:
+                 is_call: bool = False, own_rules: bool = False, **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear
@@ -132,6 +134,7 @@ class Primitive:
         self.cost = cost
         self.outlined = outlined
         self.is_call = is_call
+        self.own_rules = own_rules
         self._out_avals = BoundedDict(OUT_AVALS_CAPACITY)
         for kind in RULE_KINDS:
             setattr(self, kind, None)

@@ -350,6 +350,6 @@ custom_vmap_call_p = register(Primitive(
     "custom_vmap_call", shape_rule=lambda *avals, call, **_: call.out_avals, jvp=_jvp,
     linearize=_linearize, split=_split, transpose=_transpose, batch_axis=_batch, impl=_run,
     effects=lambda params: params["call"].effects,
-    lowered_as=lambda params: params["call"],
-    multiple_results=True, cached=False,
+    stands_for=lambda params: params["call"],
+    multiple_results=True, cached=False, own_rules=True,
 ))

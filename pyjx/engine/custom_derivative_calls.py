@@ -110,12 +110,13 @@ def _printed(params: Params, *rules: str) -> list[tuple[str, Any]]:
 
 def _custom_call(name: str, *rules: str) -> Primitive:
     """A call whose `call_jaxpr` is a jaxpr, or (until it is recorded) a Python function."""
-    primitive = register(Primitive(name, multiple_results=True, cached=False))
+    primitive = register(Primitive(
+        name, multiple_results=True, cached=False, own_rules=True))
     return primitive.define(
         shape_rule=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals, effects=_effects,
         impl=lambda *args, call_jaxpr, **_: _run(primitive, args, call_jaxpr),
         printed=lambda params: _printed(params, *rules),
-        lowered_as=lambda params: params["call_jaxpr"],
+        stands_for=lambda params: params["call_jaxpr"],
         record=lambda trace, operands, params: _record(primitive, operands, params),
         split=lambda trace, operands, params: called_function(params["call_jaxpr"])(*operands),
         transpose=lambda cts, *operands, call_jaxpr, **_: backward_jaxpr(

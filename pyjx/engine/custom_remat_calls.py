@@ -72,9 +72,9 @@ def _forward_rule(name: str, forward: Callable[[Params], ClosedJaxpr], **rules: 
         return forward(params).effects  # type: ignore[no-any-return]
 
     return register(Primitive(
-        name, multiple_results=True, cached=False, impl=run, decomposition=inline,
+        name, multiple_results=True, cached=False, own_rules=True, impl=run, decomposition=inline,
         shape_rule=lambda *avals, **params: forward(params).out_avals, effects=effects,
-        lowered_as=forward, **rules))
+        stands_for=forward, **rules))
 
 
 def _traced(rule: FlatRule, avals: Sequence[Any]) -> tuple[ClosedJaxpr, int]:

@@ -51,8 +51,8 @@ def _rewritten(jaxpr: Jaxpr, platform: str, holding: Collection[int]) -> Jaxpr:
         if program is None:
             eqns.append(_with_rewritten_jaxprs(eqn, platform) if holds else eqn)
         elif program.consts or (len(program.eqns) > IN_PLACE_EQNS
-                                and eqn.primitive.lowered_as is None):
-            name = (eqn.primitive.name if eqn.primitive.lowered_as is None
+                                and eqn.primitive.stands_for is None):
+            name = (eqn.primitive.name if eqn.primitive.stands_for is None
                     else program.jaxpr.debug_info.func_name)
             eqns.append(call_eqn(eqn, program, name, eqn.invars, eqn.outvars))
         else:
@@ -77,8 +77,8 @@ def _with_rewritten_jaxprs(eqn: JaxprEqn, platform: str) -> JaxprEqn:
 def _program_of(eqn: JaxprEqn, platform: str) -> ClosedJaxpr | None:
     """What an operation without a rule is made of, decomposed; None if nobody has said."""
     primitive, params = eqn.primitive, eqn.params
-    if primitive.lowered_as is not None:
-        return decompose(primitive.lowered_as(params), platform)
+    if primitive.stands_for is not None:
+        return decompose(primitive.stands_for(params), platform)
     if primitive.decomposition is None:
         return None
     avals = tuple([v.aval for v in eqn.invars])
@@ -108,7 +108,7 @@ def _put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: d
     results = dict(zip(program.outvars, eqn.outvars, strict=True))
     env: dict[Any, Any] = dict(zip(program.invars, eqn.invars, strict=True))
     names = eqn.source_info.name_stack
-    wraps = eqn.primitive.lowered_as is not None
+    wraps = eqn.primitive.stands_for is not None
     here = SourceInfo(eqn.source_info.traceback, names.extend(eqn.primitive.name))
     for e in program.eqns:
         outvars = [results.get(v) or Var(v.aval) for v in e.outvars]

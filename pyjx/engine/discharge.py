@@ -83,11 +83,11 @@ def apply(primitive: Primitive, operands: Sequence[Any], params: Params, derivab
     boxes = [x for x in operands if isinstance(x, Box)]
     if boxes and primitive.discharge is not None:
         return primitive.discharge(operands, params, derivable)
-    if not derivable and primitive.lowered_as is not None:
-        return run(primitive.lowered_as(params), operands, derivable)
+    if not derivable and primitive.stands_for is not None:
+        return run(primitive.stands_for(params), operands, derivable)
     if boxes:
         why = ("has a derivative rule of its own, and is under differentiation together with the "
-               "reference" if has_rules(primitive) else "has no rule for them")
+               "reference" if primitive.own_rules else "has no rule for them")
         raise NotImplementedError(
             f"'{primitive}' takes a reference of type {boxes[0].aval}, but {why}. Read the "
             "reference before, or write it behind.")
@@ -147,16 +147,11 @@ def holds_state(primitive: Primitive, params: Params) -> bool:
             and primitive not in operations)
 
 
-def has_rules(primitive: Primitive) -> bool:
-    """Whether it is a function with derivative rules of its own, which go with its references."""
-    return primitive.lowered_as is not None and primitive.discharge is None
-
-
 def rules_take_refs(primitive: Primitive, operands: Sequence[Any], params: Params) -> bool:
     """Whether custom derivative rules take references, and so must find them."""
     if not any(map(is_ref, operands)):
         return False
-    if has_rules(primitive):
+    if primitive.own_rules:
         return True
     return any([_rules_in_take_refs(j) for j in _programs(params)])
 
@@ -175,5 +170,5 @@ def _programs(params: Params) -> list[ClosedJaxpr]:
 @derived_structure
 def _rules_in_take_refs(closed: ClosedJaxpr) -> bool:
     return any([
-        has_rules(eqn.primitive) or any([_rules_in_take_refs(j) for j in _programs(eqn.params)])
+        eqn.primitive.own_rules or any([_rules_in_take_refs(j) for j in _programs(eqn.params)])
         for eqn in closed.eqns if any([type(v.aval) is AbstractRef for v in eqn.invars])])

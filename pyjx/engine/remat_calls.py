@@ -31,7 +31,7 @@ def nothing_saveable(*_: Any, **__: Any) -> Any:
 # -- lowering --------------------------------------------------------------------------------------
 
 
-def _lowered_as(params: Params) -> ClosedJaxpr:
+def _with_barrier(params: Params) -> ClosedJaxpr:
     closed, prevent_cse = params["jaxpr"], params["prevent_cse"]
     if not params["differentiated"]:
         return closed  # type: ignore[no-any-return]
@@ -54,7 +54,7 @@ def _behind_barrier(closed: ClosedJaxpr, flags: Flags) -> ClosedJaxpr:
 
 
 def _run(*args: Any, **params: Any) -> list[Any]:
-    closed = _lowered_as(params)
+    closed = _with_barrier(params)
     return call(closed, closed.debug_info.func_name, *args)
 
 
@@ -96,7 +96,7 @@ def _printed(params: Params) -> list[tuple[str, Any]]:
 
 
 remat_p = define_call(register(Primitive(
-    "remat2", multiple_results=True, cached=False, impl=_run, lowered_as=_lowered_as,
+    "remat2", multiple_results=True, cached=False, impl=_run, stands_for=_with_barrier,
     printed=_printed,
 )), _derived, linearized=_linearized)
 

@@ -30,8 +30,8 @@ class DefinedValue:
     def __init__(self, name: str, functions: Any, **rules: Rule) -> None:
         self.functions = functions
         self.primitive = register(Primitive(
-            name, shape_rule=self._shape, multiple_results=True, cached=False, impl=self._run,
-            lowered_as=self._lowered_as, effects=self._effects).define(**rules))
+            name, shape_rule=self._shape, multiple_results=True, cached=False, own_rules=True,
+            impl=self._run, stands_for=self._stands_for, effects=self._effects).define(**rules))
 
     def parts(self, entries: Sequence[Any], lengths: Sequence[int]) -> tuple[Any, list[Any]]:
         """The entries (operands, tangents, dims) of each function, and those of the operands."""
@@ -64,7 +64,7 @@ class DefinedValue:
         solve = self._solve(jaxprs)
         return call(solve, solve.debug_info.func_name, *consts.solve, *rest)
 
-    def _lowered_as(self, params: Params) -> ClosedJaxpr:
+    def _stands_for(self, params: Params) -> ClosedJaxpr:
         """`solve` as a program that takes the operands of all functions."""
         solve = self._solve(params["jaxprs"])
         own = self.functions(*params["const_lengths"]).solve

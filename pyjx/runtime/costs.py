@@ -179,8 +179,8 @@ def _sorted(costs: dict[str, list[float]]) -> tuple[Cost, ...]:
 
 def _program_of(eqn: JaxprEqn) -> Any:
     """The program that an equation runs once, if it is a call of one."""
-    if eqn.primitive.lowered_as is not None:
-        return eqn.primitive.lowered_as(eqn.params)
+    if eqn.primitive.stands_for is not None:
+        return eqn.primitive.stands_for(eqn.params)
     if eqn.primitive.is_call:
         return next((eqn.params[k] for k in ("jaxpr", "call_jaxpr") if k in eqn.params), None)
     return None

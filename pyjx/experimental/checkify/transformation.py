@@ -213,8 +213,8 @@ def _holding(eqn: JaxprEqn, program: ClosedJaxpr, operands: list[Any], found: _F
 def _program_of(eqn: JaxprEqn) -> ClosedJaxpr | None:
     """The program that an equation stands for; None where that is not known, and no user's check
     is in it."""
-    if eqn.primitive.lowered_as is not None:
-        return eqn.primitive.lowered_as(eqn.params)
+    if eqn.primitive.stands_for is not None:
+        return eqn.primitive.stands_for(eqn.params)
     if eqn.primitive.name == "composite":
         return eqn.params["call_jaxpr"]  # type: ignore[no-any-return]
     if any([type(e) is CheckEffect for e in eqn.effects]):

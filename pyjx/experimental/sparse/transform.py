@@ -108,8 +108,8 @@ def _apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
         return _PROGRAM_RULES[primitive.name](operands, params)
     if primitive.name in RULES:
         return [RULES[primitive.name](primitive, operands, params)]
-    if primitive.lowered_as is not None:  # a function with derivative rules of its own
-        closed = primitive.lowered_as(params)
+    if primitive.stands_for is not None:  # a function with derivative rules of its own
+        closed = primitive.stands_for(params)
         return eval_sparse(closed.jaxpr, closed.consts, operands)
     refuse(primitive)
 
@@ -166,7 +166,7 @@ class SparseTrace(Trace):
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
-        if primitive.lowered_as is not None and not isinstance(
+        if primitive.stands_for is not None and not isinstance(
                 params.get("call_jaxpr"), (ClosedJaxpr, NoneType)):
             return called_function(params["call_jaxpr"])(*operands)  # not recorded yet
         outs = [self.join(x) for x in _apply(primitive, list(map(self.value, operands)), params)]
