@@ -15,6 +15,7 @@ from pyjx.cli import stubs
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(
     path for package in ("emit_hlo", "pyjx", "lowering") for path in (ROOT / package).rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 MAX_LINES = 800
 MAX_FUNCTION_LINES = 60
 MAX_FUNCTION_IMPORTS = 40
@@ -35,12 +36,17 @@ def length(function: ast.FunctionDef) -> int:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=[str(p.relative_to(ROOT)) for p in SOURCES])
-def test_sizes(path: Path) -> None:
+def test_sizes_of_functions(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= MAX_LINES
     long = {f.name: length(f) for f in functions(ast.parse(text))
             if length(f) > MAX_FUNCTION_LINES}
     assert not long
+
+
+def test_sizes_of_files() -> None:
+    lines = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n")
+             for path in SOURCES + TESTS}
+    assert not {path: n for path, n in lines.items() if n > MAX_LINES}
 
 
 def function_imports() -> dict[str, str]:

@@ -1,0 +1,94 @@
+"""Arguments that a compiled function may overwrite."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from tests.runtime.jitted import equal
+
+pytestmark = pytest.mark.smoke
+
+
+def fresh():
+    return jnp.arange(4.0) + 1
+
+
+@pytest.mark.parametrize("options", [{"donate_argnums": 0}, {"donate_argnums": (0,)},
+                                     {"donate_argnames": "a"}, {"donate_argnums": -2}])
+def test_donated_argument_is_deleted(options):
+    f = jax.jit(lambda a, b: (a + 1, b * 2), **options)
+    a, b = fresh(), fresh()
+    out = f(a, b)
+    assert a.is_deleted()
+    assert not b.is_deleted()
+    equal(out[0], [2, 3, 4, 5])
+    with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[4\]"):
+        np.asarray(a)
+
+
+def test_donation_of_a_tree_and_beside_static_arguments():
+    f = jax.jit(lambda n, t, b: (jax.tree_util.tree_map(lambda v: v * n, t), b),
+                static_argnums=0, donate_argnums=1)
+    tree, b = {"a": fresh(), "b": [fresh()]}, fresh()
+    f(3, tree, b)
+    assert tree["a"].is_deleted()
+    assert tree["b"][0].is_deleted()
+    assert not b.is_deleted()
+
+
+def test_loop_of_donations():
+    f = jax.jit(lambda a: a + 1, donate_argnums=0)
+    a = fresh()
+    for _ in range(5):
+        a = f(a)
+    equal(a, [6, 7, 8, 9])
+
+
+def test_use_after_donation_is_an_error():
+    f = jax.jit(lambda a: a + 1, donate_argnums=0)
+    a = fresh()
+    f(a)
+    with pytest.raises((RuntimeError, ValueError), match="deleted"):
+        f(a)
+    gone = fresh()
+    gone.delete()
+    with pytest.raises((RuntimeError, ValueError), match="deleted"):
+        jax.jit(lambda v: v * 3)(gone)
+
+
+def test_numpy_argument_is_not_overwritten():
+    a = np.arange(4.0, dtype=np.float32)
+    jax.jit(lambda v: v + 1, donate_argnums=0)(a)
+    equal(a, np.arange(4.0))
+
+
+def test_useless_donation_warns():
+    with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[4\]"):
+        jax.jit(lambda a: a.sum(), donate_argnums=0)(fresh())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jax.jit(lambda a, b: b + 1, donate_argnums=0)(fresh(), fresh())  # not used at all
+
+
+def test_aliases_in_the_text():
+    text = jax.jit(lambda a, b: (b.sum(), a + 1, a.reshape(2, 2)), donate_argnums=(0, 1)).lower(
+        fresh(), fresh()).as_text()
+    assert "%arg0: tensor<4xf32> {tf.aliasing_output = 1 : i32}" in text
+    assert "%arg1: tensor<4xf32> {jax.buffer_donor = true}" in text
+
+
+def test_donated_by_name():
+    def add(x, y):
+        return x + y
+
+    for options, calls in (
+        ({"donate_argnames": "y"}, [lambda f, a, b: f(a, b), lambda f, a, b: f(a, y=b)]),
+        ({"donate_argnums": 1}, [lambda f, a, b: f(a, b), lambda f, a, b: f(a, y=b)]),
+    ):
+        for call in calls:
+            a, b = jnp.ones(3), jnp.ones(3)
+            call(jax.jit(add, **options), a, b)
+            assert (a.is_deleted(), b.is_deleted()) == (False, True)

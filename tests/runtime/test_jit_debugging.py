@@ -1,0 +1,109 @@
+"""Errors of compiled functions, and the flags that help to find them."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import errors
+
+pytestmark = pytest.mark.smoke
+
+
+@pytest.fixture
+def x():
+    return jnp.arange(3.0)
+
+
+def test_errors_name_argument_and_line(x):
+    def f(params):
+        return 1 if params["k"][0] > 0 else 2
+
+    with pytest.raises(errors.TracerBoolConversionError,
+                       match=r"operation `gt` at .*test_jit_debugging\.py") as info:
+        jax.jit(f)({"k": [1.0]})
+    frames = [entry.path.name for entry in info.traceback]
+    assert set(frames) == {"test_jit_debugging.py"}  # none of the library's own
+    with pytest.raises(errors.ConcretizationTypeError, match=r"the argument params\['k'\]\[0\]"):
+        jax.jit(lambda params: int(params["k"][0]))({"k": [1.0]})
+    with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values") as info:
+        jax.jit(lambda n: jnp.zeros(n))(3)
+    assert "the argument n" in str(info.value)
+
+
+@pytest.mark.parametrize("use", [
+    lambda leaked: leaked + 1,
+    lambda leaked: jax.jit(lambda b: b + leaked)(1.0),
+    lambda leaked: jax.jit(lambda b: b)(leaked),
+    lambda leaked: jax.jit(lambda b: leaked)(1.0),
+    lambda leaked: jax.grad(lambda b: b * leaked)(1.0),
+    lambda leaked: jax.vmap(lambda b: b * leaked)(np.ones(2)),
+])
+def test_leaked_tracer(use):
+    store = []
+    jax.jit(lambda a: (store.append(a * 2), a)[1])(1.0)
+    with pytest.raises(errors.UnexpectedTracerError, match=r"`mul` at .*test_jit_debugging\.py"):
+        use(store[0])
+
+
+def test_checking_leaks():
+    store = []
+    with jax.checking_leaks():
+        with pytest.raises(Exception, match=r"Leaked trace[\s\S]*JitTracer"):
+            jax.jit(lambda a: (store.append(a), a)[1])(1.0)
+        jax.jit(lambda a: jnp.sin(a) * 2)(1.0)
+
+
+@pytest.mark.parametrize("leak", [
+    lambda f: jax.grad(f)(1.0), lambda f: jax.vjp(f, 1.0), lambda f: jax.linearize(f, 1.0),
+    lambda f: jax.vmap(f)(np.ones(2)), lambda f: jax.vmap(jax.grad(f))(np.ones(2)),
+])
+def test_checking_leaks_of_transformations(leak):
+    store = []
+    with jax.checking_leaks():
+        with pytest.raises(Exception, match=r"Leaked trace[\s\S]*Tracer"):
+            leak(lambda a: (store.append(a), jnp.sin(a))[1])
+        leak(lambda a: jnp.sin(a) * 2)
+
+
+def test_debug_nans(x):
+    f = jax.jit(lambda a: (jnp.log(a) * 2).sum())
+    f(-x - 1)
+    with jax.debug_nans(True):
+        with pytest.raises(FloatingPointError, match=r"invalid value \(nan\) encountered in log"):
+            f(-x - 1)
+        with pytest.raises(FloatingPointError, match=r"\(nan\)"):
+            jnp.log(-x - 1)
+        f(x + 1)
+    with jax.debug_infs(True), pytest.raises(FloatingPointError, match=r"\(inf\)"):
+        jnp.log(x)
+    f(-x - 1)
+
+
+def test_no_tracing(x):
+    f = jax.jit(lambda a: a + 1)
+    f(x)
+    with jax.no_tracing(True):
+        f(x)
+        with pytest.raises(RuntimeError, match="no_tracing"):
+            f(jnp.ones(7))
+
+
+def test_log_compiles(caplog):
+    with jax.log_compiles(True):
+        jax.jit(lambda a: a * 1.25)(1.0)
+    assert "Compiling jit(<lambda>)" in caplog.text
+
+
+@pytest.mark.parametrize(("name", "call"), [
+    ("log", lambda x: jax.jit(jnp.log)(-x)),
+    ("div", lambda x: (x - x) / (x - x)),
+    ("sqrt", lambda x: jax.jit(lambda x: jax.jit(jnp.sqrt)(-x))(x)),
+    ("div", lambda x: jax.jit(lambda x: (x * 0) / (x * 0) + 1)(x)),
+    ("log", lambda x: jax.vmap(jnp.log)(-x)),
+])
+def test_debug_nans_names_the_operation(name, call):
+    x = jnp.ones(2)
+    with jax.debug_nans(True), pytest.raises(FloatingPointError) as raised:
+        call(x)
+    assert str(raised.value) == f"invalid value (nan) encountered in {name}"
