@@ -165,12 +165,14 @@ def part_of(closed: ClosedJaxpr, outputs: Flags, inputs: Flags, effects: bool = 
 
     It has those of the effects that need no other inputs, or none.
     """
-    if closed.effects and not (effects and all(inputs)):
-        closed = without_effects(closed, negated(inputs) if effects else None)
-    jaxpr = dce_jaxpr(closed.jaxpr, outputs)
+    jaxpr, consts = dce_jaxpr(closed.jaxpr, outputs), closed.consts
+    if jaxpr.effects and not (effects and all(inputs)):
+        # Only now: what reads an input for a result that nobody needs may have effects without it.
+        part = without_effects(ClosedJaxpr(jaxpr, consts), negated(inputs) if effects else None)
+        jaxpr, consts = part.jaxpr, part.consts
     if jaxpr is closed.jaxpr and all(inputs):
         return closed
-    return ClosedJaxpr(jaxpr.replace(invars=selected(jaxpr.invars, inputs)), closed.consts)
+    return ClosedJaxpr(jaxpr.replace(invars=selected(jaxpr.invars, inputs)), consts)
 
 
 @derived_structure

@@ -92,3 +92,23 @@ def test_literal_and_repeated_outputs():
     check_jaxpr(jaxpr)
     assert jaxpr.eqns == []
     assert len(jaxpr.outvars) == 3
+
+
+@pytest.mark.parametrize("nested", [1, 2, 3])
+def test_effects_stay_in_loops_that_lose_an_operand(nested):
+    """The rows of a scan are read for a result that nobody needs, so they are no operand of calls
+    around it; its callback needs none of them."""
+    calls = []
+
+    def step(carry, row):
+        jax.debug.callback(lambda: calls.append(1))
+        return carry * 2, carry * row
+
+    def f(x):
+        return jax.lax.scan(step, x, jnp.arange(2.0))[0]
+
+    for _ in range(nested):
+        f = jax.jit(f)
+    assert f(1.0) == 4.0
+    jax.effects_barrier()
+    assert len(calls) == 2
