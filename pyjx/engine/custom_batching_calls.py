@@ -236,7 +236,7 @@ def _pushed(primals: Values, tangents: Tangents, call: ClosedJaxpr, rule: Batchi
     if only_tangents:
         n = len(call.out_avals)
         outputs = tuple([i >= n for i in range(len(pushed.out_avals))])
-        pushed = part_of(pushed, outputs, (True,) * len(pushed.in_avals))
+        pushed = part_of(pushed, outputs, (True,) * len(pushed.in_avals), False)
     n = len(primals)
     m = sum(nonzero[:num_consts])
     if m:  # its tangents stand beside what it closes over

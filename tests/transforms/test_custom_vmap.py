@@ -248,3 +248,19 @@ def test_python_and_numpy_numbers_are_arrays_inside():
 
     twice.def_vmap(lambda size, batched, x: (x * 2, True))
     assert isinstance(twice(1.0), jax.Array) and twice(1.0).weak_type
+
+
+def test_derivatives_repeat_no_effects():
+    calls = []
+
+    @custom_vmap
+    def f(x):
+        jax.debug.callback(lambda: calls.append(1))
+        return jnp.sin(x)
+
+    f.def_vmap(lambda size, batched, x: (jnp.sin(x), True))
+    for g in (jax.grad(f), jax.jit(jax.grad(f))):
+        calls.clear()
+        np.testing.assert_allclose(g(0.5), np.cos(0.5), rtol=1e-6)
+        jax.effects_barrier()
+        assert len(calls) == 1
