@@ -47,17 +47,17 @@ def map_jaxprs(params: dict[str, Any], closed: Callable[[ClosedJaxpr], ClosedJax
                jaxpr: Callable[[Jaxpr], Jaxpr]) -> dict[str, Any]:
     """The parameters with each jaxpr replaced by what the functions give for it; the same ones if
     these give back what they get."""
-    mapped = {name: _mapped(value, closed, jaxpr) for name, value in params.items()}
+    mapped = dict(params)
+    for name, value in params.items():  # in one frame, as programs are nested deeply
+        if isinstance(value, ClosedJaxpr):
+            mapped[name] = closed(value)
+        elif isinstance(value, Jaxpr):
+            mapped[name] = jaxpr(value)
+        elif type(value) in (tuple, list) and any([isinstance(v, _JAXPRS) for v in value]):
+            parts = []
+            for v in value:
+                parts.append(closed(v) if isinstance(v, ClosedJaxpr)
+                             else jaxpr(v) if isinstance(v, Jaxpr) else v)
+            if not all(map(is_, parts, value)):
+                mapped[name] = type(value)(parts)
     return params if all(map(is_, mapped.values(), params.values())) else mapped
-
-
-def _mapped(value: Any, closed: Callable[[ClosedJaxpr], ClosedJaxpr],
-            jaxpr: Callable[[Jaxpr], Jaxpr]) -> Any:
-    if isinstance(value, ClosedJaxpr):
-        return closed(value)
-    if isinstance(value, Jaxpr):
-        return jaxpr(value)
-    if type(value) in (tuple, list) and any([isinstance(v, _JAXPRS) for v in value]):
-        parts = [_mapped(v, closed, jaxpr) for v in value]
-        return value if all(map(is_, parts, value)) else type(value)(parts)
-    return value

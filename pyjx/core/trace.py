@@ -701,9 +701,13 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
     Raises:
       TypeError: wrong number of arguments.
     """
+    _check_number(jaxpr, args)
+    return walk(jaxpr, consts, args, None, propagate_source_info)
+
+
+def _check_number(jaxpr: Jaxpr, args: Sequence[Any]) -> None:
     if len(args) != len(jaxpr.invars):
         raise TypeError(f"eval_jaxpr: expected {len(jaxpr.invars)} arguments, got {len(args)}")
-    return walk(jaxpr, consts, args, None, propagate_source_info)
 
 
 def bind_eqn(eqn: JaxprEqn, operands: Sequence[Any]) -> Sequence[Any]:
@@ -764,7 +768,14 @@ def literal_value(literal: Literal) -> Any:
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Callable[..., list[Any]]:
     """A function that runs a program on its arguments, the first of which may be given here."""
-    return lambda *rest: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args, *rest)
+    jaxpr, consts = closed_jaxpr.jaxpr, closed_jaxpr.consts
+
+    def fun(*rest: Any) -> list[Any]:
+        given = (*args, *rest)
+        _check_number(jaxpr, given)
+        return walk(jaxpr, consts, given, None)
+
+    return fun
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:

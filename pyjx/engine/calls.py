@@ -41,15 +41,13 @@ Linearized = Callable[[ClosedJaxpr, Flags, Params], LinearizedJaxpr]
 
 
 def define_call(primitive: Primitive, derive: Derive = lambda params, origins, linear: params,
-                jaxpr_name: str = "jaxpr",
-                linearized: Linearized = lambda closed, nonzero, _: linearize_jaxpr(closed, nonzero)
-                ) -> Primitive:
+                jaxpr_name: str = "jaxpr", linearized: Linearized | None = None) -> Primitive:
     """Give a call all its rules, but for those that it has.
 
     Args:
       primitive: has several results, those of the jaxpr that is its parameter `jaxpr_name`.
       derive: the parameters of a call of a jaxpr derived from it.
-      linearized: how its jaxpr is linearized.
+      linearized: how its jaxpr is linearized, if not as any other.
     """
     call = _Call(primitive, derive, jaxpr_name, linearized)
     for kind in ("shape_rule", "effects", "jvp", "linearize", "split", "transpose", "batch_axis",
@@ -65,7 +63,7 @@ class _Call:
     __slots__ = ("derive", "jaxpr_name", "linearized", "primitive")
 
     def __init__(self, primitive: Primitive, derive: Derive, jaxpr_name: str,
-                 linearized: Linearized) -> None:
+                 linearized: Linearized | None) -> None:
         self.primitive = primitive
         self.derive = derive
         self.jaxpr_name = jaxpr_name
@@ -110,7 +108,8 @@ class _Call:
             outs = self.primitive.bind(*primals, **params)
             return outs, [Zero.of_primal(o) for o in outs]
         closed: ClosedJaxpr = params[self.jaxpr_name]
-        parts = self.linearized(closed, nonzero, params)
+        parts = (linearize_jaxpr(closed, nonzero) if self.linearized is None
+                 else self.linearized(closed, nonzero, params))
         results = self.bind(parts.known, primals, params, [
             None if i in parts.forwarded else i for i in range(len(primals))])
         n = len(closed.outvars)

@@ -41,7 +41,7 @@ from pyjx.engine.linearize import (
     record_flat,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, instantiate
-from pyjx.engine.types import Flags, Params, Tangents
+from pyjx.engine.types import Flags, FlatFunction, Params, Tangents
 
 Places = tuple[int | None, ...]  # dims that are part of a key
 
@@ -245,14 +245,10 @@ def linearize_jaxpr(closed: ClosedJaxpr, nonzero: Flags, instantiated: Flags | N
                     ) -> LinearizedJaxpr:
     """The program and its derivative, apart. Out tangents `instantiated` are results even if zero.
     """
-    fun = jaxpr_as_fun(closed)
-    known, linear, forwarded, program = _in_two(
-        closed, lambda primals: linearize_flat(fun, primals, nonzero), closed.in_avals,
-        tangent_avals(closed.in_avals, nonzero), instantiated)
-    out_nonzero = nonzero_flags(program.outs)
-    if instantiated is not None:
-        out_nonzero = tuple([a or b for a, b in zip(out_nonzero, instantiated, strict=True)])
-    return LinearizedJaxpr(known, linear, forwarded, out_nonzero)
+    avals = closed.in_avals
+    recording = _Recording(closed, linearize_flat, nonzero)
+    known = trace_to_jaxpr(recording.run, avals, closed.debug_info)
+    return LinearizedJaxpr(*recording.parts(known, tangent_avals(avals, nonzero), instantiated))
 
 
 class SplitJaxpr(Record):
@@ -272,11 +268,11 @@ class SplitJaxpr(Record):
 def split_jaxpr(closed: ClosedJaxpr, linear: Flags, instantiated: Flags) -> SplitJaxpr:
     """The parts of a program that is linear in some inputs. Outs `instantiated` are linear even if
     they do not depend on these."""
-    fun = jaxpr_as_fun(closed)
     avals = closed.in_avals
     dependent: Flags = ()
 
-    def record(values: Sequence[Any]) -> tuple[list[Any], LinearProgram]:
+    def record(fun: FlatFunction, values: Sequence[Any], linear: Sequence[bool]
+               ) -> tuple[list[Any], LinearProgram]:
         nonlocal dependent
         given = iter(values)
         args = [a if lin else next(given) for a, lin in zip(avals, linear, strict=True)]
@@ -284,49 +280,69 @@ def split_jaxpr(closed: ClosedJaxpr, linear: Flags, instantiated: Flags) -> Spli
         dependent = tuple(flags)
         return outs, program
 
-    known, linear_part, forwarded, _ = _in_two(
-        closed, record, selected(avals, negated(linear)), selected(avals, linear), None)
-    return SplitJaxpr(known, linear_part, forwarded, dependent)
+    recording = _Recording(closed, record, linear)
+    known = trace_to_jaxpr(recording.run, selected(avals, negated(linear)), closed.debug_info)
+    parts = recording.parts(known, selected(avals, linear))
+    return SplitJaxpr(*parts[:3], dependent)
 
 
-def _in_two(closed: ClosedJaxpr, record: Callable[[Sequence[Any]], tuple[list[Any], LinearProgram]],
-            known_avals: Sequence[Any], linear_avals: Sequence[Any], instantiated: Flags | None
-            ) -> tuple[ClosedJaxpr, ClosedJaxpr, tuple[int, ...], LinearProgram]:
-    """The known part, the linear part, which inputs of the first are residuals as they are, and
-    the linear program with its outs.
+# (function, its known inputs, a flag for each input) -> its known outs and its linear program.
+Recorder = Callable[[FlatFunction, Sequence[Any], Flags], tuple[list[Any], LinearProgram]]
 
-    `record` gives, for the known inputs, the known outs and the linear program.
+
+class _Recording:
+    """A run of a program that records its linear part.
+
+    It is traced by those who ask for it, as each call between programs within programs counts
+    against the depth of Python's stack.
     """
-    program: LinearProgram
-    n_out = 0
 
-    def known(*values: Any) -> list[Any]:
-        nonlocal program, n_out
-        outs, recorded = record(values)
-        recorded = recorded.pruned()
-        residuals = [r for r in recorded.residuals() if isinstance(r, Tracer)]
-        n_out = len(outs)
-        program = recorded.abstracted(residuals)
+    __slots__ = ("_flags", "_fun", "_n_out", "_program", "_record")
+
+    _program: LinearProgram
+    _n_out: int  # results that are no residuals
+
+    def __init__(self, closed: ClosedJaxpr, record: Recorder, flags: Flags) -> None:
+        self._fun = jaxpr_as_fun(closed)
+        self._record = record
+        self._flags = flags
+
+    def run(self, *values: Any) -> list[Any]:
+        """From the known inputs to the known outs and the residuals."""
+        outs, program = self._record(self._fun, values, self._flags)
+        program = program.pruned()
+        residuals = [r for r in program.residuals() if isinstance(r, Tracer)]
+        self._n_out = len(outs)
+        self._program = program.abstracted(residuals)
         return [*outs, *residuals]
 
-    traced = trace_to_jaxpr(known, known_avals, closed.debug_info)
-    known_part, forwarded, reads = _stored(traced, n_out)
-    wanted = nonzero_flags(program.outs)
-    if instantiated is not None:
-        wanted = tuple([a or b for a, b in zip(wanted, instantiated, strict=True)])
-    residual_avals = [*known_part.out_avals[n_out:], *[known_avals[i] for i in forwarded]]
-    n = len(residual_avals)
+    def parts(self, traced: ClosedJaxpr, linear_avals: Sequence[Any],
+              instantiated: Flags | None = None
+              ) -> tuple[ClosedJaxpr, ClosedJaxpr, tuple[int, ...], Flags]:
+        """The known part, the linear part, which inputs of the first are residuals as they are, and
+        which outs the second has: those that are not zero, and those `instantiated`.
 
-    def linear(*args: Any) -> list[Any]:
-        filled = program.filled([
-            args[i] if params is None else broadcast_in_dim_p.bind(args[i], **params)
-            for i, params in reads])
-        given = iter(args[n:])
-        outs = filled.forward([None if v is None else next(given) for v in filled.invars])
-        return selected(outs, wanted)
+        `traced` is `run`, traced.
+        """
+        program, n_out = self._program, self._n_out
+        known, forwarded, reads = _stored(traced, n_out)
+        wanted = nonzero_flags(program.outs)
+        if instantiated is not None:
+            wanted = tuple([a or b for a, b in zip(wanted, instantiated, strict=True)])
+        avals = traced.in_avals
+        residual_avals = [*known.out_avals[n_out:], *[avals[i] for i in forwarded]]
+        n = len(residual_avals)
 
-    linear_part = trace_to_jaxpr(linear, [*residual_avals, *linear_avals], closed.debug_info)
-    return known_part, linear_part, forwarded, program
+        def linear(*args: Any) -> list[Any]:
+            filled = program.filled([
+                args[i] if params is None else broadcast_in_dim_p.bind(args[i], **params)
+                for i, params in reads])
+            given = iter(args[n:])
+            outs = filled.forward([None if v is None else next(given) for v in filled.invars])
+            return selected(outs, wanted)
+
+        linear_part = trace_to_jaxpr(linear, [*residual_avals, *linear_avals], traced.debug_info)
+        return known, linear_part, forwarded, wanted
 
 
 def _stored(known: ClosedJaxpr, n_out: int

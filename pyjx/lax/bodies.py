@@ -51,8 +51,19 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
         known = BoundedDict(1)
     body = known.get(key)
     if body is None:
-        body = _traced(op, what, fun, tree, avals, unpacked)
-        if not any([isinstance(c, Tracer) and type(c) is not Ref for c in body.closed.consts]):
+        out_tree = None
+
+        def flat(*xs: Any) -> list[Any]:
+            nonlocal out_tree
+            given = tree_unflatten(tree, xs)
+            outs, out_tree = tree_flatten(fun(*given) if unpacked else fun(given))
+            return [operand(f"the result of {what} in {op}", x, i) for i, x in enumerate(outs)]
+
+        closed = trace_to_jaxpr(flat, avals, DebugInfo(op, getattr(fun, "__name__", what)))
+        if any([type(a) is AbstractRef for a in closed.out_avals]):
+            check_not_returned(closed, source_of(fun), op, lambda i: path_in(out_tree, i))
+        body = TracedBody(closed, out_tree)
+        if not any([isinstance(c, Tracer) and type(c) is not Ref for c in closed.consts]):
             known[key] = body
     return body  # type: ignore[no-any-return]
 
@@ -79,23 +90,6 @@ class KeptFunctions:
             return found  # type: ignore[no-any-return]
         except TypeError:  # neither hashable nor weakly referenced
             return self._make(lambda: fun)
-
-
-def _traced(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
-            avals: Sequence[ShapedArray], unpacked: bool) -> TracedBody:
-    out_tree = None
-
-    def flat(*xs: Any) -> list[Any]:
-        nonlocal out_tree
-        given = tree_unflatten(tree, xs)
-        outs, out_tree = tree_flatten(fun(*given) if unpacked else fun(given))
-        return [operand(f"the result of {what} in {op}", x, i) for i, x in enumerate(outs)]
-
-    name = getattr(fun, "__name__", what)
-    closed = trace_to_jaxpr(flat, avals, DebugInfo(op, name))
-    if any([type(a) is AbstractRef for a in closed.out_avals]):
-        check_not_returned(closed, source_of(fun), op, lambda i: path_in(out_tree, i))
-    return TracedBody(closed, out_tree)
 
 
 def check_operands_distinct(op: str, fun: Any, operands: Sequence[Any], consts: Sequence[Any]

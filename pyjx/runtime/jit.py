@@ -321,19 +321,20 @@ class JitSpec:
     def miss(self, *args: Any, **kwargs: Any) -> Miss:
         """A call whose signature C++ does not know."""
         try:
-            return self._miss(args, kwargs)
+            traced, leaves = self.trace(args, kwargs)
+            closed = traced.closed
+            if closed.effects and has_state(closed.effects) and not references.has_refs(closed):
+                closed = references.pure(closed).jaxpr
+            if (state.dynamic is not eager_trace or closed.effects
+                    or _any_tracer(leaves, closed.consts)):
+                return self.bind(traced, leaves), None, False
+            return self._compile_and_run(traced, closed, leaves)
         except Exception as error:
             tracebacks.leave_boundary(error)
             raise
 
-    def _miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Miss:
-        traced, leaves = self.trace(args, kwargs)
-        closed = traced.closed
-        if closed.effects and has_state(closed.effects) and not references.has_refs(closed):
-            closed = references.pure(closed).jaxpr
-        if (state.dynamic is not eager_trace or closed.effects
-                or _any_tracer(leaves, closed.consts)):
-            return self.bind(traced, leaves), None, False
+    def _compile_and_run(self, traced: TracedCall, closed: ClosedJaxpr, leaves: Sequence[Any]
+                         ) -> Miss:
         try:
             return dispatch.compile_and_run(
                 closed, self.name, leaves, traced.out_tree, request=traced.request,
@@ -347,21 +348,27 @@ class JitSpec:
 
 
 class _JittedFun(FlatFun):
-    """The function on the leaves of its dynamic arguments, for given static ones."""
+    """The function on the leaves of its dynamic arguments, for given static ones.
 
-    __slots__ = ("_spec",)
+    It calls the function itself: functions that call each other may use up Python's stack, of which
+    a level takes as many frames as there are between one call of a user's function and the next.
+    """
+
+    __slots__ = ("_spec", "_static")
 
     def __init__(self, spec: JitSpec, in_tree: TreeDef, static: Any) -> None:
-        fun = spec.fun
-
-        def dynamic(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if static:
-                args = signature.with_static(args, static[0])
-                kwargs = {**kwargs, **{k: v for k, v, _ in static[1]}}
-            return fun(*args, **kwargs)
-
-        super().__init__(dynamic, in_tree)
+        super().__init__(spec.fun, in_tree)
         self._spec = spec
+        self._static = static
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = self.in_tree.unflatten(leaves)
+        if self._static:
+            args = signature.with_static(args, self._static[0])
+            kwargs = {**kwargs, **{k: v for k, v, _ in self._static[1]}}
+        outs, self.out_tree = registry.flatten(self.fun(*args, **kwargs))
+        self.check(outs)
+        return outs  # type: ignore[no-any-return]
 
     def check(self, outs: list[Any]) -> None:
         for x in outs:
