@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 DEBUG, WARNING = 10, 30  # the levels of the standard library
 
@@ -13,6 +14,19 @@ def log(logger: str, level: int, message: str) -> None:
     >>> log("pyjx.example", DEBUG, "not seen")
     """
     if level >= WARNING or "logging" in sys.modules:
-        import logging  # slow to load, and seldom wanted
+        _logger(logger).log(level, "%s", message)
 
-        logging.getLogger(logger).log(level, "%s", message)
+
+def debugs(logger: str) -> bool:
+    """Whether anybody could see a message for debugging.
+
+    >>> debugs("pyjx.example")
+    False
+    """
+    return "logging" in sys.modules and _logger(logger).isEnabledFor(DEBUG)
+
+
+def _logger(name: str) -> Any:
+    import logging  # slow to load, and seldom wanted; waits for a thread that is loading it
+
+    return logging.getLogger(name)

@@ -8,7 +8,6 @@ large. Entries are compared when somebody asks (`pyjx.runtime.explain`), or when
 from __future__ import annotations
 
 import itertools
-import sys
 import threading
 import time
 import weakref
@@ -428,9 +427,7 @@ def operations() -> dict[str, Costs]:
 
 def _logs() -> bool:
     """Whether anybody could see a message."""
-    logging = sys.modules.get("logging")
-    return configuration.log_compiles.value or (
-        logging is not None and logging.getLogger(__name__).isEnabledFor(logs.DEBUG))
+    return configuration.log_compiles.value or logs.debugs(__name__)
 
 
 def _log(message: str) -> None:

@@ -173,6 +173,30 @@ def test_storm():
     storm(3)
 
 
+def test_programs_while_another_thread_loads_logging(run_python, tmp_path):
+    """A module that is half loaded is in `sys.modules`, and lacks what it is looked up for."""
+    (tmp_path / "logging.py").write_text("""
+import time
+time.sleep(1)
+class Logger:
+    def isEnabledFor(self, level):
+        return False
+def getLogger(name):
+    return Logger()
+""")
+    assert run_python(f"""
+import sys, threading
+import pyjx as jax
+assert "logging" not in sys.modules
+sys.path.insert(0, {str(tmp_path)!r})
+other = threading.Thread(target=lambda: __import__("logging"))
+other.start()
+while "logging" not in sys.modules:
+    pass
+print(jax.jit(lambda x: x + 1)(1.0))
+""") == "2.0\n"
+
+
 @pytest.mark.slow
 def test_long_storm():
     storm(60)
