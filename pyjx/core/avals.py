@@ -18,6 +18,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
+from pyjx.core.interning import Interned
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.specs import ManualAxisType, PartitionSpec, axes_of
 from pyjx.jaxlib_api import NamedSharding
@@ -267,13 +268,15 @@ class AbstractRef(AbstractValue):
 
     def __new__(cls, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None
                 ) -> AbstractRef:
-        key = inner_aval, memory_space, kind
-        with _intern_lock:
-            aval = _interned_refs.get(key)
-            if aval is None:
-                aval = _interned_refs[key] = object.__new__(AbstractRef)
-                aval.inner_aval, aval.memory_space, aval.kind = key
-        return aval
+        return _refs.of((inner_aval, memory_space, kind), AbstractRef._made)  # type: ignore[no-any-return]
+
+    @classmethod
+    def _made(cls, inner_aval: ShapedArray, memory_space: Any, kind: Any) -> AbstractRef:
+        self = object.__new__(cls)
+        self.inner_aval = inner_aval
+        self.memory_space = memory_space
+        self.kind = kind
+        return self
 
     def __reduce__(self) -> Any:
         return AbstractRef, (self.inner_aval, self.memory_space, self.kind)
@@ -367,7 +370,7 @@ def is_ref_type(aval: object) -> bool:
     return type(aval) is AbstractRef
 
 
-_interned_refs: weakref.WeakValueDictionary[Any, AbstractRef] = weakref.WeakValueDictionary()
+_refs = Interned()
 
 
 class _Entry(weakref.ref["ShapedArray"]):

@@ -8,7 +8,6 @@ constant 1 over an axis of size 3 is 3.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,11 +15,12 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import Effects, NamedAxisEffect
+from pyjx.core.interning import Interned
 from pyjx.core.meshes import AbstractMesh, AxisType
 from pyjx.core.records import Record
 from pyjx.core.trace import Trace, eager_trace, state
 
-_interned: weakref.WeakValueDictionary[Any, Axis] = weakref.WeakValueDictionary()
+_axes = Interned()
 _recent = BoundedDict(64)  # made last: the same axis is made by each call of a mapped function
 
 
@@ -47,15 +47,16 @@ class Axis:
         key = (name, type(name), size, spmd_name, varies)
         self: Axis | None = _recent.get(key)
         if self is None:
-            self = _interned.get(key)
-            if self is None:
-                self = object.__new__(cls)
-                self.name = name
-                self.size = size
-                self.spmd_name = spmd_name
-                self.varies = varies
-                self = _interned.setdefault(key, self)
-            _recent[key] = self
+            self = _recent[key] = _axes.of(key, Axis._made)
+        return self
+
+    @classmethod
+    def _made(cls, name: Any, kind: type, size: int, spmd_name: Any, varies: bool | None) -> Axis:
+        self = object.__new__(cls)
+        self.name = name
+        self.size = size
+        self.spmd_name = spmd_name
+        self.varies = varies
         return self
 
     def __reduce__(self) -> Any:
