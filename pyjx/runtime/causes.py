@@ -9,7 +9,7 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.records import Record
 from pyjx.runtime.descriptions import brief
 from pyjx.runtime.jit import OPTIONS
-from pyjx.runtime.ledger import Entry, Path, layout_of
+from pyjx.runtime.ledger import Entry, Layout, Path, layout_of
 
 
 class Change(Record):
@@ -30,25 +30,6 @@ class Change(Record):
     def __str__(self) -> str:
         where = f"{self.where}: " if self.where else ""
         return f"{where}{self.before} -> {self.after}" if self.before else f"{where}{self.after}"
-
-
-class Layout(Record):
-    """The structure of arguments: the path of each leaf, such as `("batch", "['x']")`, path and
-    text of each node, such as `(("batch",), "dict with 2 keys")`, and the arguments given by
-    keyword."""
-
-    leaves: tuple[Path, ...]
-    nodes: tuple[tuple[Path, str], ...]
-    keywords: tuple[str, ...]
-
-
-class Static(Record):
-    """A static argument: its name, its class, a short text, its hash."""
-
-    name: str
-    kind: str
-    text: str
-    hash: int
 
 
 CURES = {
@@ -86,14 +67,14 @@ def layout(entry: Entry) -> Layout:
     """The structure of an entry's arguments."""
     if entry.layout is None:
         entry.layout, entry.tree = layout_of(entry.source, entry.tree, entry.static), None
-    return Layout(*entry.layout)
+    return entry.layout
 
 
 def arguments(entry: Entry) -> list[str]:
     """What the function was traced for: `x: f32[3]` for each leaf, and the static arguments."""
     paths = layout(entry).leaves
     texts = [f"{''.join(p)}: {type_text(a)}" for p, a in zip(paths, entry.avals, strict=True)]
-    return texts + [f"{name} = {text}" for name, _, text, _ in entry.static]
+    return texts + [f"{s.name} = {s.text}" for s in entry.static]
 
 
 def changes_of(entry: Entry, earlier: Sequence[Entry]) -> tuple[Change, ...]:
@@ -180,9 +161,9 @@ def _kind(old: Any, now: Any) -> str:
 
 
 def _static_changes(before: Entry, after: Entry) -> list[Change]:
-    then = {s[0]: Static(*s) for s in before.static}
+    then = {s.name: s for s in before.static}
     changes = []
-    for now in [Static(*s) for s in after.static]:
+    for now in after.static:
         old = then.pop(now.name, None)
         if old is None:
             changes.append(Change("static", now.name, "not given", now.text))

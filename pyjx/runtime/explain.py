@@ -14,7 +14,7 @@ from pyjx.core.frames import user_frame
 from pyjx.core.records import Record
 from pyjx.runtime import cache_report, causes, ledger
 from pyjx.runtime.causes import Change
-from pyjx.runtime.ledger import Entry, History
+from pyjx.runtime.ledger import Entry, History, Program
 
 
 class RetraceWarning(UserWarning):
@@ -27,24 +27,6 @@ class RetraceWarning(UserWarning):
     >>> issubclass(jax.RetraceWarning, UserWarning)
     True
     """
-
-
-class Program(Record):
-    """A program that was compiled for a trace.
-
-    Attributes:
-      device: what it runs on, such as `cpu:0`.
-      derived: whether it is that of a derivative or a batch of what was traced.
-      options: the compiler's options.
-      from_disk: whether the disk cache had it; None where it could not have it.
-      seconds: what compiling or loading it took.
-    """
-
-    device: str
-    derived: bool
-    options: str
-    from_disk: bool | None
-    seconds: float
 
 
 class Trace(Record):
@@ -211,7 +193,7 @@ def _trace(entry: Entry, earlier: Sequence[Entry]) -> Trace:
     costs = entry.costs
     return Trace(entry.number, tuple(causes.arguments(entry)), causes.changes_of(entry, earlier),
                  _place(entry), entry.within, costs.trace, costs.lower, costs.compile,
-                 tuple([Program(*p) for p in entry.compiled]))
+                 entry.compiled)
 
 
 def _place(entry: Entry) -> str:

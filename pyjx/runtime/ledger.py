@@ -20,6 +20,7 @@ from pyjx.core import logs
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
+from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pyjx.runtime.jit import JitSpec
 
 ENTRIES = 64  # of a function, the latest
-FUNCTIONS = 1024  # the latest
+FUNCTIONS = 1024  # those traced last
 OPERATIONS = 1024  # of the library, by name
 
 _lock = threading.RLock()  # a finalizer may trace in a thread that has it
@@ -85,16 +86,46 @@ def new_function() -> int:
     return next(_numbers)
 
 
-# Of a static argument: its name, class, a short text, its hash. The fields of `causes.Static`.
-Static = tuple[str, str, str, int]
 # Where something is among the arguments: the argument and the steps into it, ("batch", "['x']").
 Path = tuple[str, ...]
-# The structure of arguments: the path of each leaf, path and text of each node, the arguments given
-# by keyword. The fields of `causes.Layout`.
-Layout = tuple[tuple[Path, ...], tuple[tuple[Path, str], ...], tuple[str, ...]]
-Program = Callable[[], ClosedJaxpr | None]  # a weak reference
-# A program that was compiled. The fields of `explain.Program`.
-Compiled = tuple[str, bool, str, bool | None, float]
+WeakProgram = Callable[[], ClosedJaxpr | None]  # a weak reference
+
+
+class Static(Record):
+    """A static argument: its name, its class, a short text, its hash."""
+
+    name: str
+    kind: str
+    text: str
+    hash: int
+
+
+class Layout(Record):
+    """The structure of arguments: the path of each leaf, such as `("batch", "['x']")`, path and
+    text of each node, such as `(("batch",), "dict with 2 keys")`, and the arguments given by
+    keyword."""
+
+    leaves: tuple[Path, ...]
+    nodes: tuple[tuple[Path, str], ...]
+    keywords: tuple[str, ...]
+
+
+class Program(Record):
+    """A program that was compiled for a trace.
+
+    Attributes:
+      device: what it runs on, such as `cpu:0`.
+      derived: whether it is that of a derivative or a batch of what was traced.
+      options: the compiler's options.
+      from_disk: whether the disk cache had it; None where it could not have it.
+      seconds: what compiling or loading it took.
+    """
+
+    device: str
+    derived: bool
+    options: str
+    from_disk: bool | None
+    seconds: float
 
 
 class Entry:
@@ -108,15 +139,15 @@ class Entry:
     axes: str
     captures_tracers: bool
     clears: int
-    compiled: list[Compiled]
+    compiled: tuple[Program, ...]
     costs: Costs
     flags: tuple[tuple[str, str], ...]  # those that differ from their default
     function: int
     layout: Layout | None
     number: int  # among those of the function, from 1
     options: Any
-    program: Program
-    replacements: tuple[Program, ...]  # what is compiled in the place of `program`
+    program: WeakProgram
+    replacements: tuple[WeakProgram, ...]  # what is compiled in the place of `program`
     source: Source
     static: tuple[Static, ...]
     traceback: Traceback | None  # of the call
@@ -128,9 +159,10 @@ class Entry:
 class History:
     """The traces of a function: of all that are made at one place in a program."""
 
-    __slots__ = ("_start", "costs", "entries", "name", "place", "retraces", "warned")
+    __slots__ = ("_start", "costs", "entries", "key", "name", "place", "retraces", "warned")
 
-    def __init__(self, name: str, place: str) -> None:
+    def __init__(self, key: Any, name: str, place: str) -> None:
+        self.key = key
         self.name = name
         self.place = place
         self.entries: deque[Entry] = deque(maxlen=ENTRIES)
@@ -199,7 +231,7 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
     entry.clears = traces.clears
     entry.costs = costs = Costs()
     costs.traces, costs.trace = 1, seconds
-    entry.compiled = []
+    entry.compiled = ()
     entry.program = weakref.ref(closed)
     entry.replacements = ()
     info.entry = entry
@@ -236,16 +268,16 @@ def note_lowered(closed: ClosedJaxpr, name: str, seconds: float) -> None:
 def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
                   from_disk: bool | None, seconds: float) -> None:
     """A program was compiled, or loaded from disk."""
+    entry = getattr(closed.debug_info, "entry", None)
     with _lock:
         for costs in _costs_of(closed, name):
             costs.programs += 1
             costs.compile += seconds
             costs.from_disk += bool(from_disk)
-    entry = getattr(closed.debug_info, "entry", None)
-    if entry is not None and len(entry.compiled) < ENTRIES:
-        where = f"{device.platform}:{device.id}"
-        entry.compiled.append((where, not _is_own(entry, closed), brief(options), from_disk,
-                               seconds))
+        if entry is not None and len(entry.compiled) < ENTRIES:
+            where = f"{device.platform}:{device.id}"
+            entry.compiled += (Program(where, not _is_own(entry, closed), brief(options),
+                                       from_disk, seconds),)
     if _logs():
         _log(f"Finished XLA compilation of jit({name}) in {seconds:.9f} sec")
 
@@ -253,8 +285,9 @@ def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
 def note_replaced(closed: ClosedJaxpr, by: ClosedJaxpr) -> None:
     """The program `by` is compiled in the place of `closed`."""
     entry = getattr(closed.debug_info, "entry", None)
-    if entry is not None and _is_own(entry, closed) and not _is_own(entry, by):
-        entry.replacements += (weakref.ref(by),)
+    with _lock:
+        if entry is not None and _is_own(entry, closed) and not _is_own(entry, by):
+            entry.replacements += (weakref.ref(by),)
 
 
 def _is_own(entry: Entry, closed: ClosedJaxpr) -> bool:
@@ -293,7 +326,8 @@ def _operation(name: str) -> Costs:
 
 
 def _history_of(traces: Traces, source: Source, fun: Any, name: str, traced_for: str) -> History:
-    """The history of a function, which is that of all others made at the same place."""
+    """The history of a function that was traced just now, which is that of all others made at the
+    same place. Under the lock."""
     history = traces.history
     if history is None:
         code, outer = source.code, getattr(fun, "__code__", None)
@@ -301,12 +335,12 @@ def _history_of(traces: Traces, source: Source, fun: Any, name: str, traced_for:
         around = None if outer is code or outer is None else (
             outer.co_filename, outer.co_firstlineno)
         key = (name, place, source.made, around, traced_for)
-        history = _histories.get(key)
-        if history is None:
-            history = _histories[key] = History(name, "" if code is None else place_of(code))
-            if len(_histories) > FUNCTIONS:
-                _histories.popitem(last=False)
-        traces.history = history
+        history = _histories.get(key) or History(
+            key, name, "" if code is None else place_of(code))
+    traces.history = history = _histories.setdefault(history.key, history)  # it may have gone
+    _histories.move_to_end(history.key)
+    if len(_histories) > FUNCTIONS:
+        _histories.popitem(last=False)
     return history
 
 
@@ -324,7 +358,7 @@ def _statics(parameters: signature.Parameters | None, static: Any) -> tuple[Stat
             hashed = hash(value)
         except TypeError:
             hashed = 0
-        statics.append((name, kind.__qualname__, brief(value), hashed))
+        statics.append(Static(name, kind.__qualname__, brief(value), hashed))
     return tuple(statics)
 
 
@@ -363,7 +397,7 @@ def layout_of(source: Source, tree: TreeDef, static: tuple[Static, ...]) -> Layo
     for key, child in zip(keywords, kwargs.children(), strict=True):
         known = parameters.keywords is None or key in parameters.every
         _walk(child, (key if known else f"{parameters.keywords}[{key!r}]",), leaves, nodes)
-    return tuple(leaves), tuple(nodes), keywords
+    return Layout(tuple(leaves), tuple(nodes), keywords)
 
 
 def _walk(tree: TreeDef, path: Path, leaves: list[Path], nodes: list[tuple[Path, str]]) -> None:

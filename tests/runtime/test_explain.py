@@ -559,6 +559,23 @@ def test_the_ledger_is_bounded(monkeypatch):
     assert len(ledger.histories()) == 3
 
 
+def test_functions_in_use_stay_in_the_ledger(monkeypatch):
+    monkeypatch.setattr(ledger, "FUNCTIONS", 3)
+    step = jax.jit(lambda x: x * 2)
+    for code in range(5):
+        step.eval_shape(np.zeros(code, np.float32))
+        exec(f"def h{code}(x): return x", names := {})
+        jax.eval_shape(names[f"h{code}"], 1.0)
+    assert step.explain().n_traces == 5
+    assert [h.name for h in ledger.histories()] == ["h3", "<lambda>", "h4"]
+    for code in range(5):  # it goes, and comes back with what it has cost
+        exec(f"def k{code}(x): return x", names := {})
+        jax.eval_shape(names[f"k{code}"], 1.0)
+    assert "<lambda>" not in [h.name for h in ledger.histories()]
+    step.eval_shape(np.zeros(9, np.float32))
+    assert ledger.histories()[-1].name == "<lambda>" and ledger.histories()[-1].costs.traces == 6
+
+
 @pytest.fixture
 def warning_after():
     """Sets after how many retraces, and seconds of them, the warning comes."""
