@@ -9,7 +9,9 @@ line and column are, happens when an error, a printed jaxpr or a lowered program
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 from pyjx.core.frames import user_frame, user_frames
 from pyjx.core.name_stack import NameStack, empty_name_stack
@@ -64,6 +66,19 @@ def current() -> SourceInfo:
         return source
     traceback = state.traceback
     return SourceInfo(_get_traceback() if traceback is None else traceback, _names.name_stack)
+
+
+def from_here(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`fun(*args, **kwargs)`, all of whose operations have the source information of this call, or
+    of the one around it that asks for the same."""
+    state = _state
+    if state.source is not None:
+        return fun(*args, **kwargs)
+    state.source = current()
+    try:
+        return fun(*args, **kwargs)
+    finally:
+        state.source = None
 
 
 _ORIGIN_NOTE = "The error arose while transforming the operation made at"

@@ -631,8 +631,7 @@ def outside_of(trace: Trace) -> AbstractContextManager[None]:
     return as_dynamic(trace) if takes_values else nullcontext()
 
 
-@contextmanager
-def ensure_compile_time_eval() -> Iterator[None]:
+def ensure_compile_time_eval() -> AbstractContextManager[None]:
     """Run operations on plain values at once, even while a function is being traced.
 
     >>> import pyjx as jax
@@ -644,14 +643,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> f(2.0)
     Array(6., dtype=float32, weak_type=True)
     """
-    saved = state.dynamic
-    state.dynamic = eager_trace
-    flag = configuration.trace_state.swap_local(None)
-    try:
-        yield
-    finally:
-        state.dynamic = saved
-        configuration.trace_state.set_local(flag)
+    return as_dynamic(eager_trace)
 
 
 def trace_to_jaxpr(

@@ -10,7 +10,7 @@ from pyjx.core.effects import axis_names
 from pyjx.core.explicit import without_dim
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, check_leaks, new_level, state
+from pyjx.core.trace import Trace, Tracer, as_dynamic, check_leaks, new_level, state
 from pyjx.engine.axes import at_front, broadcast_axis, moveaxis
 from pyjx.engine.discharge import (
     bind_discharged,
@@ -164,15 +164,11 @@ class SameAxisTrace(BatchTrace):
 
     def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                 ) -> Any:
-        saved = state.dynamic
-        state.dynamic = self.outside
-        try:
+        with as_dynamic(self.outside):
             pairs = [self.value_and_dim(x) for x in operands]
             if all([d is None for _, d in pairs]) and not self.is_read_by(primitive, params):
                 return primitive.bind(*[x for x, _ in pairs], **params)
             return BatchTrace.process(self, primitive, operands, params)
-        finally:
-            state.dynamic = saved
 
     def is_read_by(self, primitive: Primitive, params: Params) -> bool:
         """Whether the primitive reads the axis by its name."""
@@ -185,11 +181,8 @@ def batch_again(fun: FlatFunction, args: Values, in_dims: Dims, like: BatchTrace
     """As `batch_flat`, over the axis of the trace `like`."""
     trace = SameAxisTrace(like)
     with new_level(trace), named_axis(like.axis, trace):
-        state.dynamic = trace
-        try:
+        with as_dynamic(trace):
             outs = fun(*[trace.join(x, d) for x, d in zip(args, in_dims, strict=True)])
-        finally:
-            state.dynamic = trace.outside
         pairs = [trace.value_and_dim(x) for x in outs]
     return [v for v, _ in pairs], [d for _, d in pairs]
 

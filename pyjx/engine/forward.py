@@ -164,14 +164,7 @@ class JVPTrace(Trace):
         if state.dynamic is eager_trace:
             out, tangent_out = rule(primals, tangents, **params)
         else:  # what the rule records has one source: the operation that the user wrote
-            here = source_info.thread_state
-            saved = here.source
-            if saved is None:
-                here.source = source_info.current()
-            try:
-                out, tangent_out = rule(primals, tangents, **params)
-            finally:
-                here.source = saved
+            out, tangent_out = source_info.from_here(rule, primals, tangents, **params)
         return out if type(tangent_out) is Zero else JVPTracer(self, out, tangent_out)
 
 
