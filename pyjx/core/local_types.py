@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from pyjx import configuration
+from pyjx.core.avals import AbstractRef
 from pyjx.core.explicit import aval_on, explicit_sharding, names_in_types, retyped
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.varying import varying_axes, with_varying
@@ -15,6 +16,8 @@ __all__ = ["aval_on", "global_aval", "local_aval"]
 
 def local_aval(aval: Any, spec: PartitionSpec, mesh: Any, check_vma: bool) -> Any:
     """The type of the part that each device has of a value."""
+    if type(aval) is AbstractRef:
+        return aval.update(local_aval(aval.inner_aval, spec, mesh, check_vma))
     aval = retyped(aval, None)
     if not len(spec):
         return aval

@@ -299,6 +299,12 @@ def vary(x: Any, axes: frozenset[Any]) -> Any:
     return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
 
 
+def vary_like(x: Any, model: Any) -> Any:
+    """A value taken for one that varies along the axes, too, that another one varies along."""
+    mat = model.aval.manual_axis_type if isinstance(model, Tracer) else None
+    return x if mat is None else vary(x, mat.varying)
+
+
 def find_primitive(name: str, module: str | None = None) -> Primitive:
     """The registered primitive called `name`, which loading `module` defines.
 

@@ -107,16 +107,21 @@ def without_own_refs(params: Params, derivable: bool = True) -> Params:
 def discharge_call(closed: ClosedJaxpr, operands: Sequence[Any], derivable: bool,
                    bind: Callable[[ClosedJaxpr, list[Any]], list[Any]]) -> list[Any]:
     """The rule of a call of `closed`; `bind` calls the program on values."""
-    boxes = [x for x in operands if isinstance(x, Box)]
-    if len(set(map(id, boxes))) < len(boxes):
-        raise ValueError(
-            "only one reference to a mutable array may be passed as an argument to a function, but "
-            f"{closed.debug_info.func_name} got one of type {boxes[0].aval} twice.")
+    check_distinct(closed, operands)
     found = discharged(closed, tuple([isinstance(x, Box) for x in operands]), derivable)
     outs = bind(found.jaxpr, values_of(operands))
     n = len(closed.outvars)
     store(operands, found.written, outs[n:])
     return outs[:n]
+
+
+def check_distinct(closed: ClosedJaxpr, operands: Sequence[Any]) -> None:
+    """Raise ValueError if a program is called with the same reference twice."""
+    boxes = [x for x in operands if isinstance(x, Box)]
+    if len(set(map(id, boxes))) < len(boxes):
+        raise ValueError(
+            "only one reference to a mutable array may be passed as an argument to a function, but "
+            f"{closed.debug_info.func_name} got one of type {boxes[0].aval} twice.")
 
 
 def values_of(operands: Sequence[Any]) -> list[Any]:

@@ -12,9 +12,10 @@ from typing import Any
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eval_jaxpr
+from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.tangents import Zero, instantiate
-from pyjx.engine.types import Operand, Tangents, Value, Values
+from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 
 
 def _apply(*operands: Value, callee: Jaxpr, transpose: Jaxpr, num_consts: tuple[int, int],
@@ -49,8 +50,12 @@ def _transpose(cts: Tangents, *operands: Operand, callee: Jaxpr, transpose: Jaxp
     return [None] * n + list(outs)
 
 
+def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+    return batch_flat(lambda *xs: _apply(*xs, **params), operands, dims, trace.axis)
+
+
 linear_call_p = register(Primitive(
-    "linear_call", shape_rule=_shape, jvp=_jvp, transpose=_transpose, decomposition=_apply,
-    multiple_results=True, cached=False, linear=True,
+    "linear_call", shape_rule=_shape, jvp=_jvp, batch_axis=_batch, transpose=_transpose,
+    decomposition=_apply, multiple_results=True, cached=False, linear=True,
     effects=lambda params: params["callee"].effects,
 ))

@@ -15,8 +15,9 @@ from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects, unrepeatable
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.passes.tokens import threaded
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.records import Record
+from pyjx.core.references import is_ref
 from pyjx.core.trace import Tracer, is_concrete, jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.core.varying import varying_axes
@@ -179,8 +180,10 @@ def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequ
             operands: Sequence[Any]) -> Any:
     leaves, tree = tree_flatten(tuple(operands))
     leaves = [operand(f"{op} (operands)", x, i) for i, x in enumerate(leaves)]
-    closed, out_tree = trace_branches(op, names, funs, tree, list(map(get_aval, leaves)),
-                                      varying_axes(get_aval(index)))
+    varying = varying_axes(get_aval(index))
+    if varying:  # where devices choose differently, the sum of cotangents is outside of the choice
+        leaves = [x if is_ref(x) else vary(x, varying) for x in leaves]
+    closed, out_tree = trace_branches(op, names, funs, tree, list(map(get_aval, leaves)), varying)
     branches, consts = with_all_consts(closed)
     check_operands_distinct(op, funs[-1], leaves, consts)
     outs = cond_p.bind(index, *consts, *leaves, branches=tuple(branches))

@@ -13,7 +13,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
-from pyjx.core.primitive import CHEAP, Primitive, register
+from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
@@ -322,14 +322,15 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     shape = like_shape if shape is None else as_sizes("full_like", "shape", shape)
     if dtype is not None or not weak or dtypes.is_extended(like_dtype):
         dtype = like_dtype if dtype is None else dtype
-        return _full("full_like", tuple(shape), fill_value, dtype, sharding)
+        return vary_like(_full("full_like", tuple(shape), fill_value, dtype, sharding), x)
     fill_value = _fill_operand("full_like", fill_value)
     if get_aval(fill_value).shape:
         raise TypeError(
             "full_like must be called with scalar fill_value, got fill_value.shape "
             f"{get_aval(fill_value).shape}."
         )
-    return placed(broadcast_in_dim(filler(fill_value, like_dtype, True), shape, ()), sharding)
+    out = broadcast_in_dim(filler(fill_value, like_dtype, True), shape, ())
+    return vary_like(placed(out, sharding), x)
 
 
 # -- identities ------------------------------------------------------------------------------------

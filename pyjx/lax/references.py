@@ -22,6 +22,7 @@ from pyjx.core.references import Ref, is_ref
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.varying import joined, varying_axes, with_varying
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.references import (
@@ -375,7 +376,31 @@ def _part_type(ref: AbstractRef, integers: Sequence[Any], indexers: Indexers) ->
     if type(ref) is not AbstractRef:
         raise ValueError(f"`get` must be called on `Ref` types: {ref}.")
     shape = ref_views.part_shape(ref.shape, indexers, integers)
-    return ref.inner_aval if shape == ref.shape else ref.inner_aval.update(shape=shape)
+    part = ref.inner_aval if shape == ref.shape else ref.inner_aval.update(shape=shape)
+    return with_varying(part, joined((ref, *integers)))  # type: ignore[no-any-return]
+
+
+def _check_varying(what: str, ref: Any, value: Any, integers: Sequence[Any]) -> None:
+    """Raise ValueError for what varies along more axes of a mesh than the reference it is written
+    to: the devices would hold different values of what is the same on all."""
+    if not joined((value, *integers)) <= varying_axes(ref):
+        raise ValueError(
+            f"Primitive {what} requires the value's varying manual axes to match the Ref's, and "
+            "the index's varying manual axes to be a subset of them, but got "
+            f"{varying_axes(value)} for the value, {joined(integers)} for the index, and "
+            f"{varying_axes(ref)} for the Ref. Make the reference of a value that varies: "
+            "jax.lax.pcast(x, axes, to='varying').")
+
+
+def _swap_shape(ref: AbstractRef, value: Any, *integers: Any, indexers: Indexers) -> ShapedArray:
+    part = _part_type(ref, integers, indexers)
+    _check_varying("swap", ref, value, integers)
+    return part
+
+
+def _addupdate_shape(ref: AbstractRef, value: Any, *integers: Any, indexers: Indexers) -> list[Any]:
+    _check_varying("addupdate", ref, value, integers)
+    return []
 
 
 # -- derivatives -----------------------------------------------------------------------------------
@@ -566,11 +591,11 @@ get_p.define(
     jvp=_get_jvp, batch_axis=_get_batch, discharge=_get_discharge, text=_get_text,
     split=_refuse_linear(get_p))
 swap_p.define(
-    shape_rule=lambda ref, value, *integers, indexers: _part_type(ref, integers, indexers),
+    shape_rule=_swap_shape,
     impl=_swap_now, jvp=_swap_jvp, discharge=_swap_discharge, text=_swap_text,
     batch_axis=_write_batch(swap_p, "a set/swap operation", False), split=_refuse_linear(swap_p))
 addupdate_p.define(
-    shape_rule=lambda ref, value, *integers, indexers: [], impl=_add_now, jvp=_addupdate_jvp,
+    shape_rule=_addupdate_shape, impl=_add_now, jvp=_addupdate_jvp,
     batch_axis=_write_batch(addupdate_p, "an addupdate operation", True),
     discharge=_addupdate_discharge, text=_addupdate_text, split=_refuse_linear(addupdate_p))
 freeze_p.define(

@@ -25,6 +25,7 @@ from pyjx.core.avals import (
     get_aval,
 )
 from pyjx.core.dimensions import range_size
+from pyjx.core.primitive import vary_like
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import JaxprTrace, Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
@@ -599,7 +600,7 @@ def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, device: 
     if device is None and shape is None:
         device = sharding_like(a)
     shape, dtype, weak = _like(name, a, dtype, shape)
-    return filled(shape, value, dtype, weak, device)
+    return vary_like(filled(shape, value, dtype, weak, device), a)
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
@@ -618,9 +619,9 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     if device is None and no_shape:
         device = sharding_like(a)
     if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
-        return filled(shape, fill_value, dtype, weak, device)
+        return vary_like(filled(shape, fill_value, dtype, weak, device), a)
     out = _broadcast(convert(fill_value, dtype, weak), shape)
-    return placed(out, device)
+    return vary_like(placed(out, device), a)
 
 
 # -- ranges ----------------------------------------------------------------------------------------

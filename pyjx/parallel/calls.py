@@ -33,7 +33,9 @@ from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
 from pyjx.core.varying import varying_axes, with_varying
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.calls import call
+from pyjx.engine.discharge import check_distinct, discharged, store, values_of
 from pyjx.engine.linearize import LinearTrace
+from pyjx.engine.references import Box
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
@@ -369,6 +371,31 @@ def _shape_rule(*avals: Any, **params: Any) -> list[ShapedArray]:
     return _out_avals(params)
 
 
+# -- references ------------------------------------------------------------------------------------
+
+
+def _discharge(operands: Sequence[Any], params: Params, derivable: bool) -> list[Any]:
+    """The new values of references lie as the references do."""
+    closed: ClosedJaxpr = params["jaxpr"]
+    check_distinct(closed, operands)
+    with _within(params):
+        found = discharged(closed, tuple([isinstance(x, Box) for x in operands]), derivable)
+    n = len(closed.outvars)
+    specs = selected(params["in_specs"], found.written)
+    if params["check_vma"]:
+        for aval, spec in zip(found.jaxpr.out_avals[n:], specs, strict=True):
+            beyond = (varying_axes(aval) & params["newly_manual_axes"]).difference(axes_of(spec))
+            if beyond:
+                raise ValueError(
+                    f"shard_map: a reference that is cut as {spec} is written a value of type "
+                    f"{aval.str_short()}, which varies along {sorted(map(str, beyond))}, too. Name "
+                    "these axes in the spec of the reference, or reduce the value over them.")
+    outs = bind_closed(found.jaxpr, values_of(operands), params, params["in_specs"],
+                       [*params["out_specs"], *specs])
+    store(operands, found.written, outs[n:])
+    return outs[:n]
+
+
 # -- on values -------------------------------------------------------------------------------------
 
 _programs = BoundedDict(256)  # by what they compute: each call of a mapped function traces it anew
@@ -392,7 +419,7 @@ _BORDER = ("mesh", "in_specs", "out_specs", "check_vma", "newly_manual_axes")
 shard_map_p: Primitive = register(Primitive(
     "shard_map", multiple_results=True, cached=False, shape_rule=_shape_rule, effects=_effects,
     jvp=_jvp, linearize=_linearize, split=_split, transpose=_transpose, batch_axis=_batch,
-    dce=_dce, cut=_cut, check=_check, within=_within,
+    dce=_dce, cut=_cut, check=_check, within=_within, discharge=_discharge,
     impl=_impl, placed=lambda params: (params["mesh"],),
     physical=lambda avals, *operands, **params: shard_map_p.bind(*operands, **params),
 ))

@@ -284,7 +284,7 @@ def _path(tree: TreeDef, i: int) -> str:
 
 
 def _check_specs(what: str, specs: Any) -> None:
-    wrong = [s for s in flatten(specs, is_none)[0] if not isinstance(s, PartitionSpec)]
+    wrong = [s for s in flatten(specs)[0] if not isinstance(s, PartitionSpec)]
     if wrong:
         raise TypeError(f"shard_map {what} argument must be a pytree of "
                         f"`jax.sharding.PartitionSpec` instances, but: {what} holds {wrong[0]!r} "

@@ -8,9 +8,11 @@ from typing import Any, NoReturn
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.primitive import vary_like
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
+from pyjx.core.varying import varying_axes
 from pyjx.engine import logs
 from pyjx.engine.custom_derivative_calls import custom_vjp_call_p, tangent_result
 from pyjx.engine.custom_remat_calls import bind_custom_remat, bind_remat_opt
@@ -404,16 +406,18 @@ class _FlatBwd:
         if expected.dtype == dtypes.float0:
             return Zero(expected)
         found = get_aval(ct)
-        if found.shape != expected.shape and not configuration.disable_bwd_checks.value:
+        wrong = ("shapes" if found.shape != expected.shape else
+                 "manual axis types" if varying_axes(found) - varying_axes(primal) else "")
+        if wrong and not configuration.disable_bwd_checks.value:
             paths = tree_flatten_with_path(self.fun.in_tree.unflatten(self.in_avals))[0]
             raise ValueError(
                 f"Custom VJP bwd rule attached to {source_of(self.fun.owner.fun)} must produce an "
                 "output with the same type as the args tuple of the primal function, but at "
                 f"output{keystr(paths[i][0])} the bwd rule produced an output of type "
                 f"{found.str_short()} corresponding to an input of type {primal.str_short()}, so "
-                "the shapes do not match"
+                f"the {wrong} do not match"
             )
-        return ct
+        return vary_like(ct, primal)
 
 
 class _FlatBwdWithAccums(_FlatBwd):
