@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from lowering.builder import Block, in_avals
-from lowering.module import HostCall, HostTransfers
+from lowering.module import HostCall, HostTransfers, Inspection
 from lowering.rules import rule
 from lowering.shardings import whole_along
 from lowering.types import tensor_type
 from pyjx.core.avals import ShapedArray, abstract_token
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.jaxlib_api import inspection_config
 
 _NAMES = ("debug_callback", "io_callback", "pure_callback")
 
@@ -32,9 +33,16 @@ def _call(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> li
 
 
 @rule("inspect_sharding")
-def _inspect_sharding(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
-    """Nothing runs: the function is called when the program has been compiled."""
-    b.module.inspections.append(eqn.params["callback"])
+def _inspect_sharding(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
+    """Nothing runs: the function is called when the program has been compiled. Over several devices
+    the partitioner says how the value lies."""
+    aval = in_avals(eqn)[0]
+    inspection = Inspection(eqn.params["callback"], aval.ndim)
+    b.module.inspections.append(inspection)
+    if b.module.partitions > 1 and b.module.manual is None:
+        b.line(f'stablehlo.custom_call @InspectSharding({x}) {{backend_config = '
+               f'"{inspection_config(inspection.found)}", has_side_effect = true}} : '
+               f"({tensor_type(aval)}) -> {tensor_type(aval)}")
     return []
 
 

@@ -96,6 +96,28 @@ class HostCall(Record):
     transfers: HostTransfers | None = None
 
 
+class Inspection:
+    """A function that is to be called with the sharding of a value of the program.
+
+    Attributes:
+      callback: the function.
+      ndim: the rank of the value.
+      chosen: what the partitioner has said of it, in XLA's form; None where it was not asked.
+    """
+
+    __slots__ = ("callback", "chosen", "found", "ndim")
+
+    def __init__(self, callback: Callable[[Any], None], ndim: int) -> None:
+        self.callback = callback
+        self.ndim = ndim
+        self.chosen: Any = None
+
+        def found(sharding: Any) -> None:
+            self.chosen = sharding.to_proto()
+
+        self.found = found  # XLA knows it by its address
+
+
 class Module:
     """The functions of a module as they are written, and what they need at run time."""
 
@@ -129,7 +151,7 @@ class Module:
         self.host_calls: list[HostCall] = []
         self.keepalives: list[Any] = []  # what the program needs as long as it lives
         self.foreign: dict[Any, str] = {}  # the names of programs that came as text
-        self.inspections: list[Callable[[Any], None]] = []
+        self.inspections: list[Inspection] = []
         self._names: set[str] = {"main"}
         self._by_key: dict[Any, str] = {}
 

@@ -40,7 +40,7 @@ class LoweredProgram:
       custom_calls: the families of foreign functions that must be registered, such as `lapack`.
       host_calls: what the program calls on the host, by index.
       keepalives: what has to live as long as the program does.
-      inspections: what is to be called with the sharding of the program's values.
+      inspections: what is to be told of the shardings of the program's values.
       is_dynamic: whether dimensions are known only where it is called.
       ordered: whether `main` takes a token after the constants, and gives one first.
     """

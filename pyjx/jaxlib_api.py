@@ -543,6 +543,12 @@ def register_partitioner(name: str, propagate: Callable[..., Any], partition: Ca
     _jax.register_custom_call_partitioner(name, propagate, partition, infer, True)
 
 
+def inspection_config(callback: Callable[[Any], None]) -> str:
+    """The configuration, as text of MLIR, of a call of `InspectSharding`: when the program is
+    partitioned XLA calls the function with the sharding of the operand. It must live until then."""
+    return "".join([f"\\{byte:02X}" for byte in _jax.encode_inspect_sharding_callback(callback)])
+
+
 def include_dir() -> str:
     """The folder of jaxlib's C++ headers."""
     return os.path.join(os.path.dirname(jaxlib.__file__), "include")

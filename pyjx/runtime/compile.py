@@ -118,7 +118,8 @@ def backend_compile_and_load(backend: Any, module: str | bytes, executable_devic
 
 def _asks_this_process(program: LoweredProgram | str | bytes) -> bool:
     """Whether compiling a program calls Python functions, which are of this process."""
-    return isinstance(program, LoweredProgram) and "custom_partitioning" in program.custom_calls
+    return isinstance(program, LoweredProgram) and (
+        "custom_partitioning" in program.custom_calls or bool(program.inspections))
 
 
 def compile_options(

@@ -58,8 +58,9 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     ledger.note_compiled(closed, name, device, options, from_disk, time.seconds)
     made: Executable = executable(loaded, closed, source, placement)
     made.from_disk = options if from_disk else None
-    for inspect in source.inspections:
-        inspect(made.sharding)
+    for inspection in source.inspections:
+        inspection.callback(made.sharding if inspection.chosen is None
+                            else placement.named(inspection.chosen, inspection.ndim))
     return made
 
 
