@@ -67,6 +67,7 @@ PLATFORM_FAMILIES: dict[str, dict[str, str]] = {
             "cholesky eig eigh geqp3 geqrf getrf hessenberg householder_product ormqr schur svd "
             "triangular_solve tridiagonal tridiagonal_solve"
         ),
+        "lowering.sparse": "csr_product",
     },
     "cuda": _GPU,
     "rocm": _GPU,

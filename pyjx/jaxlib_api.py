@@ -562,6 +562,13 @@ def lapack_targets() -> dict[str, Any]:
     return _lapack.registrations()  # type: ignore[no-any-return]
 
 
+def sparse_targets() -> dict[str, Any]:
+    """jaxlib's functions of sparse matrices on CPU, by name."""
+    from jaxlib.cpu import _sparse  # few programs call them
+
+    return _sparse.registrations()  # type: ignore[no-any-return]
+
+
 def register_custom_type(name: str, type_id: Any) -> None:
     """Make the state type of stateful foreign functions known to XLA."""
     register = getattr(_jax, "register_custom_type", None) or _jax.register_custom_type_id

@@ -154,7 +154,7 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any, backend
         data, rest = part(rest, "constants")
         physical: Any = physical_aval(aval)
         consts.append(np.frombuffer(data, physical.dtype).reshape(physical.shape))
-    register_targets(("lapack", "unknown"), client.platform)
+    register_targets(("lapack", "sparse", "unknown"), client.platform)
     device = devices[0]
     loaded = jaxlib_api.deserialize_executable(
         client, bytes(executable), jaxlib_api.DeviceList((device,)), compile_options((device,)))

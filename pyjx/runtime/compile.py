@@ -260,7 +260,9 @@ def _cleaned(error: Exception) -> Exception:
 
 # ---- foreign functions --------------------------------------------------------------------
 
-_registered: set[str] = set()  # platforms whose functions XLA knows
+_registered: set[str] = set()  # platforms, and families of the CPU's, that XLA knows
+# By what their names begin with.
+_CPU_FAMILIES = {"lapack": ("lapack_", "tridiagonal_solve"), "sparse": ("cpu_csr_sparse_dense",)}
 _CUDA_FAMILIES = ("_blas", "_hybrid", "_linalg", "_prng", "_rnn", "_solver", "_sparse",
                   "_triton")
 
@@ -270,10 +272,10 @@ def families_in(program: str | bytes) -> Collection[str]:
     if isinstance(program, str):
         if "custom_call" not in program:
             return ()
-        lapack = "lapack_" in program or "tridiagonal_solve" in program
-    else:
-        lapack = b"lapack_" in program or b"tridiagonal_solve" in program
-    return ("lapack",) if lapack else ("unknown",)
+        program = program.encode()
+    found = tuple([family for family, names in _CPU_FAMILIES.items()
+                   if any([name.encode() in program for name in names])])
+    return found or ("unknown",)
 
 
 def register_targets(families: Collection[str], platform: str) -> None:
@@ -282,18 +284,22 @@ def register_targets(families: Collection[str], platform: str) -> None:
     if not families or platform in _registered:
         return
     if platform == "cpu":
-        if "lapack" in families:
-            _register_lapack()
+        for family in families:
+            if family in _CPU_FAMILIES and family not in _registered:
+                _register_on_cpu(family)
     elif platform in ("cuda", "gpu"):
         _register_cuda()
 
 
-def _register_lapack() -> None:
-    for name, handler in jaxlib_api.lapack_targets().items():
+def _register_on_cpu(family: str) -> None:
+    is_lapack = family == "lapack"
+    targets = jaxlib_api.lapack_targets() if is_lapack else jaxlib_api.sparse_targets()
+    for name, handler in targets.items():
         jaxlib_api.register_custom_call(name, handler, "cpu",
                                         1 if name.endswith("_ffi") else 0)
-        jaxlib_api.register_batch_partitionable(name)
-    _registered.add("cpu")
+        if is_lapack:
+            jaxlib_api.register_batch_partitionable(name)
+    _registered.add(family)
 
 
 def _register_cuda() -> None:

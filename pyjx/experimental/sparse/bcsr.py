@@ -27,7 +27,7 @@ from pyjx.experimental.sparse.bcoo.contractions import (
     canonical_numbers,
 )
 from pyjx.experimental.sparse.bcoo.conversion import TRACED_NSE, check_layout, count_stored
-from pyjx.experimental.sparse.csr import rows_of
+from pyjx.experimental.sparse.csr import csr_product, rows_of, suits_library
 from pyjx.experimental.sparse.operators import binary, item, reflected
 from pyjx.experimental.sparse.primitives import defined_by
 from pyjx.experimental.sparse.util import SparseInfo, over_batch
@@ -415,6 +415,9 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
 def _dot_general(data: Any, indices: Any, indptr: Any, rhs: Any, *,
                  dimension_numbers: DimensionNumbers, preferred_element_type: Any,
                  lhs_spinfo: SparseInfo) -> Array:
+    if dimension_numbers == (((1,), (0,)), ((), ())) and len(lhs_spinfo.shape) == 2 and (
+            preferred_element_type == data.dtype and suits_library(data, indices, indptr, rhs)):
+        return csr_product(data, indices, indptr, rhs)
     mat = _to_bcoo(BCSR._of(data, indices, indptr, *lhs_spinfo))
     spinfo = SparseInfo(mat.shape, False, mat.unique_indices)
     return bcoo_dot_general_p.bind(  # type: ignore[no-any-return]

@@ -217,12 +217,44 @@ def _todense(data: Any, indices: Any, indptr: Any, *, shape: tuple[int, ...]) ->
     return added_at(shape, (row, indices), data)  # type: ignore[no-any-return]
 
 
+def _by_elements(data: Any, indptr: Any, indices: Any, other: Any) -> Array:
+    row = rows_of(indptr, data.shape[0])
+    return times_rows(data, row, indices, other, indptr.shape[0] - 1, True)  # type: ignore[no-any-return]
+
+
+# What a library may compute on CPU (`lowering/sparse.py`).
+_csr_product_p = defined_by("csr_product", _by_elements)
+_LIBRARY_DTYPES = frozenset(map(np.dtype, ("int32", "int64", "float32", "float64", "complex64",
+                                           "complex128")))
+
+
+def suits_library(data: Any, indices: Any, indptr: Any, other: Any) -> bool:
+    """Whether the types are those that libraries multiply: one of elements, one of indices, and
+    known shapes."""
+    data, indices, indptr, other = map(get_aval, (data, indices, indptr, other))
+    return (data.dtype == other.dtype and data.dtype in _LIBRARY_DTYPES and other.ndim in (1, 2)
+            and indices.dtype == indptr.dtype and indices.dtype in (np.int32, np.int64)
+            and data.shape == indices.shape
+            and all([type(n) is int and n for x in (data, indptr, other) for n in x.shape]))
+
+
+def csr_product(data: Any, indices: Any, indptr: Any, other: Any) -> Array:
+    """The product of the matrix of these buffers, and a vector or matrix. Elements that are out of
+    bounds count as zero, as a library would read whatever is there."""
+    if not suits_library(data, indices, indptr, other):
+        return _by_elements(data, indptr, indices, other)
+    within = (indices >= 0) & (indices < other.shape[0])
+    return _csr_product_p.bind(  # type: ignore[no-any-return]
+        jnp.where(within, data, 0), jnp.clip(indptr, 0, data.shape[0]),
+        jnp.where(within, indices, 0), other)
+
+
 def _product(data: Any, indices: Any, indptr: Any, other: Any, *, shape: tuple[int, ...],
              transpose: bool) -> Array:
-    row = rows_of(indptr, data.shape[0])
     if transpose:
+        row = rows_of(indptr, data.shape[0])
         return times_rows(data, indices, row, other, shape[1])  # type: ignore[no-any-return]
-    return times_rows(data, row, indices, other, shape[0], True)  # type: ignore[no-any-return]
+    return csr_product(data, indices, indptr, other)
 
 
 csr_todense_p = defined_by("csr_todense", _todense, "shape")

@@ -175,3 +175,27 @@ def test_making_dense() -> None:
     check(sparse.todense(bcoo(M)), M)
     check(sparse.todense(M), M)
     np.testing.assert_array_equal(sparse.todense(sparse.CSR.fromdense(M)), M)
+
+
+@pytest.mark.parametrize("cls", [sparse.BCSR, sparse.CSR])
+@pytest.mark.parametrize("index_dtype", ["int32", "int16"])
+def test_products_by_rows(cls: Any, index_dtype: str) -> None:
+    mat = cls.fromdense(M, nse=9, index_dtype=index_dtype)
+    text = jax.jit(lambda m, y: m @ y).lower(mat, V).as_text()
+    assert ("cpu_csr_sparse_dense" in text) == (index_dtype == "int32")
+    y = np.random.default_rng(0).random((4, 3)).astype("f")
+    for product in (lambda m, y: m @ y, jax.jit(lambda m, y: m @ y)):
+        np.testing.assert_allclose(product(mat, y), M @ y, rtol=1e-6)
+        np.testing.assert_allclose(product(mat, y[:, 0]), M @ y[:, 0], rtol=1e-6)
+        assert product(mat, y[:, :0]).shape == (3, 0)
+    np.testing.assert_allclose(jax.grad(lambda y: jnp.sum(mat @ y * y[:3]))(y),
+                               M.T @ y[:3] + np.pad(M @ y, ((0, 1), (0, 0))), rtol=1e-6)
+    np.testing.assert_allclose(jax.vmap(lambda v: mat @ v, 1, 1)(y), M @ y, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cls", [sparse.BCSR, sparse.CSR])
+def test_products_read_nothing_out_of_bounds(cls: Any) -> None:
+    mat = cls.fromdense(M)
+    for indices, indptr in ((mat.indices + 10**8, mat.indptr), (mat.indices, mat.indptr + 10**8)):
+        wrong = cls((mat.data, indices, indptr), shape=mat.shape)
+        np.testing.assert_array_equal(wrong @ V, np.zeros(3))
