@@ -546,10 +546,8 @@ def _bitcast_shape(x: ShapedArray, *, new_dtype: DType) -> ShapedArray:
             f"{old_bits} bits to {dtypes.name(new_dtype)} of size {new_bits}, bits but "
             f"{last} * {old_bits} != {new_bits}"
         )
-    if old != new_dtype and (old == np.bool_ or new_dtype == np.bool_ or (
-        dtypes.issubdtype(old, np.complexfloating)
-        != dtypes.issubdtype(new_dtype, np.complexfloating)
-    )):
+    if old != new_dtype and any([d == np.bool_ or dtypes.issubdtype(d, np.complexfloating)
+                                 for d in (old, new_dtype)]):
         raise TypeError(
             "lax.bitcast_convert_type does not support bool or complex values unless the operand "
             f"and destination types match. Got operand dtype={dtypes.name(old)}, "
@@ -582,12 +580,14 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     where it is wider, the operand's last axis is of that size and is left out.
 
     Raises:
-      TypeError: one dtype is bool, or complex, and the other is not.
-      ValueError: the size of the last axis does not fit.
+      TypeError: the dtypes differ, and one is bool or complex.
+      ValueError: the size of the last axis does not fit, or there is no dtype.
 
     >>> import pyjx as jax
     >>> hex(jax.lax.bitcast_convert_type(jax.numpy.float32(1.0), "uint32"))
     '0x3f800000'
     """
+    if new_dtype is None:
+        raise ValueError("bitcast_convert_type: dtype must be specified.")
     dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
     return bitcast_convert_type_p.bind(_operand("bitcast_convert_type", operand), new_dtype=dtype)

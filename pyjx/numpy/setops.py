@@ -160,8 +160,8 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
     """
     (a,) = operands("argwhere", a)
     if not get_aval(a).ndim:
-        one = nonzero(lax.reshape(a, (1,)), size=size)[0]
-        return lax.full((get_aval(one).shape[0], 0), 0, dtypes.default_int_dtype())
+        one = get_aval(nonzero(lax.reshape(a, (1,)), size=size, fill_value=fill_value)[0])
+        return lax.full((one.shape[0], 0), 0, one.dtype)
     return lax.stack(list(nonzero(a, size=size, fill_value=fill_value)), 1)
 
 

@@ -81,6 +81,9 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: lax.bitcast_convert_type(X, bool), TypeError,
      "lax.bitcast_convert_type does not support bool or complex values unless the operand and "
      "destination types match. Got operand dtype=float32, new_dtype=dtype('bool')."),
+    (lambda: lax.bitcast_convert_type(np.ones((2, 2), np.int32), np.complex64), TypeError,
+     "does not support bool or complex values unless the operand and destination types match"),
+    (lambda: lax.bitcast_convert_type(X, None), ValueError, "dtype must be specified"),
     (lambda: lax.bitcast_convert_type(X[:, :3].astype(np.int8), np.int32), ValueError,
      "Attempting to convert array of shape (3, 3) from int8 of size 8 bits to int32 of size 32, "
      "bits but 3 * 8 != 32"),

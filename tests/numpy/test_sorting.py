@@ -114,6 +114,7 @@ def test_nonzero_has_the_common_dtype_of_indices_and_fill_value(size):
     x = jnp.array([0, 1, 2])
     assert jnp.nonzero(x, size=size, fill_value=1.5)[0].dtype == np.float32
     assert jnp.argwhere(x, size=size, fill_value=1.5).dtype == np.float32
+    assert jnp.argwhere(1, size=size, fill_value=1.5).dtype == np.float32
     assert jnp.nonzero(x, size=size, fill_value=np.uint8(9))[0].dtype == np.int32
     rows, columns = jnp.nonzero(x[None], size=3, fill_value=(-1, 2.5))
     assert rows.tolist() == [0.0, 0.0, -1.0] and columns.tolist() == [1.0, 2.0, 2.5]
