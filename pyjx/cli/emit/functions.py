@@ -24,6 +24,9 @@ class Call(Record):
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    # For each tangent and cotangent, which come last: the argument that it is a direction of; None
+    # for a result.
+    directions: tuple[int | None, ...] = ()
 
 
 def call_for(function: Any, name: str, specs: Sequence[str], static: Sequence[tuple[str, str]],
@@ -216,22 +219,22 @@ def _left(function: Any, fixed: dict[int, Any], named: dict[str, Any]) -> inspec
 
 
 def _transformed(call: Call, name: str, value: str, later: Sequence[tuple[str, str]]) -> Call:
-    f, args, kwargs = call
+    f, args, kwargs, _ = call
     if name in ("jvp", "vjp"):
         if kwargs:
             raise CommandError(f"--{name} takes arguments by position; got {', '.join(kwargs)} by "
                                "name.")
         return _with_directions(call, name, later)
     if name == "vmap":
-        return Call(jax.vmap(f, in_axes=_axes(value, args, kwargs)), args, kwargs)
+        return call._replace(function=jax.vmap(f, in_axes=_axes(value, call)))
     if name == "jit":
-        return Call(jax.jit(f), args, kwargs)
+        return call._replace(function=jax.jit(f))
     if name == "remat":
-        return Call(jax.checkpoint(f), args, kwargs)
+        return call._replace(function=jax.checkpoint(f))
     argnums = _argnums(name, value, args)
     make = {"grad": jax.grad, "value-and-grad": jax.value_and_grad, "jacfwd": jax.jacfwd,
             "jacrev": jax.jacrev, "hessian": jax.hessian}[name]
-    return Call(make(f, argnums=argnums), args, kwargs)
+    return call._replace(function=make(f, argnums=argnums))
 
 
 def _argnums(name: str, value: str, args: Sequence[Any]) -> Any:
@@ -246,17 +249,22 @@ def _argnums(name: str, value: str, args: Sequence[Any]) -> Any:
     return numbers if len(numbers) > 1 else numbers[0]
 
 
-def _axes(value: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    if not value:
-        return 0
-    if not re.fullmatch(r"(-?\d+|None)(,(-?\d+|None))*", value):
+def _axes(value: str, call: Call) -> int | tuple[int | None, ...] | None:
+    """The axes of `vmap`. Tangents have those of their arguments, cotangents that of results: 0."""
+    if not re.fullmatch(r"(-?\d+|None)(,(-?\d+|None))*", value or "0"):
         raise CommandError(f"--vmap={value}: expected an axis for each argument, such as 0,None.")
-    axes = tuple([None if a == "None" else int(a) for a in value.split(",")])
+    axes = [None if a == "None" else int(a) for a in (value or "0").split(",")]
+    n = len(call.args) - len(call.directions)
     if len(axes) == 1:
-        return axes[0]
-    if len(axes) != len(args):
-        raise CommandError(f"--vmap={value}: {len(axes)} axes for {len(args)} arguments.")
-    return axes
+        if not call.directions:
+            return axes[0]
+        axes *= n
+    if len(axes) != n:
+        raise CommandError(f"--vmap={value}: {len(axes)} axes for {n} arguments; tangents and "
+                           "cotangents have those of what they belong to.")
+    for of in call.directions:
+        axes.append(0 if of is None else axes[of])
+    return tuple(axes)
 
 
 def _like(x: Any) -> Any:
@@ -271,7 +279,7 @@ def _like(x: Any) -> Any:
 
 def _with_directions(call: Call, name: str, later: Sequence[tuple[str, str]]) -> Call:
     """A function that takes tangents, or cotangents, behind its arguments."""
-    f, args, _ = call
+    f, args, *_ = call
     n = len(args)
 
     def jvp(*given: Any) -> Any:
@@ -282,37 +290,38 @@ def _with_directions(call: Call, name: str, later: Sequence[tuple[str, str]]) ->
 
     made = jvp if name == "jvp" else vjp
     made.__name__ = f"{name}_{getattr(f, '__name__', 'f')}"
-    mapped = [value for transform, value in later if transform == "vmap"]
     each = args
     sizes = []
-    for value in reversed(mapped):  # what one example is given
-        axes = _axes(value, each, {})
+    mapped = [_axes(v, call) for transform, v in later if transform == "vmap"]
+    for axes in reversed(mapped):  # what one example is given
         per_arg = axes if isinstance(axes, tuple) else (axes,) * n
         sizes.append(_mapped_size(each, per_arg))
         each = tuple([tree_map(lambda x, a=a: _one(x, a), x)
                       for x, a in zip(each, per_arg, strict=True)])
     if name == "jvp":
-        extra: tuple[Any, ...] = tuple([tree_map(_like, x) for x in each])
+        one: tuple[Any, ...] = tuple([tree_map(_like, x) for x in each])
+        extra: tuple[Any, ...] = tuple([tree_map(_like, x) for x in args])
+        directions: tuple[int | None, ...] = tuple(range(n))
     else:
         try:
-            extra = (tree_map(_like, jax.eval_shape(f, *each)),)
+            one = extra = (tree_map(_like, jax.eval_shape(f, *each)),)
         except Exception as error:
             raise CommandError(described(error, "tracing"), IMPORT) from error
-    for size in reversed(sizes):
-        extra = tuple([tree_map(lambda x, s=size: jax.ShapeDtypeStruct((s, *x.shape), x.dtype), x)
-                       for x in extra])
-    if later and any("," in value for value in mapped):
-        raise CommandError(f"--{name} before --vmap with an axis for each argument: write the axis "
-                           "once, as all of them have it.")
+        for size in reversed(sizes):
+            extra = tree_map(lambda x, s=size: jax.ShapeDtypeStruct((s, *x.shape), x.dtype), extra)
+        directions = (None,)
+    made_call = Call(made, (*args, *extra), {}, (*call.directions, *directions))
     if any([leaf.dtype == jax.float0 for leaf in tree_leaves(extra)]):
-        return _with_zeros(Call(made, (*args, *extra), {}), n)
-    return Call(made, (*args, *extra), {})
+        return _with_zeros(made_call, one)
+    return made_call
 
 
-def _with_zeros(call: Call, n: int) -> Call:
-    """Directions of integers are no arguments: there is only one, zero."""
+def _with_zeros(call: Call, one: tuple[Any, ...]) -> Call:
+    """Directions of integers are no arguments: there is only one, zero. `one` are the directions
+    of an example."""
     np = importlib.import_module("numpy")
-    leaves, tree = jax.tree.flatten(call.args[n:])
+    n = len(call.args) - len(one)
+    leaves, tree = jax.tree.flatten(one)
     taken = [leaf.dtype != jax.float0 for leaf in leaves]
 
     def fun(*given: Any) -> Any:
@@ -322,8 +331,11 @@ def _with_zeros(call: Call, n: int) -> Call:
         return call.function(*given[:n], *jax.tree.unflatten(tree, full))
 
     fun.__name__ = call.function.__name__
-    kept = [leaf for leaf, t in zip(leaves, taken, strict=True) if t]
-    return Call(fun, (*call.args[:n], *kept), {})
+    before = len(call.directions) - len(one)
+    pairs = [(leaf, of) for x, of in zip(call.args[n:], call.directions[before:], strict=True)
+             for leaf in tree_leaves(x) if leaf.dtype != jax.float0]
+    return Call(fun, (*call.args[:n], *[leaf for leaf, _ in pairs]), {},
+                (*call.directions[:before], *[of for _, of in pairs]))
 
 
 def _mapped_size(args: Sequence[Any], axes: Sequence[Any]) -> Any:
