@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from lowering.builder import Block, in_avals
 from lowering.locations import Locations
 from lowering.rules import rule
+from lowering.shardings import sharding_text
 from lowering.types import tensor_type
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.meshes import AbstractMesh
 
 
 class ForeignFunction:
@@ -27,7 +30,9 @@ class ForeignFunction:
 def add_functions(b: Block, functions: Sequence[tuple[str, str]], name: str) -> str:
     """Add functions, given by their names and texts, to the module under names that are free there.
     The new name of the first is returned."""
-    fresh = {own: b.module.fresh_name(f"{name}.{own}") for own, _ in functions}
+    meshes = {own: _mesh_symbol(b, text) for own, text in functions if text.startswith("sdy.mesh")}
+    functions = [(own, text) for own, text in functions if own not in meshes]
+    fresh = {own: b.module.fresh_name(f"{name}.{own}") for own, _ in functions} | meshes
 
     def renamed(match: re.Match[str]) -> str:
         return f"@{fresh.get(match[1], match[1])}"
@@ -38,10 +43,34 @@ def add_functions(b: Block, functions: Sequence[tuple[str, str]], name: str) -> 
     return fresh[functions[0][0]]
 
 
+def _mesh_symbol(b: Block, text: str) -> str:
+    """The symbol of the mesh of this module that is like the declared one."""
+    axes = re.findall(r'"([^"]*)"=(\d+)', text)
+    if not axes:
+        return b.module.meshes.first_device()
+    return b.module.meshes.name(AbstractMesh(tuple([int(size) for _, size in axes]),
+                                             tuple([name for name, _ in axes])))
+
+
+def _laid_out(b: Block, xs: Sequence[str], avals: Sequence[Any], shardings: Sequence[Any]
+              ) -> list[str]:
+    """Values that lie as shardings say; None leaves one as it is."""
+    return [x if s is None else b.line(
+        f"sdy.sharding_constraint {x} {sharding_text(b.module.meshes, s, a.ndim)} : "
+        f"{tensor_type(a)}") for x, a, s in zip(xs, avals, shardings, strict=True)]
+
+
 @rule("call_exported")
 def _call_exported(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     avals, outs = in_avals(eqn), [v.aval for v in eqn.outvars]
     program = eqn.params["program"].for_call(tuple(avals), b.module.platform)
+    if program.devices not in (1, b.module.partitions):
+        raise ValueError(
+            f"Function {program.name} was exported for {program.devices} devices and is called in "
+            f"a context with {b.module.partitions} devices, which is not allowed. Put an argument "
+            "on a mesh of so many devices.")
+    if program.devices > 1:
+        operands = tuple(_laid_out(b, operands, avals, program.in_shardings))
     key = program, b.module.platform
     function = b.module.foreign.get(key)
     if function is None:
@@ -54,7 +83,8 @@ def _call_exported(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     types = [program.in_types[i] for i in program.kept]
     results = b.multi(f"func.call @{function}({', '.join(kept)}) : ({', '.join(types)}) -> "
                       f"({', '.join(program.out_types)})", len(outs))
-    return [b.line(f"stablehlo.convert {y} : ({t}) -> {tensor_type(a)}")
-            if t != tensor_type(a) else y
-            for y, a, t in zip(results, outs, program.out_types, strict=True)]
+    results = [b.line(f"stablehlo.convert {y} : ({t}) -> {tensor_type(a)}")
+               if t != tensor_type(a) else y
+               for y, a, t in zip(results, outs, program.out_types, strict=True)]
+    return _laid_out(b, results, outs, program.out_shardings) if program.devices > 1 else results
 

@@ -33,6 +33,10 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     mesh, names, closed = params["mesh"], params["newly_manual_axes"], params["jaxpr"]
     with manual_axes(b, mesh, names) as manual:
         if b.module.partitions == 1:
+            if mesh.size > 1:
+                raise NotImplementedError(
+                    f"shard_map over {mesh} is lowered for one device, as programs of symbolic "
+                    "shapes are. Give the shapes as numbers.")
             return write_in_place(b, closed, operands)
         free = manual != frozenset(mesh.axis_names)
         outs = [v.aval for v in eqn.outvars]

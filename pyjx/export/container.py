@@ -21,6 +21,8 @@ The container, in order; numbers are little-endian and unsigned:
     in_avals, out_avals         [dtype, [dimension, ...], weak type]; a dimension is an integer or
                                 the text of an expression
     nr_devices                  integer
+    in_shardings, out_shardings null where nothing is said, or [[[axis, size], ...], [entry, ...]],
+                                where an entry is a list of the axes that cut the dimension
     platforms                   texts
     disabled_checks             texts
     calling_convention_version  integer
@@ -42,6 +44,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
+from pyjx.core.specs import axes_of
 from pyjx.core.symbolic.solving import scope_of
 from pyjx.export.trees import tree_to_data
 
@@ -79,12 +82,25 @@ def _header(exported: Exported) -> dict[str, Any]:
         "in_avals": list(map(aval_to_data, exported.in_avals)),
         "out_avals": list(map(aval_to_data, exported.out_avals)),
         "nr_devices": exported.nr_devices,
+        "in_shardings": list(map(_sharding_to_data, exported._in_named_shardings)),
+        "out_shardings": list(map(_sharding_to_data, exported._out_named_shardings)),
         "platforms": list(exported.platforms),
         "disabled_checks": [str(c) for c in exported.disabled_safety_checks],
         "calling_convention_version": exported.calling_convention_version,
         "kept": list(exported.module_kept_var_idx),
         "uses_global_constants": exported.uses_global_constants,
     }
+
+
+def _sharding_to_data(sharding: Any) -> Any:
+    if sharding is None:
+        return None
+    for name in sharding.mesh.axis_names:
+        if type(name) is not str:
+            raise ValueError(f"serialize: the mesh axis {name!r} is no text, as names in other "
+                             "processes are.")
+    return [list(map(list, sharding.mesh.shape_tuple)),
+            [axes_of((entry,)) for entry in sharding.spec]]
 
 
 def aval_to_data(aval: ShapedArray) -> list[Any]:

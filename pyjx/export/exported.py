@@ -17,6 +17,7 @@ from pyjx.export.programs import ExportedProgram, call_exported_p
 from pyjx.export.safety import DisabledSafetyCheck
 from pyjx.export.trees import paths_of, tree_differences
 from pyjx.runtime import backends
+from pyjx.runtime.sharding import NamedSharding
 from pyjx.transforms.custom_vjp import custom_vjp
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
@@ -30,8 +31,8 @@ class Exported:
       in_tree: the structure of `(args, kwargs)`.
       in_avals: the types of the leaves of the arguments; shapes may hold expressions.
       out_tree, out_avals: the same of the results.
-      in_shardings_hlo, out_shardings_hlo: how arguments and results lie on devices; None for each
-        where the program is for one device.
+      in_shardings_hlo, out_shardings_hlo: None for each; `in_shardings_jax` and
+        `out_shardings_jax` tell how arguments and results lie on devices.
       nr_devices: for how many devices it is.
       platforms: for which platforms it was lowered. A module for several takes the index of the
         one that it runs on first.
@@ -66,7 +67,8 @@ class Exported:
     def __post_init__(self) -> None:
         program = ExportedProgram(
             self.mlir_module_serialized, self.fun_name, self.in_avals, self.out_avals,
-            self.platforms, self.module_kept_var_idx)
+            self.platforms, self.module_kept_var_idx, self.nr_devices, self._in_named_shardings,
+            self._out_named_shardings)
         object.__setattr__(self, "_program", program)
         object.__setattr__(self, "_flat", None)
 
@@ -80,12 +82,13 @@ class Exported:
         return jaxlib_api.artifact_text(self.mlir_module_serialized)
 
     def in_shardings_jax(self, mesh: Any = None) -> Sequence[Any]:
-        """The shardings of the arguments: None for each, as the program is for one device."""
-        return self.in_shardings_hlo
+        """How the arguments lie on a mesh whose axes have the names and sizes that they had where
+        the function was exported; None for what is not said."""
+        return _on_mesh(self._in_named_shardings, mesh)
 
     def out_shardings_jax(self, mesh: Any) -> Sequence[Any]:
-        """The shardings of the results: None for each, as the program is for one device."""
-        return self.out_shardings_hlo
+        """The same of the results."""
+        return _on_mesh(self._out_named_shardings, mesh)
 
     def has_vjp(self) -> bool:
         """Whether there is a derivative to be had."""
@@ -148,6 +151,11 @@ class Exported:
             flat = _with_derivative(self)
             object.__setattr__(self, "_flat", flat)
         return flat  # type: ignore[no-any-return]
+
+
+def _on_mesh(shardings: Sequence[Any], mesh: Any) -> Sequence[Any]:
+    return tuple([s if s is None or mesh is None else NamedSharding(mesh, s.spec)
+                  for s in shardings])
 
 
 def _with_derivative(exported: Exported) -> Callable[..., Any]:

@@ -26,6 +26,8 @@ from pyjx.export.trees import flat_tree
 from pyjx.runtime import backends, references
 from pyjx.runtime.jit import jit
 from pyjx.runtime.lower import lower_closed
+from pyjx.runtime.placement import Placement, placement_of
+from pyjx.runtime.sharding import NamedSharding
 from pyjx.transforms.vjp import vjp
 from pyjx.tree_util import tree_leaves
 
@@ -90,8 +92,9 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
         if any(isinstance(c, Tracer) and type(c) is not Ref for c in call.closed.consts):
             raise TypeError(f"export: {call.name} closes over values of an outer transformation, "
                             "which are not known yet. Pass them as arguments.")
+        placement = placement_of(call.closed, traced._given, call.request)[0]
         return export_closed(call.closed, call.name, call.in_tree, call.out_tree, names,
-                             tuple(disabled_checks))
+                             tuple(disabled_checks), placement)
 
     return exporter
 
@@ -108,11 +111,11 @@ def _canonical(platforms: Sequence[str]) -> tuple[str, ...]:
 
 
 def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
-                  platforms: tuple[str, ...], disabled: tuple[DisabledSafetyCheck, ...]
-                  ) -> Exported:
-    """A traced function, exported."""
+                  platforms: tuple[str, ...], disabled: tuple[DisabledSafetyCheck, ...],
+                  placement: Placement) -> Exported:
+    """A traced function, exported for as many devices as it is placed on."""
     in_avals = tuple(closed.in_avals)
-    scope_of(in_avals)
+    symbols = scope_of(in_avals)
     solve(in_avals)
     if references.has_refs(closed):
         raise NotImplementedError(
@@ -120,8 +123,10 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
             "for. Take their values as arguments, and return the new ones.")
     several = len(platforms) > 1
     pure = discharge.pure(closed).jaxpr if has_state(closed.effects) else closed
-    programs = [lower_closed(pure, name, platform=p, keep_unused=several, for_export=True)
-                for p in platforms]
+    # With symbolic shapes it is the partitioner of the caller that decides how values lie.
+    spread = placement.mesh is not None and symbols is None
+    programs = [lower_closed(pure, name, platform=p, keep_unused=several, for_export=True,
+                             placement=placement if spread else None) for p in platforms]
     for program in programs:
         if program.host_calls:
             raise NotImplementedError("serialization of host_callbacks is not yet implemented: "
@@ -134,12 +139,22 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
         text = _for_several(name, programs, platforms, in_avals, closed.out_avals)
     return Exported(
         name, in_tree, in_avals, out_tree, tuple(closed.out_avals),
+        _named(placement.in_shardings, in_avals, spread),
+        _named(placement.out_shardings, closed.out_avals, spread),
         (None,) * len(in_avals), (None,) * len(closed.out_avals),
-        (None,) * len(in_avals), (None,) * len(closed.out_avals), 1, platforms, (), (), disabled,
+        len(placement.devices) if spread else 1, platforms, (), (), disabled,
         _artifact(name, text, programs[0].is_dynamic),
         _calling_convention_version(), kept,
         several or any(p.is_dynamic for p in programs),
-        lambda primal: _exported_vjp(primal, closed))
+        lambda primal: _exported_vjp(primal, closed, placement if spread else None))
+
+
+def _named(shardings: Sequence[Any], avals: Sequence[Any], spread: bool) -> tuple[Any, ...]:
+    """Shardings by names of axes alone, which other processes have devices for; None where XLA is
+    to choose."""
+    if not spread:
+        return (None,) * len(avals)
+    return tuple([s and NamedSharding(s.mesh.abstract_mesh, s.spec) for s in shardings])
 
 
 def _calling_convention_version() -> int:
@@ -191,15 +206,14 @@ def _for_several(name: str, programs: Sequence[LoweredProgram], platforms: Seque
     main = (f"  func.func public @main(%platform: tensor<i32>{', ' if params else ''}{params}) -> "
             f'({results}) {{\n    {head}"stablehlo.case"(%platform) ({{{branches}}}) : '
             f"(tensor<i32>) -> ({results})\n    return{end}\n  }}")
-    clean = re.sub(r"[^A-Za-z0-9_.]", "_", f"jit_{name}")
-    return (f"module @{clean} attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : "
-            "i32} {\n" + "\n".join([main, *bodies]) + "\n}\n")
+    first = programs[0].text
+    head, meshes = first[:first.index("\n")], re.findall(r"^  sdy\.mesh .*$", first, re.MULTILINE)
+    return "\n".join([head, *meshes, main, *bodies]) + "\n}\n"
 
 
 def _with_suffix(text: str, platform: str) -> str:
     """The functions of a module, under names of its platform."""
-    _, _, inside = text.partition("{\n  func.func")
-    body = "  func.func" + inside.rstrip().removesuffix("}").rstrip()
+    body = text[text.index("  func.func"):].rstrip().removesuffix("}").rstrip()
     names = {"main": PLATFORM_FUNCTION.format(platform)}
     for found in re.findall(r"func\.func private @([\w.$-]+)", body):
         names[found] = f"{found}_{platform}"
@@ -210,7 +224,8 @@ def _with_suffix(text: str, platform: str) -> str:
 # -- derivatives -----------------------------------------------------------------------------------
 
 
-def _exported_vjp(primal: Exported, closed: ClosedJaxpr) -> Exported:
+def _exported_vjp(primal: Exported, closed: ClosedJaxpr, placement: Placement | None
+                  ) -> Exported:
     """The backward pass of a function, exported as the function was."""
     n = len(primal.in_avals)
 
@@ -223,6 +238,10 @@ def _exported_vjp(primal: Exported, closed: ClosedJaxpr) -> Exported:
 
     backward.__name__ = f"{primal.fun_name}_vjp"
     avals = [*primal.in_avals, *[a.to_tangent_aval() for a in primal.out_avals]]
-    call = jit(backward).trace(*avals)._traced
+    given: Any = {} if placement is None else {
+        "in_shardings": (*placement.in_shardings, *placement.out_shardings),
+        "out_shardings": placement.in_shardings}
+    call = jit(backward, **given).trace(*avals)._traced
     return export_closed(call.closed, call.name, flat_tree(len(avals)), call.out_tree,
-                         primal.platforms, tuple(primal.disabled_safety_checks))
+                         primal.platforms, tuple(primal.disabled_safety_checks),
+                         placement_of(call.closed, (None,) * len(avals), call.request)[0])

@@ -37,22 +37,30 @@ class CallableProgram(NamedTuple):
     out_types: tuple[str, ...]
     kept: tuple[int, ...]
     custom_calls: tuple[str, ...]
+    devices: int
+    in_shardings: tuple[Any, ...]
+    out_shardings: tuple[Any, ...]
 
 
 class ExportedProgram:
     """An exported module with the types of its arguments and results."""
 
-    __slots__ = ("__weakref__", "_functions", "_made", "_physical", "artifact", "in_avals", "kept",
-                 "name", "out_avals", "platforms", "solutions")
+    __slots__ = ("__weakref__", "_functions", "_made", "_physical", "artifact", "devices",
+                 "in_avals", "in_shardings", "kept", "name", "out_avals", "out_shardings",
+                 "platforms", "solutions")
 
     def __init__(self, artifact: bytes, name: str, in_avals: Sequence[Any],
-                 out_avals: Sequence[Any], platforms: Sequence[str], kept: Sequence[int]) -> None:
+                 out_avals: Sequence[Any], platforms: Sequence[str], kept: Sequence[int],
+                 devices: int, in_shardings: Sequence[Any], out_shardings: Sequence[Any]) -> None:
         self.artifact = artifact
         self.name = name
         self.in_avals = tuple(in_avals)
         self.out_avals = tuple(out_avals)
         self.platforms = tuple(platforms)
         self.kept = tuple(kept)
+        self.devices = devices
+        self.in_shardings = tuple(in_shardings)
+        self.out_shardings = tuple(out_shardings)
         self.solutions = solve(self.in_avals)
         self._functions: dict[str, str] | None = None
         self._physical: ExportedProgram | None = None
@@ -64,7 +72,8 @@ class ExportedProgram:
         if self._physical is None:
             self._physical = ExportedProgram(
                 self.artifact, self.name, list(map(physical_aval, self.in_avals)),
-                list(map(physical_aval, self.out_avals)), self.platforms, self.kept)
+                list(map(physical_aval, self.out_avals)), self.platforms, self.kept,
+                self.devices, self.in_shardings, self.out_shardings)
         return self._physical
 
     def values(self, avals: Sequence[ShapedArray]) -> dict[str, Any]:
@@ -119,7 +128,8 @@ class ExportedProgram:
         reached = _reached(functions, entry)
         text = "\n".join([t for _, t in reached])
         return CallableProgram(tuple(reached), self.name, tuple(in_types), tuple(out_types),
-                               self.kept, tuple(families_in(text)))
+                               self.kept, tuple(families_in(text)), self.devices,
+                               self.in_shardings, self.out_shardings)
 
     def _static_module(self, functions: dict[str, str], entry: str, avals: Sequence[Any],
                        in_types: Sequence[str], out_types: Sequence[str]) -> str:

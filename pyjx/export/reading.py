@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,6 +14,8 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
+from pyjx.core.meshes import AbstractMesh
+from pyjx.core.specs import PartitionSpec
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import solve, variables_in
 from pyjx.export.container import MAGIC, MOST_ORDER, VERSION
@@ -24,6 +27,7 @@ from pyjx.export.safety import (
 )
 from pyjx.export.trees import tree_from_data
 from pyjx.random.base import key_dtype
+from pyjx.runtime.sharding import NamedSharding
 
 MOST_RANK = 256
 MOST_SIZE = 1 << 62
@@ -121,6 +125,12 @@ class Header:
                              f"{kind.__name__}.")
         return values  # type: ignore[no-any-return]
 
+    def shardings(self, name: str, avals: Sequence[Any], devices: int) -> tuple[Any, ...]:
+        found = self.read(name, list)
+        if len(found) != len(avals):
+            raise ValueError(f"deserialize: the field {name!r} must hold {len(avals)} values.")
+        return tuple([_sharding(s, a, devices) for s, a in zip(found, avals, strict=True)])
+
     def tree(self, name: str) -> Any:
         if name not in self.fields:
             raise ValueError(f"deserialize: the field {name!r} is missing.")
@@ -151,14 +161,38 @@ class Header:
                 f"deserialize: the calling convention version {version} is outside the range of "
                 f"supported versions [{minimum_supported_calling_convention_version}, "
                 f"{maximum_supported_calling_convention_version}].")
-        if devices != 1:
-            raise ValueError(f"deserialize: a program for {devices} devices; one is supported.")
+        if devices < 1:
+            raise ValueError(f"deserialize: a program for {devices} devices.")
         unplaced_in, unplaced_out = (None,) * len(in_avals), (None,) * len(out_avals)
+        placed_in = self.shardings("in_shardings", in_avals, devices)
+        placed_out = self.shardings("out_shardings", out_avals, devices)
         return Exported(
             self.read("fun_name", str), in_tree, tuple(in_avals), out_tree, tuple(out_avals),
-            unplaced_in, unplaced_out, unplaced_in, unplaced_out, devices, tuple(platforms),
+            placed_in, placed_out, unplaced_in, unplaced_out, devices, tuple(platforms),
             (), (), tuple(map(DisabledSafetyCheck, self.listed("disabled_checks", str))), module,
             version, tuple(kept), self.read("uses_global_constants", bool), None)
+
+
+def _sharding(data: Any, aval: ShapedArray, devices: int) -> Any:
+    """The sharding of an argument or a result over the mesh of a program for so many devices."""
+    if data is None:
+        return None
+    try:
+        axes, entries = data
+        mesh = AbstractMesh(tuple([size for _, size in axes]), tuple([name for name, _ in axes]))
+        known = mesh.size == devices and all([
+            type(name) is str and _AXIS.fullmatch(name) and type(size) is int
+            for name, size in axes])
+        found = NamedSharding(mesh, PartitionSpec(*map(tuple, entries)))
+        if not known or len(entries) > aval.ndim:
+            raise ValueError
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise ValueError("deserialize: the sharding of an argument or a result is malformed."
+                         ) from None
+    return found
+
+
+_AXIS = re.compile(r"[^\x00-\x1f\"\\]*")  # what a name in MLIR's text may be made of
 
 
 def _check_trees(in_tree: Any, n_in: int, out_tree: Any, n_out: int) -> None:
