@@ -33,7 +33,8 @@ def _run(*operands: Any, jaxpr: ClosedJaxpr, enforce: bool, strict_in: bool, str
          exclude_mask: tuple[bool, ...]) -> list[Any]:
     """Run a program; before each operation stands a barrier for the values that are still used."""
     program = jaxpr.jaxpr
-    env = dict(zip(program.invars, operands, strict=True))
+    env = dict(zip((*program.constvars, *program.invars), (*jaxpr.consts, *operands),
+                   strict=True))
     excluded = {v for v, out in zip(program.invars, exclude_mask, strict=True) if out}
 
     def read(atom: Any) -> Any:
