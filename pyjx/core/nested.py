@@ -9,6 +9,7 @@ from typing import Any
 
 from pyjx.core.derived import derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from pyjx.core.primitive import Primitive
 
 _JAXPRS = (ClosedJaxpr, Jaxpr)
 
@@ -35,6 +36,12 @@ def holders(closed: ClosedJaxpr) -> tuple[JaxprEqn, ...]:
 
 def holders_in(jaxpr: Jaxpr) -> tuple[JaxprEqn, ...]:
     return tuple([e for e in jaxpr.eqns if e.params and holds_jaxprs(e)])
+
+
+def program_of(primitive: Primitive, params: dict[str, Any]) -> ClosedJaxpr | None:
+    """The program whose results on its operands are those of an operation, if it has one."""
+    rule = primitive.runs or primitive.stands_for
+    return None if rule is None else rule(params)
 
 
 def within(eqn: JaxprEqn) -> AbstractContextManager[Any]:

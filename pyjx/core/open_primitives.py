@@ -100,7 +100,8 @@ class CallPrimitive(Primitive):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.multiple_results = True
-        self.define(decomposition=self._run, shape_rule=self._types)
+        self.define(decomposition=self._run, shape_rule=self._types, effects=self._effects,
+                    stands_for=self._program)
 
     @staticmethod
     def _run(*operands: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
@@ -110,6 +111,15 @@ class CallPrimitive(Primitive):
     @staticmethod
     def _types(*avals: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
         return _parts(call_jaxpr)[0].out_avals
+
+    @staticmethod
+    def _effects(params: dict[str, Any]) -> Effects:
+        return _parts(params["call_jaxpr"])[0].effects
+
+    @staticmethod
+    def _program(params: dict[str, Any]) -> ClosedJaxpr:
+        program = params["call_jaxpr"]
+        return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program, [])
 
 
 def _parts(program: Jaxpr | ClosedJaxpr) -> tuple[Jaxpr, Sequence[Any]]:
@@ -162,6 +172,7 @@ def register_call_primitive_rules(prim: Any, name: str | None = None,
     """
     prim.multiple_results = True
     prim.decomposition, prim.shape_rule = CallPrimitive._run, CallPrimitive._types
+    prim.effects, prim.stands_for = CallPrimitive._effects, CallPrimitive._program
     if transpose_rule is not None:
         prim.transpose = transpose_rule
 

@@ -25,9 +25,10 @@ OUT_AVALS_CAPACITY = 8192  # answers of a shape rule that are kept
 
 # All kinds of rules there are. `Primitive` documents them.
 RULE_KINDS = (
-    "batch", "batch_axis", "check", "cut", "dce", "decomposition", "discharge", "effects", "impl",
-    "jvp", "label", "linearize", "physical", "placed", "printed", "record", "shape_rule",
-    "sharding_rule", "split", "stands_for", "text", "thread", "transpose", "within",
+    "arithmetic", "batch", "batch_axis", "check", "count", "cut", "dce", "decomposition",
+    "discharge", "effects", "impl", "jvp", "label", "linearize", "physical", "placed", "printed",
+    "rebind", "record", "runs", "shape_rule", "sharding_rule", "split", "stands_for", "text",
+    "thread", "transpose", "within",
 )
 
 # What it costs to compute a byte of a result again, and to keep it in memory instead.
@@ -49,8 +50,13 @@ class Primitive:
       cost: CHEAP or DEAR where computing a result again may spare the memory to keep it; else None.
       outlined: whether blocks that repeat may become functions with it inside.
       is_call: whether it calls the jaxpr that is its parameter `jaxpr`, by its parameter `name`.
+      moves: whether it only moves values, or makes them of nothing.
       own_rules: whether a user's rules, and not the program that it stands for, say how it is
         differentiated or batched.
+      arithmetic: `eqn -> (operations, transcendental ones)`, what it computes, where that is not
+        one operation for each element of its results; None where nobody knows.
+      count: `(counted, params, times) -> None`, which counts the programs that it holds
+        (runtime/costs.py), where it is not to run one of them once.
       shape_rule: `(*avals, **params) -> aval`, or a sequence of avals with `multiple_results`.
       sharding_rule: `(out, *avals, **params) -> entries`: for each dimension of the result `out`
         the mesh axes that it is cut along, where an operand is cut along some (core/explicit.py).
@@ -83,8 +89,10 @@ class Primitive:
       text: `(eqn, operands, results) -> str | None`, how jaxprs show an equation, given how they
         show its operands and results (None for one that is not read); None for the usual form.
       label: `params -> str`, what profiles and dumps call it, in place of its name.
-      stands_for: `params -> ClosedJaxpr`, the program that computes its results: what is lowered
-        in its place, and what those look into who ask for values alone.
+      rebind: `(closed, operands, params, origins) -> results`, a call of a program derived from the
+        one that it runs; `origins` says which of its operands each operand comes from, or None.
+      runs: `params -> ClosedJaxpr`, the program that it runs once, on its operands.
+      stands_for: `params -> ClosedJaxpr`, likewise, where nothing else is lowered in its place.
       thread: `(eqn, token, after) -> eqns`: the equation with a token passed through it, where it
         has ordered effects (core/passes/tokens.py).
       within: `params -> context`, in which programs that it holds are traced anew.
@@ -93,15 +101,17 @@ class Primitive:
     """
 
     __slots__ = ("__weakref__", "_out_avals", "cached", "cost", "is_call", "linear",
-                 "multiple_results", "name", "outlined", "own_rules", *RULE_KINDS)
+                 "moves", "multiple_results", "name", "outlined", "own_rules", *RULE_KINDS)
 
     # What libraries ask of those of their own that take a function as operand.
     call_primitive = False
     map_primitive = False
 
+    arithmetic: Callable[[Any], tuple[float, float] | None] | None
     batch: Rule | None
     batch_axis: Rule | None
     check: Rule | None
+    count: Rule | None
     cut: Rule | None
     dce: Rule | None
     decomposition: Rule | None
@@ -114,7 +124,9 @@ class Primitive:
     physical: Rule | None
     placed: Callable[[dict[str, Any]], Sequence[Any]] | None
     printed: Callable[[dict[str, Any]], list[tuple[str, Any]]] | None
+    rebind: Rule | None
     record: Rule | None
+    runs: Callable[[dict[str, Any]], ClosedJaxpr] | None
     shape_rule: Rule | None
     sharding_rule: Rule | None
     split: Rule | None
@@ -126,7 +138,8 @@ class Primitive:
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: bool = False,
                  cached: bool = True, cost: int | None = None, outlined: bool = True,
-                 is_call: bool = False, own_rules: bool = False, **rules: Rule | None) -> None:
+                 is_call: bool = False, moves: bool = False, own_rules: bool = False,
+                 **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear
@@ -134,6 +147,7 @@ class Primitive:
         self.cost = cost
         self.outlined = outlined
         self.is_call = is_call
+        self.moves = moves
         self.own_rules = own_rules
         self._out_avals = BoundedDict(OUT_AVALS_CAPACITY)
         for kind in RULE_KINDS:
@@ -275,7 +289,7 @@ def _pvary_shape(x: Any, *, axes: tuple[Any, ...]) -> Any:
 
 # Takes a value for one that varies along `axes` of a mesh. `bind` applies it, so it stands here;
 # its other rules are among the collectives.
-pvary_p = register(Primitive("pvary", shape_rule=_pvary_shape, linear=True))
+pvary_p = register(Primitive("pvary", moves=True, shape_rule=_pvary_shape, linear=True))
 
 
 def _varying_alike(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[Any, ...]:

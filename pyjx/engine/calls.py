@@ -51,7 +51,7 @@ def define_call(primitive: Primitive, derive: Derive = lambda params, origins, l
     """
     call = _Call(primitive, derive, jaxpr_name, linearized)
     for kind in ("shape_rule", "effects", "jvp", "linearize", "split", "transpose", "batch_axis",
-                 "dce", "cut", "thread", "check", "discharge"):
+                 "dce", "cut", "thread", "check", "discharge", "rebind", "runs"):
         if getattr(primitive, kind) is None:
             primitive.define(**{kind: getattr(call, kind)})
     return primitive
@@ -73,7 +73,7 @@ class _Call:
                        linear: bool = False) -> Params:
         return {**self.derive(params, origins, linear), self.jaxpr_name: closed}
 
-    def bind(self, closed: ClosedJaxpr, args: Values, params: Params, origins: Dims,
+    def rebind(self, closed: ClosedJaxpr, args: Values, params: Params, origins: Dims,
              linear: bool = False) -> list[Any]:
         """A call of a jaxpr derived from that of a call with parameters `params`."""
         if closed.consts:
@@ -83,20 +83,22 @@ class _Call:
         params = self.derived_params(closed, params, origins, linear)
         return self.primitive.bind(*args, **params)  # type: ignore[no-any-return]
 
+    def runs(self, params: Params) -> ClosedJaxpr:
+        closed: ClosedJaxpr = params[self.jaxpr_name]
+        return closed
+
     def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
-        out_avals: list[Any] = params[self.jaxpr_name].out_avals
-        return out_avals
+        return self.runs(params).out_avals
 
     def effects(self, params: Params) -> Effects:
-        effects: Effects = params[self.jaxpr_name].effects
-        return effects
+        return self.runs(params).effects
 
     def jvp(self, primals: Values, tangents: Tangents, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]
         nonzero = nonzero_flags(tangents)
         pushed = jvp_jaxpr(closed, nonzero)
         operands = range(len(primals))
-        results = self.bind(pushed.jaxpr, [*primals, *selected(tangents, nonzero)], params,
+        results = self.rebind(pushed.jaxpr, [*primals, *selected(tangents, nonzero)], params,
                             [*operands, *selected(operands, nonzero)])
         n = len(closed.outvars)
         return results[:n], with_zeros(results[n:], pushed.nonzero, closed.out_avals)
@@ -110,7 +112,7 @@ class _Call:
         closed: ClosedJaxpr = params[self.jaxpr_name]
         parts = (linearize_jaxpr(closed, nonzero) if self.linearized is None
                  else self.linearized(closed, nonzero, params))
-        results = self.bind(parts.known, primals, params, [
+        results = self.rebind(parts.known, primals, params, [
             None if i in parts.forwarded else i for i in range(len(primals))])
         n = len(closed.outvars)
         linear, consts = without_tracers(parts.linear)
@@ -127,7 +129,7 @@ class _Call:
         linear = trace.linear_flags(operands)
         dependent = dependent_outputs(closed, linear)
         given = negated(linear)
-        known = iter(() if all(dependent) else self.bind(
+        known = iter(() if all(dependent) else self.rebind(
             part_of(closed, negated(dependent), given), selected(operands, given), params,
             [None] * sum(given)))
         tangents = iter(() if not any(dependent) else trace.record(
@@ -142,7 +144,7 @@ class _Call:
         pulled = transpose_with_log(closed, linear, nonzero_flags(cts))
         known = [i for i, lin in enumerate(linear) if not lin]
         given = [ct for ct in cts if type(ct) is not Zero]
-        outs = self.bind(pulled.jaxpr, [*[operands[i] for i in known], *given], params,
+        outs = self.rebind(pulled.jaxpr, [*[operands[i] for i in known], *given], params,
                          [*known, *[None] * len(given)], True)
         pulled.write_log(outs)
         return with_cotangents(operands, pulled.nonzero, iter(outs))
@@ -150,7 +152,7 @@ class _Call:
     def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]
         batched = batch_jaxpr(closed, tuple(dims), trace.axis)
-        return self.bind(batched.jaxpr, operands, params, range(len(operands))), batched.dims
+        return self.rebind(batched.jaxpr, operands, params, range(len(operands))), batched.dims
 
     def dce(self, eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
         closed: ClosedJaxpr = eqn.params[self.jaxpr_name]
@@ -195,7 +197,7 @@ class _Call:
     def discharge(self, operands: Values, params: Params, derivable: bool) -> list[Any]:
         return discharge_call(
             params[self.jaxpr_name], operands, derivable,
-            lambda closed, args: self.bind(closed, args, params, range(len(args))))
+            lambda closed, args: self.rebind(closed, args, params, range(len(args))))
 
     def check(self, eqn: JaxprEqn) -> None:
         inputs = eqn.params[self.jaxpr_name].jaxpr.invars

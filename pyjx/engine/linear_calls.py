@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyjx.core.jaxpr import Jaxpr
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eval_jaxpr
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.tangents import Zero, instantiate
-from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
+from pyjx.engine.types import Dims, Operand, Params, Tangents, Value, Values
 
 
 def _apply(*operands: Value, callee: Jaxpr, transpose: Jaxpr, num_consts: tuple[int, int],
@@ -26,6 +26,14 @@ def _apply(*operands: Value, callee: Jaxpr, transpose: Jaxpr, num_consts: tuple[
 
 def _shape(*avals: Any, callee: Jaxpr, **_: Any) -> Sequence[Any]:
     return callee.out_avals
+
+
+def _runs(params: Params) -> ClosedJaxpr:
+    """The function, as a program that takes what the transpose closes over as well."""
+    callee: Jaxpr = params["callee"]
+    theirs = [Var(v.aval) for v in params["transpose"].constvars]
+    return ClosedJaxpr(callee.replace(
+        constvars=[], invars=[*callee.constvars, *theirs, *callee.invars]), [])
 
 
 def _jvp(primals: Values, tangents: Tangents, *, num_consts: tuple[int, int], num_res: int,
@@ -57,5 +65,5 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> An
 linear_call_p = register(Primitive(
     "linear_call", shape_rule=_shape, jvp=_jvp, batch_axis=_batch, transpose=_transpose,
     decomposition=_apply, multiple_results=True, cached=False, linear=True,
-    effects=lambda params: params["callee"].effects,
+    effects=lambda params: params["callee"].effects, own_rules=True, runs=_runs,
 ))

@@ -22,11 +22,11 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.primitive import Primitive
+from pyjx.core.nested import program_of
+from pyjx.core.primitive import Primitive, pvary_p
 from pyjx.core.records import Record
 from pyjx.core.trace import Trace, Tracer, jaxpr_as_fun, new_level, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.calls import jit_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.custom_batching_calls import custom_vmap_call_p
 from pyjx.engine.custom_derivative_calls import (
@@ -34,15 +34,19 @@ from pyjx.engine.custom_derivative_calls import (
     custom_jvp_call_p,
     custom_vjp_call_p,
 )
-from pyjx.engine.remat_calls import remat_p
+from pyjx.engine.explicit import reshard_p
+from pyjx.engine.remat_calls import name_p
 from pyjx.engine.subjaxprs import fixpoint, with_inputs
-from pyjx.engine.tangents import Zero, instantiate, zero_tangent
+from pyjx.engine.tangents import Zero, add_any_p, instantiate, zero_tangent
 from pyjx.engine.types import Flags
+from pyjx.lax.collectives import psum_invariant_p
 from pyjx.lax.common import broadcast_to
 from pyjx.lax.conditionals import bind_cond, cond_p
+from pyjx.lax.exchanges import all_gather_invariant_p, pbroadcast_p, reduce_scatter_p
 from pyjx.lax.loops import bind_while, while_p
 from pyjx.lax.scans import bind_scan, scan_p
 from pyjx.lazy import directory, refuse
+from pyjx.runtime.constraints import sharding_constraint_p
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 __all__ = ["JetTrace", "JetTracer", "jet", "jet_rules"]
@@ -199,16 +203,19 @@ class JetTrace(Trace):
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
-        program = _PROGRAMS.get(primitive)
-        if program is not None:
-            return called_function(params[program])(*operands)
+        if primitive in _CUSTOM:
+            return called_function(params["call_jaxpr"])(*operands)
+        if primitive in _CALLS or not primitive.own_rules:
+            program = program_of(primitive, params)
+            if program is not None:
+                return jaxpr_as_fun(program)(*operands)
         pairs = [self.primal_and_terms(x) for x in operands]
         primals = [p for p, _ in pairs]
         order = min([len(t) for _, t in pairs if t is not None])
         terms = [None if t is None else t[:order] for _, t in pairs]
         if primitive in jet_rules:
             return self._by_users_rule(primitive, primals, terms, order, params)
-        rule = _RULES.get(primitive.name)
+        rule = _RULES.get(primitive)
         if rule is not None:
             return self._joined(*rule(primitive, primals, terms, order, params))
         if order and primitive in _PROGRAM_RULES:
@@ -546,29 +553,33 @@ def _cond(primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
     return _gathered(outs, either, order)
 
 
-# What is as the program that it holds, and the parameter which that is.
-_PROGRAMS = {jit_p: "jaxpr", remat_p: "jaxpr", custom_vmap_call_p: "call",
-             custom_jvp_call_p: "call_jaxpr", custom_vjp_call_p: "call_jaxpr"}
+_CUSTOM = (custom_jvp_call_p, custom_vjp_call_p)  # they may hold Python functions
+# What is as the program that it stands for, though it has rules of its own.
+_CALLS = (custom_vmap_call_p,)
 
 _PROGRAM_RULES: dict[Primitive, Callable[..., list[tuple[Any, Terms | None]]]] = {
     scan_p: _scan, while_p: _while, cond_p: _cond}
 
 
-_LINEAR = """
-    add add_any broadcast_in_dim concatenate conj convert_element_type copy cumsum dynamic_slice
-    all_gather all_gather_invariant all_to_all complex fft dynamic_update_slice gather imag name neg
-    pad pbroadcast ppermute psum_invariant pvary real reduce_precision reduce_scatter reduce_sum
-    reduce_window_sum reshape reshard rev scatter-add scatter-sub select_n sharding_constraint slice
-    squeeze stack sub tile transpose"""
+_LINEAR = (
+    lax.add_p, add_any_p, lax.broadcast_in_dim_p, lax.concatenate_p, lax.conj_p,
+    lax.convert_element_type_p, lax.copy_p, lax.cumsum_p, lax.dynamic_slice_p, lax.all_gather_p,
+    all_gather_invariant_p, lax.all_to_all_p, lax.complex_p, lax.fft_p,
+    lax.dynamic_update_slice_p, lax.gather_p, lax.imag_p, name_p, lax.neg_p, lax.pad_p,
+    pbroadcast_p, lax.ppermute_p, psum_invariant_p, pvary_p, lax.real_p, lax.reduce_precision_p,
+    reduce_scatter_p, lax.reduce_sum_p, lax.reduce_window_sum_p, lax.reshape_p, reshard_p,
+    lax.rev_p, lax.scatter_add_p, lax.scatter_sub_p, lax.select_n_p, sharding_constraint_p,
+    lax.slice_p, lax.squeeze_p, lax.stack_p, lax.sub_p, lax.tile_p, lax.transpose_p,
+)
 
-_RULES: dict[str, Callable[..., tuple[Any, Coefficients]]] = {
-    **dict.fromkeys(_LINEAR.split(), _linear),
-    **dict.fromkeys(("mul", "dot_general", "conv_general_dilated"), _bilinear),
-    "div": _quotient, "square": _power, "integer_pow": _power,
-    "exp": _exp, "expm1": _expm1, "tanh": _tanh, "logistic": _logistic,
-    "sin": _circular(lax.cos, (1, -1)), "cos": _circular(lax.sin, (-1, 1)),
-    "sinh": _circular(lax.cosh, (1, 1)), "cosh": _circular(lax.sinh, (1, 1)),
-    "log": _logarithm(lambda x: x),
-    "log1p": _logarithm(lambda x: lax.add(x, lax.full_like(x, 1))),
-    "sqrt": _square_root,
+_RULES: dict[Primitive, Callable[..., tuple[Any, Coefficients]]] = {
+    **dict.fromkeys(_LINEAR, _linear),
+    **dict.fromkeys((lax.mul_p, lax.dot_general_p, lax.conv_general_dilated_p), _bilinear),
+    lax.div_p: _quotient, lax.square_p: _power, lax.integer_pow_p: _power,
+    lax.exp_p: _exp, lax.expm1_p: _expm1, lax.tanh_p: _tanh, lax.logistic_p: _logistic,
+    lax.sin_p: _circular(lax.cos, (1, -1)), lax.cos_p: _circular(lax.sin, (-1, 1)),
+    lax.sinh_p: _circular(lax.cosh, (1, 1)), lax.cosh_p: _circular(lax.sinh, (1, 1)),
+    lax.log_p: _logarithm(lambda x: x),
+    lax.log1p_p: _logarithm(lambda x: lax.add(x, lax.full_like(x, 1))),
+    lax.sqrt_p: _square_root,
 }

@@ -138,5 +138,5 @@ def _thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
 composite_p = register(Primitive(
     "composite", shape_rule=_shape, multiple_results=True, cached=False, impl=_run, jvp=_jvp,
     transpose=_transpose, effects=lambda params: params["call_jaxpr"].effects,
-    thread=_thread,
+    runs=lambda params: params["call_jaxpr"], thread=_thread,
 ))

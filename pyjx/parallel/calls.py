@@ -120,7 +120,7 @@ def bind_closed(closed: ClosedJaxpr, args: Sequence[Any], params: Params, in_spe
 
 
 @derived
-def _cuttable(closed: ClosedJaxpr, inputs: Flags, outputs: Flags) -> ClosedJaxpr:
+def with_vectors(closed: ClosedJaxpr, inputs: Flags, outputs: Flags) -> ClosedJaxpr:
     """The program with those scalars of its inputs and outputs that have a flag as vectors of one
     element, which a spec may cut."""
     def fun(*args: Any) -> list[Any]:
@@ -169,9 +169,9 @@ def _linearize(trace: LinearTrace, primals: Values, tangents: Tangents, **params
         saved = parts.known.out_avals[n:]
         specs = [_residual_spec(a, params) for a in saved]
         scalars = tuple(map(_is_cut_scalar, saved, specs))
-        known = _cuttable(parts.known, (False,) * len(primals), (False,) * n + scalars)
+        known = with_vectors(parts.known, (False,) * len(primals), (False,) * n + scalars)
         rest = len(parts.linear.in_avals) - len(saved)
-        linear = _cuttable(parts.linear, scalars + (False,) * rest,
+        linear = with_vectors(parts.linear, scalars + (False,) * rest,
                            (False,) * len(parts.linear.out_avals))
     results = bind_closed(known, primals, params, in_specs, [*out_specs, *specs])
     linear, operands, specs = _with_consts(
@@ -330,14 +330,14 @@ def _cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
         extra = tuple([i not in same for i in range(len(inner))])
         scalars = tuple([e and _is_cut_scalar(a, s)
                          for e, a, s in zip(extra, inner, specs, strict=True)])
-        known = _cuttable(cut.known, (False,) * places, (False,) * n + scalars)
+        known = with_vectors(cut.known, (False,) * places, (False,) * n + scalars)
         known = part_of(known, (True,) * n + extra, (True,) * places)
         saved = [same[i] if i in same else Var(global_aval(
             a.update(shape=(1,)) if scalars[i] else a, specs[i], params["mesh"],
             params["newly_manual_axes"])) for i, a in enumerate(inner)]
         rest = tuple([v not in saved for v in results])
         again = part_of(cut.again, rest, (True,) * len(cut.again.invars))
-        again = _cuttable(again, scalars + (False,) * len(cut.forwarded), (False,) * sum(rest))
+        again = with_vectors(again, scalars + (False,) * len(cut.forwarded), (False,) * sum(rest))
     new = _derived_params(params, known, in_specs, [*out_specs, *selected(specs, extra)])
     known_eqn = eqn.replace(outvars=[*eqn.outvars, *selected(saved, extra)], params=new,
                             effects=_effects(new))
@@ -416,8 +416,17 @@ def _impl(*operands: Any, **params: Any) -> list[Any]:
 _BORDER = ("mesh", "in_specs", "out_specs", "check_vma", "newly_manual_axes")
 
 
+def _count(counted: Any, params: Params, times: int) -> None:
+    """Each of the devices runs the program."""
+    sizes = params["mesh"].shape
+    counted.program(params["jaxpr"], times * math.prod(
+        [sizes[name] for name in params["newly_manual_axes"]]))
+
+
+
 shard_map_p: Primitive = register(Primitive(
-    "shard_map", multiple_results=True, cached=False, shape_rule=_shape_rule, effects=_effects,
+    "shard_map", count=_count, multiple_results=True, cached=False, shape_rule=_shape_rule,
+    effects=_effects,
     jvp=_jvp, linearize=_linearize, split=_split, transpose=_transpose, batch_axis=_batch,
     dce=_dce, cut=_cut, check=_check, within=_within, discharge=_discharge,
     impl=_impl, placed=lambda params: (params["mesh"],),

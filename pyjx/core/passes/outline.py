@@ -26,7 +26,7 @@ MAX_DEPTH = 4
 outlined_call_p = Primitive(
     "outlined_call", shape_rule=lambda *avals, jaxpr, name: jaxpr.out_avals,
     multiple_results=True, cached=False, is_call=True, label=lambda params: params["name"],
-    effects=lambda params: params["jaxpr"].effects,
+    effects=lambda params: params["jaxpr"].effects, runs=lambda params: params["jaxpr"],
 )
 
 

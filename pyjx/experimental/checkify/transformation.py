@@ -11,24 +11,33 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
-from pyjx.core.nested import holds_jaxprs, map_jaxprs
+from pyjx.core.nested import holds_jaxprs, map_jaxprs, program_of, within
 from pyjx.core.passes.dce import without_effects
+from pyjx.core.primitive import Primitive
+from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr, walk
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.experimental.checkify.conditions import CheckEffect
+from pyjx.experimental.checkify.conditions import CheckEffect, check_p
 from pyjx.experimental.checkify.errors import Error, ErrorCategory, Site, user_checks
 from pyjx.experimental.checkify.operations import checks_of
 from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.compare import select
-from pyjx.lax.conditionals import switch
+from pyjx.lax.conditionals import cond_p, switch
 from pyjx.lax.convert import full
-from pyjx.lax.loops import while_loop
+from pyjx.lax.loops import while_loop, while_p
 from pyjx.lax.nary import operand
-from pyjx.lax.scans import scan
+from pyjx.lax.reductions import argmax
+from pyjx.lax.scans import scan, scan_p
+from pyjx.lax.slicing import dynamic_index_in_dim
+from pyjx.parallel.calls import bind_closed, ordered, shard_map_p, with_vectors
+from pyjx.runtime.resharding import reshard
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 Categories = frozenset[ErrorCategory]
@@ -174,14 +183,18 @@ def _checked(closed: ClosedJaxpr, categories: Categories) -> _Checked:
 def _apply(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories) -> list[Any]:
     """The results of an equation; what its checks find is joined to `found`."""
     if holds_jaxprs(eqn):
-        rule = _RULES.get(eqn.primitive.name)
+        rule = _RULES.get(eqn.primitive, _call if eqn.primitive.rebind is not None else None)
         if rule is not None:
             return rule(eqn, operands, found, categories)
-        program = _program_of(eqn)
+        program = program_of(eqn.primitive, eqn.params)
         if program is not None:
             return _holding(eqn, program, operands, found, categories)
+        if any([type(e) is CheckEffect for e in eqn.effects]):
+            raise NotImplementedError(
+                f"checkify: there is a check in the function of '{eqn.primitive}', which cannot be "
+                "looked into. Make the check outside of it.")
     # What holds a program that it combines values by, such as scatter-add, is one operation.
-    outs = _bound(eqn, operands, eqn.params) if eqn.primitive.name != "check" else []
+    outs = _bound(eqn, operands, eqn.params) if eqn.primitive is not check_p else []
     for check in checks_of(eqn, categories):
         site = Site(check.category, check.message, check.payload_avals, eqn.source_info)
         failed, payload = check.run(operands, outs)
@@ -210,24 +223,37 @@ def _holding(eqn: JaxprEqn, program: ClosedJaxpr, operands: list[Any], found: _F
     return _bound(eqn, operands, map_jaxprs(eqn.params, without_effects, lambda jaxpr: jaxpr))
 
 
-def _program_of(eqn: JaxprEqn) -> ClosedJaxpr | None:
-    """The program that an equation stands for; None where that is not known, and no user's check
-    is in it."""
-    if eqn.primitive.stands_for is not None:
-        return eqn.primitive.stands_for(eqn.params)
-    if eqn.primitive.name == "composite":
-        return eqn.params["call_jaxpr"]  # type: ignore[no-any-return]
-    if any([type(e) is CheckEffect for e in eqn.effects]):
-        raise NotImplementedError(f"checkify: there is a check in the function of "
-                                  f"'{eqn.primitive}', which cannot be looked into.")
-    return None
-
-
 def _call(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories) -> list[Any]:
-    checked = _checked(eqn.params["jaxpr"], categories)
-    more, results = checked.run(_bound(eqn, operands, {**eqn.params, "jaxpr": checked.program}))
+    primitive, params = eqn.primitive, eqn.params
+    assert primitive.rebind is not None
+    assert primitive.runs is not None
+    checked = _checked(primitive.runs(params), categories)
+    more, results = checked.run(primitive.rebind(
+        checked.program, operands, params, range(len(operands))))
     found.join(more)
     return results
+
+
+def _shard_map(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories
+               ) -> list[Any]:
+    """Each device says what it has found; that of the first one where a check failed counts."""
+    params = eqn.params
+    with within(eqn):
+        checked = _checked(params["jaxpr"], categories)
+        n = _n_values(checked.sites) if checked.sites else 0
+        rest = len(params["out_specs"])
+        program = with_vectors(checked.program, (False,) * len(operands),
+                               (True,) * n + (False,) * rest)
+    devices = PartitionSpec(ordered(params["mesh"], params["newly_manual_axes"]))
+    outs = bind_closed(program, operands, params, params["in_specs"],
+                       [*[devices] * n, *params["out_specs"]])
+    if n:
+        values = [x if (s := get_aval(x).explicit_sharding) is None
+                  else reshard(x, s.update(spec=PartitionSpec(None))) for x in outs[:n]]
+        first = argmax(values[0], 0, np.int32)
+        found.join(_found([dynamic_index_in_dim(x, first, 0, False) for x in values],
+                          checked.sites))
+    return outs[n:]
 
 
 def _cond(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Categories) -> list[Any]:
@@ -305,6 +331,6 @@ def _while(eqn: JaxprEqn, operands: list[Any], found: _Found, categories: Catego
     return carry  # type: ignore[no-any-return]
 
 
-_RULES: dict[str, Rule] = {
-    "jit": _call, "remat2": _call, "cond": _cond, "scan": _scan, "while": _while,
+_RULES: dict[Primitive, Rule] = {
+    cond_p: _cond, scan_p: _scan, shard_map_p: _shard_map, while_p: _while,
 }

@@ -17,6 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.experimental.sparse import bcoo, bcsr
+from pyjx.experimental.sparse.api import todense_p
 from pyjx.experimental.sparse.bcoo.multiplication import data_times
 from pyjx.experimental.sparse.bcoo.slicing import gathered
 from pyjx.experimental.sparse.util import refuse_dense_sum, stretched
@@ -40,15 +41,20 @@ def with_data(mat: Any, data: Any) -> Any:
 # -- elementwise operations ------------------------------------------------------------------------
 
 # f(0) = 0; those that are not linear need elements of the same index to be added first.
-_LINEAR = ("conj", "copy", "imag", "neg", "real", "reduce_precision", "stage")
+_LINEAR = (
+    lax.conj_p, lax.copy_p, lax.imag_p, lax.neg_p, lax.real_p, lax.reduce_precision_p,
+    lax.stage_p,
+)
 _ZERO_PRESERVING = (
-    "abs", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cbrt", "ceil", "erf", "erf_inv",
-    "expm1", "floor", "integer_pow", "log1p", "round", "sign", "sin", "sinh", "sqrt", "square",
-    "tan", "tanh",
+    lax.abs_p, lax.asin_p, lax.asinh_p, lax.atan_p, lax.atanh_p, lax.bessel_i1e_p, lax.cbrt_p,
+    lax.ceil_p, lax.erf_p, lax.erf_inv_p, lax.expm1_p, lax.floor_p, lax.integer_pow_p,
+    lax.log1p_p, lax.round_p, lax.sign_p, lax.sin_p, lax.sinh_p, lax.sqrt_p, lax.square_p,
+    lax.tan_p, lax.tanh_p,
 )
 _DENSIFYING = (
-    "acos", "acosh", "bessel_i0e", "cos", "cosh", "eq", "erfc", "exp", "exp2", "ge", "gt", "le",
-    "log", "logistic", "lt", "ne",
+    lax.acos_p, lax.acosh_p, lax.bessel_i0e_p, lax.cos_p, lax.cosh_p, lax.eq_p, lax.erfc_p,
+    lax.exp_p, lax.exp2_p, lax.ge_p, lax.gt_p, lax.le_p, lax.log_p, lax.logistic_p, lax.lt_p,
+    lax.ne_p,
 )
 
 
@@ -61,7 +67,7 @@ def _with_unique_indices(mat: Any) -> Any:
 
 def _elementwise(primitive: Primitive, operands: Any, linear: bool, params: Any) -> Any:
     (mat,) = operands
-    if primitive.name == "integer_pow" and params["y"] <= 0:
+    if primitive is lax.integer_pow_p and params["y"] <= 0:
         refuse(primitive)
     mat = mat if linear else _with_unique_indices(mat)
     return with_data(mat, primitive.bind(mat.data, **params))
@@ -186,37 +192,36 @@ def _any_format(fun: SparseRule) -> SparseRule:
     return lambda primitive, operands, params: fun(*operands, **params)
 
 
-RULES: dict[str, SparseRule] = {
-    **{name: lambda p, operands, params: _elementwise(p, operands, True, params)
-       for name in _LINEAR},
-    **{name: lambda p, operands, params: _elementwise(p, operands, False, params)
-       for name in _ZERO_PRESERVING},
-    "convert_element_type": _convert,
-    "add": _any_format(add),
-    "sub": _any_format(_subtract),
-    "mul": _any_format(_multiply),
-    "div": _any_format(_divide),
-    "dot_general": _any_format(_dot_general),
-    "broadcast_in_dim": _any_format(_broadcast),
-    "concatenate": _any_format(_concatenate),
-    "stack": _any_format(_stack),
-    "todense": _any_format(lambda mat, tree: mat.todense()),
-    "reduce_sum": _only_bcoo(_reduce_sum),
-    "transpose": _only_bcoo(bcoo.bcoo_transpose),
-    "reshape": _only_bcoo(bcoo.bcoo_reshape),
-    "squeeze": _only_bcoo(bcoo.bcoo_squeeze),
-    "slice": _only_bcoo(bcoo.bcoo_slice),
-    "dynamic_slice": _only_bcoo(
+RULES: dict[Primitive, SparseRule] = {
+    **dict.fromkeys(_LINEAR, lambda p, operands, params: _elementwise(p, operands, True, params)),
+    **dict.fromkeys(_ZERO_PRESERVING,
+                    lambda p, operands, params: _elementwise(p, operands, False, params)),
+    lax.convert_element_type_p: _convert,
+    lax.add_p: _any_format(add),
+    lax.sub_p: _any_format(_subtract),
+    lax.mul_p: _any_format(_multiply),
+    lax.div_p: _any_format(_divide),
+    lax.dot_general_p: _any_format(_dot_general),
+    lax.broadcast_in_dim_p: _any_format(_broadcast),
+    lax.concatenate_p: _any_format(_concatenate),
+    lax.stack_p: _any_format(_stack),
+    todense_p: _any_format(lambda mat, tree: mat.todense()),
+    lax.reduce_sum_p: _only_bcoo(_reduce_sum),
+    lax.transpose_p: _only_bcoo(bcoo.bcoo_transpose),
+    lax.reshape_p: _only_bcoo(bcoo.bcoo_reshape),
+    lax.squeeze_p: _only_bcoo(bcoo.bcoo_squeeze),
+    lax.slice_p: _only_bcoo(bcoo.bcoo_slice),
+    lax.dynamic_slice_p: _only_bcoo(
         lambda mat, *starts, slice_sizes: bcoo.bcoo_dynamic_slice(mat, starts, slice_sizes)),
-    "gather": _only_bcoo(_gather),
-    "rev": _only_bcoo(bcoo.bcoo_rev),
-    "conv_general_dilated": _only_bcoo(bcoo.bcoo_conv_general_dilated),
+    lax.gather_p: _only_bcoo(_gather),
+    lax.rev_p: _only_bcoo(bcoo.bcoo_rev),
+    lax.conv_general_dilated_p: _only_bcoo(bcoo.bcoo_conv_general_dilated),
 }
 
 
 def refuse(primitive: Primitive) -> NoReturn:
     """Raise NotImplementedError for an operation without a rule."""
-    if primitive.name in _DENSIFYING:
+    if primitive in _DENSIFYING:
         raise NotImplementedError(
             f"sparse rule for {primitive} is not implemented because it would result in dense "
             "output. If this is your intent, use sparse.todense() to convert your arguments to "

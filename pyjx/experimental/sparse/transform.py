@@ -21,13 +21,12 @@ from pyjx import numpy as jnp
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn
+from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr, walk
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.calls import call
 from pyjx.engine.custom_derivative_calls import called_function
 from pyjx.engine.functions import check_values, name_of
-from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.experimental.sparse.rules import RULES, is_sparse, refuse
 from pyjx.experimental.sparse.util import stretched
 from pyjx.runtime.abstract import eval_shape
@@ -104,14 +103,16 @@ def _apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
     if not any(map(is_sparse, operands)):
         out = primitive.bind(*operands, **params)
         return list(out) if primitive.multiple_results else [out]
-    if primitive.name in _PROGRAM_RULES:
-        return _PROGRAM_RULES[primitive.name](operands, params)
-    if primitive.name in RULES:
-        return [RULES[primitive.name](primitive, operands, params)]
-    if primitive.stands_for is not None:  # a function with derivative rules of its own
-        closed = primitive.stands_for(params)
-        return eval_sparse(closed.jaxpr, closed.consts, operands)
-    refuse(primitive)
+    if primitive in _PROGRAM_RULES:
+        return _PROGRAM_RULES[primitive](operands, params)
+    if primitive in RULES:
+        return [RULES[primitive](primitive, operands, params)]
+    if primitive.rebind is not None:
+        return _call(primitive, operands, params)
+    closed = program_of(primitive, params)
+    if closed is None:
+        refuse(primitive)
+    return _run(closed, operands)
 
 
 # -- use_tracer ------------------------------------------------------------------------------------
@@ -166,7 +167,7 @@ class SparseTrace(Trace):
                 ) -> Any:
         if not self.alive:
             self.check_alive(operands)
-        if primitive.stands_for is not None and not isinstance(
+        if primitive.own_rules and not isinstance(
                 params.get("call_jaxpr"), (ClosedJaxpr, NoneType)):
             return called_function(params["call_jaxpr"])(*operands)  # not recorded yet
         outs = [self.join(x) for x in _apply(primitive, list(map(self.value, operands)), params)]
@@ -218,12 +219,13 @@ def _settled(shapes_after: Callable[[Sequence[Any]], Sequence[Any]], carry: Sequ
         carry = now
 
 
-def _call(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    closed: ClosedJaxpr = params["jaxpr"]
+def _call(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    assert primitive.rebind is not None
+    assert primitive.runs is not None
     leaves, tree = tree_flatten(list(operands))
-    avals = tuple([get_aval(x) for x in leaves])
-    program, out_tree = _sparsified(closed, tree, avals)
-    outs = call(consts_as_inputs(program), params["name"], *program.consts, *leaves)
+    program, out_tree = _sparsified(primitive.runs(params), tree, tuple(map(get_aval, leaves)))
+    origins = [i for i, x in enumerate(operands) for _ in tree_flatten(x)[0]]
+    outs = primitive.rebind(program, leaves, params, origins)
     return tree_unflatten(out_tree, outs)  # type: ignore[no-any-return]
 
 
@@ -239,10 +241,6 @@ def _sparsified(closed: ClosedJaxpr, tree: Any, avals: tuple[Any, ...]) -> tuple
 
     program = trace_to_jaxpr(flat, avals, closed.debug_info)
     return program, out_tree
-
-
-def _remat(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    return _run(params["jaxpr"], operands)
 
 
 def _cond(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
@@ -318,6 +316,6 @@ def _row(full: Any, leaves: Sequence[Any]) -> Any:
     return full.tree_unflatten(full.without_axis(0).tree_flatten()[1], leaves)
 
 
-_PROGRAM_RULES: dict[str, Callable[[Sequence[Any], dict[str, Any]], list[Any]]] = {
-    "jit": _call, "remat2": _remat, "cond": _cond, "while": _while, "scan": _scan,
+_PROGRAM_RULES: dict[Primitive, Callable[[Sequence[Any], dict[str, Any]], list[Any]]] = {
+    lax.cond_p: _cond, lax.while_p: _while, lax.scan_p: _scan,
 }
