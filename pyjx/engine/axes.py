@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import reduction
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import (
@@ -70,7 +71,7 @@ def _transpose_sharding(out: ShapedArray, x: ShapedArray, *, permutation: tuple[
 
 
 transpose_p: Primitive = register(Primitive(
-    "transpose", shape_rule=_transpose_shape, sharding_rule=_transpose_sharding,
+    "transpose", moves=True, shape_rule=_transpose_shape, sharding_rule=_transpose_sharding,
     batch=_transpose_batch, linear=True, cost=CHEAP,
     jvp=lambda primals, tangents, *, permutation: (
         transpose_p.bind(*primals, permutation=permutation),
@@ -176,7 +177,7 @@ def _broadcast_sharding(out: ShapedArray, x: ShapedArray, *dynamic_shape: Any,
 
 
 broadcast_in_dim_p = register(Primitive(
-    "broadcast_in_dim", shape_rule=_broadcast_shape, sharding_rule=_broadcast_sharding,
+    "broadcast_in_dim", moves=True, shape_rule=_broadcast_shape, sharding_rule=_broadcast_sharding,
     jvp=_broadcast_jvp, transpose=_broadcast_transpose, batch=_broadcast_batch, linear=True,
     cost=CHEAP,
     printed=lambda params: [
@@ -273,7 +274,8 @@ def _reduce_sum_transpose(ct: Tangent, x: Operand, *, axes: tuple[int, ...],
 
 
 reduce_sum_p: Primitive = register(Primitive(
-    "reduce_sum", shape_rule=_reduce_sum_shape, sharding_rule=reduced_sharding,
+    "reduce_sum", arithmetic=reduction, shape_rule=_reduce_sum_shape,
+    sharding_rule=reduced_sharding,
     transpose=_reduce_sum_transpose, linear=True,
     jvp=lambda primals, tangents, **params: (
         reduce_sum_p.bind(*primals, **params), reduce_sum_p.bind(*tangents, **params),

@@ -30,7 +30,7 @@ def _batch(operands: Values, dims: Dims) -> Any:
 
 
 optimization_barrier_p = register(Primitive(
-    "optimization_barrier", shape_rule=lambda *avals: avals,
+    "optimization_barrier", moves=True, shape_rule=lambda *avals: avals,
     sharding_rule=lambda outs, *xs: list(map(entries_of, xs)), multiple_results=True, jvp=_jvp,
     transpose=_transpose, batch=_batch, linear=True,
 ))

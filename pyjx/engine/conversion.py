@@ -37,7 +37,7 @@ def _convert_transpose(ct: Tangent, x: Operand, **_: Any) -> Tangents:
 
 
 convert_element_type_p = register(Primitive(
-    "convert_element_type", shape_rule=_convert_shape, jvp=_convert_jvp, linear=True,
+    "convert_element_type", moves=True, shape_rule=_convert_shape, jvp=_convert_jvp, linear=True,
     cost=CHEAP, transpose=_convert_transpose,
     printed=lambda params: [(key, params[key]) for key in ("new_dtype", "weak_type")],
 ))

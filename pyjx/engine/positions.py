@@ -33,6 +33,6 @@ def _iota_shape(*, dtype: DType, shape: tuple[int, ...], dimension: int, shardin
     return ShapedArray(shape, dtype)
 
 
-iota_p = register(Primitive("iota", shape_rule=_iota_shape, cost=CHEAP))
+iota_p = register(Primitive("iota", moves=True, shape_rule=_iota_shape, cost=CHEAP))
 iota_p.define(jvp=jvp_zero(iota_p), batch=lambda operands, dims, **params: (
     iota_p.bind(**params), None))  # it has no operands, so nothing is ever batched

@@ -81,7 +81,7 @@ class _Maker(Primitive):
 
 def _maker(name: str, shape_rule: Rule, value: Rule) -> Primitive:
     return register(_Maker(
-        name, cached=False, shape_rule=shape_rule, effects=lambda params: has_own_refs,
+        name, moves=True, cached=False, shape_rule=shape_rule, effects=lambda params: has_own_refs,
         discharge=lambda operands, params, derivable: Box(value(*operands, **params))))
 
 
@@ -91,12 +91,14 @@ new_ref_p = _maker(
     lambda x, **_: cast(x, get_aval(x).dtype))
 empty_ref_p = _maker("empty_ref", lambda ty, memory_space, pin: AbstractRef(ty, memory_space),
                      lambda ty, **_: instantiate(Zero(ty)))
-get_p = register(Primitive("get", cached=False, effects=lambda params: reads))
-swap_p = register(Primitive("swap", cached=False, effects=lambda params: writes))
+get_p = register(Primitive("get", moves=True, cached=False, effects=lambda params: reads))
+swap_p = register(Primitive("swap", moves=True, cached=False, effects=lambda params: writes))
 addupdate_p = register(Primitive(
     "addupdate", multiple_results=True, cached=False, effects=lambda params: accumulates))
-freeze_p = register(Primitive("freeze", cached=False, effects=lambda params: has_own_refs))
+freeze_p = register(Primitive("freeze", moves=True, cached=False,
+                              effects=lambda params: has_own_refs))
 free_ref_p = register(Primitive(
-    "free_ref", multiple_results=True, cached=False, effects=lambda params: has_own_refs))
+    "free_ref", moves=True, multiple_results=True, cached=False,
+    effects=lambda params: has_own_refs))
 
 operations = frozenset({get_p, swap_p, addupdate_p, freeze_p, free_ref_p})

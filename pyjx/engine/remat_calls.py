@@ -114,7 +114,7 @@ def _name_batch(operands: Values, dims: Dims, *, name: str) -> Any:
 
 
 name_p = register(Primitive(
-    "name", shape_rule=lambda x, name: x, jvp=_name_jvp, batch=_name_batch,
+    "name", moves=True, shape_rule=lambda x, name: x, jvp=_name_jvp, batch=_name_batch,
     transpose=lambda ct, x, name: [ct], impl=lambda x, name: x,
     decomposition=lambda x, name: x, linear=True,
 ))

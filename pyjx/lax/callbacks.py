@@ -15,6 +15,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import unknown
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects
 from pyjx.core.passes.tokens import thread_operand
@@ -346,7 +347,8 @@ def _io_effects(params: Params) -> Effects:
 
 
 pure_callback_p: Primitive = register(Primitive(
-    "pure_callback", multiple_results=True, cached=False, shape_rule=_shape, impl=_impl,
+    "pure_callback", arithmetic=unknown, multiple_results=True, cached=False, shape_rule=_shape,
+    impl=_impl,
     batch_axis=_pure_batch,
     printed=printed, physical=_physical(lambda: pure_callback_p),
     jvp=refused("Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks "

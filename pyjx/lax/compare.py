@@ -327,7 +327,8 @@ def _select_sharding(out: ShapedArray, which: ShapedArray, *cases: ShapedArray) 
 
 
 select_n_p = register(Primitive(
-    "select_n", shape_rule=_select_shape, sharding_rule=_select_sharding, jvp=_select_jvp,
+    "select_n", moves=True, shape_rule=_select_shape, sharding_rule=_select_sharding,
+    jvp=_select_jvp,
     transpose=_select_transpose, batch=_select_batch, linear=True, cost=CHEAP,
 ))
 

@@ -513,8 +513,14 @@ def _effects(params: Params) -> Any:
     return join_effects(params["branches"])
 
 
+def _cond_count(counted: Any, params: Params, times: int) -> None:
+    counted.dearest(params["branches"], times)
+
+
+
 cond_p = register(Primitive(
-    "cond", shape_rule=_cond_shape, multiple_results=True, cached=False, jvp=_cond_jvp,
+    "cond", shape_rule=_cond_shape, count=_cond_count, multiple_results=True, cached=False,
+    jvp=_cond_jvp,
     linearize=_cond_linearize, split=_cond_split, transpose=_cond_transpose,
     batch_axis=_cond_batch, dce=_cond_dce, cut=_cond_cut, thread=_cond_thread,
     check=_cond_check, effects=_effects, discharge=_cond_discharge,

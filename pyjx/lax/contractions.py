@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import out_size, scale
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
@@ -23,6 +25,7 @@ from pyjx.core.explicit import (
     resolved_sharding,
 )
 from pyjx.core.integers import as_ints
+from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.specs import axes_of
@@ -440,8 +443,15 @@ def _dot_general_printed(params: Params) -> list[tuple[str, Any]]:
         if params[key] is not None]]
 
 
+def _dot_general_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
+    (contracting, _), _ = eqn.params["dimension_numbers"]
+    shape = eqn.invars[0].aval.shape
+    return 2 * out_size(eqn) * math.prod([shape[d] for d in contracting]) * scale(eqn), 0.0
+
+
 dot_general_p = register(Primitive(
-    "dot_general", shape_rule=_dot_general_shape, sharding_rule=_dot_general_sharding,
+    "dot_general", arithmetic=_dot_general_arithmetic, shape_rule=_dot_general_shape,
+    sharding_rule=_dot_general_sharding,
     printed=_dot_general_printed))
 dot_general_p.define(
     jvp=jvp_by_operand(

@@ -335,7 +335,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
 
 # -- identities ------------------------------------------------------------------------------------
 
-copy_p = elementwise("copy", ANY, linear=True, cost=CHEAP)
+copy_p = elementwise("copy", ANY, moves=True, linear=True, cost=CHEAP)
 copy_p.define(jvp=jvp_linear(copy_p), transpose=transpose_unary(lambda ct, x: copy_p.bind(ct)))
 
 # tie(x, y) is y, and keeps x from being dropped before it.
@@ -347,7 +347,7 @@ tie_p: Primitive = register(Primitive(
     batch=lambda operands, dims: (tie_p.bind(*operands), dims[1]),
 ))
 
-stop_gradient_p = elementwise("stop_gradient", ANY)
+stop_gradient_p = elementwise("stop_gradient", ANY, moves=True)
 stop_gradient_p.define(jvp=jvp_zero(stop_gradient_p))
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import out_size, scale, size
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
@@ -30,6 +31,7 @@ from pyjx.core.explicit import (
     retyped,
 )
 from pyjx.core.integers import as_int, as_ints
+from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis, transpose
 from pyjx.engine.rules import jvp_by_operand
@@ -350,7 +352,14 @@ def _conv_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, *,
     return tuple(entries)
 
 
-conv_general_dilated_p = register(Primitive(_NAME, shape_rule=_conv_shape,
+def _conv_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
+    kernel = eqn.invars[1]
+    features = eqn.params["dimension_numbers"].rhs_spec[0]
+    return 2 * out_size(eqn) * size(kernel) / kernel.aval.shape[features] * scale(eqn), 0.0
+
+
+conv_general_dilated_p = register(Primitive(_NAME, arithmetic=_conv_arithmetic,
+                                            shape_rule=_conv_shape,
                                             sharding_rule=_conv_sharding, outlined=False))
 conv_general_dilated_p.define(
     jvp=jvp_by_operand(

@@ -10,6 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import transcendental
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
@@ -354,7 +355,7 @@ def _pow_tangent_y(g: Tangent, ans: Value, x: Value, y: Value) -> Value:
     return mul(g, mul(lax.log(safe), ans))
 
 
-pow_p = register(Primitive("pow", shape_rule=_pow_shape, cost=DEAR))
+pow_p = register(Primitive("pow", arithmetic=transcendental, shape_rule=_pow_shape, cost=DEAR))
 pow_p.define(batch=elementwise_batch(pow_p), jvp=jvp_by_result(
     pow_p, lambda g, ans, x, y: _pow_tangent_x(g, x, y), _pow_tangent_y))
 

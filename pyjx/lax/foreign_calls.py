@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx.core.arithmetic import unknown
 from pyjx.core.avals import ShapedArray, abstract_token, get_aval
 from pyjx.core.effects import Effect, Effects, no_effects
 from pyjx.core.integers import as_int
@@ -207,6 +208,7 @@ def _jvp(primals: Values, tangents: Any, *, target_name: str, **_: Any) -> Any:
 
 
 ffi_call_p: Primitive = register(Primitive(
-    "ffi_call", multiple_results=True, shape_rule=_shape, effects=_ffi_effects, jvp=_jvp,
+    "ffi_call", arithmetic=unknown, multiple_results=True, shape_rule=_shape, effects=_ffi_effects,
+    jvp=_jvp,
     transpose=refused(_DERIVATIVE.format("a foreign function")), batch_axis=_batch,
 ))

@@ -24,10 +24,12 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import out_size
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import resized
 from pyjx.core.integers import as_ints
+from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
@@ -122,7 +124,13 @@ def _fft_batch(operands: Values, dims: BatchDims, *, fft_type: FftType,
     return fft_p.bind(x, fft_type=fft_type, fft_lengths=fft_lengths), d
 
 
-fft_p = register(Primitive("fft", shape_rule=_fft_shape, sharding_rule=resized("fft"),
+def _fft_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
+    """5 n log2(n) for each transform of length n."""
+    return 5 * out_size(eqn) * math.log2(max(math.prod(eqn.params["fft_lengths"]), 2)), 0.0
+
+
+fft_p = register(Primitive("fft", arithmetic=_fft_arithmetic, shape_rule=_fft_shape,
+                           sharding_rule=resized("fft"),
                            transpose=_fft_transpose, batch=_fft_batch, linear=True))
 fft_p.define(jvp=jvp_linear(fft_p))
 

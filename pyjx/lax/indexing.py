@@ -329,7 +329,7 @@ def _gather_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, *,
 
 
 gather_p = register(Primitive(
-    "gather", shape_rule=_gather_shape, sharding_rule=_gather_sharding, jvp=_gather_jvp,
+    "gather", moves=True, shape_rule=_gather_shape, sharding_rule=_gather_sharding, jvp=_gather_jvp,
     transpose=_gather_transpose, batch=_gather_batch, linear=True,
 ))
 

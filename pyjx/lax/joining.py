@@ -79,7 +79,7 @@ def _joined_sharding(xs: Sequence[ShapedArray]) -> Entries:
 
 
 concatenate_p = register(Primitive(
-    "concatenate", shape_rule=_concatenate_shape,
+    "concatenate", moves=True, shape_rule=_concatenate_shape,
     sharding_rule=lambda out, *xs, dimension: _joined_sharding(xs),
     transpose=_concatenate_transpose, batch=_concatenate_batch, linear=True,
 ))
@@ -150,7 +150,8 @@ def _stack_batch(operands: Values, dims: Dims, *, axis: int) -> tuple[Value, int
     return stack_p.bind(*xs, axis=axis + 1), 0
 
 
-stack_p = register(Primitive("stack", shape_rule=_stack_shape, transpose=_stack_transpose,
+stack_p = register(Primitive("stack", moves=True, shape_rule=_stack_shape,
+                             transpose=_stack_transpose,
                              batch=_stack_batch, linear=True,
                              sharding_rule=lambda out, *xs, axis: insert(
                                  _joined_sharding(xs), axis, None)))
@@ -205,7 +206,8 @@ def _unstack_sharding(outs: Any, x: ShapedArray, *, axis: int) -> list[Any]:
 
 
 unstack_p = register(Primitive(
-    "unstack", shape_rule=_unstack_shape, sharding_rule=_unstack_sharding, batch=_unstack_batch,
+    "unstack", moves=True, shape_rule=_unstack_shape, sharding_rule=_unstack_sharding,
+    batch=_unstack_batch,
     multiple_results=True, linear=True,
     transpose=lambda cts, x, *, axis: (stack_p.bind(*map(instantiate, cts), axis=axis),),
 ))
@@ -248,7 +250,8 @@ def _split_batch(operands: Values, dims: BatchDims, *, sizes: tuple[int, ...], a
 _part_sharding = resized("split")
 
 split_p = register(Primitive(
-    "split", shape_rule=_split_shape, batch=_split_batch, multiple_results=True, linear=True,
+    "split", moves=True, shape_rule=_split_shape, batch=_split_batch, multiple_results=True,
+    linear=True,
     sharding_rule=lambda outs, x, **_: [_part_sharding(o, x) for o in outs],
     transpose=lambda cts, x, *, sizes, axis: (concatenate(map(instantiate, cts), axis),),
 ))

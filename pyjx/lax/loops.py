@@ -675,8 +675,17 @@ def _while_check(eqn: JaxprEqn) -> None:
             raise TypeError(f"The body takes a carry of type {atom.aval} and gives {aval}")
 
 
+def _while_count(counted: Any, params: Params, times: int) -> None:
+    """Nobody knows how often it runs: once."""
+    counted.exact = False
+    counted.program(params["cond_jaxpr"], times)
+    counted.program(params["body_jaxpr"], times)
+
+
+
 while_p = register(Primitive(
-    "while", shape_rule=_while_shape, multiple_results=True, cached=False, jvp=_while_jvp,
+    "while", shape_rule=_while_shape, count=_while_count, multiple_results=True, cached=False,
+    jvp=_while_jvp,
     batch_axis=_while_batch, linearize=_while_linearize, split=_while_split,
     transpose=_while_transpose, dce=_while_dce, thread=_while_thread, check=_while_check,
     effects=lambda params: params["cond_jaxpr"].effects | params["body_jaxpr"].effects,

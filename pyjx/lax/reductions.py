@@ -9,6 +9,7 @@ import numpy as np
 
 from pyjx import lax, tree_util
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import reduction
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
@@ -55,7 +56,8 @@ def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = Non
             check(name, x)
         return ShapedArray(reduced_shape(name, x, axes), x.dtype, x.weak_type)
 
-    primitive = register(Primitive(name, shape_rule=shape_rule, sharding_rule=reduced_sharding))
+    primitive = register(Primitive(name, arithmetic=reduction, shape_rule=shape_rule,
+                                   sharding_rule=reduced_sharding))
     return primitive.define(batch=reduction_batch(primitive))
 
 
@@ -250,8 +252,10 @@ def _arg_shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: DType) -> 
     return ShapedArray(x.shape[:axis] + x.shape[axis + 1:], index_dtype)
 
 
-argmax_p = register(Primitive("argmax", shape_rule=_arg_shape, sharding_rule=reduced_sharding))
-argmin_p = register(Primitive("argmin", shape_rule=_arg_shape, sharding_rule=reduced_sharding))
+argmax_p = register(Primitive("argmax", arithmetic=reduction, shape_rule=_arg_shape,
+                              sharding_rule=reduced_sharding))
+argmin_p = register(Primitive("argmin", arithmetic=reduction, shape_rule=_arg_shape,
+                              sharding_rule=reduced_sharding))
 for _p in (argmax_p, argmin_p):
     _p.define(batch=reduction_batch(_p), jvp=jvp_zero(_p))
 

@@ -586,8 +586,14 @@ def _scan_check(eqn: JaxprEqn) -> None:
             raise TypeError(f"The body takes a carry of type {before} and gives {after}")
 
 
+def _scan_count(counted: Any, params: Params, times: int) -> None:
+    counted.program(params["jaxpr"], times * params["length"])
+
+
+
 scan_p = register(Primitive(
-    "scan", shape_rule=_scan_shape, multiple_results=True, cached=False, jvp=_scan_jvp,
+    "scan", shape_rule=_scan_shape, count=_scan_count, multiple_results=True, cached=False,
+    jvp=_scan_jvp,
     linearize=_scan_linearize, split=_scan_split, transpose=_scan_transpose,
     batch_axis=_scan_batch, dce=_scan_dce, cut=_scan_cut, thread=_scan_thread, check=_scan_check,
     effects=lambda params: params["jaxpr"].effects, discharge=_scan_discharge,

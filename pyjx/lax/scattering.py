@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.arithmetic import size
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.contents import shared
@@ -407,8 +408,10 @@ def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray,
 
 
 def _scatter(name: str, function: str, **rules: Any) -> Primitive:
-    p = register(Primitive(name, shape_rule=_scatter_shape(function),
-                           sharding_rule=_scatter_sharding, **rules))
+    moves = name == "scatter"
+    p = register(Primitive(
+        name, moves=moves, arithmetic=None if moves else lambda eqn: (size(eqn.invars[2]), 0.0),
+        shape_rule=_scatter_shape(function), sharding_rule=_scatter_sharding, **rules))
     return p.define(batch=_scatter_batch(p))
 
 

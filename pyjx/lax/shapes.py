@@ -47,12 +47,12 @@ def batch_size(operands: Sequence[Any], dims: Sequence[int | None]) -> int:
 
 def linear_primitive(name: str, shape_rule: Rule, transposed: Rule, cost: int | None = None
                      ) -> Primitive:
-    """A primitive that is linear in its only operand; `transposed(ct, aval, **params)`."""
+    """A primitive that moves its only operand; `transposed(ct, aval, **params)`."""
 
     def back(ct: Tangent, x: Value, **params: Any) -> Any:
         return (transposed(ct, x.aval, **params),)
 
-    p = register(Primitive(name, shape_rule=shape_rule, transpose=back, linear=True,
+    p = register(Primitive(name, moves=True, shape_rule=shape_rule, transpose=back, linear=True,
                            cost=cost))
     return p.define(jvp=jvp_linear(p))
 
@@ -492,7 +492,8 @@ def _pad_batch(operands: Values, dims: Any, *, padding_config: PaddingConfig
     return lax.select(inside, padded, broadcast_in_dim(value, shape, (0,))), 0
 
 
-pad_p = register(Primitive("pad", shape_rule=_pad_shape, sharding_rule=resized("padding"),
+pad_p = register(Primitive("pad", moves=True, shape_rule=_pad_shape,
+                           sharding_rule=resized("padding"),
                            transpose=_pad_transpose, batch=_pad_batch, linear=True))
 pad_p.define(jvp=jointly_linear_jvp(pad_p))
 
@@ -567,7 +568,7 @@ def _bitcast_sharding(out: ShapedArray, x: ShapedArray, **params: Any) -> Entrie
 
 
 bitcast_convert_type_p = register(Primitive(
-    "bitcast_convert_type", shape_rule=_bitcast_shape, batch=_bitcast_batch,
+    "bitcast_convert_type", moves=True, shape_rule=_bitcast_shape, batch=_bitcast_batch,
     sharding_rule=_bitcast_sharding,
 ))
 bitcast_convert_type_p.define(jvp=jvp_zero(bitcast_convert_type_p))

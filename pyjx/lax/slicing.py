@@ -330,7 +330,8 @@ def _dynamic_slice_batch(operands: Values, dims: BatchDims, *, slice_sizes: tupl
 
 
 dynamic_slice_p = register(Primitive(
-    "dynamic_slice", shape_rule=_dynamic_slice_shape, sharding_rule=resized("dynamic_slice"),
+    "dynamic_slice", moves=True, shape_rule=_dynamic_slice_shape,
+    sharding_rule=resized("dynamic_slice"),
     jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch,
     linear=True,
 ))
@@ -477,7 +478,7 @@ def _update_sharding(out: ShapedArray, x: ShapedArray, update: ShapedArray, *sta
 
 
 dynamic_update_slice_p = register(Primitive(
-    "dynamic_update_slice", shape_rule=_update_shape, sharding_rule=_update_sharding,
+    "dynamic_update_slice", moves=True, shape_rule=_update_shape, sharding_rule=_update_sharding,
     jvp=_update_jvp, transpose=_update_transpose, batch=_update_batch, linear=True,
 ))
 

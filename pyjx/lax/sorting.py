@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import size
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import agreed, entries_of, full_sharding, mesh_of, whole_along
 from pyjx.core.integers import as_axis, as_int
+from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero
@@ -84,7 +87,13 @@ def _sort_sharding(outs: Any, *xs: ShapedArray, dimension: int, **params: Any) -
     return [given] * len(xs)
 
 
-sort_p = register(Primitive("sort", shape_rule=_sort_shape, sharding_rule=_sort_sharding,
+def _sort_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
+    n = eqn.invars[0].aval.shape[eqn.params["dimension"]]
+    return size(eqn.invars[0]) * math.log2(max(n, 2)), 0.0
+
+
+sort_p = register(Primitive("sort", arithmetic=_sort_arithmetic, shape_rule=_sort_shape,
+                            sharding_rule=_sort_sharding,
                             jvp=_sort_jvp, batch=_sort_batch, multiple_results=True))
 
 

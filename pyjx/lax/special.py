@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import transcendental
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import DEAR
@@ -47,9 +48,9 @@ def _no_derivative(message: str) -> Callable[..., NoReturn]:
 
 # -- error function --------------------------------------------------------------------------------
 
-erf_p = elementwise("erf", FLOATING, cost=DEAR)
-erfc_p = elementwise("erfc", FLOATING)
-erf_inv_p = elementwise("erf_inv", FLOATING)
+erf_p = elementwise("erf", FLOATING, arithmetic=transcendental, cost=DEAR)
+erfc_p = elementwise("erfc", FLOATING, arithmetic=transcendental)
+erf_inv_p = elementwise("erf_inv", FLOATING, arithmetic=transcendental)
 
 
 def _bell(g: Tangent, x: Value, scale: float) -> Value:
@@ -108,8 +109,8 @@ def erf_inv(x: Any) -> Array:
 
 # -- gamma function and its relatives --------------------------------------------------------------
 
-lgamma_p = elementwise("lgamma", FLOATING, decomposition=log_gamma)
-digamma_p = elementwise("digamma", FLOATING)
+lgamma_p = elementwise("lgamma", FLOATING, arithmetic=transcendental, decomposition=log_gamma)
+digamma_p = elementwise("digamma", FLOATING, arithmetic=transcendental)
 polygamma_p = elementwise("polygamma", FLOATING, FLOATING)
 zeta_p = elementwise("zeta", FLOATING, FLOATING)
 # d log |Gamma(x)| = psi(x) dx

@@ -10,6 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import transcendental
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import DEAR
@@ -87,7 +88,7 @@ def accurate(name: str, accuracy: Any) -> AccuracyMode | Tolerance | None:
 
 # -- exponentials and logarithms -------------------------------------------------------------------
 
-exp_p = elementwise("exp", INEXACT, cost=DEAR)
+exp_p = elementwise("exp", INEXACT, arithmetic=transcendental, cost=DEAR)
 # d e^x = e^x dx
 differentiate_by_result(exp_p, lambda g, ans, x: mul(g, ans))
 
@@ -114,7 +115,7 @@ def _exp2(x: Value, *, accuracy: Any = None) -> Value:
     return exp(mul(like(x, math.log(2.0)), x), accuracy=accuracy)
 
 
-exp2_p = elementwise("exp2", INEXACT, decomposition=_exp2, cost=DEAR)
+exp2_p = elementwise("exp2", INEXACT, arithmetic=transcendental, decomposition=_exp2, cost=DEAR)
 # d 2^x = log(2) 2^x dx
 differentiate_by_result(exp2_p, lambda g, ans, x: mul(coefficient(x, math.log(2.0)), mul(g, ans)))
 
@@ -129,7 +130,7 @@ def exp2(x: Any, *, accuracy: Any = None) -> Array:
     return exp2_p.bind(operand("exp2", x), accuracy=accurate("exp2", accuracy))
 
 
-expm1_p = elementwise("expm1", INEXACT, cost=DEAR)
+expm1_p = elementwise("expm1", INEXACT, arithmetic=transcendental, cost=DEAR)
 # d (e^x - 1) = e^x dx
 differentiate(expm1_p, lambda g, x: mul(g, exp(x)))
 
@@ -144,7 +145,7 @@ def expm1(x: Any, *, accuracy: Any = None) -> Array:
     return expm1_p.bind(operand("expm1", x), accuracy=accurate("expm1", accuracy))
 
 
-log_p = elementwise("log", INEXACT, cost=DEAR)
+log_p = elementwise("log", INEXACT, arithmetic=transcendental, cost=DEAR)
 # d log x = dx / x
 differentiate(log_p, lambda g, x: div(g, x))
 
@@ -185,7 +186,7 @@ def log2(x: Any, *, accuracy: Any = None) -> Array:
     return log2_p.bind(operand("log2", x), accuracy=accurate("log2", accuracy))
 
 
-log1p_p = elementwise("log1p", INEXACT, cost=DEAR)
+log1p_p = elementwise("log1p", INEXACT, arithmetic=transcendental, cost=DEAR)
 # d log(1 + x) = dx / (1 + x)
 differentiate(log1p_p, lambda g, x: div(g, add(x, like(x, 1))))
 
@@ -205,7 +206,8 @@ def _logistic(x: Value, *, accuracy: Any = None) -> Value:
     return div(like(x, 1), add(like(x, 1), exp(neg(x))))
 
 
-logistic_p = elementwise("logistic", INEXACT, decomposition=_logistic, cost=DEAR)
+logistic_p = elementwise("logistic", INEXACT, arithmetic=transcendental, decomposition=_logistic,
+                         cost=DEAR)
 # d s(x) = s(x) (1 - s(x)) dx
 differentiate_by_result(logistic_p, lambda g, ans, x: mul(g, mul(ans, sub(like(ans, 1), ans))))
 
@@ -222,7 +224,7 @@ def logistic(x: Any, *, accuracy: Any = None) -> Array:
 
 # -- roots -----------------------------------------------------------------------------------------
 
-sqrt_p = elementwise("sqrt", INEXACT, cost=DEAR)
+sqrt_p = elementwise("sqrt", INEXACT, arithmetic=transcendental, cost=DEAR)
 # d sqrt(x) = dx / (2 sqrt(x))
 differentiate_by_result(sqrt_p, lambda g, ans, x: mul(g, div(coefficient(x, 0.5), ans)))
 
@@ -237,7 +239,7 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Array:
     return sqrt_p.bind(operand("sqrt", x), accuracy=accurate("sqrt", accuracy))
 
 
-rsqrt_p = elementwise("rsqrt", INEXACT, cost=DEAR)
+rsqrt_p = elementwise("rsqrt", INEXACT, arithmetic=transcendental, cost=DEAR)
 # d x^(-1/2) = -x^(-1/2) / (2 x) dx
 differentiate_by_result(rsqrt_p, lambda g, ans, x: mul(g, mul(coefficient(x, -0.5), div(ans, x))))
 
@@ -252,7 +254,7 @@ def rsqrt(x: Any, *, accuracy: Any = None) -> Array:
     return rsqrt_p.bind(operand("rsqrt", x), accuracy=accurate("rsqrt", accuracy))
 
 
-cbrt_p = elementwise("cbrt", FLOATING)
+cbrt_p = elementwise("cbrt", FLOATING, arithmetic=transcendental)
 # d x^(1/3) = dx / (3 x^(2/3))
 differentiate_by_result(
     cbrt_p, lambda g, ans, x: mul(g, mul(coefficient(x, 1 / 3), integer_pow(ans, -2))))
@@ -273,9 +275,9 @@ def cbrt(x: Any, *, accuracy: Any = None) -> Array:
 
 # -- trigonometric functions -----------------------------------------------------------------------
 
-sin_p = elementwise("sin", INEXACT, cost=DEAR)
-cos_p = elementwise("cos", INEXACT, cost=DEAR)
-tan_p = elementwise("tan", INEXACT)
+sin_p = elementwise("sin", INEXACT, arithmetic=transcendental, cost=DEAR)
+cos_p = elementwise("cos", INEXACT, arithmetic=transcendental, cost=DEAR)
+tan_p = elementwise("tan", INEXACT, arithmetic=transcendental)
 # d sin x = cos x dx
 differentiate(sin_p, lambda g, x: mul(g, cos(x)))
 # d cos x = -sin x dx
@@ -314,9 +316,9 @@ def tan(x: Any, *, accuracy: Any = None) -> Array:
     return tan_p.bind(operand("tan", x), accuracy=accurate("tan", accuracy))
 
 
-asin_p = elementwise("asin", INEXACT)
-acos_p = elementwise("acos", INEXACT)
-atan_p = elementwise("atan", INEXACT)
+asin_p = elementwise("asin", INEXACT, arithmetic=transcendental)
+acos_p = elementwise("acos", INEXACT, arithmetic=transcendental)
+atan_p = elementwise("atan", INEXACT, arithmetic=transcendental)
 # d asin x = dx / sqrt(1 - x^2)
 differentiate(asin_p, lambda g, x: mul(g, rsqrt(one_minus_square(x))))
 # d acos x = -dx / sqrt(1 - x^2)
@@ -364,7 +366,7 @@ def atan(x: Any) -> Array:
     return atan_p.bind(operand("atan", x))
 
 
-atan2_p = elementwise("atan2", INEXACT, INEXACT)
+atan2_p = elementwise("atan2", INEXACT, INEXACT, arithmetic=transcendental)
 # d atan2(y, x) = (x dy - y dx) / (x^2 + y^2)
 atan2_p.define(jvp=jvp_by_operand(
     atan2_p,
@@ -389,9 +391,9 @@ def atan2(x: Any, y: Any) -> Array:
 
 # -- hyperbolic functions --------------------------------------------------------------------------
 
-sinh_p = elementwise("sinh", INEXACT)
-cosh_p = elementwise("cosh", INEXACT)
-tanh_p = elementwise("tanh", INEXACT, cost=DEAR)
+sinh_p = elementwise("sinh", INEXACT, arithmetic=transcendental)
+cosh_p = elementwise("cosh", INEXACT, arithmetic=transcendental)
+tanh_p = elementwise("tanh", INEXACT, arithmetic=transcendental, cost=DEAR)
 # d sinh x = cosh x dx
 differentiate(sinh_p, lambda g, x: mul(g, cosh(x)))
 # d cosh x = sinh x dx
@@ -447,9 +449,9 @@ def _asinh_slope(x: Value) -> Value:
     return mul(r, rsqrt(add(square(mul(x, r)), square(r))))
 
 
-asinh_p = elementwise("asinh", INEXACT)
-acosh_p = elementwise("acosh", INEXACT)
-atanh_p = elementwise("atanh", INEXACT)
+asinh_p = elementwise("asinh", INEXACT, arithmetic=transcendental)
+acosh_p = elementwise("acosh", INEXACT, arithmetic=transcendental)
+atanh_p = elementwise("atanh", INEXACT, arithmetic=transcendental)
 # d asinh x = dx / sqrt(x^2 + 1)
 differentiate(asinh_p, lambda g, x: mul(g, _asinh_slope(x)))
 # d acosh x = dx / (sqrt(x - 1) sqrt(x + 1))

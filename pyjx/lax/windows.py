@@ -10,6 +10,7 @@ import numpy as np
 
 from pyjx import lax, tree_util
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import reduction
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
 from pyjx.core.dimensions import max_dim
@@ -169,13 +170,14 @@ def _elements(x: Value, init: Value, *, window_dimensions: Ints, window_strides:
 # -- reduce_window_sum, reduce_window_max, reduce_window_min ---------------------------------------
 
 reduce_window_sum_p = register(Primitive(
-    "reduce_window_sum", shape_rule=_windows_shape("reduce_window_sum"), linear=True,
+    "reduce_window_sum", arithmetic=reduction, shape_rule=_windows_shape("reduce_window_sum"),
+    linear=True,
     sharding_rule=resized("reduce_window")))
 reduce_window_max_p = register(Primitive(
-    "reduce_window_max", shape_rule=_windows_shape("reduce_window_max"),
+    "reduce_window_max", arithmetic=reduction, shape_rule=_windows_shape("reduce_window_max"),
     sharding_rule=resized("reduce_window")))
 reduce_window_min_p = register(Primitive(
-    "reduce_window_min", shape_rule=_windows_shape("reduce_window_min"),
+    "reduce_window_min", arithmetic=reduction, shape_rule=_windows_shape("reduce_window_min"),
     sharding_rule=resized("reduce_window")))
 for _p in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):
     _p.define(batch=_windows_batch(_p))
@@ -425,7 +427,7 @@ def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,
 
 
 reduce_window_p = register(Primitive(
-    "reduce_window", shape_rule=_reduce_window_shape, jvp=_reduce_window_jvp,
+    "reduce_window", arithmetic=reduction, shape_rule=_reduce_window_shape, jvp=_reduce_window_jvp,
     batch=_reduce_window_batch, multiple_results=True))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import out_size
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.explicit import Entries, agreed, explicit_sharding
 from pyjx.core.primitive import Primitive, register
@@ -365,6 +366,8 @@ def _bits(avals: Avals, data: Value, *, bit_width: int, shape: tuple[int, ...]) 
 
 
 random_bits_p = _primitive("random_bits", _bits_shape, _bits)
+# 20 rounds of threefry give two words, with three operations each.
+random_bits_p.define(arithmetic=lambda eqn: (60 * out_size(eqn), 0.0))
 
 
 def _fold_in_shape(keys: ShapedArray, data: ShapedArray) -> ShapedArray:

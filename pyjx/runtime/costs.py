@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import elementwise
+from pyjx.core.arithmetic import unknown as of_foreign
 from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
-from pyjx.core.nested import holds_jaxprs
+from pyjx.core.nested import holds_jaxprs, program_of
 from pyjx.core.records import Record
-
-_FUNCTIONS = (
-    "acos acosh asin asinh atan atan2 atanh cbrt cos cosh digamma erf erf_inv erfc exp exp2 expm1 "
-    "lgamma log log1p logistic pow rsqrt sin sinh sqrt tan tanh")
-# They only move values, or make them from nothing.
-_MOVED = (
-    "bitcast_convert_type broadcast_in_dim concatenate convert_element_type copy device_put "
-    "dynamic_slice dynamic_update_slice empty gather iota name optimization_barrier pad reshape "
-    "rev select_n slice split squeeze stack stop_gradient tile transpose unstack")
-_REDUCED = (
-    "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor")
-_TRANSCENDENTAL, _MOVES, _REDUCES = [
-    frozenset(names.split()) for names in (_FUNCTIONS, _MOVED, _REDUCED)]
-_BITS = 60.0  # integer operations for a random word: 20 rounds of threefry give two
 
 
 class Cost(Record):
@@ -123,21 +111,18 @@ class _Counted:
 
     def program(self, closed: Any, times: int) -> None:
         for eqn in closed.eqns:
-            name, params = eqn.primitive.name, eqn.params
-            if name == "scan":
-                self.program(params["jaxpr"], times * params["length"])
-            elif name == "while":
-                self.exact = False
-                self.program(params["cond_jaxpr"], times)
-                self.program(params["body_jaxpr"], times)
-            elif name == "cond":
-                self.exact = False
-                self.add(max([_counted(b, times) for b in params["branches"]],
-                             key=_Counted.flops))
-            elif holds_jaxprs(eqn) and (inner := _program_of(eqn)) is not None:
+            primitive, params = eqn.primitive, eqn.params
+            if primitive.count is not None:
+                primitive.count(self, params, times)
+            elif holds_jaxprs(eqn) and (inner := program_of(primitive, params)) is not None:
                 self.program(inner, times)
             else:
                 self.operation(eqn, times)
+
+    def dearest(self, branches: Sequence[ClosedJaxpr], times: int) -> None:
+        """Add that one of some programs which has the most operations."""
+        self.exact = False
+        self.add(max([_counted(b, times) for b in branches], key=_Counted.flops))
 
     def operation(self, eqn: JaxprEqn, times: int) -> None:
         one = _cost(eqn, self.unknown)
@@ -177,15 +162,6 @@ def _sorted(costs: dict[str, list[float]]) -> tuple[Cost, ...]:
     return tuple(sorted(rows, key=lambda c: (-c.flops - c.transcendentals, -c.bytes, c.name)))
 
 
-def _program_of(eqn: JaxprEqn) -> Any:
-    """The program that an equation runs once, if it is a call of one."""
-    if eqn.primitive.stands_for is not None:
-        return eqn.primitive.stands_for(eqn.params)
-    if eqn.primitive.is_call:
-        return next((eqn.params[k] for k in ("jaxpr", "call_jaxpr") if k in eqn.params), None)
-    return None
-
-
 def bytes_of(aval: Any) -> float:
     """Bytes of a value; none of keys and tokens."""
     dtype = getattr(aval, "dtype", None)
@@ -196,58 +172,17 @@ def bytes_of(aval: Any) -> float:
 
 def arithmetic(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float]:
     """Arithmetic operations and transcendental ones of an equation."""
-    name = eqn.primitive.name
-    sizes = [float(math.prod(getattr(v.aval, "shape", ()))) for v in eqn.invars]
-    out = float(sum([math.prod(getattr(v.aval, "shape", ())) for v in eqn.outvars]))
-    if name == "dot_general":
-        (contracting, _), _ = eqn.params["dimension_numbers"]
-        shape = eqn.invars[0].aval.shape
-        return 2 * out * math.prod([shape[d] for d in contracting]) * _scale(eqn), 0.0
-    if name == "conv_general_dilated":
-        features = eqn.params["dimension_numbers"].rhs_spec[0]
-        return 2 * out * sizes[1] / eqn.invars[1].aval.shape[features] * _scale(eqn), 0.0
-    if name in _MOVES or not eqn.outvars:
+    primitive = eqn.primitive
+    if primitive.moves or not eqn.outvars:
         return 0.0, 0.0
-    if name in _REDUCES or name.startswith(("cum", "reduce_window")):
-        return max(sizes[0] - out, out if name.startswith("cum") else 0.0), 0.0
-    if name in _MATRIX:
-        a = eqn.invars[0].aval.shape
-        return math.prod(a[:-2]) * _MATRIX[name](a[-2], a[-1], out) * _scale(eqn), 0.0
-    if name == "fft":
-        n = math.prod(eqn.params["fft_lengths"])
-        return 5 * out * math.log2(max(n, 2)), 0.0  # 5 n log2(n) for each transform
-    if name == "sort":
-        n = eqn.invars[0].aval.shape[eqn.params["dimension"]]
-        return sizes[0] * math.log2(max(n, 2)), 0.0
-    if name == "random_bits":
-        return _BITS * out, 0.0
-    if name.startswith("scatter"):
-        return (sizes[2] if name != "scatter" else 0.0), 0.0
-    if name in _TRANSCENDENTAL:
-        return 0.0, out
-    if eqn.primitive.effects is not None or name in ("pure_callback", "ffi_call"):
-        unknown.add(name)
+    rule = primitive.arithmetic
+    if rule is None:
+        rule = elementwise if primitive.effects is None else of_foreign
+    found: tuple[float, float] | None = rule(eqn)
+    if found is None:
+        unknown.add(primitive.name)
         return 0.0, 0.0
-    return out, 0.0
-
-
-def _scale(eqn: JaxprEqn) -> float:
-    """A complex multiplication and addition are four times those of real numbers."""
-    return 4.0 if np.issubdtype(eqn.outvars[0].aval.dtype, np.complexfloating) else 1.0
-
-
-# Leading terms of the usual algorithms, for a matrix of m rows and n columns.
-_MATRIX: dict[str, Callable[[int, int, float], float]] = {
-    "cholesky": lambda m, n, out: n**3 / 3,
-    "lu": lambda m, n, out: m * n**2 - n**3 / 3,
-    "geqrf": lambda m, n, out: 2 * n**2 * (m - n / 3),
-    "qr": lambda m, n, out: 4 * n**2 * (m - n / 3),
-    "householder_product": lambda m, n, out: 2 * n**2 * (m - n / 3),
-    "eigh": lambda m, n, out: 9.0 * n**3,
-    "eig": lambda m, n, out: 25.0 * n**3,
-    "svd": lambda m, n, out: 4 * m * n**2 + 22 * n**3,
-    "triangular_solve": lambda m, n, out: out * n,
-}
+    return found
 
 
 def _number(x: float) -> str:

@@ -293,7 +293,7 @@ def _placed(params: dict[str, Any]) -> list[Any]:
 
 
 device_put_p: Primitive = register(Primitive(
-    "device_put",
+    "device_put", moves=True,
     shape_rule=_device_put_shape,
     jvp=_device_put_jvp,
     batch_axis=_device_put_batch,  # it says itself in which memory results are

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
@@ -47,7 +48,8 @@ def _cholesky_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     return factor, product(factor, half_lower_triangle(inner))
 
 
-cholesky_p = register(Primitive("cholesky", sharding_rule=along_batch(2),
+cholesky_p = register(Primitive("cholesky", arithmetic=of_matrix(lambda m, n, out: n**3 / 3),
+                                sharding_rule=along_batch(2),
                                 shape_rule=_cholesky_shape, jvp=_cholesky_jvp))
 cholesky_p.define(batch=batch_leading(cholesky_p))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
@@ -166,7 +167,8 @@ getrf_p = register(Primitive("getrf", sharding_rule=along_batch(2),
                              shape_rule=_getrf_shape, multiple_results=True))
 getrf_p.define(batch=batch_leading(getrf_p))
 
-lu_p = register(Primitive("lu", sharding_rule=along_batch(2),
+lu_p = register(Primitive("lu", arithmetic=of_matrix(lambda m, n, out: m * n**2 - n**3 / 3),
+                          sharding_rule=along_batch(2),
                           shape_rule=_lu_shape, multiple_results=True, jvp=_lu_jvp,
                           decomposition=_factors_and_permutation))
 lu_p.define(batch=batch_leading(lu_p))

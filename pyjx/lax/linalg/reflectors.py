@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
@@ -48,7 +49,9 @@ def _geqp3_shape(x: ShapedArray, order: ShapedArray, *, use_magma: bool | None
 
 
 # LAPACK's parts of the decomposition, without and with exchanges of columns.
-geqrf_p = register(Primitive("geqrf", sharding_rule=along_batch(2),
+_reflectors_arithmetic = of_matrix(lambda m, n, out: 2 * n**2 * (m - n / 3))
+geqrf_p = register(Primitive("geqrf", arithmetic=_reflectors_arithmetic,
+                             sharding_rule=along_batch(2),
                              shape_rule=_geqrf_shape, multiple_results=True))
 geqp3_p = register(Primitive("geqp3", sharding_rule=along_batch(2),
                              shape_rule=_geqp3_shape, multiple_results=True))
@@ -66,7 +69,8 @@ def _householder_shape(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
     return ShapedArray(a.shape, a.dtype)
 
 
-householder_product_p = register(Primitive("householder_product", sharding_rule=along_batch(2),
+householder_product_p = register(Primitive("householder_product", arithmetic=_reflectors_arithmetic,
+                                           sharding_rule=along_batch(2),
                                            shape_rule=_householder_shape))
 
 for _p in (geqrf_p, geqp3_p, householder_product_p):
@@ -178,7 +182,8 @@ def _columns_in_order(x: Value, order: Value) -> Value:
     return product(x, lax.convert_element_type(chosen, get_aval(x).dtype))
 
 
-qr_p = register(Primitive("qr", sharding_rule=along_batch(2),
+qr_p = register(Primitive("qr", arithmetic=of_matrix(lambda m, n, out: 4 * n**2 * (m - n / 3)),
+                          sharding_rule=along_batch(2),
                           shape_rule=_qr_shape, multiple_results=True, jvp=_qr_jvp,
                           decomposition=_by_reflections))
 qr_p.define(batch=batch_leading(qr_p))

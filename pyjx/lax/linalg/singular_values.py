@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.arithmetic import of_matrix
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dimensions import min_dim
 from pyjx.core.explicit import along_batch
@@ -149,7 +150,8 @@ def _of_nothing(x: Value, full_matrices: bool, compute_uv: bool) -> Values:
             for i, a in enumerate(avals)]
 
 
-svd_p = register(Primitive("svd", sharding_rule=along_batch(2),
+svd_p = register(Primitive("svd", arithmetic=of_matrix(lambda m, n, out: 4 * m * n**2 + 22 * n**3),
+                           sharding_rule=along_batch(2),
                            shape_rule=_shape, multiple_results=True, jvp=_jvp,
                            decomposition=_by_polar_factors))
 svd_p.define(batch=batch_leading(svd_p))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyjx import lax
+from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
@@ -93,7 +94,8 @@ def _batch_sides(a: Value, b: Value, b_dim: int | None, left_side: bool, params:
 
 
 triangular_solve_p = register(Primitive(
-    "triangular_solve", sharding_rule=along_batch(2),
+    "triangular_solve", arithmetic=of_matrix(lambda m, n, out: out * n),
+    sharding_rule=along_batch(2),
     shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch,
     linear=True,
 ))

@@ -1,0 +1,58 @@
+"""What operations compute: the rule `arithmetic` of primitives, for estimates of costs.
+
+A rule gives the additions, multiplications and the like of an equation, and the exponentials, sines
+and the like; None where nobody knows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Arithmetic = Callable[[Any], tuple[float, float] | None]
+
+
+def size(v: Any) -> float:
+    """The number of elements of a variable; one of what has no shape."""
+    return float(math.prod(getattr(v.aval, "shape", ())))
+
+
+def out_size(eqn: Any) -> float:
+    return float(sum([size(v) for v in eqn.outvars]))
+
+
+def scale(eqn: Any) -> float:
+    """A complex multiplication and addition are four times those of real numbers."""
+    return 4.0 if np.issubdtype(eqn.outvars[0].aval.dtype, np.complexfloating) else 1.0
+
+
+def elementwise(eqn: Any) -> tuple[float, float]:
+    """An operation for each element of the results."""
+    return out_size(eqn), 0.0
+
+
+def transcendental(eqn: Any) -> tuple[float, float]:
+    """A transcendental operation for each element of the results."""
+    return 0.0, out_size(eqn)
+
+
+def reduction(eqn: Any) -> tuple[float, float]:
+    """An operation for each element that goes."""
+    return max(size(eqn.invars[0]) - out_size(eqn), 0.0), 0.0
+
+
+def unknown(eqn: Any) -> None:
+    """Of foreign functions nobody knows."""
+
+
+def of_matrix(formula: Callable[[int, int, float], float]) -> Arithmetic:
+    """`formula(rows, columns, elements of results)` for each matrix of the first operand: leading
+    terms of the usual algorithm."""
+    def rule(eqn: Any) -> tuple[float, float]:
+        a = eqn.invars[0].aval.shape
+        return math.prod(a[:-2]) * formula(a[-2], a[-1], out_size(eqn)) * scale(eqn), 0.0
+
+    return rule
