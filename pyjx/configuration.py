@@ -170,7 +170,7 @@ high_dynamic_range_gumbel = _off("jax_high_dynamic_range_gumbel", traced=True,
 random_seed_offset = _int("jax_random_seed_offset", default=0, traced=True,
                           help="Added to every seed.")
 debug_key_reuse = _off("jax_debug_key_reuse", traced=True,
-                       help=_without_effect("random keys are not watched."))
+                       help="A random key that is used twice raises an error.")
 
 # Debugging.
 disable_jit = _DisableJit("jax_disable_jit", bool, False, on_change=_mirror("disable_jit"),

@@ -11,7 +11,7 @@ NAMES: dict[str, str] = {
     "pyjx.tools":
         "jax_to_ir pgo_nsys_converter",
     "pyjx.experimental":
-        "jax2tf key_reuse mosaic pallas primal_tangent_dtype thunky",
+        "jax2tf mosaic pallas primal_tangent_dtype thunky",
     "pyjx.experimental.colocated_python":
         "func_backend obj_backend",
     "pyjx.experimental.jet":

@@ -41,12 +41,13 @@ def _nested(eqn: JaxprEqn) -> bool:
 
 def _has_keys(program: ClosedJaxpr | Jaxpr) -> bool:
     if isinstance(program, ClosedJaxpr):
-        return _closed_has_keys(program)
+        return closed_has_keys(program)
     return _makes_keys(program) or any(map(_nested, holders_in(program)))
 
 
 @derived_structure
-def _closed_has_keys(closed: ClosedJaxpr) -> bool:
+def closed_has_keys(closed: ClosedJaxpr) -> bool:
+    """Whether key arrays are among the values of a program."""
     return _makes_keys(closed.jaxpr) or any(map(_nested, holders(closed)))
 
 

@@ -11,6 +11,7 @@ from pyjx.experimental import custom_partitioning as custom_partitioning
 from pyjx.experimental import fused as fused
 from pyjx.experimental import hijax as hijax
 from pyjx.experimental import jet as jet
+from pyjx.experimental import key_reuse as key_reuse
 from pyjx.experimental import layout as layout
 from pyjx.experimental import mesh_utils as mesh_utils
 from pyjx.experimental import multihost_utils as multihost_utils
@@ -45,6 +46,7 @@ __all__ = [
     "fused",
     "hijax",
     "jet",
+    "key_reuse",
     "layout",
     "mesh_utils",
     "multihost_utils",

@@ -139,7 +139,8 @@ def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         compiled = op_jit(on_data, static_argnames=("impl", *static))
 
         def call(key: Value, *arrays: Value, **options: Any) -> Value:
-            if type(key) is PRNGKeyArray and is_eager(key._base_array, *arrays):
+            if (type(key) is PRNGKeyArray and is_eager(key._base_array, *arrays)
+                    and not configuration.debug_key_reuse.value):
                 return compiled(key._base_array, *arrays, impl=key._impl, **options)
             return core(key, *arrays, **options)
 
@@ -341,7 +342,8 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     (3,)
     """
     if (type(key) is PRNGKeyArray and not key.aval.shape and type(num) is int and num >= 0
-            and is_eager(key._base_array)):  # the usual call, without the checks of others
+            and is_eager(key._base_array)  # the usual call, without the checks of others
+            and not configuration.debug_key_reuse.value):
         known = _splits.get((key._impl, num))
         if known is None:
             known = _splits[key._impl, num] = _split_data(key._impl, num)

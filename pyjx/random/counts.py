@@ -20,6 +20,7 @@ from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.distributions import arrays
 from pyjx.random.gammas import check_method
 from pyjx.random.implementations import threefry2x32
+from pyjx.random.keys import random_clone_p
 from pyjx.random.samplers import (
     as_array,
     constant,
@@ -114,7 +115,8 @@ def _poisson_by_rejection(key: Value, lam: Value) -> Value:
 def _exact_poisson(key: Value, lam: Value, dtype: DType) -> Value:
     small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, _like(lam, 10)))
     low = _poisson_by_product(key, lax.select(small, lam, _like(lam, 0)))
-    high = _poisson_by_rejection(key, lax.select(small, _like(lam, 1e5), lam))
+    # One of the two is returned, so the key is used once.
+    high = _poisson_by_rejection(random_clone_p.bind(key), lax.select(small, _like(lam, 1e5), lam))
     out = lax.convert_element_type(lax.select(small, low, high), dtype)
     return lax.select(lax.eq(lam, _like(lam, 0)), _like(out, 0), out)
 
@@ -334,7 +336,9 @@ def _binomial_floats(key: Value, n: Value, p: Value, dtype: DType) -> Value:
     trials = lax.floor(n)
     low = _binomial_by_waiting(key, lax.select(waiting, trials, _like(n, 0)),
                                lax.log1p(lax.neg(safe_q)))
-    high = _binomial_by_rejection(key, lax.select(waiting, _like(n, 1e4), trials),
+    # One of the two is returned, so the key is used once.
+    high = _binomial_by_rejection(random_clone_p.bind(key),
+                                  lax.select(waiting, _like(n, 1e4), trials),
                                   lax.select(waiting, _like(q, 0.5), safe_q))
     out = lax.convert_element_type(lax.select(waiting, low, high), dtype)
     bad = lax.bitwise_or(bad_q, bad_n)

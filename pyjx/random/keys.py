@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import out_size
@@ -24,6 +25,7 @@ from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import Avals, Dims, Rule, Value, Values
 from pyjx.numpy import array_methods
 from pyjx.random.implementations import PRNGImpl, over_batch
+from pyjx.runtime import key_reuse
 from pyjx.runtime.array import Array, ArrayImpl
 from pyjx.runtime.device_put import device_put, put_handlers
 from pyjx.runtime.transfers import array_from_host
@@ -97,13 +99,14 @@ def _sharding_of_keys(impl: PRNGImpl, key_data: Any) -> Any:
 class PRNGKeyArray(Array):
     """An array of random keys. Make them with `key`, `split` and `wrap_key_data`."""
 
-    __slots__ = ("__weakref__", "_base_array", "_impl", "aval")
+    __slots__ = ("__weakref__", "_base_array", "_consumed", "_impl", "aval")
 
     def __init__(self, impl: PRNGImpl, key_data: Any) -> None:
         check_key_data(impl, key_data)
         shape = key_data.shape
         self._impl = impl
         self._base_array = key_data
+        self._consumed: Any = None  # which keys are (runtime/key_reuse.py)
         self.aval = ShapedArray(shape[:len(shape) - len(impl.key_shape)], KeyTy(impl),
                                 sharding=_sharding_of_keys(impl, key_data))
 
@@ -138,7 +141,10 @@ class PRNGKeyArray(Array):
         self._base_array.copy_to_host_async()
 
     def copy(self) -> PRNGKeyArray:
-        return PRNGKeyArray(self._impl, self._base_array.copy())
+        copied = PRNGKeyArray(self._impl, self._base_array.copy())
+        if configuration.debug_key_reuse.value:
+            copied._consumed = key_reuse.consumed(self)
+        return copied
 
     __copy__ = copy
 
@@ -165,7 +171,10 @@ class PRNGKeyArray(Array):
                              f"{consumed} regular index{'' if consumed == 1 else 'es'}.")
         if not any(i is Ellipsis for i in index):
             index = (*index, Ellipsis)
-        return self._with(self._base_array[(*index, slice(None))])
+        out = self._with(self._base_array[(*index, slice(None))])
+        if configuration.debug_key_reuse.value and not isinstance(out, Tracer):
+            key_reuse.note_taken(self, index, out)
+        return out
 
     def _with(self, data: Any) -> Any:
         """The keys of other data, which are known only while a function is traced if those are."""

@@ -14,8 +14,9 @@ from pyjx.core.bounded import kept
 from pyjx.core.explicit import aval_on
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Format, Layout
+from pyjx.engine.physical import closed_has_keys
 from pyjx.engine.types import TreeDef
-from pyjx.runtime import probation
+from pyjx.runtime import key_reuse, probation
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.executable import Executable, argument, shard_argument
 from pyjx.runtime.loaded import fast_paths
@@ -78,9 +79,14 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
         raise RuntimeError(f"JAX tried to execute function {program}, but the no_execution config "
                            "option is set")
     laid_out = _laid_out(executable, leaves)
+    watches_keys = configuration.debug_key_reuse.value and closed_has_keys(closed)
+    if watches_keys:
+        key_reuse.check_call(closed, leaves)
     outs = executable.call(laid_out, committed)
+    if watches_keys:
+        key_reuse.note_call(closed, leaves, outs)
     out = out_tree.unflatten(outs)
-    checked = checks_results()
+    checked = watches_keys or checks_results()
     if checked:
         check_results(closed, label, leaves, outs)
     mistaken = any([type(x) in wide.kinds for x in leaves])  # by C++, for NumPy's scalars
