@@ -10,10 +10,11 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
+from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects, unrepeatable
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.records import Record
@@ -186,8 +187,26 @@ def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequ
     closed, out_tree = trace_branches(op, names, funs, tree, list(map(get_aval, leaves)), varying)
     branches, consts = with_all_consts(closed)
     check_operands_distinct(op, funs[-1], leaves, consts)
-    outs = cond_p.bind(index, *consts, *leaves, branches=tuple(branches))
-    return tree_unflatten(out_tree, outs)
+    operands = [*consts, *leaves]
+    passed = _passed_on(branches, operands)
+    if any([i is not None for i in passed]):  # these need no choice
+        computed = tuple([n for n, i in enumerate(passed) if i is None])
+        branches = [with_outputs(b, computed) for b in branches]
+    outs = iter(cond_p.bind(index, *operands, branches=tuple(branches)))
+    return tree_unflatten(out_tree, [next(outs) if i is None else operands[i] for i in passed])
+
+
+def _passed_on(branches: Sequence[ClosedJaxpr], operands: Sequence[Any]) -> list[int | None]:
+    """For each result which operand it is, if all branches give the same array back."""
+    places = [{v: i for i, v in enumerate(b.jaxpr.invars)} for b in branches]
+    results = zip(*[b.jaxpr.outvars for b in branches], strict=True)
+    found: list[int | None] = []
+    for outs in results:
+        each = {None if isinstance(v, Literal) else known.get(v)
+                for v, known in zip(outs, places, strict=True)}
+        i = each.pop()
+        found.append(i if not each and i is not None and isinstance(operands[i], Array) else None)
+    return found
 
 
 def with_all_consts(branches: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list[Any]]:

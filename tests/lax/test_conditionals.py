@@ -203,3 +203,22 @@ def test_a_function_of_several_branches_is_traced_once():
     assert lax.switch(2, [square, jnp.sin, square, square], 3.0) == 9
     assert lax.cond(True, square, square, jnp.ones(2)).tolist() == [1, 1]
     assert len(calls) == 2
+
+
+def test_what_all_branches_pass_on_needs_no_choice():
+    def f(x, shared):
+        return lax.cond(x > 1, lambda x, s: (2 * x, s), lambda x, s: (x, s), x, shared)
+
+    out, shared = jax.vmap(f, (0, None), (0, None))(jnp.arange(3.0), jnp.ones(2))
+    assert out.tolist() == [0, 1, 4] and shared.tolist() == [1, 1]
+    (eqn,) = [e for e in jax.make_jaxpr(f)(1.0, jnp.ones(2)).eqns if e.primitive.name == "cond"]
+    assert len(eqn.outvars) == 1
+
+    def g(i, x, shared):
+        branches = [lambda x, s: (x, s), lambda x, s: (-x, s), lambda x, s: (3 * x, s)]
+        return lax.switch(i, branches, x, shared)
+
+    out, shared = jax.vmap(g, (0, 0, None), (0, None))(jnp.arange(3), jnp.ones(3), jnp.ones(2))
+    assert out.tolist() == [1, -1, 3]
+    assert isinstance(lax.cond(True, lambda s: s, lambda s: s, 1.0), jax.Array)
+    assert jax.grad(lambda s: lax.cond(s > 0, lambda s: s, lambda s: s, s))(2.0) == 1
