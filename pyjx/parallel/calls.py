@@ -60,7 +60,10 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 from pyjx.lax.collectives import psum_p
+from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.device_put import device_put
 from pyjx.runtime.eager import single_eqn_jaxpr
+from pyjx.runtime.sharding import NamedSharding
 
 Specs = tuple[PartitionSpec, ...]
 WHOLE = PartitionSpec()
@@ -410,7 +413,17 @@ def _impl(*operands: Any, **params: Any) -> list[Any]:
         program = single_eqn_jaxpr(shard_map_p, avals, params)
         if key[1] is not None:
             _programs[key] = program
-    return call(program, "shard_map", *operands)
+    outs = call(program, "shard_map", *operands)
+    return [_named(x, params["mesh"], s) for x, s in zip(outs, params["out_specs"], strict=True)]
+
+
+def _named(x: Any, mesh: Any, spec: PartitionSpec) -> Any:
+    """The result, whose sharding has the spec as it was given."""
+    found = x.sharding
+    if type(x) is not ArrayImpl or found.spec == spec or mesh is not found.mesh:
+        return x
+    named = NamedSharding(found.mesh, spec, memory_kind=found.memory_kind)
+    return device_put(x, named) if named.is_equivalent_to(found, x.ndim) else x
 
 
 _BORDER = ("mesh", "in_specs", "out_specs", "check_vma", "newly_manual_axes")

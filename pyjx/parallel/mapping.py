@@ -41,8 +41,8 @@ def shard_map(f: Any = _missing, /, *, out_specs: Any, in_specs: Any = Infer, me
       out_specs: a pytree prefix of the results, of PartitionSpecs: along which axes of the mesh
         the parts of all devices lie side by side, dimension by dimension. Along axes that a spec
         leaves out all devices give the same.
-      in_specs: the same of the arguments: along which axes they are cut. Where all axes are
-        Explicit it may be left out: arguments are cut as they lie.
+      in_specs: the same of the arguments: along which axes they are cut; None for some that are
+        not. Where all axes are Explicit it may be left out: arguments are cut as they lie.
       mesh: a `Mesh` or an `AbstractMesh`; by default the one that is set.
       axis_names: the axes to map over, by default all; along others the compiler decides, as it
         does outside.
@@ -191,7 +191,7 @@ class _Mapped:
                     "`jax.sharding.PartitionSpec` instances, but it was `None` when "
                     f"axis_names={set(names)} are of type {kinds}")
             return tuple([_spec_of(a) for a in avals])
-        specs = _spread("in_specs", self.in_specs, args)
+        specs = _spread("in_specs", self.in_specs, args, is_none)
         self._check_axes("in_specs", names, specs)
         return specs
 
@@ -291,9 +291,12 @@ def _check_specs(what: str, specs: Any) -> None:
                         f"of type {type(wrong[0])}")
 
 
-def _spread(what: str, specs: Any, tree: Any) -> Specs:
-    """The spec of each leaf of a tree that `specs` is a prefix of."""
-    return tuple(broadcast_argument(f"shard_map {what}", specs, tree, None))
+def _spread(what: str, specs: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None
+            ) -> Specs:
+    """The spec of each leaf of a tree that `specs` is a prefix of; None for an argument is that of
+    one which all devices get whole."""
+    given = broadcast_argument(f"shard_map {what}", specs, tree, is_leaf)
+    return tuple([WHOLE if s is None else s for s in given])
 
 
 def _spec_of(aval: Any) -> PartitionSpec:

@@ -389,3 +389,21 @@ def test_flags_of_types_over_meshes() -> None:
     with configuration.disallow_mesh_context_manager(True), pytest.raises(
             RuntimeError, match="disabled"), mesh:
         pass
+
+
+def test_none_among_specs(mesh):
+    axis = mesh.axis_names[0]
+    out, nothing = jax.shard_map(lambda x, y, z: (x + y, None), mesh=mesh,
+                                 in_specs=(P(axis), None, {"a": None, "b": P()}),
+                                 out_specs=(P(axis), None))(X, 1.0, {"a": None, "b": 2.0})
+    np.testing.assert_array_equal(out, X + 1)
+    assert nothing is None
+    with pytest.raises(ValueError, match="tree prefix"):
+        jax.shard_map(lambda x: (x, x), mesh=mesh, in_specs=P(axis),
+                      out_specs=(P(axis), None))(X)
+
+
+def test_results_lie_as_the_specs_say_by_name(mesh):
+    for spec in (P(), P(None), P(None, None), P(mesh.axis_names[0], None)):
+        out = jax.shard_map(lambda x: x, mesh=mesh, in_specs=spec, out_specs=spec)(X)
+        assert out.sharding.spec == spec
