@@ -247,6 +247,10 @@ def _device_put(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
 
 @rule("layout_constraint")
 def _layout_constraint(b: Block, eqn: JaxprEqn, x: str) -> str:
+    return _laid_out(b, eqn, x)
+
+
+def _laid_out(b: Block, eqn: JaxprEqn, x: str) -> str:
     aval = eqn.invars[0].aval
     order = [eqn.params["layout"].major_to_minor]
     return b.custom_call("LayoutConstraint", [x], [aval], [aval], layouts=[order, order])[0]
@@ -263,7 +267,8 @@ def _shard_alike(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
 
 @rule("sharding_constraint")
 def _sharding_constraint(b: Block, eqn: JaxprEqn, x: str) -> str:
-    return _constraint(b, eqn, x, eqn.params["sharding"])
+    out = _constraint(b, eqn, x, eqn.params["sharding"])
+    return out if eqn.params["layout"] is None else _laid_out(b, eqn, out)
 
 
 @rule("reshard")

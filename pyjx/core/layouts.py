@@ -54,6 +54,10 @@ class Layout:
         """The size of elements that are smaller than a byte, or 0."""
         return self._key[2]
 
+    def mapped(self, dim: int) -> Layout:
+        """That of a batch whose axis is `dim`, which is the outermost one in memory."""
+        return Layout((dim, *[d + (d >= dim) for d in self.major_to_minor]))
+
     @staticmethod
     def from_pjrt_layout(pjrt_layout: Any) -> Layout:
         """The layout that the runtime says."""

@@ -86,8 +86,7 @@ def _batch(operands: Values, dims: Dims, *, layout: Layout) -> tuple[Value, Any]
     """The batch dimension is the outermost one, as in an array of arrays."""
     (x,), (dim,) = operands, dims
     assert dim is not None  # the rule is asked for operands that are mapped
-    order = [d + (d >= dim) for d in layout.major_to_minor]
-    return layout_constraint_p.bind(x, layout=Layout((dim, *order))), dim
+    return layout_constraint_p.bind(x, layout=layout.mapped(dim)), dim
 
 
 layout_constraint_p: Primitive = register(Primitive(

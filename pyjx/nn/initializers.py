@@ -18,6 +18,7 @@ from pyjx import random
 from pyjx.core import dtypes
 from pyjx.core.integers import as_axis, as_sizes
 from pyjx.lazy import directory
+from pyjx.runtime.resharding import placed
 
 __all__ = [
     "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal",
@@ -96,7 +97,8 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     default = dtype
 
     def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        return _scaled(random.uniform(key, shape, _dtype(dtype, default)), scale)
+        drawn = random.uniform(key, shape, _dtype(dtype, default))
+        return placed(_scaled(drawn, scale), out_sharding)
 
     return init
 
@@ -111,7 +113,8 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     default = dtype
 
     def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        return _scaled(random.normal(key, shape, _dtype(dtype, default)), stddev)
+        drawn = random.normal(key, shape, _dtype(dtype, default))
+        return placed(_scaled(drawn, stddev), out_sharding)
 
     return init
 
@@ -129,7 +132,7 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
 
     def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
         drawn = random.truncated_normal(key, lower, upper, shape, _dtype(dtype, default))
-        return _scaled(drawn, stddev)
+        return placed(_scaled(drawn, stddev), out_sharding)
 
     return init
 
@@ -232,7 +235,8 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
         else:
             raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
         variance = scale / denominator if denominator else np.inf
-        return _draw(key, shape, _dtype(dtype, default), variance, distribution)
+        drawn = _draw(key, shape, _dtype(dtype, default), variance, distribution)
+        return placed(drawn, out_sharding)
 
     return init
 
@@ -306,7 +310,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
         rest = sizes[:axis] + sizes[axis + 1:]
         matrix = random.orthogonal(key, math.prod(rest), dtype=chosen, m=sizes[axis])
         kernel = jnp.moveaxis(jnp.reshape(matrix, (*rest, sizes[axis])), -1, axis)
-        return jnp.array(scale, chosen) * kernel
+        return placed(jnp.array(scale, chosen) * kernel, out_sharding)
 
     return init
 
@@ -339,6 +343,6 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
                              f"shape is not to be smaller than the one before, got shape {sizes}.")
         matrix = orthogonal(scale, column_axis, chosen)(key, sizes[-2:])
         middle = tuple([(n - 1) // 2 for n in sizes[:-2]])
-        return jnp.zeros(sizes, chosen).at[middle].set(matrix)
+        return placed(jnp.zeros(sizes, chosen).at[middle].set(matrix), out_sharding)
 
     return init

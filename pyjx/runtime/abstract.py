@@ -22,8 +22,9 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import full_aval
 from pyjx.runtime.constraints import resolved
 from pyjx.runtime.jit import JitSpec, TracedCall
+from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.placement import Described
-from pyjx.runtime.sharding import Sharding
+from pyjx.runtime.sharding import NamedSharding, Sharding
 from pyjx.runtime.signature import argument_sets, check_jittable, static_positions
 from pyjx.tree_util import tree_map, tree_unflatten
 
@@ -148,7 +149,11 @@ def describe_arguments(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def struct_of(aval: Any) -> ShapeDtypeStruct:
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    sharding = aval.explicit_sharding
+    mesh = get_abstract_mesh()
+    if sharding is None and mesh.explicit_axes:
+        sharding = NamedSharding(mesh, P(*[None] * aval.ndim))
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 
 def results_of(traced: TracedCall) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from pyjx import configuration, tree_util
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.explicit import entries_of, names_no_mesh
+from pyjx.core.layouts import Format, Layout
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
@@ -30,8 +31,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Args:
       x: a pytree of arrays.
-      shardings: a Sharding or, for the mesh that is set, a PartitionSpec, or a pytree prefix of
-        `x` of them. Dimensions that are `PartitionSpec.UNCONSTRAINED` are left to XLA.
+      shardings: a Sharding or, for the mesh that is set, a PartitionSpec, or a Format, which says
+        how elements stand in memory, too; or a pytree prefix of `x` of them. Dimensions that are
+        `PartitionSpec.UNCONSTRAINED` are left to XLA.
 
     Returns:
       `x`; outside of jit, put there.
@@ -55,9 +57,14 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                             f"{type(leaf)} at position {i}.")
     targets = broadcast_argument("with_sharding_constraint shardings", shardings, x)
     return tree_util.tree_unflatten(tree, [
-        leaf if s is None else constrained(leaf, resolved(
-            s, "with_sharding_constraint", mesh=configuration.entered_mesh.value))
-        for leaf, s in zip(leaves, targets, strict=True)])
+        leaf if s is None else _lying_so(leaf, s) for leaf, s in zip(leaves, targets, strict=True)])
+
+
+def _lying_so(x: Any, target: Any) -> Any:
+    given, layout = (target.sharding, target.layout) if isinstance(target, Format) else (
+        target, None)
+    sharding = resolved(given, "with_sharding_constraint", mesh=configuration.entered_mesh.value)
+    return constrained(x, sharding, layout if isinstance(layout, Layout) else None)
 
 
 def resolved(sharding: Any, caller: str, argument: str = "shardings", mesh: Any = None) -> Any:
@@ -88,8 +95,8 @@ def resolved(sharding: Any, caller: str, argument: str = "shardings", mesh: Any 
                     f"of type {type(sharding)}.")
 
 
-def constrained(x: Any, sharding: Any) -> Any:
-    """A value that is to lie as `sharding` says."""
+def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
+    """A value that is to lie as `sharding` says, its elements as `layout`."""
     aval = get_aval(x)
     sharding.check_compatible_aval(aval.shape)
     mesh = getattr(sharding, "mesh", None)
@@ -97,7 +104,7 @@ def constrained(x: Any, sharding: Any) -> Any:
             aval.explicit_sharding is not None or get_abstract_mesh().explicit_axes):
         return _asserted(x, aval, sharding)
     free = frozenset([i for i, p in enumerate(getattr(sharding, "spec", ())) if p is UNCONSTRAINED])
-    return sharding_constraint_p.bind(x, sharding=sharding, layout=None,
+    return sharding_constraint_p.bind(x, sharding=sharding, layout=layout,
                                       context_mesh=get_abstract_mesh(), unconstrained_dims=free)
 
 
@@ -117,10 +124,11 @@ def _asserted(x: Any, aval: Any, sharding: Any) -> Any:
     return x
 
 
-def _impl(x: Value, *, sharding: Any, **params: Any) -> Value:
+def _impl(x: Value, *, sharding: Any, layout: Layout | None, **params: Any) -> Value:
     if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         sharding = sharding.spec  # along the mesh that is set
-    return device_put(x, _fully_constrained(sharding))
+    out = device_put(x, _fully_constrained(sharding))
+    return out if layout is None else device_put(out, Format(layout, out.sharding))
 
 
 def _fully_constrained(sharding: Any) -> Any:
@@ -134,9 +142,11 @@ def _fully_constrained(sharding: Any) -> Any:
 
 
 def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, sharding: Any,
-           unconstrained_dims: Any, **params: Any) -> tuple[Value, Any]:
+           layout: Layout | None, unconstrained_dims: Any, **params: Any) -> tuple[Value, Any]:
     (x,), (dim,) = operands, dims
     assert dim is not None  # the rule is asked for operands that are mapped
+    if layout is not None:
+        layout = layout.mapped(dim)
     spec = getattr(sharding, "spec", None)
     if spec is not None:
         name = trace.axis.spmd_name
@@ -146,7 +156,8 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, sharding: Any,
         sharding = sharding.update(spec=spec.update(partitions=entries))
         unconstrained_dims = frozenset([i for i, p in enumerate(entries) if p is UNCONSTRAINED])
     return sharding_constraint_p.bind(
-        x, sharding=sharding, unconstrained_dims=unconstrained_dims, **params), dim
+        x, sharding=sharding, layout=layout, unconstrained_dims=unconstrained_dims,
+        **params), dim
 
 
 def _placed(params: dict[str, Any]) -> Sequence[Any]:

@@ -146,6 +146,10 @@ def placed(x: Any, target: Any) -> Any:
         getattr(target, "mesh", None)
     if mesh and mesh.explicit_axes:
         return _reshard(x, target)
+    if isinstance(mesh, AbstractMesh) and not isinstance(target, PartitionSpec):
+        target = target.spec  # along the mesh that is set
+        if not any(target):
+            return x
     return x if names_no_mesh(target) else device_put(x, target)
 
 
@@ -158,9 +162,15 @@ def lying(x: Any, sharding: Any) -> Any:
 
 
 def sharding_like(x: Any) -> Any:
-    """The sharding of arrays that are made like `x`, where its type has one; else None."""
-    sharding = getattr(getattr(x, "aval", None), "explicit_sharding", None)
-    return sharding and (x._sharding if type(x) is ArrayImpl else sharding)
+    """The sharding of arrays that are made like `x`: that of an array which was put somewhere, or
+    of its type; None leaves it open."""
+    aval = getattr(x, "aval", None)
+    if aval is None:
+        return getattr(x, "sharding", None)
+    in_type = getattr(aval, "explicit_sharding", None)
+    if type(x) is ArrayImpl and (in_type or (x._committed and not x.weak_type)):
+        return x._sharding
+    return in_type
 
 
 def explicit_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,

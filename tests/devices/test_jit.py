@@ -339,3 +339,15 @@ def test_results_do_not_take_shardings_of_more_dimensions(shape):
     _, total = f(x)
     assert len(total.sharding.spec) <= 1
     np.testing.assert_array_equal(jax.jit(lambda t: t + 1)(total), np.full(8, 9))
+
+
+def test_arrays_like_others_lie_as_these(mesh):
+    rows = NamedSharding(mesh, P(mesh.axis_names[0]))
+    x = jax.device_put(jnp.ones((8, 4)), rows)
+    for like in (jnp.zeros_like, jnp.ones_like, jnp.empty_like, lambda x: jnp.full_like(x, 2),
+                 lambda x: jax.lax.full_like(x, 2)):
+        assert like(x).sharding == rows
+        assert like(jax.ShapeDtypeStruct((8, 4), "f4", sharding=rows)).sharding == rows
+    second = jax.device_put(jnp.ones(3), jax.devices()[1])
+    assert jnp.zeros_like(second).devices() == {jax.devices()[1]}
+    assert jnp.zeros_like(jnp.ones(3)).devices() == {jax.devices()[0]}

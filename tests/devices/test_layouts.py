@@ -130,3 +130,15 @@ def test_donated_with_a_layout_and_an_ordered_effect(x):
     np.testing.assert_array_equal(one, np.asarray(x) + 1)
     assert two.tolist() == [[2, 2, 2]] * 2
     assert 'mhlo.layout_mode = "{0,1}"' in f.lower(x, x).as_text()
+
+
+def test_constraints_by_formats(mesh):
+    columns = Format(Layout((1, 0)), NamedSharding(mesh, P(mesh.axis_names[0])))
+    x = jnp.arange(32.0).reshape(8, 4)
+    out = jax.lax.with_sharding_constraint(x, columns)
+    assert out.sharding == columns.sharding and out.format.layout.major_to_minor == (1, 0)
+    jitted = jax.jit(lambda x: 2 * jax.lax.with_sharding_constraint(x, columns))
+    np.testing.assert_array_equal(jitted(x), 2 * x)
+    assert "LayoutConstraint" in jitted.lower(x).as_text()
+    mapped = jax.vmap(lambda x: jax.lax.with_sharding_constraint(x, columns))
+    np.testing.assert_array_equal(jax.jit(mapped)(x[None]), x[None])

@@ -68,3 +68,16 @@ def test_simple_ones():
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("name", ["uniform", "normal", "truncated_normal", "lecun_normal",
+                                  "he_uniform", "orthogonal"])
+def test_where_values_lie(name):
+    Explicit = jax.sharding.AxisType.Explicit
+    with jax.set_mesh(jax.make_mesh((1,), ("x",), axis_types=(Explicit,))):
+        init = getattr(initializers, name)()
+        struct = jax.eval_shape(lambda k: init(k, (4, 2), out_sharding=jax.P("x")),
+                                jax.random.key(0))
+        assert struct.sharding.spec == jax.P("x", None)
+        plain = jax.eval_shape(lambda k: init(k, (4, 2)), jax.random.key(0))
+        assert plain.sharding.spec == jax.P(None, None)
