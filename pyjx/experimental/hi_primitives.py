@@ -8,7 +8,8 @@ from typing import Any
 from pyjx import lax
 from pyjx.core.avals import AbstractValue, get_aval
 from pyjx.core.named_axes import Axis
-from pyjx.core.trace import Trace
+from pyjx.core.source_info import current as current_source_info
+from pyjx.core.trace import JaxprTrace, Trace, state
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.lax.references import new_ref
@@ -101,8 +102,8 @@ class RefAccum(GradAccum):
 
 class HiPrim:
     """An operation. A subclass sets, before it calls `super().__init__()`, `in_avals` (a tuple of
-    pytrees of types, one for each operand), `out_aval` (a pytree of types) and `params` (a dict),
-    and has methods:
+    pytrees of types, one for each operand), `out_aval` (a pytree of types) and `params` (a dict,
+    whose entries are attributes afterwards), and has methods:
 
       expand(*args): what it computes.
       jvp(primals, tangents): result and tangent; or
@@ -134,6 +135,7 @@ class HiPrim:
     skip_linearization_on_zero_tangents = False
 
     def __init__(self) -> None:
+        vars(self).update(self.params)
         self._run = _with_rules(self)
 
     def __call__(self, *args: Any) -> Any:
@@ -141,6 +143,9 @@ class HiPrim:
             raise TypeError(f"{type(self).__name__} takes {len(self.in_avals)} operands, got "
                             f"{len(args)}")
         self.check(*map(_types_of, args))
+        trace = state.dynamic
+        if _has(self, "staging") and type(trace) is JaxprTrace:
+            return self.staging(trace, current_source_info(), *args)
         return self._run(*args)
 
     def __repr__(self) -> str:
@@ -207,7 +212,7 @@ class HiPrim:
 
     def staging(self, trace: Trace, source_info: Any, *args: Any) -> Any:
         """What it is where a program is recorded: the program of `expand`, with its rules."""
-        return self(*args)
+        return self._run(*args)
 
     def _lacks(self, rule: str) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must override {rule}")

@@ -254,16 +254,22 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
         register_pytree_node(val_cls, taken_apart, lambda kind, parts: kind.raise_val(*parts))
     except ValueError:  # it is one already
         return
-    val_cls.__getattr__ = _of_type(typeof_fn)  # type: ignore[attr-defined]
+    own = getattr(val_cls, "__getattr__", None)
+    val_cls.__getattr__ = _of_type(typeof_fn, own)  # type: ignore[attr-defined]
 
 
-def _of_type(typeof_fn: Callable[[Any], Any]) -> Callable[[Any, str], Any]:
+def _of_type(typeof_fn: Callable[[Any], Any], own: Callable[[Any, str], Any] | None
+             ) -> Callable[[Any, str], Any]:
+    """What a class does for names that it has not: asks the type, and then itself."""
+
     def getattribute(value: Any, name: str) -> Any:
         found = None if name.startswith("__") else getattr(type(typeof_fn(value)), name, None)
         if isinstance(found, aval_property):
             return found.fget(value)
         if isinstance(found, aval_method):
             return found.fun.__get__(value)  # type: ignore[attr-defined]
+        if own is not None:
+            return own(value, name)
         raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
 
     return getattribute

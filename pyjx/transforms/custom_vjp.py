@@ -365,12 +365,13 @@ class _FlatBwd:
                             "must be None or a dict")
         in_cts, tree = flatten(tuple(result) if type(result) is list else result)
         if tree != fun.in_tree:
-            in_cts = self._without_none(result, tree)
+            in_cts = self._of_prefix(result, tree)
         return [self._checked(i, ct, a) for i, (ct, a) in
                 enumerate(zip(in_cts, self.in_avals, strict=True))]
 
-    def _without_none(self, result: Any, tree: Any) -> list[Any]:
-        """The cotangents where some parts of the result are None, which stands for zeros."""
+    def _of_prefix(self, result: Any, tree: Any) -> list[Any]:
+        """The cotangents where the result is a prefix: a leaf of it stands for all leaves of the
+        argument there, and None for zeros."""
         in_tree = self.fun.in_tree
         cts, prefix = flatten(tuple(result) if type(result) is list else result,
                               lambda x: x is None)
@@ -380,13 +381,11 @@ class _FlatBwd:
             if not isinstance(result, (tuple, list)):
                 raise ValueError
             for ct, subtree in zip(cts, prefix.flatten_up_to(dummy), strict=True):
-                avals, subtree_def = flatten(subtree)
+                avals = flatten(subtree)[0]
                 if ct is None:
                     out += [Zero(a.to_tangent_aval()) for a in avals]
-                elif subtree_def.num_nodes == 1 and len(avals) == 1:
-                    out.append(ct)
                 else:
-                    raise ValueError
+                    out += [ct] * len(avals)
         except ValueError:
             raise TypeError(
                 "Custom VJP bwd rule must produce an output with the same container (pytree) "

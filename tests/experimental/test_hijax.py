@@ -200,3 +200,50 @@ def test_arrays_of_extended_dtypes():
         EArray(jax.typeof(X), X)
     with pytest.raises(ValueError, match="another shape"):
         EArray(jax.typeof(keys), jax.random.key_data(keys)[0])
+
+
+def test_parameters_are_attributes_and_recording_has_a_say():
+    class Scaled(hijax.HiPrim):
+        def __init__(self, x, *, by):
+            self.in_avals, self.out_aval, self.params = (jax.typeof(x),), jax.typeof(x), {"by": by}
+            super().__init__()
+
+        def expand(self, x):
+            return self.by * x
+
+        def staging(self, trace, source_info, *args):
+            if self.by > 2:
+                raise NotImplementedError("only eager")
+            return super().staging(trace, source_info, *args)
+
+    assert Scaled(1.0, by=3)(2.0) == 6
+    assert jax.jit(lambda x: Scaled(x, by=2)(x))(2.0) == 4
+    with pytest.raises(NotImplementedError, match="only eager"):
+        jax.jit(lambda x: Scaled(x, by=3)(x))(2.0)
+
+
+def test_classes_keep_their_own_attributes():
+    class Boxed:
+        def __init__(self, x):
+            self.x = x
+
+        def __getattr__(self, name):
+            if name == "x":
+                raise AttributeError(name)
+            return getattr(self.x, name)
+
+    @dataclass(frozen=True)
+    class BoxedType(hijax.HiType):
+        part: jax.core.ShapedArray
+
+        def lo_ty(self):
+            return [self.part]
+
+        def lower_val(self, val):
+            return [val.x]
+
+        def raise_val(self, x):
+            return Boxed(x)
+
+    hijax.register_hitype(Boxed, lambda v: BoxedType(jax.typeof(v.x)))
+    assert Boxed(X).shape == X.shape

@@ -224,3 +224,9 @@ def test_a_known_array_of_keys_is_indexed_while_tracing():
     assert (jax.vmap(lambda i: jax.random.uniform(keys[i]))(jnp.arange(4)) == jnp.stack(want)).all()
     body = jax.jit(lambda i: keys[i])(3)
     assert body == keys[3]
+
+
+def test_keys_are_close_where_they_are_equal() -> None:
+    keys = random.split(random.key(0))
+    assert jnp.isclose(keys, keys[0]).tolist() == [True, False]
+    assert jnp.allclose(keys, keys) and not jnp.allclose(keys[0], keys[1])

@@ -277,3 +277,13 @@ def test_closure_convert():
 
     assert float(jax.grad(outer)(1.0)) == pytest.approx(2 * V.sum() * np.cos(1.0), rel=1e-5)
     assert jax.closure_convert(lambda y: y * V, 1.0)[1] == []
+
+
+def test_a_cotangent_stands_for_a_whole_argument():
+    @jax.custom_vjp
+    def f(x, y):
+        return (x["a"] + x["b"][0]) * y
+
+    f.defvjp(lambda x, y: (f(x, y), y), lambda y, g: (g * y, None))
+    grads = jax.grad(f, (0, 1))({"a": 1.0, "b": [2.0]}, 3.0)
+    assert jax.tree.map(float, grads) == ({"a": 3.0, "b": [3.0]}, 0.0)
