@@ -1,6 +1,22 @@
-"""Tests trace functions for many signatures on purpose, and on slow machines that takes long: the
-warning that tells users so is off, but where it is tested."""
+"""What holds for all tests.
 
-from pyjx import configuration
+Nine tenths of their time is XLA's, of which most is LLVM's, to make small programs fast that run
+once. So it is told not to, in processes that tests start as well, unless XLA_FLAGS is set: to the
+empty string, say, for XLA as users have it. Tests of what it does by itself have the marker
+`optimized` (`tests/test_optimized.py`).
 
+Tests trace functions for many signatures on purpose, and on slow machines that takes long: the
+warning that tells users so is off, but where it is tested.
+"""
+
+import os
+
+from pyjx import configuration, jaxlib_api
+
+CHEAP = ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true",
+         "--xla_cpu_parallel_codegen_split_count=1"]
+if jaxlib_api.HAS_OLDER_CPU_EMITTERS:  # others do not know the flag, and end the process
+    CHEAP.append("--xla_cpu_use_fusion_emitters=false")
+
+os.environ.setdefault("XLA_FLAGS", " ".join(CHEAP))
 configuration.retraces_warn_count.update(-1)

@@ -14,7 +14,7 @@ EIGHT = "--xla_force_host_platform_device_count=8"
 @pytest.mark.skipif("EIGHT_DEVICES" in os.environ, reason="this is that process")
 @pytest.mark.parametrize("file", sorted(p.name for p in FOLDER.glob("test_*.py")))
 def test_with_eight_devices(file):
-    env = {**os.environ, "XLA_FLAGS": EIGHT, "EIGHT_DEVICES": "1"}
+    env = {**os.environ, "XLA_FLAGS": f"{EIGHT} {os.environ['XLA_FLAGS']}", "EIGHT_DEVICES": "1"}
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "-n", "0",
          str(FOLDER / file)], env=env, capture_output=True, text=True, timeout=900)

@@ -26,7 +26,8 @@ TOLERANCE = 1e-3
 
 def run(program: Path, *command: str) -> dict[str, Any]:
     """The figures that a program prints at its end."""
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore",
+                   "XLA_FLAGS": ""}
     done = subprocess.run([*command, str(program)], env=environment, capture_output=True,
                           text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-4000:]

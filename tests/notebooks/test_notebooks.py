@@ -20,7 +20,7 @@ EXAMPLES = ROOT / "examples"
 NOTEBOOKS = sorted((EXAMPLES / "notebooks").glob("*.ipynb"))
 NAMES = [path.stem for path in NOTEBOOKS]
 NUMBER = re.compile(r"-?\b\d+\.?\d*(?:e[+-]?\d+)?\b")
-EIGHT = {"JAX_NUM_CPU_DEVICES": "8", "JAX_PLATFORMS": "cpu"}
+EIGHT = {"JAX_NUM_CPU_DEVICES": "8", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ class Worker:
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
             "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT),
             "PYTHONFAULTHANDLER": "1",
-            "XLA_FLAGS": os.environ.get("XLA_FLAGS", CHEAP),
+            "XLA_FLAGS": CHEAP,
         }
         self.log = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
         self.process = subprocess.Popen(

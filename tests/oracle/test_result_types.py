@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 def types(python, package, x64):
     path = {"PYTHONPATH": str(ROOT)} if package == "pyjx" else {}
     done = subprocess.run([python, str(SCRIPT), package, str(x64)], capture_output=True, text=True,
-                          check=True, env={**os.environ, **path})
+                          check=True, env={**os.environ, "XLA_FLAGS": "", **path})
     return json.loads(done.stdout)
 
 

@@ -34,7 +34,7 @@ class Group:
     """Processes that run the same script. `ME` is the number of each."""
 
     def __init__(self, script, count, devices):
-        env = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "EIGHT_DEVICES")}
+        env = {k: v for k, v in os.environ.items() if k != "EIGHT_DEVICES"}
         env.update(ADDRESS=f"127.0.0.1:{free_port()}", N=str(count), PYTHONPATH=str(ROOT),
                    JAX_NUM_CPU_DEVICES=str(devices))
         self.processes = [

@@ -8,6 +8,7 @@ import pyjx.numpy as jnp
 from pyjx import jaxlib_api
 from pyjx.runtime.quick import quick_options
 
+pytestmark = pytest.mark.optimized
 older_emitters = pytest.mark.skipif(
     not jaxlib_api.HAS_OLDER_CPU_EMITTERS, reason="this jaxlib has one kind of emitters")
 

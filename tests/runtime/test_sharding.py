@@ -213,7 +213,8 @@ def test_dlpack_takes_one_device(mesh):
 
 @pytest.mark.skipif("EIGHT_DEVICES" in os.environ, reason="this is that run")
 def test_with_eight_devices():
-    env = {**os.environ, "XLA_FLAGS": EIGHT, "EIGHT_DEVICES": "1"}
+    env = {**os.environ, "XLA_FLAGS": f"{EIGHT} {os.environ['XLA_FLAGS']}",
+           "EIGHT_DEVICES": "1"}
     run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-W", "error", "-p",
                           "no:cacheprovider", HERE], env=env, capture_output=True, text=True,
                          timeout=300)

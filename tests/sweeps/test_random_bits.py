@@ -24,7 +24,7 @@ ROUNDED = 16
 def draws(python, package, folder):
     file = folder / f"{package}.npz"
     subprocess.run([python, str(ROOT / "tests/sweeps/draws.py"), package, str(file)], check=True,
-                   cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+                   cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": ""})
     return dict(np.load(file))
 
 
