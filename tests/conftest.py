@@ -11,7 +11,10 @@ warning that tells users so is off, but where it is tested.
 
 import os
 
+import pytest
+
 from pyjx import configuration, jaxlib_api
+from pyjx.runtime import backends
 
 CHEAP = ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true",
          "--xla_cpu_parallel_codegen_split_count=1"]
@@ -20,3 +23,18 @@ if jaxlib_api.HAS_OLDER_CPU_EMITTERS:  # others do not know the flag, and end th
 
 os.environ.setdefault("XLA_FLAGS", " ".join(CHEAP))
 configuration.retraces_warn_count.update(-1)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Skip the checks on a GPU, if asked for, where there is none: no CPU is to pass for one."""
+    if config.option.markexpr == "gpu" and not has_gpu():
+        reason = "no NVIDIA GPU found, or no plugin for it (pip install 'pyjx-xla[cuda13]')"
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def has_gpu():
+    try:
+        return bool(backends.devices("cuda"))
+    except RuntimeError:
+        return False

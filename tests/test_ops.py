@@ -19,11 +19,13 @@ SAMPLES = all_samples()
 
 
 def over(samples: list[Sample]) -> Any:
-    """Run a test for each of the samples; for the first of each family also as a smoke test."""
+    """Run a test for each of the samples; for the first of each family also as a smoke test
+    and on a GPU."""
     wanted = {id(s) for s in samples}
     first = {next((id(s) for s in family if id(s) in wanted), None) for family in families()}
+    marks = [pytest.mark.gpu, pytest.mark.smoke]
     return pytest.mark.parametrize("sample", [
-        pytest.param(s, id=s.id or s.primitive, marks=[pytest.mark.smoke] * (id(s) in first))
+        pytest.param(s, id=s.id or s.primitive, marks=marks if id(s) in first else [])
         for s in samples])
 
 

@@ -9,7 +9,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
 
-pytestmark = pytest.mark.smoke
+pytestmark = [pytest.mark.gpu, pytest.mark.smoke]
 
 
 @pytest.fixture

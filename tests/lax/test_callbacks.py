@@ -37,6 +37,7 @@ def called(run):
 # -- pure_callback ---------------------------------------------------------------------------------
 
 
+@pytest.mark.gpu
 @pytest.mark.smoke
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
 def test_pure_callback(wrap):
@@ -46,6 +47,7 @@ def test_pure_callback(wrap):
     np.testing.assert_array_equal(tree({"a": X})["r"], X * 3)
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "float16", "complex64", "uint32"])
 def test_dtypes(dtype):
     x = jnp.asarray(X).astype(dtype)
@@ -194,6 +196,7 @@ def test_threads():
 # -- io_callback -----------------------------------------------------------------------------------
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
 def test_io_callback(ordered, wrap):
@@ -228,6 +231,7 @@ def test_io_callback_under_transformations():
 # -- order -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.gpu
 def test_ordered_callbacks_keep_their_order():
     def run(say):
         @jax.jit

@@ -74,6 +74,7 @@ ops = pytest.mark.parametrize("name", OPS)
 wraps = pytest.mark.parametrize("wrap", WRAPS)
 
 
+@pytest.mark.gpu
 @ops
 @wraps
 def test_values(name, wrap):

@@ -88,6 +88,7 @@ def test_square_matrices(dtype, shape):
     unitary(z)
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rectangular_matrices(dtype, shape):
@@ -148,6 +149,7 @@ def test_qdwh(dtype, shape):
     assert not np.any(np.asarray(u)[:, -1])
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("left", [True, False])
 @pytest.mark.parametrize("lower", [True, False])
@@ -173,6 +175,7 @@ def test_triangular_solve(dtype, left, lower, transpose, conjugate):
     close(x, vector / 2)
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(6,), (2, 3), (1,), (2,), (0,), (0, 3)])
 def test_tridiagonal_solve(dtype, shape):
@@ -298,6 +301,7 @@ def test_use_magma_warns():
 # -- transformations -------------------------------------------------------------------------------
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("axes", [(0, 0), (1, 2), (2, None), (None, 1), (None, 0)])
 def test_batches_of_systems(axes):
     """Along any axis, of the matrices, the right-hand sides or both."""

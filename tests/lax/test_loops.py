@@ -9,7 +9,7 @@ from pyjx import lax
 from pyjx.core.check import check_jaxpr
 from pyjx.core.passes.dce import dce
 
-pytestmark = pytest.mark.smoke
+pytestmark = [pytest.mark.gpu, pytest.mark.smoke]
 
 
 def power(x, n=5):

@@ -12,7 +12,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import nn
 
-pytestmark = pytest.mark.smoke
+pytestmark = [pytest.mark.gpu, pytest.mark.smoke]
 
 x = np.linspace(-4, 4, 33).astype(np.float32) + np.float32(0.01)
 

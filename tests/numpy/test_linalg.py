@@ -28,6 +28,7 @@ def wide():
         yield
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SQUARE)
 def test_square_matrices(dtype, shape):
@@ -86,6 +87,7 @@ def test_rectangular_matrices(dtype, shape):
             close(linalg.norm(a, order, axis=0), np.linalg.norm(a, order, axis=0))
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(6, 4), (4, 6), (5, 5)])
 def test_least_squares(shape):
     for dtype in DTYPES:

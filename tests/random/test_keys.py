@@ -13,7 +13,7 @@ import pyjx as jax
 from pyjx import numpy as jnp
 from pyjx import random
 
-pytestmark = pytest.mark.smoke
+pytestmark = [pytest.mark.gpu, pytest.mark.smoke]
 
 KEY = random.key(42)
 KEYS = random.split(KEY, 3)

@@ -15,7 +15,10 @@ def accelerators():
         return []
 
 
-pytestmark = pytest.mark.skipif(not accelerators(), reason="no accelerator here")
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not accelerators(), reason="no accelerator here"),
+]
 
 
 @pytest.fixture
@@ -76,3 +79,50 @@ def test_random_bits_are_those_of_the_cpu(device):
     with jax.default_device(jax.devices("cpu")[0]):
         here = np.asarray(jax.random.normal(jax.random.key(7), (100,)))
     np.testing.assert_allclose(there, here, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("precision", "dtype", "tolerance"), [
+    ("highest", "float32", 1e-6), ("highest", "complex64", 1e-6), ("default", "float32", 1e-2),
+    ("default", "bfloat16", 1e-2), ("default", "float16", 2e-3),
+    ("BF16_BF16_F32_X6", "float32", 1e-6),
+])
+def test_precision_of_products(device, precision, dtype, tolerance):
+    rng = np.random.default_rng(0)
+    x, y = (jnp.asarray(rng.uniform(0.5, 1.5, size=(64, 64)), dtype, device=device)
+            for _ in range(2))
+    got = np.asarray(jnp.dot(x, y, precision=precision))
+    wide = np.complex128 if got.dtype.kind == "c" else np.float64
+    np.testing.assert_allclose(got.astype(wide), np.asarray(x, wide) @ np.asarray(y, wide),
+                               rtol=tolerance)
+
+
+def test_collectives_over_one_device(device):
+    mesh = jax.sharding.Mesh(np.array([device]), ("i",))
+    spec = jax.sharding.PartitionSpec("i")
+    x = jax.device_put(np.arange(6.0, dtype=np.float32), jax.sharding.NamedSharding(mesh, spec))
+
+    def each(x):
+        shifted = jax.lax.ppermute(x, "i", [(0, 0)])
+        parts = jax.lax.all_to_all(x[None], "i", 0, 0)[0]
+        scattered = jax.lax.psum_scatter(x, "i", tiled=True)
+        gathered = jax.lax.all_gather(x, "i", tiled=True).sum()
+        return shifted + parts + scattered + gathered + jax.lax.psum(x, "i")
+
+    out = jax.jit(jax.shard_map(each, mesh=mesh, in_specs=spec, out_specs=spec))(x)
+    assert out.sharding.device_set == {device}
+    np.testing.assert_allclose(out, 4 * np.arange(6.0) + 15)
+
+
+def test_callbacks_get_what_the_device_has_computed(device):
+    said = []
+
+    @jax.jit
+    def f(x):
+        jax.debug.callback(lambda y: said.append(np.asarray(y).tolist()), x * 2, ordered=True)
+        like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jax.pure_callback(lambda y: np.asarray(y) + 1, like, x * 3) * 10
+
+    out = f(jax.device_put(np.arange(3.0, dtype=np.float32), device))
+    jax.effects_barrier()
+    assert said == [[0, 2, 4]] and out.devices() == {device}
+    np.testing.assert_allclose(out, [10, 40, 70])

@@ -4,7 +4,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 
-pytestmark = pytest.mark.smoke
+pytestmark = [pytest.mark.gpu, pytest.mark.smoke]
 
 
 def f32(*shape):

@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 
-pytestmark = pytest.mark.smoke
+pytestmark = [pytest.mark.gpu, pytest.mark.smoke]
 
 X = np.float32([0.5, 1.0, 2.0])
 

@@ -4,7 +4,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 
-pytestmark = pytest.mark.smoke
+pytestmark = [pytest.mark.gpu, pytest.mark.smoke]
 
 A = np.arange(6, dtype="float32").reshape(2, 3)
 B = np.arange(3, dtype="float32")
