@@ -15,6 +15,7 @@ DTYPES = ["float32", "float64", "complex64", "complex128"]
 SQUARE = [(5, 5), (3, 4, 4), (2, 1, 3, 3), (1, 1), (0, 0), (2, 0, 0), (0, 3, 3)]
 SHAPES = [(5, 5), (3, 6, 4), (3, 4, 6), (1, 1), (0, 0), (2, 0), (0, 3), (0, 4, 3)]
 rng = np.random.default_rng(0)
+by_polar_factors = jax.jit(_by_polar_factors, static_argnames=("full_matrices", "compute_uv"))
 
 
 def reseed():
@@ -111,7 +112,7 @@ def test_rectangular_matrices(dtype, shape):
         for algorithm in (None, linalg.SvdAlgorithm.QR):
             found = linalg.svd(a, full_matrices=full, algorithm=algorithm)
             check_svd(a, found, full)
-        s, u, vh = _by_polar_factors(a, full_matrices=full, compute_uv=True)
+        s, u, vh = by_polar_factors(a, full_matrices=full, compute_uv=True)
         check_svd(a, (u, s, vh), full)
     close(linalg.svd(a, compute_uv=False), np.linalg.svd(a, compute_uv=False))
 
@@ -130,7 +131,7 @@ def check_svd(a, found, full):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_polar_factors_of_matrices_that_lack_ranks(dtype):
     for a in (random(dtype, 5, 1) @ random(dtype, 1, 4), np.zeros((4, 4), dtype)):
-        s, u, vh = _by_polar_factors(a, full_matrices=True, compute_uv=True)
+        s, u, vh = by_polar_factors(a, full_matrices=True, compute_uv=True)
         check_svd(a, (u, s, vh), True)
 
 
