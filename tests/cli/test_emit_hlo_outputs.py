@@ -1,0 +1,194 @@
+"""Where `emit-hlo` writes to: files, links, pipes, folders, the terminal."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.smoke
+
+ROOT = Path(__file__).parents[2]
+
+
+def mode(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def names(folder):
+    return sorted(p.name for p in folder.iterdir())
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder for nothing but what is written."""
+    folder = tmp_path / "place"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def emit_to(run, model):
+    """Write the same program to a path: (status, standard output, standard error)."""
+    return lambda path: run(f"{model}:affine", "f32[2]", "-o", str(path))
+
+
+def test_a_new_file(emit_to, place):
+    umask = os.umask(0o027)
+    try:
+        assert emit_to(place / "out.mlir") == (0, "", "")
+    finally:
+        os.umask(umask)
+    assert (place / "out.mlir").read_text().startswith("module @jit_affine")
+    assert mode(place / "out.mlir") == 0o640
+    assert names(place) == ["out.mlir"]
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(emit_to, place):
+    out = place / "out.mlir"
+    out.write_text("old\n" * 10000)
+    out.chmod(0o604)
+    before = out.stat()
+    with open(out) as reader:  # the old file stays whole for who reads it
+        assert emit_to(out)[0] == 0
+        assert reader.read() == "old\n" * 10000
+    assert out.read_text().startswith("module @jit_affine")
+    assert "old" not in out.read_text()
+    assert mode(out) == 0o604
+    assert (out.stat().st_uid, out.stat().st_gid) == (before.st_uid, before.st_gid)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_of_another_user_stays_theirs(emit_to, place):
+    out = place / "out.mlir"
+    out.write_text("old")
+    os.chown(out, 12345, 23456)
+    assert emit_to(out)[0] == 0
+    assert (out.stat().st_uid, out.stat().st_gid) == (12345, 23456)
+
+
+@pytest.mark.parametrize("content", ["old", None], ids=["a file", "nothing"])
+def test_links_are_followed(emit_to, place, content):
+    (place / "sub").mkdir()
+    target = place / "sub" / "target"
+    if content:
+        target.write_text(content)
+    (place / "one").symlink_to("sub/target")
+    (place / "two").symlink_to("one")
+    assert emit_to(place / "two")[0] == 0
+    assert (place / "one").is_symlink() and (place / "two").is_symlink()
+    assert target.read_text().startswith("module @jit_affine")
+    assert names(place) == ["one", "sub", "two"] and names(place / "sub") == ["target"]
+
+
+@pytest.mark.parametrize("by_link", [False, True])
+def test_a_pipe_is_written_to(emit_to, place, by_link):
+    pipe = place / "pipe"
+    os.mkfifo(pipe)
+    path = pipe
+    if by_link:
+        path = place / "link"
+        path.symlink_to(pipe)
+    end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        assert emit_to(path) == (0, "", "")
+        assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+        assert os.read(end, 65536).startswith(b"module @jit_affine")
+    finally:
+        os.close(end)
+
+
+def test_a_device_is_written_to(emit_to, place):
+    """A terminal of our own, by a link in our own folder, stands for any character device."""
+    master, slave = os.openpty()
+    try:
+        (place / "terminal").symlink_to(os.ttyname(slave))
+        before = os.fstat(slave)
+        assert emit_to(place / "terminal") == (0, "", "")
+        after = os.stat(place / "terminal")
+        assert (after.st_rdev, after.st_ino) == (before.st_rdev, before.st_ino)
+        assert os.read(master, 65536).startswith(b"module @jit_affine")
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+def test_a_dash_is_the_terminal(emit_to, place, monkeypatch):
+    monkeypatch.chdir(place)
+    status, out, err = emit_to("-")
+    assert (status, err) == (0, "")
+    assert out.startswith("module @jit_affine")
+    assert names(place) == []
+
+
+@pytest.mark.parametrize("failing", ["replace", "chmod"])
+def test_an_error_leaves_the_old_file(emit_to, place, monkeypatch, failing):
+    out = place / "out.mlir"
+    out.write_text("old")
+
+    def full(*args):
+        raise OSError(28, "No space left on device", args[0])
+
+    monkeypatch.setattr(os, failing, full)
+    status, _, err = emit_to(out)
+    assert status == 2
+    assert "No space left on device" in err and str(out) in err and ".emit-hlo-" not in err
+    assert out.read_text() == "old"
+    assert names(place) == ["out.mlir"]
+
+
+def test_a_folder_gets_every_kind(run, model, place):
+    status, out, err = run(f"{model}:affine", "f32[2]", "-o", f"{place}/sub/")
+    assert (status, out) == (0, "")
+    found = names(place / "sub")
+    assert found[0] == "01-affine.jaxpr" and found[1] == "02-affine.mlir"
+    assert "06-affine.opt.hlo" in found and "14-affine.json" in found
+    assert "note: no ptx" in err
+    assert run(f"{model}:affine", "f32[2]", "--emit", "hlo,jaxpr", "-o", str(place / "two"))[0] == 0
+    assert names(place / "two") == ["01-affine.jaxpr", "04-affine.hlo"]
+
+
+def test_suffixes_choose_the_kind(run, model, place):
+    for suffix, start in ((".jaxpr", "{ lambda"), (".hlo", "HloModule"), (".json", "{\n"),
+                          (".opt.hlo", "HloModule"), (".cost", "operation"), (".txt", "module")):
+        assert run(f"{model}:affine", "f32[2]", "-o", str(place / f"out{suffix}"))[0] == 0
+        assert (place / f"out{suffix}").read_text().startswith(start)
+
+
+def test_several_kinds_on_the_terminal(run, model):
+    out = run(f"{model}:affine", "f32[2]", "--emit", "jaxpr,stablehlo")[1]
+    assert out.startswith("==== jaxpr\n{ lambda") and "\n==== stablehlo\nmodule" in out
+
+
+def test_programs_that_fail_leave_the_old_file(run, model, place):
+    out = place / "out.mlir"
+    out.write_text("old")
+    assert run(f"{model}:refuses", "f32[2]", "-o", str(out))[0] == 3
+    assert out.read_text() == "old"
+
+
+def test_a_folder_that_cannot_be_written_is_said_by_its_name(run, model, place, monkeypatch):
+    monkeypatch.chdir(place)
+    (place / "file").write_text("old")
+    for path in ("nowhere/out.mlir", "file/out.mlir", "file/"):
+        status, out, err = run(f"{model}:affine", "f32[2]", "-o", path)
+        assert (status, out) == (2, "")
+        assert path in err and ".emit-hlo-" not in err
+    assert names(place) == ["file"]
+
+
+def test_the_file_that_the_output_goes_to_anyway(model, place, tmp_path):
+    """The shell's `{ echo first; emit-hlo ... -o /dev/stdout; echo last; } > out`."""
+    (place / "stdout").symlink_to("/proc/self/fd/1")
+    command = [sys.executable, "-m", "emit_hlo", f"{model}:affine", "f32[2]",
+               "-o", str(place / "stdout")]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYJX_CACHE_DIR": str(tmp_path / "cache")}
+    with open(place / "out", "w") as out:
+        print("first", file=out, flush=True)
+        assert subprocess.run(command, env=env, stdout=out).returncode == 0
+        print("last", file=out)
+    lines = (place / "out").read_text().splitlines()
+    assert (lines[0], lines[1][:18], lines[-1]) == ("first", "module @jit_affine", "last")
+    assert names(place) == ["out", "stdout"]
