@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyjx.engine.remat_calls import name_p as name_p
+from pyjx.engine.checkpoint_names import name_p as name_p
 from pyjx.engine.residuals import Offloadable as Offloadable
 from pyjx.engine.residuals import Recompute as Recompute
 from pyjx.engine.residuals import Saveable as Saveable

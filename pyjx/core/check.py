@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
-from pyjx.core.source_info import summarize
 
 
 class JaxprTypeError(TypeError):
@@ -32,21 +28,6 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
         _check_eqn(jaxpr, eqn, bound)
     for out in jaxpr.outvars:
         _check_bound(out, bound, "as an output")
-
-
-def check_reductions(jaxpr: Jaxpr) -> None:
-    """Raise ValueError for a sum of 16-bit floats, here or in a program inside."""
-    for eqn in jaxpr.eqns:
-        if eqn.primitive.name == "reduce_sum" and eqn.invars[0].aval.dtype in _FLOATS_OF_16_BITS:
-            raise ValueError(
-                f"reduce_sum on operand {eqn.invars[0].aval.str_short(short_dtypes=True)} is not "
-                "allowed when jax_allow_f16_reductions=False. Made at: "
-                f"{summarize(eqn.source_info)}")
-        for inner in subjaxprs(eqn):
-            check_reductions(inner)
-
-
-_FLOATS_OF_16_BITS = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 
 
 def _bind(v: Var, bound: set[Var], where: str) -> None:

@@ -250,7 +250,7 @@ def _unreduced(primitive: Primitive, avals: Sequence[Any]) -> Any:
         return None
     if len(avals) == 1 and primitive.linear and not primitive.multiple_results:
         return found
-    if primitive.name in ("add", "sub", "add_any", "concatenate"):
+    if primitive.additive:
         if all([a == found for a in axes]):
             return found
         one, other = ("rhs", "lhs") if not axes[0] else ("lhs", "rhs")

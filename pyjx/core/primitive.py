@@ -50,6 +50,8 @@ class Primitive:
       cost: CHEAP or DEAR where computing a result again may spare the memory to keep it; else None.
       outlined: whether blocks that repeat may become functions with it inside.
       is_call: whether it calls the jaxpr that is its parameter `jaxpr`, by its parameter `name`.
+      additive: whether it is linear in all of its operands together, as a sum is.
+      contracts: whether it sums products of its operands, as products of matrices do.
       moves: whether it only moves values, or makes them of nothing.
       own_rules: whether a user's rules, and not the program that it stands for, say how it is
         differentiated or batched.
@@ -100,8 +102,9 @@ class Primitive:
         that is being recorded; None where the equation is to be added all the same.
     """
 
-    __slots__ = ("__weakref__", "_out_avals", "cached", "cost", "is_call", "linear",
-                 "moves", "multiple_results", "name", "outlined", "own_rules", *RULE_KINDS)
+    __slots__ = ("__weakref__", "_out_avals", "additive", "cached", "contracts", "cost", "is_call",
+                 "linear", "moves", "multiple_results", "name", "outlined", "own_rules",
+                 *RULE_KINDS)
 
     # What libraries ask of those of their own that take a function as operand.
     call_primitive = False
@@ -138,8 +141,8 @@ class Primitive:
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: bool = False,
                  cached: bool = True, cost: int | None = None, outlined: bool = True,
-                 is_call: bool = False, moves: bool = False, own_rules: bool = False,
-                 **rules: Rule | None) -> None:
+                 is_call: bool = False, additive: bool = False, contracts: bool = False,
+                 moves: bool = False, own_rules: bool = False, **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear
@@ -147,6 +150,8 @@ class Primitive:
         self.cost = cost
         self.outlined = outlined
         self.is_call = is_call
+        self.additive = additive
+        self.contracts = contracts
         self.moves = moves
         self.own_rules = own_rules
         self._out_avals = BoundedDict(OUT_AVALS_CAPACITY)

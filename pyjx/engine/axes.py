@@ -25,8 +25,10 @@ from pyjx.core.explicit import (
     sharding_for,
 )
 from pyjx.core.integers import as_ints, as_sizes
+from pyjx.core.jaxpr import Jaxpr, subjaxprs
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
+from pyjx.core.source_info import summarize
 from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
 
 
@@ -284,6 +286,20 @@ reduce_sum_p: Primitive = register(Primitive(
 
 
 reduce_sum_p.define(batch=reduction_batch(reduce_sum_p))
+
+_FLOATS_OF_16_BITS = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
+
+
+def check_reductions(jaxpr: Jaxpr) -> None:
+    """Raise ValueError for a sum of 16-bit floats, here or in a program inside."""
+    for eqn in jaxpr.eqns:
+        if eqn.primitive is reduce_sum_p and eqn.invars[0].aval.dtype in _FLOATS_OF_16_BITS:
+            raise ValueError(
+                f"reduce_sum on operand {eqn.invars[0].aval.str_short(short_dtypes=True)} is not "
+                "allowed when jax_allow_f16_reductions=False. Made at: "
+                f"{summarize(eqn.source_info)}")
+        for inner in subjaxprs(eqn):
+            check_reductions(inner)
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:

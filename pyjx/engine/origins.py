@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyjx.core import source_info
 from pyjx.core.jaxpr import Atom, Jaxpr, JaxprEqn
+from pyjx.engine.checkpoint_names import name_p
 
 Place = tuple[int, ...]
 
@@ -18,11 +19,11 @@ def origin(jaxpr: Jaxpr, v: Atom) -> tuple[Place, str]:
         if v not in eqn.outvars:
             continue
         where = source_info.summarize(eqn.source_info)
-        if eqn.primitive.name == "remat2":
+        if eqn.primitive.rebind is not None and not eqn.primitive.is_call:
             place, text = _inside(jaxpr, eqn, eqn.outvars.index(v))
             return (place if place[0] < 2 else (2, i, *place)), text
         for j, e in enumerate(jaxpr.eqns):
-            if e.primitive.name == "name" and v in (*e.outvars, *e.invars):
+            if e.primitive is name_p and v in (*e.outvars, *e.invars):
                 where = source_info.summarize(e.source_info)
                 return (2, j), f"named '{e.params['name']}' from {where}"
         what = (f"jitted function '{eqn.params['name']}'" if eqn.primitive.is_call
@@ -32,8 +33,9 @@ def origin(jaxpr: Jaxpr, v: Atom) -> tuple[Place, str]:
 
 
 def _inside(jaxpr: Jaxpr, eqn: JaxprEqn, position: int) -> tuple[Place, str]:
-    """The origin of a result of the forward pass of a `checkpoint` function."""
-    called = eqn.params["jaxpr"].jaxpr
+    """The origin of a result of a call, such as the forward pass of a `checkpoint` function."""
+    assert eqn.primitive.runs is not None
+    called = eqn.primitive.runs(eqn.params).jaxpr
     v = called.outvars[position]
     if v in called.invars:
         return origin(jaxpr, eqn.invars[called.invars.index(v)])

@@ -1,5 +1,5 @@
 """Rematerialization: `remat2`, a call whose backward pass computes again what its policy does not
-save, and `name`, which names values for policies."""
+save."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyjx.engine.subjaxprs import (
     LinearizedJaxpr,
     selected,
 )
-from pyjx.engine.types import Dims, Flags, Params, Tangents, Values
+from pyjx.engine.types import Dims, Flags, Params
 
 
 def nothing_saveable(*_: Any, **__: Any) -> Any:
@@ -99,22 +99,3 @@ remat_p = define_call(register(Primitive(
     "remat2", multiple_results=True, cached=False, impl=_run, stands_for=_with_barrier,
     printed=_printed,
 )), _derived, linearized=_linearized)
-
-
-# -- names -----------------------------------------------------------------------------------------
-
-
-def _name_jvp(primals: Values, tangents: Tangents, *, name: str) -> Any:
-    (x,), (t,) = primals, tangents
-    return name_p.bind(x, name=name), t
-
-
-def _name_batch(operands: Values, dims: Dims, *, name: str) -> Any:
-    return name_p.bind(operands[0], name=name), dims[0]
-
-
-name_p = register(Primitive(
-    "name", moves=True, shape_rule=lambda x, name: x, jvp=_name_jvp, batch=_name_batch,
-    transpose=lambda ct, x, name: [ct], impl=lambda x, name: x,
-    decomposition=lambda x, name: x, linear=True,
-))

@@ -115,7 +115,7 @@ def _add_any_batch(operands: Values, dims: Any) -> tuple[Value, int]:
 
 add_any_p = register(Primitive(
     "add_any", shape_rule=_add_any_shape, jvp=_add_any_jvp, batch=_add_any_batch,
-    transpose=lambda ct, x, y: (ct, ct), linear=True, cost=CHEAP,
+    transpose=lambda ct, x, y: (ct, ct), additive=True, linear=True, cost=CHEAP,
 ))
 
 

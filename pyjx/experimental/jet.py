@@ -27,6 +27,7 @@ from pyjx.core.primitive import Primitive, pvary_p
 from pyjx.core.records import Record
 from pyjx.core.trace import Trace, Tracer, jaxpr_as_fun, new_level, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.checkpoint_names import name_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.custom_batching_calls import custom_vmap_call_p
 from pyjx.engine.custom_derivative_calls import (
@@ -35,7 +36,6 @@ from pyjx.engine.custom_derivative_calls import (
     custom_vjp_call_p,
 )
 from pyjx.engine.explicit import reshard_p
-from pyjx.engine.remat_calls import name_p
 from pyjx.engine.subjaxprs import fixpoint, with_inputs
 from pyjx.engine.tangents import Zero, add_any_p, instantiate, zero_tangent
 from pyjx.engine.types import Flags

@@ -11,8 +11,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyjx import lax
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, default_context, jaxprs_in_params
 from pyjx.core.primitive import Primitive
+from pyjx.lax.collectives import psum_invariant_p
+from pyjx.lax.exchanges import reduce_scatter_p
+from pyjx.lax.ragged import ragged_dot_general_p
 from pyjx.lazy import directory
 from pyjx.parallel.mapping import shard_map
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
@@ -132,10 +136,12 @@ def register_standard_roofline(prim: Primitive) -> None:
     rooflines[prim] = lambda ctx, *args, **params: RooflineResult.zeros()
 
 
-_PRODUCTS = ("dot_general", "conv_general_dilated", "ragged_dot_general")
+# One operation, though they hold the program that they combine values by.
+_COMBINING = (lax.reduce_p, lax.reduce_window_p, lax.scatter_p, lax.scatter_add_p,
+              lax.scatter_sub_p, lax.scatter_mul_p, lax.scatter_min_p, lax.scatter_max_p)
 # How often the bytes of the larger side of a collective go over the links, along n devices.
-_LINKS = {"psum": 2, "psum_invariant": 2, "all_reduce": 2, "pmax": 2, "pmin": 2, "all_gather": 1,
-          "reduce_scatter": 1, "all_to_all": 1, "ppermute": 1}
+_LINKS = {lax.psum_p: 2, psum_invariant_p: 2, lax.pmax_p: 2, lax.pmin_p: 2, lax.all_gather_p: 1,
+          reduce_scatter_p: 1, lax.all_to_all_p: 1, lax.ppermute_p: 1}
 
 
 def _of_equation(eqn: JaxprEqn, mesh: Any, pins: tuple[bool, bool]) -> RooflineResult:
@@ -148,13 +154,13 @@ def _of_equation(eqn: JaxprEqn, mesh: Any, pins: tuple[bool, bool]) -> RooflineR
             pin_rhs_in_vmem=pins[1])
         return rule(ctx, *map(RooflineShape.from_aval, ctx.avals_in), **eqn.params)
     programs = list(jaxprs_in_params(eqn.params))
-    if programs and eqn.primitive.name not in ("reduce", "sort", "scatter", "reduce_window"):
+    if programs and eqn.primitive not in _COMBINING:
         inner = [_of_program(p, eqn.params.get("mesh", mesh), pins) for p in programs]
-        if eqn.primitive.name == "cond":
+        if eqn.primitive is lax.cond_p:
             return max(inner, key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
         total = sum(inner, RooflineResult.zeros())
         return total.times(int(eqn.params.get("length", 1)))
-    if eqn.primitive.name in _LINKS:
+    if eqn.primitive in _LINKS:
         return _of_collective(eqn, mesh)
     return _of_operation(eqn, pins)
 
@@ -163,7 +169,7 @@ def _of_operation(eqn: JaxprEqn, pins: tuple[bool, bool]) -> RooflineResult:
     cost = cost_of(eqn)
     flops = int(cost.flops + cost.transcendentals)
     moved = int(cost.bytes)
-    if eqn.primitive.name not in _PRODUCTS:
+    if not (eqn.primitive.contracts or eqn.primitive is ragged_dot_general_p):
         return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=moved)
     pinned = sum([int(bytes_of(v.aval)) for v, pin in zip(eqn.invars, pins, strict=False) if pin])
     return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved - pinned,
@@ -175,7 +181,7 @@ def _of_collective(eqn: JaxprEqn, mesh: Any) -> RooflineResult:
     names = [a for a in (axes if isinstance(axes, tuple) else (axes,)) if isinstance(a, str)]
     moved = max([sum([int(bytes_of(v.aval)) for v in side]) for side in (eqn.invars, eqn.outvars)])
     sizes = {} if mesh is None else dict(mesh.shape)
-    steps = {a: _LINKS[eqn.primitive.name] * (sizes.get(a, 1) - 1) for a in names}
+    steps = {a: _LINKS[eqn.primitive] * (sizes.get(a, 1) - 1) for a in names}
     return RooflineResult(
         ici_bytes={a: moved * n // sizes.get(a, 1) for a, n in steps.items()}, ici_latency=steps,
         unfused_hbm_bytes=sum([int(bytes_of(v.aval)) for v in (*eqn.invars, *eqn.outvars)]))

@@ -450,8 +450,8 @@ def _dot_general_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
 
 
 dot_general_p = register(Primitive(
-    "dot_general", arithmetic=_dot_general_arithmetic, shape_rule=_dot_general_shape,
-    sharding_rule=_dot_general_sharding,
+    "dot_general", contracts=True, arithmetic=_dot_general_arithmetic,
+    shape_rule=_dot_general_shape, sharding_rule=_dot_general_sharding,
     printed=_dot_general_printed))
 dot_general_p.define(
     jvp=jvp_by_operand(

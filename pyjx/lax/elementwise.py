@@ -85,7 +85,8 @@ def _sum_jvp(primitive: Primitive, second: Callable[[Tangent], Tangent]) -> Rule
     return jvp
 
 
-add_p = elementwise("add", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True, cost=CHEAP)
+add_p = elementwise("add", REAL_OR_COMPLEX, REAL_OR_COMPLEX, additive=True, linear=True,
+                    cost=CHEAP)
 add_p.define(jvp=_sum_jvp(add_p, lambda dy: dy),
              transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: ct))
 
@@ -107,7 +108,8 @@ def add(x: Any, y: Any) -> Array:
     return add_p.bind(x, y)
 
 
-sub_p = elementwise("sub", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True, cost=CHEAP)
+sub_p = elementwise("sub", REAL_OR_COMPLEX, REAL_OR_COMPLEX, additive=True, linear=True,
+                    cost=CHEAP)
 sub_p.define(jvp=_sum_jvp(sub_p, neg),
              transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))
 

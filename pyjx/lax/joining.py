@@ -79,7 +79,7 @@ def _joined_sharding(xs: Sequence[ShapedArray]) -> Entries:
 
 
 concatenate_p = register(Primitive(
-    "concatenate", moves=True, shape_rule=_concatenate_shape,
+    "concatenate", additive=True, moves=True, shape_rule=_concatenate_shape,
     sharding_rule=lambda out, *xs, dimension: _joined_sharding(xs),
     transpose=_concatenate_transpose, batch=_concatenate_batch, linear=True,
 ))

@@ -9,10 +9,10 @@ from typing import Any
 from lowering.program import LoweredProgram, lower
 from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
-from pyjx.core.check import check_reductions
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.passes.prepare import prepare
 from pyjx.core.trace import collector_paused
+from pyjx.engine.axes import check_reductions
 from pyjx.engine.decompose import decompose
 from pyjx.engine.metadata import metadata_as_calls
 from pyjx.engine.physical import physicalize

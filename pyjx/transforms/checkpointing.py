@@ -9,8 +9,9 @@ from pyjx import errors
 from pyjx.core.avals import is_valid_value
 from pyjx.core.options import Inline
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.checkpoint_names import name_p
 from pyjx.engine.functions import check_values
-from pyjx.engine.remat_calls import name_p, remat_p
+from pyjx.engine.remat_calls import remat_p
 from pyjx.engine.residuals import Policy
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import P, R, TreeDef

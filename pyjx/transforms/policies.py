@@ -6,10 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from pyjx.core.primitive import Primitive
-from pyjx.engine.remat_calls import name_p, nothing_saveable
+from pyjx.engine.checkpoint_names import name_p
+from pyjx.engine.remat_calls import nothing_saveable
 from pyjx.engine.residuals import Offloadable, Policy, Recompute, Saveable
-
-_CONTRACTIONS = frozenset({"dot_general", "conv_general_dilated"})
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
@@ -19,7 +18,7 @@ def everything_saveable(*_: Any, **__: Any) -> bool:
 
 def dots_saveable(prim: Primitive, *_: Any, **__: Any) -> bool:
     """Save the results of contractions and convolutions."""
-    return prim.name in _CONTRACTIONS
+    return prim.contracts
 
 
 def dots_with_no_batch_dims_saveable(prim: Primitive, *args: Any, **params: Any) -> bool:
@@ -31,7 +30,7 @@ def dots_with_no_batch_dims_saveable(prim: Primitive, *args: Any, **params: Any)
 
 
 def _is_weight_product(prim: Primitive, params: dict[str, Any]) -> bool:
-    if prim.name != "dot_general":
+    if not prim.contracts or "window_strides" in params:  # those of a convolution
         return False
     _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
     return not lhs_batch and not rhs_batch

@@ -155,7 +155,7 @@ def _jaxprs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
 def _runs_bodies(eqn: JaxprEqn) -> bool:
     """Whether the operation does what its jaxprs do, and not what a formula says."""
     p = eqn.primitive
-    return p.is_call or p.stands_for is not None or p.name in ("cond", "shard_map", "while")
+    return any([rule is not None for rule in (p.runs, p.stands_for, p.count)])
 
 
 def _inner_scope(scope: Scope, eqn: JaxprEqn, key: str) -> Scope:

@@ -61,3 +61,16 @@ def test_pickles_are_read_in_a_new_process():
     read = f"import pickle; print(pickle.loads(bytes.fromhex({data.stdout.strip()!r})))"
     done = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True)
     assert done.stdout == "[while, neg]\n", done.stderr
+
+
+def test_tables_of_rules_are_kept_by_operations():
+    """A name that is misspelt, or an operation that is renamed, is an error where it is read."""
+    from pyjx.experimental import roofline
+    from pyjx.experimental.checkify import operations, transformation
+    from pyjx.experimental.jet import _CALLS, _CUSTOM, _PROGRAM_RULES, _RULES
+    from pyjx.experimental.sparse import rules, transform
+
+    for table in (operations._MOVES, operations._INDEXED, transformation._RULES, _RULES, _CALLS,
+                  _CUSTOM, _PROGRAM_RULES, rules.RULES, rules._DENSIFYING, roofline._LINKS,
+                  transform._PROGRAM_RULES):
+        assert table and all(isinstance(p, Primitive) for p in table)

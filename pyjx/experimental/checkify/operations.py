@@ -13,7 +13,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import scalar_of
-from pyjx.engine.remat_calls import name_p
+from pyjx.engine.checkpoint_names import name_p
 from pyjx.experimental.checkify.conditions import check_p
 from pyjx.experimental.checkify.errors import (
     DivisionByZeroError,

@@ -14,7 +14,8 @@ FAMILIES: dict[str, str] = {
     "pyjx.engine.conversion": "convert_element_type_p",
     "pyjx.engine.custom_derivative_calls": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
     "pyjx.engine.references": "get_p swap_p",
-    "pyjx.engine.remat_calls": "name_p remat_p",
+    "pyjx.engine.checkpoint_names": "name_p",
+    "pyjx.engine.remat_calls": "remat_p",
     "pyjx.engine.tangents": "add_jaxvals_p=add_any_p",
     "pyjx.lax.bitwise": (
         "and_p clz_p not_p or_p population_count_p shift_left_p shift_right_arithmetic_p "
