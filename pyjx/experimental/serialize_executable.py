@@ -13,6 +13,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,9 @@ import numpy as np
 from pyjx import jaxlib_api
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
+from pyjx.core.meshes import AxisType, Mesh
 from pyjx.core.options import Inline
+from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.export.container import aval_to_data
 from pyjx.export.reading import Header, Scope, aval_from_data, part
 from pyjx.lazy import directory
@@ -29,7 +32,8 @@ from pyjx.runtime.compile import compile_options, register_targets
 from pyjx.runtime.executable import Executable, physical_aval
 from pyjx.runtime.jit import JitSpec, TracedCall
 from pyjx.runtime.lower import lower_closed
-from pyjx.runtime.placement import NO_REQUEST, on_device
+from pyjx.runtime.placement import NO_REQUEST, Placement, on_device, placed_on
+from pyjx.runtime.sharding import NamedSharding
 from pyjx.runtime.stages import Compiled
 
 __all__ = ["deserialize_and_load", "serialize"]
@@ -61,11 +65,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         raise ValueError("Compilation does not support serialization: the program calls Python "
                          "functions, which are of this process, or was compiled for devices that "
                          "are not here.")
-    if executable.placement.mesh is not None:
-        raise ValueError("serialize: the program is spread over a mesh of "
-                         f"{len(executable.placement.devices)} devices; those for one device can "
-                         "be serialized. Use jax.export for a program that is compiled where it "
-                         "is loaded.")
+    placement = executable.placement
     client = executable.device.client
     closed = traced.closed
     consts = list(map(np.asarray, executable.const_args))
@@ -76,11 +76,58 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         "out_avals": list(map(aval_to_data, closed.out_avals)),
         "donated": list(traced.donated), "kept": list(executable.kept),
         "consts": [aval_to_data(get_aval(c)) for c in executable.const_args],
+        "n_devices": len(placement.devices), "shardings": None,
     }
+    if placement.mesh is not None:
+        ins = iter(executable.in_shardings)
+        every = [next(ins) if kept else None for kept in executable.kept]
+        header["shardings"] = list(map(_sharding_to_data, (
+            NamedSharding(placement.mesh, PartitionSpec()), *every, *executable.out_shardings)))
     parts = [json.dumps(header).encode(), _code(compiled), *[c.tobytes() for c in consts]]
     body = b"".join([struct.pack("<Q", len(p)) + p for p in parts])
     data = MAGIC + struct.pack("<I", VERSION) + hashlib.sha256(body).digest() + body
     return data, compiled.in_tree, compiled.out_tree
+
+
+def _sharding_to_data(sharding: Any) -> Any:
+    """The axes of the mesh and how dimensions lie along them, as JSON has it."""
+    if sharding is None:
+        return None
+    if not isinstance(sharding, NamedSharding) or sharding.memory_kind not in (None, "device"):
+        raise ValueError(f"serialize: the program takes or gives a value that lies as {sharding}, "
+                         "which follows no mesh or is in another memory. Say how it lies by "
+                         "in_shardings and out_shardings.")
+    mesh = sharding.mesh
+    if not all([type(name) is str for name in mesh.axis_names]):
+        raise ValueError(f"serialize: the names of mesh axes must be texts, got {mesh.axis_names}.")
+    return [[[name, size, kind.name] for name, size, kind in zip(
+        mesh.axis_names, mesh.axis_sizes, mesh.axis_types, strict=True)],
+        [axes_of((entry,)) for entry in sharding.spec]]
+
+
+def _sharding(data: Any, devices: Sequence[Any]) -> Any:
+    """The sharding over a mesh of these devices that was written."""
+    if data is None:
+        return None
+    try:
+        axes, entries = data
+        names, sizes, kinds = zip(*axes, strict=True)
+        mesh = Mesh(np.array(devices, dtype=object).reshape(sizes), names,
+                    tuple([AxisType[kind] for kind in kinds]))
+        return NamedSharding(mesh, PartitionSpec(*map(tuple, entries)))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise ValueError("deserialize_and_load: the sharding of an argument or a result is "
+                         "malformed.") from None
+
+
+def _placement(header: Header, devices: list[Any], n_in: int, n_out: int) -> Placement:
+    written = header.fields.get("shardings")
+    if written is None:
+        return on_device(devices[0])
+    if type(written) is not list or len(written) != 1 + n_in + n_out or written[0] is None:
+        raise ValueError("deserialize_and_load: the field 'shardings' is malformed.")
+    whole, *shardings = [_sharding(s, devices) for s in written]
+    return placed_on(tuple(devices), whole.mesh, tuple(shardings[:n_in]), tuple(shardings[n_in:]))
 
 
 def _code(compiled: Compiled) -> bytes:
@@ -91,13 +138,16 @@ def _code(compiled: Compiled) -> bytes:
         return executable.data
     client, loaded = executable.device.client, executable.loaded
     if executable.from_disk is not None:
+        placement = executable.placement
         program = lower_closed(traced.closed, traced.name, donated=traced.donated,
-                               keep_unused=compiled._spec.keep_unused,
-                               platform=executable.device.platform)
-        devices = (executable.device,)
+                               keep_unused=compiled._spec.keep_unused, placement=placement)
+        devices, ins = placement.devices, compress(placement.in_shardings, program.kept)
         loaded = jaxlib_api.compile_and_load(
-            client, program.text, jaxlib_api.DeviceList(devices),
-            compile_options(devices, compiler_options=executable.from_disk))
+            client, program.text, jaxlib_api.DeviceList(devices), compile_options(
+                devices, 1, len(devices), executable.from_disk,
+                [*[False] * len(program.const_args), *[s is None for s in ins]]
+                if placement.mesh is not None else (),
+                [s is None for s in placement.out_shardings]))
     return jaxlib_api.serialize_executable(client, loaded)
 
 
@@ -126,19 +176,24 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any, backend
     Args:
       serialized, in_tree, out_tree: what `serialize` gave.
       backend: the name of the platform, or its client; by default the default one.
-      execution_devices: the device to run on, in a sequence; by default the first of the backend.
+      execution_devices: the devices to run on, as many as it was compiled for; by default the
+        first ones of the backend.
 
     Raises:
       ValueError: the bytes are damaged or none that `serialize` wrote, by another version of
-        jaxlib, or for another platform; or they do not fit the structures.
+        jaxlib, or for another platform or number of devices; or they do not fit the structures.
       RuntimeError: there is no such backend.
     """
     client = backends.get_backend(backend)
-    devices = list(execution_devices) if execution_devices is not None else client.devices()[:1]
+    header, executable, rest = _opened(serialized, client)
+    count = header.read("n_devices", int)
+    devices = list(client.devices()[:count] if execution_devices is None else execution_devices)
     if not devices or devices[0].client is not client:
         raise ValueError("Execution devices belong to a client other than `backend`. Got backend "
                          f"client: {client.platform} and devices {devices}.")
-    header, executable, rest = _opened(serialized, client)
+    if len(devices) != count:
+        raise ValueError(f"deserialize_and_load: the program was compiled for {count} devices, "
+                         f"here are {len(devices)}. Name as many by execution_devices.")
     scope = Scope(())
     in_avals, out_avals, const_avals = [
         [aval_from_data(a, scope) for a in header.listed(name, list)]
@@ -155,9 +210,10 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any, backend
         physical: Any = physical_aval(aval)
         consts.append(np.frombuffer(data, physical.dtype).reshape(physical.shape))
     register_targets(("lapack", "sparse", "unknown"), client.platform)
-    device = devices[0]
+    placement = _placement(header, devices, len(in_avals), len(out_avals))
     loaded = jaxlib_api.deserialize_executable(
-        client, bytes(executable), jaxlib_api.DeviceList((device,)), compile_options((device,)))
+        client, bytes(executable), jaxlib_api.DeviceList(tuple(devices)),
+        compile_options(tuple(devices), 1, count))
     names = tuple(header.listed("arg_names", str))
     name = header.read("name", str)
     closed = _typed(in_avals, out_avals, name, names)
@@ -165,7 +221,7 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any, backend
     spec.name = name
     traced = TracedCall(closed, in_tree, out_tree, name, tuple(donated), (), NO_REQUEST)
     lowered: Any = _Lowered(kept, consts)
-    made = _LoadedExecutable(loaded, closed, lowered, on_device(device))
+    made = _LoadedExecutable(loaded, closed, lowered, placement)
     made.data = bytes(executable)
     return Compiled(spec, traced, (None,) * len(in_avals), made)
 

@@ -544,7 +544,8 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any,
       dtype: by default that of the parts.
 
     Raises:
-      ValueError: the sharding has no device of this process, and no dtype is given.
+      ValueError: the sharding has no device of this process, and no dtype is given; or parts have
+        another shape than the sharding says, or another dtype than the one that is given.
 
     >>> import pyjx as jax
     >>> import numpy as np
@@ -560,6 +561,18 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any,
                              "dtype must be given.")
         dtype = parts[0].dtype
     aval = aval_on(ShapedArray(tuple(shape), dtypes.canonicalize_dtype(dtype)), sharding)
+    wanted = sharding.shard_shape(aval.shape)
+    for part in parts:
+        if part.shape != wanted:
+            raise ValueError(
+                f"Expected shard shape {wanted} doesn't match the single device array shape "
+                f"{part.shape}. Shape of Array is {aval.str_short()} with sharding {sharding}. The "
+                "function that is passed to make_array_from_callback gets the index of each part.")
+        if dtypes.canonicalize_dtype(part.dtype) != aval.dtype:
+            raise ValueError(
+                "If `dtype` is provided to `jax.make_array_from_callback`, it must match the dtype "
+                f"of the addressable shards. Got dtype={dtypes.name(aval.dtype)} and shard dtype="
+                f"{dtypes.name(part.dtype)}.")
     parts = [part.astype(aval.dtype, copy=False) for part in parts]
     return jaxlib_api.batched_device_put(aval, sharding, parts, list(local))
 

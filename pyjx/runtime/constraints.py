@@ -20,7 +20,12 @@ from pyjx.engine.types import Dims, Value, Values
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.meshes import get_abstract_mesh
-from pyjx.runtime.sharding import NamedSharding, Sharding, SingleDeviceSharding
+from pyjx.runtime.sharding import (
+    IndivisibleError,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
 
 UNCONSTRAINED = PartitionSpec.UNCONSTRAINED
 
@@ -99,6 +104,12 @@ def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
     """A value that is to lie as `sharding` says, its elements as `layout`."""
     aval = get_aval(x)
     sharding.check_compatible_aval(aval.shape)
+    if all([type(n) is int for n in aval.shape]):
+        try:
+            sharding.shard_shape(aval.shape)
+        except IndivisibleError as error:
+            raise IndivisibleError("One of with_sharding_constraint arguments was given the "
+                                   f"sharding {error}") from None
     mesh = getattr(sharding, "mesh", None)
     if mesh is not None and mesh.explicit_axes and mesh.are_all_axes_explicit and (
             aval.explicit_sharding is not None or get_abstract_mesh().explicit_axes):

@@ -92,7 +92,7 @@ class Placement:
             places = np.array([moved[d] for d in mesh.devices.flat], dtype=object)
             return mesh.update(devices=places.reshape(mesh.axis_sizes))
 
-        return _interned(devices, there(self.mesh), *[
+        return placed_on(devices, there(self.mesh), *[
             tuple([s and s.update(mesh=there(s.mesh)) for s in shardings])
             for shardings in (self.in_shardings, self.out_shardings)],
             self.in_layouts, self.out_layouts, self.kinds)
@@ -152,13 +152,14 @@ def _mode(layout: Any) -> str | None:
 _placements = Interned()
 
 
-def _interned(*fields: Any) -> Placement:
+def placed_on(*fields: Any) -> Placement:
+    """The placement with these fields."""
     return _placements.of(fields, Placement)  # type: ignore[no-any-return]
 
 
 def on_device(device: Any) -> Placement:
     """That of programs for one device."""
-    return _interned((device,), None)
+    return placed_on((device,), None)
 
 
 class Described:
@@ -251,13 +252,13 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
     if mesh is None:
         if not any(layouts) and not any(kinds):
             return on_device(devices[0])
-        return _interned((devices[0],), None, (), (), *layouts, kinds)
+        return placed_on((devices[0],), None, (), (), *layouts, kinds)
     in_shardings = _fitted(closed, "arguments", ins, closed.in_avals, mesh)
     if mesh.are_all_axes_explicit:  # types say it all
         outs = tuple([_of_type(aval, mesh) if s is None else s
                       for s, aval in zip(outs, closed.out_avals, strict=True)])
     out_shardings = _fitted(closed, "outputs", outs, closed.out_avals, mesh)
-    return _interned(tuple(devices), mesh, in_shardings, out_shardings, *layouts, kinds)
+    return placed_on(tuple(devices), mesh, in_shardings, out_shardings, *layouts, kinds)
 
 
 def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings) -> Shardings:

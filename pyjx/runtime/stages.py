@@ -306,6 +306,7 @@ class Compiled(_Stage):
         leaves = self._leaves(args, kwargs)
         if self._with_refs is not None:
             return self._run_with_refs(self._with_refs, leaves), None, False
+        self._check_shardings(leaves)
         committed = self._is_committed(leaves)
         out, fast_path, drop = dispatch.run(
             self._executable, self._traced.closed, f"jit({self._spec.name})", leaves,
@@ -349,6 +350,27 @@ class Compiled(_Stage):
                 )
         self._check_avals(leaves)
         return leaves
+
+    def _check_shardings(self, leaves: Sequence[Any]) -> None:
+        """Raise ValueError for arguments that were put elsewhere than the program takes them."""
+        executable = self._executable
+        wrong = []
+        taken = iter(executable.in_shardings)
+        for i, (x, kept) in enumerate(zip(leaves, executable.kept, strict=True)):
+            wanted = next(taken) if kept else None
+            has = committed_sharding(x)
+            if wanted is not None and has is not None and not has.is_equivalent_to(wanted, x.ndim):
+                wrong.append((i, x, has, wanted))
+        if wrong:
+            names = self._traced.closed.debug_info.arg_names or ()
+            lines = [
+                f"Argument {names[i] if names else i} with shape {get_aval(x).str_short()}:\n"
+                f"  Passed sharding: {has}\n  Required sharding: {wanted}"
+                for i, x, has, wanted in wrong]
+            raise ValueError(
+                "Computation was compiled for input shardings that disagree with the shardings of "
+                f"arguments passed to it. Here are the {len(wrong)} mismatches:\n"
+                + "\n".join(lines))
 
     def _check_avals(self, leaves: list[Any]) -> None:
         wrong = []

@@ -351,3 +351,32 @@ def test_arrays_like_others_lie_as_these(mesh):
     second = jax.device_put(jnp.ones(3), jax.devices()[1])
     assert jnp.zeros_like(second).devices() == {jax.devices()[1]}
     assert jnp.zeros_like(jnp.ones(3)).devices() == {jax.devices()[0]}
+
+
+# -- arguments that do not fit ---------------------------------------------------------------------
+
+
+def test_a_compiled_program_refuses_arguments_that_lie_otherwise(mesh):
+    compiled = jax.jit(lambda x: x * 2, in_shardings=NamedSharding(mesh, P("x", "y"))).lower(
+        np.ones((8, 4), np.float32)).compile()
+    compiled(np.ones((8, 4), np.float32))
+    x = jax.device_put(np.ones((8, 4), np.float32), NamedSharding(mesh, P("y", "x")))
+    with pytest.raises(ValueError, match="compiled for input shardings that disagree"):
+        compiled(x)
+    one = jax.jit(lambda x: x + 1).lower(x=jax.ShapeDtypeStruct((3,), np.float32)).compile()
+    with pytest.raises(ValueError, match="compiled for input shardings that disagree"):
+        one(x=jax.device_put(np.ones(3, np.float32), jax.devices()[1]))
+
+
+def test_a_constraint_that_does_not_divide_is_refused(mesh):
+    rows = NamedSharding(mesh, P("x"))
+    with pytest.raises(ValueError, match="the dimension size is 6"):
+        jax.jit(lambda x: jax.lax.with_sharding_constraint(x, rows))(np.ones(6))
+
+
+def test_parts_of_wrong_shape_or_dtype_are_refused(mesh):
+    cut, x = NamedSharding(mesh, P("x", "y")), np.ones((8, 4), np.float32)
+    with pytest.raises(ValueError, match=r"Expected shard shape \(2, 2\) doesn't match"):
+        jax.make_array_from_callback(x.shape, cut, lambda i: x)
+    with pytest.raises(ValueError, match="must match the dtype of the addressable shards"):
+        jax.make_array_from_callback(x.shape, cut, lambda i: x[i], dtype="bfloat16")
