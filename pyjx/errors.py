@@ -1,7 +1,8 @@
 """The errors that pyjx raises by name.
 
-Each message says what happened, where the traced value came from, and one way out. All are
-subclasses of the built-in error one would expect, so code that catches TypeError keeps working.
+Each message says what happened, where the traced value came from, one way out, and where to read
+more: each error has a page of its name in the documentation. All are subclasses of the built-in
+error one would expect, so code that catches TypeError keeps working.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ class JAXTypeError(TypeError):
     """A TypeError that comes from tracing."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message)
+        super().__init__(_explained(self, message))
 
 
 class JAXIndexError(IndexError):
     """An IndexError that comes from tracing."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message)
+        super().__init__(_explained(self, message))
 
 
 class ConcretizationTypeError(JAXTypeError):
@@ -156,9 +157,15 @@ class KeyReuseError(JAXTypeError):
 class InconclusiveDimensionOperation(Exception):
     """A question about symbolic dimensions whose answer depends on the dimensions' values."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(_explained(self, message))
+
 
 class JaxprTypeError(TypeError):
-    """A jaxpr is not well typed: a bug of whoever built it."""
+    """A jaxpr breaks a rule of the IR: a bug of whoever built it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_explained(self, message))
 
 
 def escaped_tracer_error(tracer: Any, details: str = "") -> UnexpectedTracerError:
@@ -193,6 +200,13 @@ def _describe(tracer: Any) -> str:
 def _origin(tracer: Any) -> str:
     origin = getattr(tracer, "_origin_msg", None)
     return "" if origin is None else str(origin()).strip("\n")
+
+
+def _explained(error: BaseException, message: str) -> str:
+    """A message, and where the error is explained."""
+    name = next(c.__name__ for c in type(error).__mro__ if c.__module__ == __name__)
+    page = f"More: help(jax.errors.{name}), or docs/errors/{name}.md."
+    return message if message.endswith(page) else f"{message}\n{page}"  # it has been pickled
 
 
 def _lines(*parts: str) -> str:

@@ -1,5 +1,8 @@
 """Errors: their place in the class tree and what their messages tell."""
 
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -89,7 +92,7 @@ def test_message_says_what_happened_where_and_what_to_do(cls, start, cure):
     text = str(cls(Tracer("float32[2]", ORIGIN)))
     assert text.startswith(start)
     assert text.count(ORIGIN) == 1
-    assert cure in text.rsplit("\n", 1)[1]
+    assert cure in text.rsplit("\n", 2)[1]
     assert "\n\n" not in str(cls(Tracer("float32[2]")))
 
 
@@ -107,7 +110,7 @@ def test_values_without_an_origin_are_described_too():
     [errors.JAXTypeError, errors.JAXIndexError, errors.UnexpectedTracerError, errors.KeyReuseError],
 )
 def test_plain_messages_are_kept(cls):
-    assert str(cls("the message")) == "the message"
+    assert str(cls("the message")).partition("\nMore: help")[0] == "the message"
 
 
 def test_escaped_tracer_error():
@@ -119,3 +122,30 @@ def test_escaped_tracer_error():
     assert ORIGIN in text
     assert "checking_leaks" in text
     assert "more" in str(errors.escaped_tracer_error(Tracer("float32[]", ORIGIN), "more"))
+
+
+@pytest.mark.parametrize("cls", [
+    errors.ConcretizationTypeError, errors.TracerBoolConversionError,
+    errors.TracerArrayConversionError, errors.TracerIntegerConversionError,
+    errors.NonConcreteBooleanIndexError, errors.UnexpectedTracerError, errors.KeyReuseError,
+    errors.InconclusiveDimensionOperation, errors.JaxprTypeError, errors.JAXTypeError,
+    errors.JAXIndexError])
+def test_messages_name_the_page_that_explains_them(cls):
+    """Once, also where an error comes from another process."""
+    page = f"docs/errors/{cls.__name__}.md"
+    assert (Path(__file__).parents[1] / page).is_file()
+    for error in (cls("what"), pickle.loads(pickle.dumps(cls("what")))):
+        assert str(error).endswith(f"\nMore: help(jax.errors.{cls.__name__}), or {page}.")
+        assert str(error).count(page) == 1
+
+
+def test_errors_of_a_library_name_the_page_of_their_kind():
+    class Own(errors.JAXTypeError):
+        pass
+
+    assert "docs/errors/JAXTypeError.md" in str(Own("what"))
+
+
+def test_the_checker_raises_the_error_that_is_documented():
+    from pyjx.core.check import JaxprTypeError
+    assert JaxprTypeError is errors.JaxprTypeError

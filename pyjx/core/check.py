@@ -6,10 +6,7 @@ from typing import Any
 
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
-
-
-class JaxprTypeError(TypeError):
-    """A jaxpr breaks a rule of the IR."""
+from pyjx.errors import JaxprTypeError
 
 
 def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:

@@ -359,7 +359,8 @@ def compiled(program: Program) -> Any:
         raise
     except Exception as error:
         # Without a GPU it does not try which tiles fit; other kernels need none.
+        untuned = "output tile sizes" in str(error) or "autotune result" in str(error)
         cure = "\n--xla xla_gpu_enable_triton_gemm=false compiles it without Triton." \
-            if "output tile sizes" in str(error) else ""
+            if untuned else ""
         raise CommandError(f"XLA refuses {program.name} for {program.platform}: {of_xla(error)}"
                            f"{cure}", XLA) from error
