@@ -94,6 +94,7 @@ def test_figures_of_loops_with_the_platforms_generator(sample: Any, want: Any) -
 
 # What JAX gives, to the last bit: sums are taken in float32, binomial numbers are drawn in the
 # dtype of the parameters.
+@pytest.mark.optimized  # to the last bit of the exponential that users have
 @pytest.mark.skipif(JAXLIB_VERSION < (0, 10), reason="XLA rounded otherwise")
 @pytest.mark.parametrize("sample, want", [
     (lambda k: random.dirichlet(k, jnp.array([0.5, 1.0, 3.0]), (2,), jnp.bfloat16),
