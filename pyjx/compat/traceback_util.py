@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from pyjx.core import frames, tracebacks
 from pyjx.core.frames import register_exclusion
+from pyjx.core.tracebacks import UnfilteredStackTrace
 
-__all__ = ["api_boundary", "include_frame", "register_exclusion"]
+__all__ = ["UnfilteredStackTrace", "api_boundary", "include_frame", "register_exclusion"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -433,6 +433,8 @@ class ShapedArray(AbstractValue):
                 sharding: Any = None, manual_axis_type: Any = None, memory_space: Any = None
                 ) -> ShapedArray:
         placement = None
+        if sharding is not None and getattr(getattr(sharding, "mesh", None), "empty", False):
+            sharding = None  # that of a type which says nothing
         if sharding is not None or manual_axis_type is not None or memory_space is not None:
             placement = sharding, manual_axis_type, memory_space
         key: Any = (shape, dtype, weak_type, placement)

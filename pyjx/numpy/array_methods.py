@@ -23,7 +23,7 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
 from pyjx.numpy.patterns import FULL, INTEGER
-from pyjx.numpy.promotion import is_arraylike
+from pyjx.numpy.promotion import takes_part
 from pyjx.runtime.array import Array, ArrayImpl
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
@@ -57,7 +57,7 @@ def _body(name: str, function: _Body, reflected: bool) -> _Body:
     @tracebacks.mark_boundary
     def operator(self: Any, other: Any) -> Any:
         if type(other) not in aval_makers and not isinstance(other, Tracer) and not (
-                is_arraylike(other)):
+                takes_part(other)):
             if isinstance(other, _CONTAINERS):
                 kinds = [type(self).__name__, type(other).__name__]
                 raise TypeError(f"unsupported operand type(s) for {_symbol(name)}: "
@@ -217,7 +217,7 @@ def _contains(self: Any, other: Any) -> bool:
     if self.ndim != 1:
         raise ValueError("Array.__contains__: search array must be one-dimensional, got arr.shape="
                          f"{self.shape}")
-    if not is_arraylike(other):
+    if not takes_part(other):
         raise TypeError(f"Array.__contains__: unsupported operand type {type(other)}.")
     if np.shape(other):
         raise ValueError("Array.__contains__: query value must be a scalar, got query.shape="

@@ -31,10 +31,14 @@ _python_scalars = frozenset((bool, int, float, complex))
 
 def is_arraylike(x: Any) -> bool:
     """Whether NumPy-like functions take `x` as an array: lists and strings are none."""
+    return takes_part(x) or hasattr(x, "aval")
+
+
+def takes_part(x: Any) -> bool:
+    """Whether operators of arrays take `x` as an operand; others have their own say."""
     return (
         type(x) in aval_makers
         or isinstance(x, (Tracer, np.ndarray, np.generic, int, float, complex))
-        or hasattr(x, "aval")
         or hasattr(x, "__jax_array__")
     )
 
@@ -330,5 +334,5 @@ __all__ = [
     "literal", "narrowed", "operands", "promote_args", "promote_args_complex",
     "promote_args_inexact", "promote_args_numeric", "promote_dtypes", "promote_dtypes_complex",
     "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_inexact", "promote_shapes",
-    "promote_two", "promote_two_inexact", "stretch",
+    "promote_two", "promote_two_inexact", "stretch", "takes_part",
 ]

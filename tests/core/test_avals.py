@@ -180,3 +180,9 @@ def test_what_is_a_shape_does_not_depend_on_what_was_made_before():
         with pytest.raises(TypeError):
             ShapedArray(shape, np.float32)
     assert ShapedArray((1, 3), np.float32) is made is ShapedArray([1, 3], np.float32)
+
+
+def test_a_sharding_over_no_mesh_is_none():
+    plain = ShapedArray((2, 3), np.float32)
+    assert ShapedArray((2, 3), np.float32, sharding=plain.sharding) is plain
+    assert plain.update(sharding=plain.sharding) is plain

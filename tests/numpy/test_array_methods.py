@@ -266,3 +266,23 @@ def test_operators_refuse_containers(wrap):
 def test_view_of_a_scalar_keeps_its_size(old, new):
     with pytest.raises(ValueError, match="0d array is only supported if the itemsize"):
         jnp.ones((), old).view(new)
+
+
+def test_operands_that_stand_for_arrays_have_their_own_say():
+    class Deferred:
+        def __init__(self, x):
+            self.x = x
+
+        def __getattr__(self, name):
+            if not hasattr(self.x, name):
+                raise AttributeError(name)
+            return Deferred(getattr(self.x, name))
+
+        __hash__ = None
+
+        def __radd__(self, other):
+            return other + self.x
+
+    x = jnp.arange(3.0)
+    assert (x + Deferred(x)).tolist() == [0, 2, 4]
+    assert jax.jit(lambda x: x + Deferred(x))(x).tolist() == [0, 2, 4]
