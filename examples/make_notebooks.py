@@ -3,8 +3,9 @@
     python examples/make_notebooks.py
 
 makes `notebooks/NAME.ipynb` of each `NAME.py` here that has cells (`# %%`), by jupytext. A notebook
-has two things that its source has not: a badge that opens it in Colab, and a first cell that
-installs pyjx where it is missing and says where the notebook runs.
+has two things that its source has not: a first cell that installs pyjx where it is missing and says
+where the notebook runs and, where setup.cfg names the repository (`url`), a badge that opens it in
+Colab from there. Without one it is uploaded to Colab.
 """
 
 import configparser
@@ -37,16 +38,16 @@ setup_tpu()'''
 
 
 def repository() -> str:
-    """`owner/name` of the repository on GitHub, which setup.cfg says."""
+    """`owner/name` of the repository on GitHub, if setup.cfg says it."""
     config = configparser.ConfigParser()
     config.read(HERE.parent / "setup.cfg")
-    return config["metadata"]["url"].removeprefix("https://github.com/")
+    return config["metadata"].get("url", "").removeprefix("https://github.com/")
 
 
-def badge(name: str) -> str:
+def badge(name: str, repository: str) -> str:
     """A link to Colab, which reads notebooks from GitHub."""
     return ("[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
-            f"(https://colab.research.google.com/github/{repository()}/blob/main/"
+            f"(https://colab.research.google.com/github/{repository}/blob/main/"
             f"examples/notebooks/{name}.ipynb)")
 
 
@@ -56,12 +57,13 @@ def sources() -> list[Path]:
             if re.search(r"^# %% \[markdown\]", p.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
-def notebook(source: Path) -> str:
+def notebook(source: Path, repository: str) -> str:
     """The text of the notebook made of an example."""
     made = jupytext.read(source, fmt="py:percent")
     title = made.cells[0]
-    heading, _, rest = title["source"].partition("\n")
-    title["source"] = f"{heading}\n\n{badge(source.stem)}\n{rest}"
+    if repository:
+        heading, _, rest = title["source"].partition("\n")
+        title["source"] = f"{heading}\n\n{badge(source.stem, repository)}\n{rest}"
     cells = [title, {"cell_type": "code", "source": FIRST_CELL, "metadata": {}}, *made.cells[1:]]
     return json.dumps({
         "cells": [written(cell, number) for number, cell in enumerate(cells)],
@@ -89,7 +91,8 @@ def written(cell: dict, number: int) -> dict:
 
 def main() -> None:
     NOTEBOOKS.mkdir(exist_ok=True)
-    wanted = {NOTEBOOKS / f"{source.stem}.ipynb": notebook(source) for source in sources()}
+    where = repository()
+    wanted = {NOTEBOOKS / f"{source.stem}.ipynb": notebook(source, where) for source in sources()}
     for path, text in wanted.items():
         path.write_text(text, encoding="utf-8")
     for path in set(NOTEBOOKS.glob("*.ipynb")) - set(wanted):

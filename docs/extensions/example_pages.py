@@ -18,7 +18,7 @@ def page(source: Path) -> str:
     """Markdown of an example: its text, and its code in blocks."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
-    repository = config["metadata"]["url"].removeprefix("https://github.com/")
+    repository = config["metadata"].get("url", "").removeprefix("https://github.com/")
     parts = re.split(r"^# %%(.*)$\n?", source.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     out = []
     for head, body in zip(parts[::2], parts[1::2], strict=True):
@@ -26,8 +26,10 @@ def page(source: Path) -> str:
             out.append("\n".join(re.sub(r"^# ?", "", s) for s in body.strip().split("\n")))
         elif body.strip():
             out.append(f"```python\n{body.strip()}\n```")
-    link = ("[Open it in Colab](https://colab.research.google.com/github/"
-            f"{repository}/blob/main/examples/notebooks/{source.stem}.ipynb)")
+    link = "[Open it in Colab](https://colab.research.google.com/github/" \
+        f"{repository}/blob/main/examples/notebooks/{source.stem}.ipynb)" if repository else \
+        f"As a notebook: `examples/notebooks/{source.stem}.ipynb`, to upload to Colab or to open " \
+        "in Jupyter."
     title, _, rest = out[0].partition("\n")
     return "\n\n".join([title, link, rest, *out[1:]]) + "\n"
 

@@ -34,18 +34,32 @@ def maker() -> ModuleType:
 
 
 def test_notebooks_are_made_of_their_sources(maker: ModuleType) -> None:
-    made = {source.stem: maker.notebook(source) for source in maker.sources()}
+    repository = maker.repository()
+    made = {source.stem: maker.notebook(source, repository) for source in maker.sources()}
     assert sorted(made) == NAMES
     stale = [n for n, text in made.items()
              if (EXAMPLES / "notebooks" / f"{n}.ipynb").read_text(encoding="utf-8") != text]
     assert not stale, "run python examples/make_notebooks.py"
 
 
+def test_a_repository_gives_a_badge(maker: ModuleType) -> None:
+    (title, *_) = json.loads(maker.notebook(EXAMPLES / "quickstart.py", "someone/pyjx"))["cells"]
+    assert ("(https://colab.research.google.com/github/someone/pyjx/blob/main/"
+            "examples/notebooks/quickstart.ipynb)") in "".join(title["source"])
+
+
+def test_no_link_leads_nowhere(maker: ModuleType) -> None:
+    """Where setup.cfg names no repository there is no link to one."""
+    texts = [path.read_text(encoding="utf-8") for path in NOTEBOOKS]
+    assert "_owner_" not in maker.repository()
+    assert maker.repository() or not any("colab.research.google.com" in text for text in texts)
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 def test_what_every_notebook_has(path: Path) -> None:
     stored = json.loads(path.read_text(encoding="utf-8"))
     title, first, *rest = stored["cells"]
-    assert f"examples/notebooks/{path.name}" in "".join(title["source"])
+    assert title["cell_type"] == "markdown" and title["source"][0].startswith("# ")
     assert "setup_tpu()" in "".join(first["source"])
     assert stored["metadata"]["accelerator"] == "TPU"
     code = [cell for cell in [first, *rest] if cell["cell_type"] == "code"]
