@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pyjx.jaxlib_api import WITHOUT_GPU_KERNEL
+
 FAMILIES: dict[str, str] = {
     "lowering.callbacks": (
         "buffer_callback debug_callback inspect_sharding io_callback pure_callback"
@@ -54,9 +56,15 @@ FAMILIES: dict[str, str] = {
     ),
 }
 
+
+def _with_kernels(names: str) -> str:
+    """Those of these operations that the plugins of GPUs have kernels for."""
+    return " ".join([name for name in names.split() if name not in WITHOUT_GPU_KERNEL])
+
+
 # The same of rules for one platform that stand in a module of their own.
 _GPU = {
-    "lowering.linalg.gpu": (
+    "lowering.linalg.gpu": _with_kernels(
         "cholesky cholesky_update eig eigh geqp3 geqrf getrf householder_product "
         "lu_pivots_to_permutation ormqr svd tridiagonal tridiagonal_solve"
     ),

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from pyjx.jaxlib_api import JAXLIB_VERSION
 from tests.op_table import Sample
 
 PAGE = Path(__file__).parent.parent / "docs" / "platforms.md"
 
 
 class Refusal(NamedTuple):
-    """`id` is how those of a sample begin that are refused; `message` what the error says."""
+    """`id` is how those of a sample begin that are refused; `message` what the error says;
+    `release` the one of jaxlib that refuses them, where others do not."""
 
     platform: str
     operation: str
@@ -19,8 +21,15 @@ class Refusal(NamedTuple):
     id: str
     message: str
     instead: str
+    release: tuple[int, ...] = ()
+
+    @property
+    def applies(self) -> bool:
+        """Whether this jaxlib is the one that is meant."""
+        return JAXLIB_VERSION[:len(self.release)] == self.release
 
 
+_WITHOUT_TRITON = "compile with `xla_gpu_enable_triton_gemm=False`, or where the GPU is"
 _ON_CPU = "`jax.device_put` the operand to a CPU device first"
 
 REFUSED = [
@@ -29,6 +38,16 @@ REFUSED = [
             "convolve in float32, which is exact up to 2^24"),
     Refusal("cuda", "`schur`", "schur", "", "not found for platform cuda", _ON_CPU),
     Refusal("cuda", "`hessenberg`", "hessenberg", "", "not found for platform cuda", _ON_CPU),
+    Refusal("cuda", "ahead of time by jaxlib 0.7: products of int8 to int32", "dot_general",
+            "mk,kn->mn-int8-<class 'numpy.int32'>", "autotune result cache hit", _WITHOUT_TRITON,
+            (0, 7)),
+    Refusal("cuda", "ahead of time by jaxlib 0.7: `dot_general` by the algorithm BF16_BF16_F32",
+            "dot_general", "mk,kn->mn-float32-BF16_BF16_F32", "autotune result cache hit",
+            _WITHOUT_TRITON, (0, 7)),
+    Refusal("cuda", "ahead of time by jaxlib 0.7: `conv_general_dilated_local`",
+            "conv_general_dilated", "local", "autotune result cache hit", _WITHOUT_TRITON, (0, 7)),
+    Refusal("cuda", "ahead of time by jaxlib 0.7: `cholesky`", "cholesky", "",
+            "cuSolver internal error", "compile where the GPU is, or with jaxlib 0.8", (0, 7)),
     Refusal("tpu", "`dot_general` by the algorithm F32_F32_F32", "dot_general",
             "mk,kn->mn-float32-F32_F32_F32", "ALG_DOT_F32_F32_F32 is not supported",
             'ask for `precision="highest"`'),
@@ -51,7 +70,7 @@ def refusal(sample: Sample, platform: str) -> Refusal | None:
     """Why a sample is refused, if it is."""
     for row in REFUSED:
         if (row.platform, row.primitive) == (platform, sample.primitive) and (
-                sample.id.startswith(row.id)):
+                sample.id.startswith(row.id) and row.applies):
             return row
     return None
 

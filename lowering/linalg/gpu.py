@@ -27,6 +27,7 @@ from lowering.rules import Emit, rule
 from lowering.types import int_list, tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.jaxlib_api import WITHOUT_GPU_KERNEL
 
 _PREFIX = {"cuda": "cu", "rocm": "hip"}
 # Up to this many rows and columns Jacobi's method is the fastest for singular values.
@@ -35,8 +36,9 @@ _JACOBI_ROWS = 1024
 
 def _gpu_rule(name: str) -> Callable[[Emit], Emit]:
     def register(emit: Emit) -> Emit:
-        for platform in _PREFIX:
-            rule(name, platform=platform)(emit)
+        if name not in WITHOUT_GPU_KERNEL:
+            for platform in _PREFIX:
+                rule(name, platform=platform)(emit)
         return emit
 
     return register
