@@ -179,3 +179,28 @@ def test_64_bit_types_are_refused_where_wanted(call):
             call()
     finally:
         jax.config.update("jax_explicit_x64_dtypes", old)
+
+
+def test_rules_that_give_no_pair_show_types_and_no_elements():
+    f = jax.custom_jvp(jnp.sin)
+    f.defjvp(lambda primals, tangents: jnp.zeros(3))
+    with pytest.raises(TypeError, match=r"must produce a pair .* but got float32\[3\]\."):
+        jax.jvp(f, (1.0,), (1.0,))
+    f.defjvp(lambda primals, tangents: (jnp.zeros(3), "x", 2))
+    with pytest.raises(TypeError, match=r"but got \(float32\[3\], 'x', 2\)\."):
+        jax.jvp(f, (1.0,), (1.0,))
+
+
+def test_a_linearized_function_says_what_it_got():
+    _, f = jax.linearize(jnp.sin, 1.0)
+    with pytest.raises(TypeError, match=r"linearized function: .*expected .* got .*Pass a tangent"):
+        f(1.0, 2.0)
+
+
+def test_equations_of_wrong_types_name_operation_and_operand():
+    closed = jax.make_jaxpr(lambda x: jax.lax.while_loop(
+        lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, x)))(1.0)
+    (eqn,) = closed.eqns
+    wrong = closed.jaxpr.replace(eqns=[eqn.replace(invars=eqn.invars[::-1])])
+    with pytest.raises(TypeError, match=r"condition of while: operand 0 is of type ~float32"):
+        eqn.primitive.check(wrong.eqns[0])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from pyjx.core.avals import is_valid_value
+from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.engine.types import TreeDef, Values
 from pyjx.jaxlib_api import pytree
 
@@ -34,6 +34,23 @@ def check_values(values: Sequence[Any], end: str = "") -> None:
     for x in values:
         if not is_valid_value(x):
             raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type{end}")
+
+
+def brief(value: Any) -> str:
+    """A pytree for messages: of arrays their types alone."""
+    leaves, tree = flatten(value)
+    shown = [get_aval(x).str_short() if hasattr(x, "dtype") else repr(x) for x in leaves]
+    return str(tree.unflatten(map(_Shown, shown)))
+
+
+class _Shown(str):
+    """A text without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
 
 
 class FlatFun:
@@ -82,7 +99,7 @@ class FlatFun:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
                 "expected function with aux output to return a two-element tuple, but got type "
-                f"{type(result)} with value {result!r}"
+                f"{type(result)} with value {brief(result)}"
             )
         self.aux[:], self.aux_tree = flatten(result[1])
         return result[0]

@@ -290,7 +290,8 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
         if rule is None:
             raise NotImplementedError(
                 f"Transpose rule (for reverse-mode differentiation) for '{primitive}' "
-                "not implemented"
+                f"not implemented. It was applied at {source_info.summarize(source)}. Give it a "
+                "rule `transpose`, or its function a derivative by jax.custom_vjp."
             )
         for x, c in zip(operands, rule(ct, *operands, **params), strict=True):
             if type(x) is LinearVar and type(c) is not Zero:

@@ -85,11 +85,12 @@ def tangent_avals(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list
     return [a.to_tangent_aval() for a in selected(avals, nonzero)]
 
 
-def check_operands(operands: Sequence[Any], avals: Sequence[Any]) -> None:
-    """Raise TypeError unless operands of an equation have the types that its program takes."""
-    for operand, aval in zip(operands, avals, strict=True):
+def check_operands(name: str, operands: Sequence[Any], avals: Sequence[Any]) -> None:
+    """Raise TypeError unless operands of an equation have the types that its program takes; `name`
+    says what takes them."""
+    for i, (operand, aval) in enumerate(zip(operands, avals, strict=True)):
         if not aval.same_type(operand.aval):
-            raise TypeError(f"Operand of type {operand.aval}, expected {aval}")
+            raise TypeError(f"{name}: operand {i} is of type {operand.aval}, expected {aval}")
 
 
 def fixpoint(grow: Callable[[Flags], Sequence[bool]], flags: Sequence[bool]) -> Flags:

@@ -521,11 +521,12 @@ def _cond_thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
 
 
 def _cond_check(eqn: JaxprEqn) -> None:
-    for branch in eqn.params["branches"]:
-        check_operands(eqn.invars[1:], branch.in_avals)
-        for var, aval in zip(eqn.outvars, branch.out_avals, strict=True):
+    for k, branch in enumerate(eqn.params["branches"]):
+        check_operands(f"branch {k} of cond", eqn.invars[1:], branch.in_avals)
+        for i, (var, aval) in enumerate(zip(eqn.outvars, branch.out_avals, strict=True)):
             if not aval.same_type(var.aval):
-                raise TypeError(f"A branch gives {aval}, expected {var.aval}")
+                raise TypeError(f"branch {k} of cond: result {i} is of type {aval}, expected "
+                                f"{var.aval}")
 
 
 def _effects(params: Params) -> Any:

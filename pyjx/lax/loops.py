@@ -662,17 +662,21 @@ def _check_repeatable(params: Params, where: str) -> None:
     refused = unrepeatable(params["cond_jaxpr"].effects | params["body_jaxpr"].effects)
     if refused:
         raise NotImplementedError(f"{refused[0]} effect not supported in {where}: iterations run "
-                                  "more often than the program says.")
+                                  "more often than the program says. Use lax.scan or "
+                                  "lax.fori_loop with static bounds, or make the effect outside of "
+                                  "the loop.")
 
 
 def _while_check(eqn: JaxprEqn) -> None:
     params, body = eqn.params, eqn.params["body_jaxpr"]
     given = _parts(eqn.invars, params)
-    for consts, closed in ((given.cond_consts, params["cond_jaxpr"]), (given.body_consts, body)):
-        check_operands([*consts, *given.carry], closed.in_avals)
-    for atom, aval in zip(given.carry, body.out_avals, strict=True):
+    for name, consts, closed in (("condition", given.cond_consts, params["cond_jaxpr"]),
+                                 ("body", given.body_consts, body)):
+        check_operands(f"{name} of while", [*consts, *given.carry], closed.in_avals)
+    for i, (atom, aval) in enumerate(zip(given.carry, body.out_avals, strict=True)):
         if not aval.same_type(atom.aval):
-            raise TypeError(f"The body takes a carry of type {atom.aval} and gives {aval}")
+            raise TypeError(f"while: the body takes component {i} of the carry as {atom.aval} and "
+                            f"gives it as {aval}")
 
 
 def _while_count(counted: Any, params: Params, times: int) -> None:

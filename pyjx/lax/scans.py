@@ -580,10 +580,12 @@ def _scan_check(eqn: JaxprEqn) -> None:
     params, length = eqn.params, eqn.params["length"]
     given, inner = _parts(eqn.invars, params), _parts(params["jaxpr"].in_avals, params)
     wanted = [*inner.consts, *inner.carry, *[_stacked(a, length) for a in inner.xs]]
-    check_operands([*given.consts, *given.carry, *given.xs], wanted)
-    for before, after in zip(inner.carry, params["jaxpr"].out_avals, strict=False):
+    check_operands("scan", [*given.consts, *given.carry, *given.xs], wanted)
+    for i, (before, after) in enumerate(
+            zip(inner.carry, params["jaxpr"].out_avals, strict=False)):
         if not before.same_type(after):
-            raise TypeError(f"The body takes a carry of type {before} and gives {after}")
+            raise TypeError(f"scan: the body takes component {i} of the carry as {before} and "
+                            f"gives it as {after}")
 
 
 def _scan_count(counted: Any, params: Params, times: int) -> None:

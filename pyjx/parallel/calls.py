@@ -367,7 +367,7 @@ def _check(eqn: JaxprEqn) -> None:
     params = eqn.params
     given = [Var(local_aval(v.aval, s, params["mesh"], params["check_vma"]))
              for v, s in zip(eqn.invars, params["in_specs"], strict=True)]
-    check_operands(given, params["jaxpr"].in_avals)
+    check_operands("shard_map", given, params["jaxpr"].in_avals)
 
 
 def _shape_rule(*avals: Any, **params: Any) -> list[ShapedArray]:

@@ -38,8 +38,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
               ) -> Any:
     """The outputs of a function, and its derivative there as a linear function.
 
-    The second result computes the same as `jvp` at fixed primals, without computing the primal
-    part again.
+    The second result computes the same as `jvp` at fixed primals. It does not compute the primal
+    part again, but inside `while_loop` and `checkpoint`, which keep less in memory instead.
 
     Args:
       fun: takes positional arguments; arguments and results are pytrees of arrays.
@@ -90,7 +90,9 @@ class LinearizedFunction:
         form = self._form
         leaves, tree = flatten(tangents)
         if tree != form.in_tree:
-            raise TypeError(f"expected {form.in_tree}, got {tree}")
+            raise TypeError(
+                "linearized function: the tangents must have the structure of the primals, "
+                f"expected {form.in_tree}, got {tree}. Pass a tangent for each argument.")
         check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
         for x, aval in zip(leaves, form.in_avals, strict=True):
             expected = aval.to_tangent_aval()
