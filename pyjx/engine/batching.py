@@ -6,6 +6,7 @@ from typing import Any
 
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import axis_names
 from pyjx.core.explicit import without_dim
 from pyjx.core.named_axes import Axis, named_axis
@@ -48,16 +49,12 @@ class BatchTracer(Tracer):
         return made_in(self._trace.fun, "mapped by vmap")
 
 
-CAPACITY = 8192  # batched avals whose example is kept
-_examples: dict[tuple[ShapedArray, int], ShapedArray] = {}
+_examples = BoundedDict(8192)  # avals of examples, by batched aval and axis
 
 
 def example_aval(aval: ShapedArray, dim: int) -> ShapedArray:
     """The aval of one example of a batch whose examples lie along axis `dim`."""
-    example = without_dim(aval, dim)
-    if len(_examples) >= CAPACITY:
-        _examples.clear()
-    _examples[aval, dim] = example
+    example = _examples[aval, dim] = without_dim(aval, dim)
     return example
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import Literal
 from pyjx.core.primitive import CHEAP, Primitive, register, vary
 from pyjx.core.scalars import scalar_of
@@ -33,18 +34,15 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-CAPACITY = 8192  # avals whose zero is kept
-_zero_tangents: dict[Any, Zero] = {}
+_zero_tangents = BoundedDict(8192)  # by aval
 
 
 def zero_tangent(aval: Any) -> Zero:
     """The zero tangent at a value of the given aval."""
     zero = _zero_tangents.get(aval)
     if zero is None:
-        if len(_zero_tangents) >= CAPACITY:
-            _zero_tangents.clear()
         zero = _zero_tangents[aval] = Zero(aval.to_tangent_aval())
-    return zero
+    return zero  # type: ignore[no-any-return]
 
 
 class UndefinedPrimal:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.integers import as_shape
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.wide import unnarrowed
@@ -82,8 +82,17 @@ def misfit(shapes: Sequence[tuple[int, ...]]) -> str:
     return ""
 
 
-@lru_cache(maxsize=8192)
+_broadcasts = BoundedDict(8192)
+
+
 def _broadcast(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    out = _broadcasts.get(shapes)
+    if out is None:
+        out = _broadcasts[shapes] = _broadcast_anew(shapes)
+    return out  # type: ignore[no-any-return]
+
+
+def _broadcast_anew(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     first = shapes[0] if shapes else ()
     if all(s == first for s in shapes):
         return first

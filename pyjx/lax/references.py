@@ -8,7 +8,6 @@ compiled. Outside of programs a reference holds an array, whose memory the next 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval, is_ref_type
+from pyjx.core.bounded import kept
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.references import Ref, is_ref
@@ -314,12 +314,12 @@ def _kind(dtype: Any) -> Any:
 # -- on arrays -------------------------------------------------------------------------------------
 
 
-@lru_cache(1024)
+@kept(1024)
 def _reader(indexers: Indexers) -> Callable[..., Any]:
     return jit(lambda x, *integers: ref_views.read(x, indexers, integers))  # type: ignore[no-any-return]
 
 
-@lru_cache(1024)
+@kept(1024)
 def _writer(indexers: Indexers, adding: bool) -> Callable[..., Any]:
     def written(x: Any, value: Any, *integers: Any) -> Any:
         return ref_views.write(x, _strong(value, x), indexers, integers, adding)
@@ -327,7 +327,7 @@ def _writer(indexers: Indexers, adding: bool) -> Callable[..., Any]:
     return jit(written, donate_argnums=0)  # type: ignore[no-any-return]
 
 
-@lru_cache(1024)
+@kept(1024)
 def _swapper(indexers: Indexers) -> Callable[..., Any]:
     def swapped(x: Any, value: Any, *integers: Any) -> Any:
         return (ref_views.read(x, indexers, integers),
@@ -354,7 +354,7 @@ def _made_empty(*, ty: ShapedArray, memory_space: Any, pin: bool) -> Ref:
     return _made(_zeros(ty)(), memory_space=memory_space, kind=None, pin=pin)
 
 
-@lru_cache(256)
+@kept(256)
 def _zeros(ty: ShapedArray) -> Callable[[], Any]:
     return jit(lambda: instantiate(Zero(ty)))  # type: ignore[no-any-return]
 

@@ -16,6 +16,7 @@ from pyjx import lax
 from pyjx.core.arithmetic import size
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import kept
 from pyjx.core.contents import shared
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, ShardingTypeError, entries_of
@@ -320,11 +321,11 @@ def _replace_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Va
     numbers = broadcast_in_dim(reshape(numbers, [shape[a] for a in places]), shape, places)
     none = full_aval(get_aval(x).update(dtype=np.int32, weak_type=False), 0)
     winners = scatter_p.bind(none, indices, numbers, **params)
-    kept = lax.eq(winners, none)
+    untouched = lax.eq(winners, none)
     won = lax.eq(_gathered(winners, indices, shape, params), numbers)
 
     def merge(x: Value, updates: Value) -> Any:
-        return _bind(scatter_add, lax.select(kept, x, zeros_like(x)), indices,
+        return _bind(scatter_add, lax.select(untouched, x, zeros_like(x)), indices,
                      lax.select(won, updates, zeros_like(updates)), params)
 
     return merge(x, updates), merge(instantiate(g), g_updates)
@@ -429,18 +430,13 @@ for _p in (scatter_add_p, scatter_sub_p):
 for _p in (scatter_min_p, scatter_max_p):
     _p.define(jvp=_extremum_jvp(_p))
 
-_combiners: dict[Any, Jaxpr] = {}
 
-
+@kept(256)
 def _combiner(name: str, dtype: DType) -> Jaxpr:
     """The jaxpr of how an update meets the value that is there: a function of `lax`."""
-    key = (name, dtype)
-    jaxpr = _combiners.get(key)
-    if jaxpr is None:
-        scalar = ShapedArray((), dtype)
-        fun = getattr(lax, name)
-        jaxpr = _combiners[key] = trace_to_jaxpr(lambda x, y: [fun(x, y)], (scalar, scalar)).jaxpr
-    return jaxpr
+    scalar = ShapedArray((), dtype)
+    fun = getattr(lax, name)
+    return trace_to_jaxpr(lambda x, y: [fun(x, y)], (scalar, scalar)).jaxpr
 
 
 def _call(primitive: Primitive, combine: str | None, operand: Value, indices: Value, updates: Value,

@@ -16,12 +16,12 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import avals
+from pyjx.core.bounded import kept
 from pyjx.core.records import Record
 from pyjx.runtime.processes import group
 
@@ -520,7 +520,7 @@ def _find_device(platform: str, number: int) -> Any:
 copyreg.pickle(Device, lambda d: (_find_device, (d.client.platform, d.id)))
 
 
-@lru_cache(maxsize=64)
+@kept(64)
 def _first_local_device(platform: str) -> Any:
     return local_devices(backend=platform)[0]
 

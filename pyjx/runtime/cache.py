@@ -27,6 +27,7 @@ from lowering.program import LoweredProgram
 from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import logs
+from pyjx.core.bounded import BoundedDict, kept
 from pyjx.runtime.located import located_text
 
 _MAGIC = b"PYJXEXE\x01"
@@ -138,7 +139,7 @@ def _host_cpu() -> bytes:
     return "\n".join(facts).encode()
 
 
-@lru_cache(maxsize=64)
+@kept(64)
 def _platform(client: Any, kinds: tuple[str, ...], count: int) -> bytes:
     version = jaxlib_api.JAXLIB_RELEASE
     facts = (version, client.platform, client.platform_version, str(client.process_index()),
@@ -146,14 +147,14 @@ def _platform(client: Any, kinds: tuple[str, ...], count: int) -> bytes:
     return "\n".join(facts).encode() + _host_cpu()
 
 
-_option_bytes: dict[int, tuple[Any, bytes]] = {}  # by id; the options are kept, so ids stay
+_option_bytes = BoundedDict(256)  # by id; the options are kept, so ids stay
 
 
 def _serialized(options: Any) -> bytes:
-    kept = _option_bytes.get(id(options))
-    if kept is None:
-        kept = _option_bytes[id(options)] = options, options.SerializeAsString()
-    return kept[1]
+    known = _option_bytes.get(id(options))
+    if known is None:
+        known = _option_bytes[id(options)] = options, options.SerializeAsString()
+    return known[1]  # type: ignore[no-any-return]
 
 
 # Source locations do not change what a program does. `loc(#loc3)` after an operation or an
@@ -262,9 +263,9 @@ class Entry:
         if self._key in _verified:
             return
         _verified.add(self._key)
-        kept, fresh = [[jaxlib_api.hlo_text(m, metadata=False) for m in x.hlo_modules()]
-                       for x in (loaded, compile())]
-        if kept != fresh:
+        stored, fresh = [[jaxlib_api.hlo_text(m, metadata=False) for m in x.hlo_modules()]
+                         for x in (loaded, compile())]
+        if stored != fresh:
             raise CacheVerificationError(
                 f"the compiled program in {self._path} differs from what compiling it anew gives "
                 "(the flag jax_compilation_cache_check_contents compares them)")

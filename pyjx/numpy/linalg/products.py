@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.core.bounded import kept
 from pyjx.lax.linalg.matrices import identity_like
 from pyjx.numpy import contractions
 from pyjx.numpy.axes import canonical_axes
@@ -166,7 +166,7 @@ def matrix_power(a: Any, n: int) -> Array:
     return identity_like(a) if result is None else result
 
 
-@lru_cache(maxsize=256)
+@kept(256)
 def _best_order(sizes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Where to cut each chain i..j of matrices, so that the number of multiplications is least.
 

@@ -1,0 +1,66 @@
+"""Caches: bounded, and emptied by `clear_caches`."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.core import bounded
+from pyjx.core.bounded import BoundedDict, kept
+from pyjx.engine import batching, tangents
+from pyjx.lax import common, references, scattering
+from pyjx.numpy.linalg import products
+from pyjx.runtime import cache
+
+
+def test_what_was_put_in_first_goes():
+    calls = []
+
+    @kept(2)
+    def f(n):
+        calls.append(n)
+        return [n]
+
+    first = f(1)
+    assert f(1) is first and f(2) == [2] and f(1) is first
+    assert f(3) == [3] and f(1) == [1] and calls == [1, 2, 3, 1]
+
+
+AVAL = jax.core.ShapedArray((3,), np.float32)
+FUNCTIONS = {
+    "a reader of references": lambda: references._reader(()),
+    "a writer of references": lambda: references._writer((), True),
+    "a swapper of references": lambda: references._swapper(()),
+    "zeros of references": lambda: references._zeros(AVAL),
+    "orders of products": lambda: products._best_order((1, 2, 3)),
+    "combiners of scatters": lambda: scattering._combiner("mul", np.dtype(np.float32)),
+    "broadcast shapes": lambda: common._broadcast(((3000, 1), (1, 2000))),
+    "zero tangents": lambda: tangents.zero_tangent(AVAL),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_clear_caches_forgets(name):
+    found = FUNCTIONS[name]()
+    assert FUNCTIONS[name]() is found
+    jax.clear_caches()
+    assert FUNCTIONS[name]() is not found
+
+
+def test_no_cache_grows_without_end():
+    for dim in range(20):
+        jax.vmap(lambda x: x + 1)(jnp.ones((2, dim)))
+    assert isinstance(batching._examples, BoundedDict)
+    assert len(batching._examples) <= batching._examples.capacity
+
+    class Options:
+        def SerializeAsString(self):  # as XLA's
+            return b"options"
+
+    for _ in range(cache._option_bytes.capacity + 10):
+        assert cache._serialized(Options()) == b"options"
+    assert len(cache._option_bytes) == cache._option_bytes.capacity
+    entries, capacity = bounded.sizes()
+    assert 0 < entries < capacity
+    jax.clear_caches()
+    assert bounded.sizes()[0] == 0
