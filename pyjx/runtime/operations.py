@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar, overload
 
 from pyjx.core import tracebacks
-from pyjx.core.avals import aval_makers
+from pyjx.core.avals import aval_makers, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.options import Inline
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -52,32 +53,37 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
     known = _is_tree_of_arrays if trees else _is_array_or_list if lists else _is_array
     is_traced = _is_traced_tree if trees else _is_tracer
 
-    is_short: bool | None = None  # known from the first call on tracers
-
     @tracebacks.mark_boundary
     def miss(*args: Any, **kwargs: Any) -> Miss:
-        nonlocal is_short
         try:
             if state.dynamic is not eager_trace:
                 return fun(*args, **kwargs), None, False
             traced = False
             for i, x in enumerate(args):
                 if i not in positions and not known(x):
-                    if is_short or not is_traced(x):
+                    if not is_traced(x):
                         return fun(*args, **kwargs), None, False
                     traced = True
             for key, x in kwargs.items():
                 if key not in names and not known(x):
-                    if is_short or not is_traced(x):
+                    if not is_traced(x):
                         return fun(*args, **kwargs), None, False
                     traced = True
             if not traced:
                 return compiled_miss(*args, **kwargs)
             # An eager derivative or batch: the program's own is compiled once, called as a whole.
+            call = (fun, *[x if i in positions else _kind(x) for i, x in enumerate(args)],
+                    *[(k, x if k in names else _kind(x)) for k, x in kwargs.items()])
+            try:
+                is_short = call in _short
+            except TypeError:  # an unhashable static argument, which `trace` refuses
+                is_short = False
+            if is_short:
+                return fun(*args, **kwargs), None, False
             program, leaves = spec.trace(args, kwargs)
-            if is_short is None:
-                is_short = _length(program.closed.jaxpr) < LONG
-            if is_short or program.closed.effects:
+            closed = program.closed
+            if closed.effects or _length(closed.jaxpr) < LONG:
+                _short[call] = True
                 return fun(*args, **kwargs), None, False
             return spec.bind_call(program, leaves), None, False
         except Exception as error:
@@ -89,6 +95,21 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
 
 # From so many equations on, a call under an eager derivative is faster as one operation.
 LONG = 5
+
+
+# Calls whose programs are shorter, or have effects, by the function and what is known of arguments:
+# all that takes them is cheaper than to find the program.
+_short = BoundedDict(8192)
+
+
+def _kind(x: Any) -> Any:
+    """What the length of a program may depend on of an argument that is traced."""
+    if isinstance(x, Tracer):
+        return x.aval
+    if type(x) in aval_makers:
+        return get_aval(x)
+    leaves, tree = registry.flatten(x)
+    return tree, *map(_kind, leaves)
 
 
 def _length(jaxpr: Jaxpr) -> int:
