@@ -22,7 +22,6 @@ from pyjx import jaxlib_api
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from pyjx.core.meshes import AxisType, Mesh
-from pyjx.core.options import Inline
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.export.container import aval_to_data
 from pyjx.export.reading import Header, Scope, aval_from_data, part
@@ -140,7 +139,7 @@ def _code(compiled: Compiled) -> bytes:
     if executable.from_disk is not None:
         placement = executable.placement
         program = lower_closed(traced.closed, traced.name, donated=traced.donated,
-                               keep_unused=compiled._spec.keep_unused, placement=placement)
+                               keep_unused=compiled._spec.options.keep_unused, placement=placement)
         devices, ins = placement.devices, compress(placement.in_shardings, program.kept)
         loaded = jaxlib_api.compile_and_load(
             client, program.text, jaxlib_api.DeviceList(devices), compile_options(
@@ -217,7 +216,7 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any, backend
     names = tuple(header.listed("arg_names", str))
     name = header.read("name", str)
     closed = _typed(in_avals, out_avals, name, names)
-    spec = JitSpec(lambda *args, **kwargs: None, (), (), (), (), False, Inline.AUTO, (), None)
+    spec = JitSpec(lambda *args, **kwargs: None)
     spec.name = name
     traced = TracedCall(closed, in_tree, out_tree, name, tuple(donated), (), NO_REQUEST)
     lowered: Any = _Lowered(kept, consts)

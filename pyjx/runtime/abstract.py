@@ -15,13 +15,12 @@ from pyjx.core.explicit import aval_on, names_no_mesh
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.layouts import Format
 from pyjx.core.named_axes import Axis, named_axis
-from pyjx.core.options import Inline
 from pyjx.core.specs import P
 from pyjx.core.trace import eager_trace
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import full_aval
 from pyjx.runtime.constraints import resolved
-from pyjx.runtime.jit import JitSpec, TracedCall
+from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.placement import Described
 from pyjx.runtime.sharding import NamedSharding, Sharding
@@ -133,7 +132,20 @@ def described(x: Any) -> Any:
 class AbstractSpec(JitSpec):
     """How a function is traced whose results are only described: structs may be among them."""
 
+    __slots__ = ("_stands_in",)
+
+    _stands_in: bool
+
+    def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TracedCall, list[Any]]:
+        self._stands_in = False
+        traced, leaves = super().trace(args, kwargs)
+        if self._stands_in:  # `jit`, with which traces are shared, refuses the function
+            for key in [key for key, known in list(self.traces.items()) if known is traced]:
+                self.traces.pop(key, None)
+        return traced, leaves
+
     def stand_in(self, outs: list[Any]) -> bool:
+        self._stands_in = True
         outs[:] = [full_aval(described(x).aval, 0) if isinstance(x, ShapeDtypeStruct) else x
                    for x in outs]
         return all(map(is_valid_value, outs))
@@ -142,9 +154,9 @@ class AbstractSpec(JitSpec):
 def describe_arguments(spec: JitSpec, args: tuple[Any, ...], kwargs: dict[str, Any]
                        ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """`described` over all leaves of the arguments that are not static."""
-    static = static_positions(spec.static_argnums, len(args))
+    static = static_positions(spec.options.static_argnums, len(args))
     args = tuple([x if i in static else tree_map(described, x) for i, x in enumerate(args)])
-    names = spec.static_argnames
+    names = spec.options.static_argnames
     return args, {k: v if k in names else tree_map(described, v) for k, v in kwargs.items()}
 
 
@@ -180,7 +192,7 @@ def make_jaxpr(
     """
     check_jittable(fun)
     numbers, names = argument_sets(fun, () if static_argnums is None else static_argnums, None)
-    spec = AbstractSpec(fun, numbers, names, (), (), False, Inline.AUTO, (), None)
+    spec = AbstractSpec(fun, Options(numbers, names))
 
     @wraps(fun)
     @api_boundary
@@ -211,7 +223,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     spec = getattr(fun, "_jit_spec", None)
     if spec is None:
         check_jittable(fun)
-        spec = AbstractSpec(fun, (), (), (), (), False, Inline.AUTO, (), None)
+        spec = AbstractSpec(fun)
     args, kwargs = describe_arguments(spec, args, kwargs)
     traced, _ = spec.trace(args, kwargs)
     return results_of(traced)

@@ -8,7 +8,6 @@ from typing import Any
 from pyjx.core.avals import ShapedArray
 from pyjx.core.records import Record
 from pyjx.runtime.descriptions import brief
-from pyjx.runtime.jit import OPTIONS
 from pyjx.runtime.ledger import Entry, Layout, Path, layout_of
 
 
@@ -123,7 +122,8 @@ def _signature_changes(before: Entry, after: Entry) -> tuple[Change, ...]:
     changes: list[Change] = []
     if before.options != after.options:
         changes += [Change("options", f"jit(..., {name})", brief(then), brief(now))
-                    for name, then, now in zip(OPTIONS, before.options, after.options, strict=True)
+                    for name, then, now in zip(after.options._fields, before.options, after.options,
+                                               strict=True)
                     if then != now]
     if before.tree_hash != after.tree_hash or layout(before) != layout(after):
         changes += _structure_changes(before, after)

@@ -30,6 +30,7 @@ from pyjx.core.effects import has_state
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import named_axes
 from pyjx.core.options import Inline
+from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.trace import Tracer, eager_trace, eval_jaxpr, state, trace_to_jaxpr
 from pyjx.engine.calls import jit_p
@@ -144,9 +145,24 @@ class TracedCall:
         return self._surroundings == here and all(t._trace.alive for t in self._tracers)
 
 
-# What `JitSpec.key` holds.
-OPTIONS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused",
-           "inline", "compiler_options", "device", "in_shardings", "out_shardings")
+class Options(Record):
+    """What a function is jitted with. Wrappers of one function that have the same options share
+    what it was traced to and compiled programs, so these are a key."""
+
+    static_argnums: tuple[int, ...] = ()
+    static_argnames: tuple[str, ...] = ()
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+    keep_unused: bool = False
+    inline: Inline = Inline.AUTO
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+    device: Any = None
+    in_shardings: Asked | None = None
+    out_shardings: Asked | None = None
+    traced_for: str = "jit"  # for messages
+
+
+_PLAIN = Options()
 
 
 class JitSpec:
@@ -155,45 +171,21 @@ class JitSpec:
     Traces and programs of one `on_probation` go when there are many; it shares them with none.
     """
 
-    __slots__ = ("compiler_options", "device", "donate_argnames", "donate_argnums", "fun",
-                 "in_shardings", "inline", "keep_unused", "name", "on_probation", "out_shardings",
-                 "static_argnames", "static_argnums", "traces")
+    __slots__ = ("fun", "name", "on_probation", "options", "traces")
 
-    traced_for = "jit"  # for messages
-
-    def __init__(self, fun: Callable[..., Any], static_argnums: tuple[int, ...],
-                 static_argnames: tuple[str, ...], donate_argnums: tuple[int, ...],
-                 donate_argnames: tuple[str, ...], keep_unused: bool, inline: Inline,
-                 compiler_options: tuple[tuple[str, Any], ...], device: Any,
-                 in_shardings: Asked | None = None, out_shardings: Asked | None = None,
+    def __init__(self, fun: Callable[..., Any], options: Options = _PLAIN,
                  on_probation: bool = False) -> None:
         self.fun = fun
         self.name = name_of(fun)
-        self.static_argnums = static_argnums
-        self.static_argnames = static_argnames
-        self.donate_argnums = donate_argnums
-        self.donate_argnames = donate_argnames
-        self.keep_unused = keep_unused
-        self.inline = inline
-        self.compiler_options = compiler_options
-        self.device = device
-        self.in_shardings = in_shardings
-        self.out_shardings = out_shardings
+        self.options = options
         self.on_probation = on_probation
-        self.traces: Traces = Traces(TRACES) if on_probation else _traces_of(fun, self.key)
+        self.traces: Traces = Traces(TRACES) if on_probation else _traces_of(fun, options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return JitSpec, (self.fun, *self.key, self.on_probation)  # it is traced anew elsewhere
+        return JitSpec, (self.fun, self.options, self.on_probation)  # it is traced anew elsewhere
 
     def __deepcopy__(self, memo: Any) -> JitSpec:
         return self  # a copy of a jitted function shares traces, as functions share their code
-
-    @property
-    def key(self) -> Any:
-        """What two wrappers of one function share compiled programs by: its `OPTIONS`."""
-        return (self.static_argnums, self.static_argnames, self.donate_argnums,
-                self.donate_argnames, self.keep_unused, self.inline, self.compiler_options,
-                self.device, self.in_shardings, self.out_shardings)
 
     def without_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]
               ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
@@ -201,11 +193,12 @@ class JitSpec:
 
         Static arguments have their type beside them, as 1, 1.0 and True are equal.
         """
-        if not self.static_argnums and not self.static_argnames:
+        options = self.options
+        if not options.static_argnums and not options.static_argnames:
             return args, kwargs, ()
         n = len(args)
-        positions = signature.static_positions(self.static_argnums, n)
-        names = self.static_argnames
+        positions = signature.static_positions(options.static_argnums, n)
+        names = options.static_argnames
         static = (
             tuple([(i, args[i], type(args[i])) for i in sorted(positions) if 0 <= i < n]),
             tuple([(k, kwargs[k], type(kwargs[k])) for k in sorted(kwargs) if k in names]),
@@ -234,7 +227,7 @@ class JitSpec:
                     traced = self.traces[key] = self.trace_anew(in_tree, avals, static)
         if traced.takes_refs:
             debug = traced.closed.debug_info
-            check_distinct(leaves, traced.closed.consts, debug.func_src_info, self.traced_for,
+            check_distinct(leaves, traced.closed.consts, debug.func_src_info, debug.traced_for,
                            lambda i: (debug.arg_names or ())[i])
         return traced, leaves
 
@@ -252,11 +245,12 @@ class JitSpec:
         signature.raise_unhashable(self.name, static)
 
     def trace_anew(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> TracedCall:
+        options = self.options
         if configuration.no_tracing.value:
-            raise RuntimeError(
-                f"re-tracing function {self.name} for `{self.traced_for}`, but 'no_tracing' is set")
+            raise RuntimeError(f"re-tracing function {self.name} for `{options.traced_for}`, but "
+                               "'no_tracing' is set")
         flat = _JittedFun(self, in_tree, static)
-        debug = _debug_info(self.traced_for, self.fun, in_tree, static)
+        debug = _debug_info(options.traced_for, self.fun, in_tree, static)
         with timed("/jax/core/compile/jaxpr_trace_duration", self.name) as time:
             closed = trace_to_jaxpr(flat, avals, debug)
         if self.on_probation:
@@ -265,44 +259,45 @@ class JitSpec:
             ledger.note_traced(self, debug, closed, in_tree, avals, static, time.seconds)
         out_tree = flat.out_tree
         if any([type(a) is AbstractRef for a in closed.out_avals]):
-            check_not_returned(closed, debug.func_src_info, self.traced_for,
+            check_not_returned(closed, debug.func_src_info, options.traced_for,
                                lambda i: path_in(out_tree, i))
         debug.result_paths = partial(_result_paths, out_tree)
         donated = self.donated_leaves(in_tree, static)
-        request = NO_REQUEST if self.device is None else Request(self.device)
-        if self.in_shardings is not None or self.out_shardings is not None:
-            request = requests.request_for(self.device, self.in_shardings, self.out_shardings,
-                                           in_tree, out_tree)
+        request = NO_REQUEST if options.device is None else Request(options.device)
+        if options.in_shardings is not None or options.out_shardings is not None:
+            request = requests.request_for(options.device, options.in_shardings,
+                                           options.out_shardings, in_tree, out_tree)
         return TracedCall(closed, in_tree, out_tree, self.name, donated, static, request)
 
     def donated_leaves(self, in_tree: TreeDef, static: Any) -> tuple[bool, ...]:
         """Which leaves are donated."""
-        if not self.donate_argnums and not self.donate_argnames:
+        options = self.options
+        if not options.donate_argnums and not options.donate_argnames:
             return (False,) * in_tree.num_leaves
         args_tree, kwargs_tree = in_tree.children()
         children = args_tree.children()
         absent = {i for i, _, _ in static[0]} if static else set()
         total = len(children) + len(absent)  # positions count the static arguments too
-        donate = signature.static_positions(self.donate_argnums, total)
+        donate = signature.static_positions(options.donate_argnums, total)
         dynamic = [i for i in range(total) if i not in absent]
         flags: list[bool] = []
         for i, child in zip(dynamic, children, strict=True):
             flags += [i in donate] * child.num_leaves
         names = kwargs_tree.node_data()[1] if kwargs_tree.node_data() else []
         for name, child in zip(names, kwargs_tree.children(), strict=True):
-            flags += [name in self.donate_argnames] * child.num_leaves
+            flags += [name in options.donate_argnames] * child.num_leaves
         return tuple(flags)
 
     def bind(self, traced: TracedCall, leaves: Sequence[Any]) -> Any:
         """The call as an operation of the interpreters that are active."""
-        if self.inline is not Inline.JAX_EARLY or not traced.request.is_trivial:
+        if self.options.inline is not Inline.JAX_EARLY or not traced.request.is_trivial:
             return self.bind_call(traced, leaves)
         closed = traced.closed
         return traced.out_tree.unflatten(eval_jaxpr(closed.jaxpr, closed.consts, *leaves))
 
     def bind_call(self, traced: TracedCall, leaves: Sequence[Any]) -> Any:
         """As `bind`, in one operation also where the function is to stand in line."""
-        closed = traced.closed
+        closed, options = traced.closed, self.options
         consts = closed.consts
         asked = not traced.request.is_trivial
         if asked:
@@ -310,8 +305,9 @@ class JitSpec:
         outs = jit_p.bind(
             *consts, *leaves, jaxpr=consts_as_inputs(closed) if consts else closed,
             name=self.name, donated_invars=(False,) * len(consts) + traced.donated,
-            keep_unused=self.keep_unused, inline=self.inline is not Inline.AUTO and self.inline,
-            compiler_options_kvs=self.compiler_options,
+            keep_unused=options.keep_unused,
+            inline=options.inline is not Inline.AUTO and options.inline,
+            compiler_options_kvs=options.compiler_options,
         )
         if asked:
             outs = requests.constrain(outs, traced.request.out_shardings)
@@ -339,8 +335,8 @@ class JitSpec:
             return dispatch.compile_and_run(
                 closed, self.name, leaves, traced.out_tree, request=traced.request,
                 label=self.name if self.on_probation else f"jit({self.name})",
-                donated=traced.donated, keep_unused=self.keep_unused,
-                compiler_options=self.compiler_options,
+                donated=traced.donated, keep_unused=self.options.keep_unused,
+                compiler_options=self.options.compiler_options,
                 on_probation=self.on_probation,
             )
         except OverflowError as error:
@@ -376,7 +372,7 @@ class _JittedFun(FlatFun):
                 if self._spec.stand_in(outs):
                     return
                 signature.raise_bad_output(
-                    source_of(self._spec.fun), self._spec.traced_for, self.out_tree, outs)
+                    source_of(self._spec.fun), self._spec.options.traced_for, self.out_tree, outs)
 
 
 def _any_tracer(*groups: Iterable[Any]) -> bool:
@@ -509,20 +505,21 @@ def jit(  # type: ignore[misc]
                              "out_shardings cannot be: they say where it runs.")
         ins = requests.asked(in_shardings, "in_shardings")
         outs = requests.asked(out_shardings, "out_shardings")
-    options = tuple(sorted((compiler_options or {}).items()))
     if isinstance(inline, bool):
         inline = Inline.JAX_LATE if inline else Inline.AUTO
     elif not isinstance(inline, Inline):
         raise ValueError(f"Invalid inline option: {inline!r}. jit takes True, False or a member of "
                          "jax.Inline.")
-    spec = JitSpec(fun, *static, *donated, keep_unused, inline, options, device, ins, outs)
+    spec = JitSpec(fun, Options(
+        *static, *donated, keep_unused=keep_unused, inline=inline, device=device, in_shardings=ins,
+        out_shardings=outs, compiler_options=tuple(sorted((compiler_options or {}).items()))))
     return pjit_callable(spec, spec.miss, fun)
 
 
 def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., Any]) -> Any:
     """The C++ callable of a function, with the function's name and documentation."""
-    fn = dispatch.compiled_callable(spec.name, fun, miss, spec.key, spec.static_argnums,
-                                    spec.static_argnames)
+    fn = dispatch.compiled_callable(spec.name, fun, miss, spec.options, spec.options.static_argnums,
+                                    spec.options.static_argnames)
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         value = getattr(fun, attribute, None)
         if value is not None:

@@ -60,7 +60,7 @@ class Traces(BoundedDict):
 
     Attributes:
       function: a number for the function, which no other one of the process has.
-      options: what `JitSpec.key` says.
+      options: those of the `JitSpec`.
       source: what the function is made of; None before the first trace.
       history: of the function; None before the first trace.
       clears: how often the traces were forgotten.

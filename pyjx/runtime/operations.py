@@ -17,7 +17,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.options import Inline
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.runtime.dispatch import Miss, registry
-from pyjx.runtime.jit import JitSpec, Wrapped, pjit_callable
+from pyjx.runtime.jit import JitSpec, Options, Wrapped, pjit_callable
 from pyjx.runtime.signature import argument_sets
 
 P = ParamSpec("P")
@@ -47,8 +47,7 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
         return partial(op_jit, static_argnums=static_argnums, static_argnames=static_argnames,
                        lists=lists, trees=trees)
     positions, names = argument_sets(fun, static_argnums, static_argnames)
-    spec = JitSpec(fun, positions, names, (), (), False, Inline.JAX_EARLY, (), None,
-                   on_probation=True)
+    spec = JitSpec(fun, Options(positions, names, inline=Inline.JAX_EARLY), on_probation=True)
     compiled_miss = spec.miss
     known = _is_tree_of_arrays if trees else _is_array_or_list if lists else _is_array
     is_traced = _is_traced_tree if trees else _is_tracer

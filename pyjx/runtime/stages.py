@@ -208,7 +208,7 @@ class Lowered(_Stage):
             self._closed = self._call.discharged.jaxpr
             self._donated = self._call.donated
         self._program = lower_closed(
-            self._closed, spec.name, donated=self._donated, keep_unused=spec.keep_unused,
+            self._closed, spec.name, donated=self._donated, keep_unused=spec.options.keep_unused,
             platform=self._platform,
             placement=self._placement if self._platform == self._placement.platform else None,
         )
@@ -245,12 +245,13 @@ class Lowered(_Stage):
         `compiler_options` are XLA flags by name, on top of those given to `jit`.
         """
         spec = self._spec
-        options = tuple(sorted({**dict(spec.compiler_options), **(compiler_options or {})}.items()))
+        own = dict(spec.options.compiler_options)
+        options = tuple(sorted({**own, **(compiler_options or {})}.items()))
         placement = self._placement if device_assignment is None else \
             self._placement.on(tuple(device_assignment))
         _, executable = compile_closed(
             self._closed, spec.name, donated=self._donated,
-            keep_unused=spec.keep_unused, compiler_options=options, placement=placement,
+            keep_unused=spec.options.keep_unused, compiler_options=options, placement=placement,
             lowered=self._program if placement.platform == self._platform else None,
         )
         return Compiled(spec, self._traced, self._given, executable, self._call)
@@ -324,14 +325,14 @@ class Compiled(_Stage):
         return self.out_tree.unflatten(call.store(operands, outs))
 
     def _is_committed(self, leaves: Sequence[Any]) -> bool:
-        return (self._executable.placement.mesh is not None or self._spec.device is not None
+        return (self._executable.placement.mesh is not None or self._spec.options.device is not None
                 or any([committed_sharding(x) is not None for x in leaves]))
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The dynamic leaves; static arguments may be given or left out."""
         spec = self._spec
         leaves, tree = tree_flatten((args, kwargs))
-        if tree != self.in_tree and (spec.static_argnums or spec.static_argnames):
+        if tree != self.in_tree and (spec.options.static_argnums or spec.options.static_argnames):
             dynamic, dynamic_kw, static = spec.without_static(args, kwargs)
             leaves, tree = tree_flatten((dynamic, dynamic_kw))
             if tree == self.in_tree and static != self._traced.static:

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 from pyjx import errors
 from pyjx.core.avals import is_valid_value
-from pyjx.core.options import Inline
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.checkpoint_names import name_p
 from pyjx.engine.functions import check_values
@@ -15,7 +14,7 @@ from pyjx.engine.remat_calls import remat_p
 from pyjx.engine.residuals import Policy
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import P, R, TreeDef
-from pyjx.runtime.jit import JitSpec, TracedCall
+from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.signature import parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.transforms.policies import MAKERS
@@ -98,7 +97,7 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Policy | None
                 f"but got {static_argnums}, while `len(args)` = {n}"
             )
         numbers = (*static_argnums, *[i for i in named if i < n])
-        spec = _RematSpec(fun, numbers, names, (), (), False, Inline.AUTO, (), None)
+        spec = _RematSpec(fun, Options(numbers, names, traced_for="checkpoint / remat"))
         try:
             traced, leaves = spec.trace(args, kwargs)
         except errors.ConcretizationTypeError as error:
@@ -133,12 +132,6 @@ class _RematSpec(JitSpec):
     is derived from it is derived once."""
 
     __slots__ = ()
-
-    traced_for = "checkpoint / remat"
-
-    @property
-    def key(self) -> Any:
-        return "remat", self.static_argnums, self.static_argnames
 
     def raise_bad_argument(self, in_tree: TreeDef, leaves: Sequence[Any], static: Any
                            ) -> NoReturn:

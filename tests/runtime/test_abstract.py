@@ -114,3 +114,14 @@ def test_typeof(x):
     with pytest.raises(TypeError, match="not a valid JAX type"):
         jax.typeof("text")
     assert jax.jit(lambda a: jax.typeof(a).shape == (3,))(x)
+
+
+def test_jit_refuses_what_only_describes_a_result():
+    """Though `eval_shape`, which takes it, has traced the function before."""
+    def f(x):
+        return jax.ShapeDtypeStruct((2,), np.float32)
+
+    assert jax.eval_shape(f, 1.0).shape == (2,)
+    with pytest.raises(TypeError, match="not a valid JAX type"):
+        jax.jit(f)(1.0)
+    assert jax.eval_shape(f, 1.0).shape == (2,)

@@ -17,6 +17,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.runtime import ledger
+from pyjx.runtime.causes import changes_of
 from pyjx.runtime.jit import _traces
 from pyjx.tree_util import register_pytree_node_class
 
@@ -268,6 +269,17 @@ def test_a_transformation_made_anew():
         f(1.0)
     assert causes(f) == ["a transformed function made anew"]
     assert f.explain().traces[0].arguments == ("x: weak f32[]",)
+
+
+def test_other_options_of_checkpoint():
+    def f(x, n, m):
+        return x * n * m
+
+    jax.checkpoint(f, static_argnums=1)(1.0, 2, 3)
+    jax.checkpoint(f, static_argnums=2)(1.0, 2, 3)
+    (first, second), = [h.entries for h in ledger.histories() if h.name == "f"]
+    changes = changes_of(second, [first])
+    assert "jit(..., static_argnums): (1,) -> (2,)" in map(str, changes)
 
 
 def test_other_options():

@@ -48,7 +48,8 @@ def bounds_check(fun: Callable[P, R]) -> Callable[P, R]:
     if isinstance(fun, PjitFunction):
         spec = spec_of(fun)
         body = spec.fun
-        options = {"static_argnums": spec.static_argnums, "static_argnames": spec.static_argnames}
+        options = {"static_argnums": spec.options.static_argnums,
+                   "static_argnames": spec.options.static_argnames}
     checked: Callable[..., tuple[Error, Any]] = jit(checkify(body, index_checks), **options)
 
     @wraps(fun)
