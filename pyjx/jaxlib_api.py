@@ -359,8 +359,8 @@ HAS_OLDER_CPU_EMITTERS: bool = JAXLIB_VERSION < (0, 11)
 # subexpressions; later versions keep them until after that.
 CPU_BARRIER_PASS: str | None = "cse_barrier_expander" if JAXLIB_VERSION < (0, 12) else None
 
-# Operations for which the plugins of GPUs have no kernel in this version: the first is XLA's own, the
-# second pyjx decomposes.
+# Operations for which the plugins of GPUs have no kernel in this version; the first is one of XLA's
+# own then, and pyjx decomposes the second.
 WITHOUT_GPU_KERNEL: frozenset[str] = frozenset(
     [name for name, since in (("cholesky", (0, 8)), ("ormqr", (0, 10))) if since > JAXLIB_VERSION])
 
