@@ -88,10 +88,12 @@ class _Call:
         return closed
 
     def shape_rule(self, *avals: Any, **params: Any) -> list[Any]:
-        return self.runs(params).out_avals
+        out_avals: list[Any] = params[self.jaxpr_name].out_avals
+        return out_avals
 
     def effects(self, params: Params) -> Effects:
-        return self.runs(params).effects
+        effects: Effects = params[self.jaxpr_name].effects
+        return effects
 
     def jvp(self, primals: Values, tangents: Tangents, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]

@@ -326,7 +326,7 @@ class _Recording:
         `traced` is `run`, traced.
         """
         program, n_out = self._program, self._n_out
-        known, forwarded, reads = _stored(traced, n_out)
+        known, forwarded, reads = _residuals_to_keep(traced, n_out)
         wanted = nonzero_flags(program.outs)
         if instantiated is not None:
             wanted = tuple([a or b for a, b in zip(wanted, instantiated, strict=True)])
@@ -346,7 +346,7 @@ class _Recording:
         return known, linear_part, forwarded, wanted
 
 
-def _stored(known: ClosedJaxpr, n_out: int
+def _residuals_to_keep(known: ClosedJaxpr, n_out: int
             ) -> tuple[ClosedJaxpr, tuple[int, ...], list[tuple[int, Params | None]]]:
     """What is to be kept of the residuals, which are the outputs from `n_out` on.
 

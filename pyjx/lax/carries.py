@@ -17,8 +17,8 @@ from pyjx.runtime.signature import parameters_of
 from pyjx.tree_util import keystr
 
 
-def settled(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]
-            ) -> tuple[list[Value], bool]:
+def promote_carry(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]
+                  ) -> tuple[list[Value], bool]:
     """The carry with each weakly typed leaf that the body changes the type of in the dtype that the
     two promote to; and whether the body is to be traced again, for another dtype."""
     changed = False

@@ -61,7 +61,7 @@ from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangent, Tangents, Value, Values
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.bodies import trace_body
-from pyjx.lax.carries import check_carry, settled, varied
+from pyjx.lax.carries import check_carry, promote_carry, varied
 from pyjx.lax.compare import lt, select
 from pyjx.lax.conditionals import cut_off
 from pyjx.lax.elementwise import add
@@ -120,7 +120,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     avals = list(map(get_aval, leaves))
     body, out_tree = trace_body("while_loop", "body_fun", body_fun, tree, avals)
     if out_tree == tree:
-        leaves, changed = settled(leaves, body.out_avals)
+        leaves, changed = promote_carry(leaves, body.out_avals)
         more = leaves if changed else varied(leaves, body.out_avals)
         while more is not None:
             leaves, avals = more, list(map(get_aval, more))

@@ -52,7 +52,7 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 from pyjx.lax.bodies import TracedBody, check_operands_distinct, trace_body
-from pyjx.lax.carries import check_carry, settled, varied
+from pyjx.lax.carries import check_carry, promote_carry, varied
 from pyjx.lax.nary import operand
 from pyjx.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
 
@@ -110,7 +110,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     body = traced(leaves)
     carry_tree = body.out_tree.children()[0]
     if carry_tree == tree:
-        leaves, changed = settled(leaves, body.closed.out_avals[:len(leaves)])
+        leaves, changed = promote_carry(leaves, body.closed.out_avals[:len(leaves)])
         if changed:
             body = traced(leaves)
         while (more := varied(leaves, body.closed.out_avals[:len(leaves)])) is not None:

@@ -56,7 +56,9 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
         of them.
 
     Returns:
-      A function that gives a pair of an `Error` and the result of `f`.
+      A function that gives a pair of an `Error` and the result of `f`. Functions with derivative
+      rules of their own are in it twice, once for the result and once for the checks; where XLA
+      finds both to be one, it computes them once.
 
     >>> import pyjx as jax
     >>> import pyjx.numpy as jnp

@@ -207,7 +207,7 @@ def _with_flags(x: Any, flags: Sequence[tuple[bool, bool] | None]) -> Any:
     return x.tree_unflatten(aux, children)
 
 
-def _settled(shapes_after: Callable[[Sequence[Any]], Sequence[Any]], carry: Sequence[Any]
+def _promote_carry(shapes_after: Callable[[Sequence[Any]], Sequence[Any]], carry: Sequence[Any]
              ) -> list[Any]:
     """The start of a loop with what is known of its indices before every step."""
     carry = list(carry)
@@ -268,7 +268,7 @@ def _while(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     def step(carry: Sequence[Any]) -> list[Any]:
         return _run(params["body_jaxpr"], [*body_consts, *carry])
 
-    start = _settled(lambda carry: eval_shape(step, carry), start)
+    start = _promote_carry(lambda carry: eval_shape(step, carry), start)
     flags = list(map(_flags, start))
     return lax.while_loop(  # type: ignore[no-any-return]
         lambda carry: _run(params["cond_jaxpr"], [*cond_consts, *carry])[0],
@@ -291,7 +291,7 @@ def _scan(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
 
     example = [tree_flatten(x)[0] for x in xs]
     rows = eval_shape(lambda x: [[leaf[0] for leaf in leaves] for leaves in x], example)
-    start = _settled(lambda carry: eval_shape(run, carry, rows)[:n], start)
+    start = _promote_carry(lambda carry: eval_shape(run, carry, rows)[:n], start)
     flags = list(map(_flags, start))
 
     def step(carry: Sequence[Any], x: Sequence[Any]) -> Any:
