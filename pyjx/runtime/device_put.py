@@ -17,12 +17,12 @@ from pyjx.core.meshes import Mesh
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
-from pyjx.core.trace import Tracer
+from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime import backends, dispatch
 from pyjx.runtime.array import ArrayImpl, value
-from pyjx.runtime.meshes import get_abstract_mesh, get_mesh
+from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import (
     NamedSharding,
@@ -72,12 +72,23 @@ def _target_sharding(device: Any, x: Any) -> Any:
         old = x._sharding if isinstance(x, ArrayImpl) else default_placement()[0]
         return None if device is Space.Any else old.with_memory_kind(MEMORY_KINDS[device])
     if isinstance(device, PartitionSpec):
-        mesh = get_mesh()
-        if mesh.empty:
-            raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to "
-                             "device_put")
-        return NamedSharding(mesh, device)
+        return _along_mesh(device)
     return device.sharding  # a Format
+
+
+def _along_mesh(spec: PartitionSpec) -> NamedSharding:
+    """The sharding that a spec stands for along the mesh that is set."""
+    mesh = configuration.mesh.value or get_abstract_mesh()
+    if mesh.empty:
+        raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to "
+                         "device_put")
+    return NamedSharding(mesh, spec)
+
+
+def _is_recorded(target: Any) -> bool:
+    """Whether a program that is being traced puts known values there itself: over a mesh, where it
+    runs then."""
+    return state.dynamic is not eager_trace and isinstance(target, (NamedSharding, PartitionSpec))
 
 
 def _put_array(x: Any, sharding: Any, alias: bool) -> Any:
@@ -175,7 +186,8 @@ def device_put(
     """
     if donate is True and may_alias is True:
         raise ValueError("may_alias and donate cannot be True at the same time.")
-    if isinstance(x, (ArrayImpl, np.ndarray)) and _is_target(device):  # a leaf: the common case
+    if (isinstance(x, (ArrayImpl, np.ndarray)) and _is_target(device)  # a leaf: the common case
+            and not _is_recorded(device)):
         return _put_leaf(x, device, bool(donate), may_alias)
     leaves, treedef = tree_util.tree_flatten(x)
     targets = _prefix("device_put device", device, x, len(leaves), _is_target)
@@ -183,7 +195,8 @@ def device_put(
     aliased = _prefix("may_alias", may_alias, x, len(leaves), is_none)
     for target in targets:
         _check_target(target)
-    if any(isinstance(leaf, Tracer) for leaf in leaves):
+    if (any(isinstance(leaf, Tracer) for leaf in leaves)
+            or (leaves and any(map(_is_recorded, targets)))):
         sources = _prefix("device_put src", src, x, len(leaves), is_none)
         out = _put_traced(leaves, targets, sources, donated, aliased)
     else:
@@ -211,10 +224,8 @@ def _put_traced(leaves: Sequence[Any], targets: Sequence[Any], sources: Sequence
         else _CopySemantics.ALWAYS_COPY if a is False else _CopySemantics.REUSE_INPUT
         for d, a in zip(donated, aliased, strict=True)
     )
-    mesh = configuration.mesh.value or get_abstract_mesh()
     targets = [None if names_no_mesh(t) else
-               NamedSharding(mesh, t) if isinstance(t, PartitionSpec) and not mesh.empty else t
-               for t in targets]
+               _along_mesh(t) if isinstance(t, PartitionSpec) else t for t in targets]
     return device_put_p.bind(*leaves, devices=tuple(targets), srcs=tuple(sources),
                              copy_semantics=semantics)
 

@@ -380,3 +380,26 @@ def test_parts_of_wrong_shape_or_dtype_are_refused(mesh):
         jax.make_array_from_callback(x.shape, cut, lambda i: x)
     with pytest.raises(ValueError, match="must match the dtype of the addressable shards"):
         jax.make_array_from_callback(x.shape, cut, lambda i: x[i], dtype="bfloat16")
+
+
+# -- device_put in a program -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("types", ["Auto", "Explicit"])
+def test_a_known_value_is_put_by_the_program(types):
+    mesh = jax.make_mesh((4, 2), ("x", "y"), (jax.sharding.AxisType[types],) * 2)
+    known, rows = np.arange(8, dtype=np.float32), NamedSharding(mesh, P("x"))
+    with jax.set_mesh(mesh):
+        out = jax.jit(lambda: jax.device_put(known, P("x")))()
+        assert out.sharding == rows
+    f = jax.jit(lambda x: x + jax.device_put(known, rows))
+    if types == "Auto":
+        np.testing.assert_array_equal(f(known), 2 * known)
+    assert f(jax.device_put(known, rows)).sharding.mesh == mesh
+    assert "device_put" in str(jax.make_jaxpr(lambda: jax.device_put([known, known], rows))())
+
+
+def test_specs_in_a_program_need_a_mesh():
+    for f in (lambda x: jax.device_put(x, P("x")), lambda x: jax.device_put(np.ones(8), P("x"))):
+        with pytest.raises(ValueError, match="Please set a mesh via"):
+            jax.jit(f)(np.ones(8))
