@@ -6,12 +6,18 @@ from lowering.builder import Block, out_aval
 from lowering.rules import rule
 from lowering.shardings import whole_along
 from lowering.types import int_list, tensor_type
+from pyjx.core.avals import SymbolicDim
 from pyjx.core.jaxpr import JaxprEqn
 
 
 @rule("fft")
 def _fft(b: Block, eqn: JaxprEqn, x: str) -> str:
     aval, out = eqn.invars[0].aval, out_aval(eqn)
+    for n in eqn.params["fft_lengths"]:
+        if isinstance(n, SymbolicDim):
+            raise NotImplementedError(
+                f"fft along an axis of symbolic size {n}: StableHLO's operation has known lengths. "
+                "Give that axis a size, or use padded data of one.")
     if not aval.size or not out.size:
         return b.constant(0, out)
     x = whole_along(b, x, aval, range(aval.ndim - len(eqn.params["fft_lengths"]), aval.ndim))

@@ -24,7 +24,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.named_axes import find_frame
 from pyjx.core.primitive import Primitive, pvary_p, register, vary
@@ -452,9 +452,15 @@ def axis_index(axis_name: Any) -> Array:
     index: Any = None
     for name in names:
         here = vary(axis_index_p.bind(axis_name=name), typed_names((name,)))
-        size = scalar_of_dtype(size_of((name,)), np.int32)
-        index = here if index is None else lax.add(lax.mul(index, size), here)
+        index = here if index is None else lax.add(lax.mul(index, _size_value(name)), here)
     return lax.full((), 0, np.int32) if index is None else index
+
+
+def _size_value(name: Any) -> Any:
+    size = size_of((name,))
+    if isinstance(size, SymbolicDim):
+        return lax.convert_element_type(size, np.int32)
+    return scalar_of_dtype(size, np.int32)
 
 
 def axis_size(axis_name: Any) -> int:

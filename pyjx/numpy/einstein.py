@@ -17,7 +17,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.trace import eager_trace, state
 from pyjx.lax.contractions import canonicalize_precision
@@ -194,6 +194,8 @@ def _searched_path(terms: list[str], output: str, shapes: Shapes, optimize: Any
     import opt_einsum  # only for contractions of three operands and more
 
     how = "auto" if optimize is True else optimize
+    # Any order is right: one that is good for eight stands for sizes that are not known.
+    shapes = [tuple([8 if isinstance(d, SymbolicDim) else d for d in s]) for s in shapes]
     path, info = opt_einsum.contract_path(",".join(terms) + "->" + output, *shapes, shapes=True,
                                           optimize=how)
     return [tuple(p) for p in path], info

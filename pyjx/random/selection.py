@@ -13,7 +13,7 @@ from pyjx import errors, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.core.trace import Tracer
@@ -97,6 +97,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
     [0, 1, 2, 3, 4]
     """
     wrapped, _ = check_key("permutation", key)
+    if isinstance(x, SymbolicDim):
+        x = int(x)
     _require_arrays("permutation", x)
     aval = get_aval(x)
     if not aval.ndim:

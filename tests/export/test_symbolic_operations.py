@@ -61,6 +61,10 @@ OPERATIONS = {
     "conjugate gradients": lambda x: jax.scipy.sparse.linalg.cg(lambda v: 2 * v, x)[0],
     "elements that may be beyond the end": lambda x: (x[4], x[:, 3], x[-5], x[4, -1], x[2:, 2]),
     "convolution": lambda x: lax.conv(x[None, None], jnp.ones((1, 1, 2, 3)), (1, 2), "VALID"),
+    "product of three": lambda x: jnp.einsum("ab,bc,cd->ad", x, x.T, x),
+    "place in a mapped axis": lambda x: jax.vmap(
+        lambda v: v * lax.axis_index("i") / lax.axis_size("i"), axis_name="i")(x),
+    "transforms along known axes": lambda x: jnp.fft.rfft2(jnp.stack([x[:, :2]] * 4), axes=(0, 2)),
     "windows": lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 3), (1, 2), "VALID"),
     "unique": lambda x: jnp.unique(jnp.round(x), size=4, fill_value=-1),
     "searchsorted": lambda x: (jnp.searchsorted(jnp.sort(x[0]), x),
@@ -100,3 +104,11 @@ def test_a_second_derivative_in_64_bits():
         x = jax.ShapeDtypeStruct(export.symbolic_shape("n"), np.float64)
         e = export.export(jax.jit(jax.hessian(lambda x: (x ** 3).sum())))(x)
         assert e.call(np.arange(3.0)).tolist() == np.diag([0.0, 6.0, 12.0]).tolist()
+
+
+def test_what_needs_a_known_size_names_it():
+    x = jax.ShapeDtypeStruct(export.symbolic_shape("n"), np.float32)
+    with pytest.raises(NotImplementedError, match="fft along an axis of symbolic size n"):
+        export.export(jax.jit(jnp.fft.fft))(x)
+    with pytest.raises(InconclusiveDimensionOperation, match="'n' used in a context that requires"):
+        export.export(jax.jit(lambda x: jax.random.permutation(KEY, x.shape[0])))(x)
