@@ -25,10 +25,10 @@ OUT_AVALS_CAPACITY = 8192  # answers of a shape rule that are kept
 
 # All kinds of rules there are. `Primitive` documents them.
 RULE_KINDS = (
-    "arithmetic", "batch", "batch_axis", "check", "count", "cut", "dce", "decomposition",
-    "discharge", "effects", "impl", "jvp", "label", "linearize", "physical", "placed", "printed",
-    "rebind", "record", "runs", "shape_rule", "sharding_rule", "split", "stands_for", "text",
-    "thread", "transpose", "within",
+    "accumulate", "arithmetic", "batch", "batch_axis", "check", "count", "cut", "dce",
+    "decomposition", "discharge", "effects", "impl", "jvp", "label", "linearize", "physical",
+    "placed", "printed", "rebind", "record", "runs", "shape_rule", "sharding_rule", "split",
+    "stands_for", "text", "thread", "transpose", "within",
 )
 
 # What it costs to compute a byte of a result again, and to keep it in memory instead.
@@ -74,6 +74,9 @@ class Primitive:
         results that depend on no tangent and records the others in `trace`.
       transpose: `(ct, *operands, **params) -> cotangents`, where the linear operands are
         `UndefinedPrimal`.
+      accumulate: `(totals, ct, *operands, **params) -> cotangents`: as `transpose`, where operands
+        have cotangents from elsewhere, `totals`, or None; those that it returns contain them. For
+        what reads a part of an operand: the sum is formed where the part is.
       batch: `(operands, dims, **params) -> (result, dim)`.
       batch_axis: `(axis, operands, dims, **params) -> (result, dim)`, for primitives that need to
         know the axis: those that hold jaxprs or read named axes.
@@ -110,6 +113,7 @@ class Primitive:
     call_primitive = False
     map_primitive = False
 
+    accumulate: Rule | None
     arithmetic: Callable[[Any], tuple[float, float] | None] | None
     batch: Rule | None
     batch_axis: Rule | None

@@ -24,9 +24,12 @@ from pyjx.engine.subjaxprs import (
     negated,
     nonzero_flags,
     part_of,
+    parts_added,
+    read_in_parts,
     selected,
     transpose_with_log,
     with_cotangents,
+    with_totals,
     with_zeros,
     without_tracers,
 )
@@ -50,6 +53,8 @@ def define_call(primitive: Primitive, derive: Derive = lambda params, origins, l
       linearized: how its jaxpr is linearized, if not as any other.
     """
     call = _Call(primitive, derive, jaxpr_name, linearized)
+    if primitive.transpose is None:
+        primitive.define(accumulate=call.accumulate)
     for kind in ("shape_rule", "effects", "jvp", "linearize", "split", "transpose", "batch_axis",
                  "dce", "cut", "thread", "check", "discharge", "rebind", "runs"):
         if getattr(primitive, kind) is None:
@@ -141,15 +146,22 @@ class _Call:
         return [next(tangents) if d else next(known) for d in dependent]
 
     def transpose(self, cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
+        return self.accumulate([None] * len(operands), cts, *operands, **params)
+
+    def accumulate(self, totals: Tangents, cts: Tangents, *operands: Operand, **params: Any
+                   ) -> list[Any]:
+        """Totals go into the program that is called where it reads parts of their operands."""
         closed: ClosedJaxpr = params[self.jaxpr_name]
         linear = linear_flags(operands)
-        pulled = transpose_with_log(closed, linear, nonzero_flags(cts))
+        added = parts_added(totals, read_in_parts(closed))
+        pulled = transpose_with_log(closed, linear, nonzero_flags(cts), False, added)
         known = [i for i, lin in enumerate(linear) if not lin]
         given = [ct for ct in cts if type(ct) is not Zero]
+        given += selected(totals, added)
         outs = self.rebind(pulled.jaxpr, [*[operands[i] for i in known], *given], params,
                          [*known, *[None] * len(given)], True)
         pulled.write_log(outs)
-        return with_cotangents(operands, pulled.nonzero, iter(outs))
+        return with_totals(with_cotangents(operands, pulled.nonzero, iter(outs)), totals, added)
 
     def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]

@@ -293,7 +293,13 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
                 f"not implemented. It was applied at {source_info.summarize(source)}. Give it a "
                 "rule `transpose`, or its function a derivative by jax.custom_vjp."
             )
-        for x, c in zip(operands, rule(ct, *operands, **params), strict=True):
+        into = primitive.accumulate
+        if into is None or not any([type(x) is LinearVar and x in cts for x in operands]):
+            in_cts = rule(ct, *operands, **params)
+        else:
+            totals = [take(x, None) if type(x) is LinearVar else None for x in operands]
+            in_cts = into(totals, ct, *operands, **params)
+        for x, c in zip(operands, in_cts, strict=True):
             if type(x) is LinearVar and type(c) is not Zero:
                 if c is None:
                     raise TypeError(f"The function is not linear: '{primitive}' is not linear in "

@@ -7,7 +7,7 @@ kept with its source, so a function that is called many times is transformed onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any
 
@@ -40,7 +40,7 @@ from pyjx.engine.linearize import (
     linearize_flat,
     record_flat,
 )
-from pyjx.engine.tangents import UndefinedPrimal, Zero, instantiate
+from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Flags, FlatFunction, Params, Tangents
 
 Places = tuple[int | None, ...]  # dims that are part of a key
@@ -373,10 +373,11 @@ def _residuals_to_keep(known: ClosedJaxpr, n_out: int
 # -- transposition ---------------------------------------------------------------------------------
 
 
-def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tangents
-                   ) -> list[Any]:
+def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tangents,
+                   totals: Mapping[Any, Any] | None = None) -> list[Any]:
     """Cotangents of the operands that are `UndefinedPrimal`, None for the others.
 
+    They contain the cotangents from elsewhere that `totals` gives for some of these operands.
     Equations without a linear operand are evaluated, the others are transposed.
     """
     jaxpr = closed.jaxpr
@@ -395,7 +396,7 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
             replay.source = eqn.source_info
             out = primitive.bind(*values, **eqn.params)
             env.update(zip(eqn.outvars, out if primitive.multiple_results else [out], strict=True))
-    cts: dict[UndefinedPrimal, Any] = {}
+    cts: dict[UndefinedPrimal, Any] = dict(totals or ())
     for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
         linear = None if isinstance(v, Literal) else env[v]
         if type(linear) is UndefinedPrimal and type(ct) is not Zero:
@@ -412,7 +413,7 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
 
 
 class TransposedJaxpr(Record):
-    """From (residuals, nonzero cotangents) to the nonzero cotangents of the linear inputs.
+    """From (residuals, nonzero cotangents, totals) to the nonzero cotangents of the linear inputs.
 
     Behind these are the arrays of `log`, if backward rules write one.
     """
@@ -445,10 +446,15 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
 
 @derived
 def transpose_with_log(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
-                       instantiated: bool = False) -> TransposedJaxpr:
-    """As `transpose_jaxpr`, with what rules log."""
+                       instantiated: bool = False, added: Flags | None = None
+                       ) -> TransposedJaxpr:
+    """As `transpose_jaxpr`, with what rules log.
+
+    The cotangents of inputs with a flag in `added` are added to totals, which are given.
+    """
     in_avals, out_avals = closed.in_avals, closed.out_avals
     residual_avals = selected(in_avals, negated(linear))
+    added = added or (False,) * len(in_avals)
     nonzero: Flags = ()
     log_tree: logs.LogTree | None = None
 
@@ -457,9 +463,10 @@ def transpose_with_log(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
         values: Iterator[Any] = iter(args)
         operands = [UndefinedPrimal(a) if lin else next(values)
                     for a, lin in zip(in_avals, linear, strict=True)]
-        cts = with_zeros(list(values), ct_nonzero, out_avals)
+        cts = with_zeros([next(values) for flag in ct_nonzero if flag], ct_nonzero, out_avals)
+        totals = dict(zip(selected(operands, added), values, strict=True))
         with logs.logging() as log:
-            outs = selected(backward_jaxpr(closed, operands, cts), linear)
+            outs = selected(backward_jaxpr(closed, operands, cts, totals), linear)
         nonzero = (True,) * len(outs) if instantiated else nonzero_flags(outs)
         results = [instantiate(o) for o in selected(outs, nonzero)]
         if log:
@@ -468,8 +475,33 @@ def transpose_with_log(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
         return results
 
     program = trace_to_jaxpr(
-        fun, [*residual_avals, *tangent_avals(out_avals, ct_nonzero)], closed.debug_info)
+        fun, [*residual_avals, *tangent_avals(out_avals, ct_nonzero),
+              *tangent_avals(in_avals, added)], closed.debug_info)
     return TransposedJaxpr(program, nonzero, log_tree)
+
+
+@derived_structure
+def read_in_parts(closed: ClosedJaxpr) -> Flags:
+    """Which inputs are operands of what adds to their cotangents in place."""
+    found: set[Any] = set()
+    for eqn in closed.jaxpr.eqns:
+        if eqn.primitive.accumulate is not None:
+            # The operands of calls, scans and branches are, from the end, those of their programs.
+            for program in eqn.params.get("branches") or [eqn.params.get("jaxpr")]:
+                flags = (True,) * len(eqn.invars) if program is None else read_in_parts(program)
+                found.update(selected(eqn.invars[len(eqn.invars) - len(flags):], flags))
+    return tuple([v in found for v in closed.jaxpr.invars])
+
+
+def parts_added(totals: Tangents, in_parts: Flags) -> Flags:
+    """Which totals go into the program of an equation."""
+    return tuple([total is not None and flag for total, flag in zip(totals, in_parts, strict=True)])
+
+
+def with_totals(cts: Sequence[Any], totals: Tangents, added: Sequence[bool]) -> list[Any]:
+    """The cotangents of operands, each with its total; it is in those that are `added` to it."""
+    return [ct if total is None or inside else add_tangents(total, ct)
+            for ct, total, inside in zip(cts, totals, added, strict=True)]
 
 
 # -- batching --------------------------------------------------------------------------------------

@@ -42,12 +42,15 @@ from pyjx.engine.subjaxprs import (
     negated,
     nonzero_flags,
     part_of,
+    parts_added,
+    read_in_parts,
     selected,
     split_jaxpr,
     transpose_with_log,
     with_cotangents,
     with_inputs,
     with_outputs,
+    with_totals,
     with_zeros,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, full_aval, instantiate
@@ -400,10 +403,16 @@ def _with_zero_outs(closed: ClosedJaxpr, nonzero: Flags, wanted: Flags, avals: t
     return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
 
 
-def _cond_transpose(cts: Tangents, index: Any, *operands: Operand,
-                    branches: tuple[ClosedJaxpr, ...], **platforms: Any) -> list[Any]:
+def _cond_transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
+    return _cond_accumulate([None] * len(operands), cts, *operands, **params)
+
+
+def _cond_accumulate(totals: Tangents, cts: Tangents, index: Any, *operands: Operand,
+                     branches: tuple[ClosedJaxpr, ...], **platforms: Any) -> list[Any]:
     linear = linear_flags(operands)
-    pulled = [transpose_with_log(b, linear, nonzero_flags(cts)) for b in branches]
+    totals = totals[1:]
+    added = parts_added(totals, _either([read_in_parts(b) for b in branches]))
+    pulled = [transpose_with_log(b, linear, nonzero_flags(cts), False, added) for b in branches]
     either = _either([p.nonzero for p in pulled])
     avals = tuple([x.aval for x in operands if type(x) is UndefinedPrimal])
     logged = [p.jaxpr.out_avals[sum(p.nonzero):] for p in pulled]
@@ -411,9 +420,10 @@ def _cond_transpose(cts: Tangents, index: Any, *operands: Operand,
                 _with_zero_outs(p.jaxpr, p.nonzero, either, avals, tuple(chain(*logged[:i])),
                                 tuple(chain(*logged[i + 1:])))
                 for i, p in enumerate(pulled)]
-    values = [*selected(operands, negated(linear)), *[ct for ct in cts if type(ct) is not Zero]]
+    values = [*selected(operands, negated(linear)), *[ct for ct in cts if type(ct) is not Zero],
+              *selected(totals, added)]
     outs = iter(bind_cond(index, backward, values, platforms))
-    results = [None, *with_cotangents(operands, either, outs)]
+    results = [None, *with_totals(with_cotangents(operands, either, outs), totals, added)]
     if any([p.log is not None for p in pulled]):
         logs.write_of_branches(index, [p.log for p in pulled], outs)
     return results
@@ -542,6 +552,6 @@ cond_p = register(Primitive(
     "cond", shape_rule=_cond_shape, count=_cond_count, multiple_results=True, cached=False,
     jvp=_cond_jvp,
     linearize=_cond_linearize, split=_cond_split, transpose=_cond_transpose,
-    batch_axis=_cond_batch, dce=_cond_dce, cut=_cond_cut, thread=_cond_thread,
-    check=_cond_check, effects=_effects, discharge=_cond_discharge,
+    accumulate=_cond_accumulate, batch_axis=_cond_batch, dce=_cond_dce, cut=_cond_cut,
+    thread=_cond_thread, check=_cond_check, effects=_effects, discharge=_cond_discharge,
 ))

@@ -259,8 +259,18 @@ def _gather_transpose(ct: Tangent, x: Operand, indices: Operand, *,
                       unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
                       fill_value: Any) -> Tangents:
     zeros = full_aval(x.aval.update(dtype=get_aval(ct).dtype), 0)
+    return _gather_accumulate(
+        (zeros, None), ct, x, indices, dimension_numbers=dimension_numbers,
+        slice_sizes=slice_sizes, unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted, mode=mode, fill_value=fill_value)
+
+
+def _gather_accumulate(totals: Tangents, ct: Tangent, x: Operand, indices: Operand, *,
+                       dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes,
+                       unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
+                       fill_value: Any) -> Tangents:
     return lax.scatter_add(
-        zeros, indices, ct, lax.ScatterDimensionNumbers(*dimension_numbers),
+        totals[0], indices, ct, lax.ScatterDimensionNumbers(*dimension_numbers),
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
     ), None
 
@@ -330,7 +340,7 @@ def _gather_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, *,
 
 gather_p = register(Primitive(
     "gather", moves=True, shape_rule=_gather_shape, sharding_rule=_gather_sharding, jvp=_gather_jvp,
-    transpose=_gather_transpose, batch=_gather_batch, linear=True,
+    transpose=_gather_transpose, accumulate=_gather_accumulate, batch=_gather_batch, linear=True,
 ))
 
 

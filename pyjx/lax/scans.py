@@ -41,15 +41,17 @@ from pyjx.engine.subjaxprs import (
     part_of,
     selected,
     split_jaxpr,
+    tangent_avals,
     transpose_with_log,
     unchanged_carry,
     with_cotangents,
     with_inputs,
     with_outputs,
+    with_totals,
     with_zeros,
     without_tracers,
 )
-from pyjx.engine.tangents import Zero, add_tangents, instantiate
+from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Values
 from pyjx.lax.bodies import TracedBody, check_operands_distinct, trace_body
 from pyjx.lax.carries import check_carry, promote_carry, varied
@@ -433,12 +435,21 @@ def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonz
     avals = body.in_avals
     n_consts, n_xs = len(linear_consts), len(linear_xs)
     n_carry = len(avals) - n_consts - n_xs
-    pulled = transpose_with_log(body, linear_consts + (True,) * n_carry + linear_xs,
-                                (True,) * n_carry + ys_nonzero)
+    linear = linear_consts + (True,) * n_carry + linear_xs
+    ct_nonzero = (True,) * n_carry + ys_nonzero
+    pulled = transpose_with_log(body, linear, ct_nonzero, False,
+                                linear_consts + (False,) * (n_carry + n_xs))
     n_lin = sum(linear_consts)
-    consts, carry, xs = (pulled.nonzero[:n_lin], pulled.nonzero[n_lin:n_lin + n_carry],
-                         pulled.nonzero[n_lin + n_carry:])
-    const_avals = selected(selected(avals[:n_consts], linear_consts), consts)
+    carry, xs = (pulled.nonzero[n_lin:n_lin + n_carry], pulled.nonzero[n_lin + n_carry:])
+    program = pulled.jaxpr
+    # A total that nothing is added to is not carried.
+    given_sums = program.jaxpr.invars[len(program.jaxpr.invars) - n_lin:]
+    consts = tuple([out is not total for out, total in
+                    zip(program.jaxpr.outvars[:n_lin], given_sums, strict=True)])
+    program = part_of(
+        program, consts + (True,) * (len(program.jaxpr.outvars) - n_lin),
+        (True,) * (len(program.jaxpr.invars) - n_lin) + consts)
+    const_avals = selected(tangent_avals(avals[:n_consts], linear_consts), consts)
     carry_avals = avals[n_consts:n_consts + n_carry]
     residual_avals = selected(avals[:n_consts], negated(linear_consts))
     stacked_avals = selected(avals[n_consts + n_carry:], negated(linear_xs))
@@ -449,8 +460,8 @@ def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonz
         residuals, sums, cts, stacked, ys = [
             [next(given) for _ in part]
             for part in (residual_avals, const_avals, carry_avals, stacked_avals, ys_avals)]
-        outs = iter(jaxpr_as_fun(pulled.jaxpr)(*residuals, *stacked, *cts, *ys))
-        return [*[add_tangents(s, next(outs)) for s in sums],
+        outs = iter(jaxpr_as_fun(program)(*residuals, *stacked, *cts, *ys, *sums))
+        return [*[next(outs) for _ in sums],
                 *[next(outs) if flag else instantiate(Zero(a))
                   for flag, a in zip(carry, carry_avals, strict=True)], *outs]
 
@@ -460,17 +471,25 @@ def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonz
 
 
 def _scan_transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
+    return _scan_accumulate([None] * len(operands), cts, *operands, **params)
+
+
+def _scan_accumulate(totals: Tangents, cts: Tangents, *operands: Operand, **params: Any
+                     ) -> list[Any]:
     """The transposed body goes over the iterations the other way.
 
-    The carry is linear in all its components: what is known of a scan is computed apart.
+    The carry is linear in all its components: what is known of a scan is computed apart. Sums of
+    cotangents of constants begin with their totals.
     """
     given = _parts(operands, params)
     n = params["num_carry"]
     linear = list(map(linear_flags, given))
     ys = cts[n:]
     backward = _backward(params["jaxpr"], linear[0], linear[2], nonzero_flags(ys))
-    sums = [instantiate(Zero(x.aval)) for x in selected(selected(given.consts, linear[0]),
-                                                        backward.consts_nonzero)]
+    before = selected(_parts(totals, params).consts, linear[0])
+    sums = [instantiate(Zero(x.aval)) if total is None else total for x, total in selected(
+        list(zip(selected(given.consts, linear[0]), before, strict=True)),
+        backward.consts_nonzero)]
     results = bind_scan(
         backward.jaxpr, selected(given.consts, negated(linear[0])),
         [*sums, *map(instantiate, cts[:n])],
@@ -479,9 +498,11 @@ def _scan_transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[An
     m = len(sums)
     if backward.log is not None:
         logs.write(backward.log.filled(results[m + n + sum(backward.xs_nonzero):]))
-    return [*with_cotangents(given.consts, backward.consts_nonzero, iter(results[:m])),
-            *[ct if lin else None for ct, lin in zip(results[m:m + n], linear[1], strict=True)],
-            *with_cotangents(given.xs, backward.xs_nonzero, iter(results[m + n:]))]
+    in_cts = [*with_cotangents(given.consts, backward.consts_nonzero, iter(results[:m])),
+              *[ct if lin else None for ct, lin in zip(results[m:m + n], linear[1], strict=True)],
+              *with_cotangents(given.xs, backward.xs_nonzero, iter(results[m + n:]))]
+    added = [type(ct) is not Zero for ct in in_cts[:len(given.consts)]]
+    return with_totals(in_cts, totals, [*added, *[False] * (len(in_cts) - len(added))])
 
 
 # -- batching, dead code ---------------------------------------------------------------------------
@@ -597,6 +618,7 @@ scan_p = register(Primitive(
     "scan", shape_rule=_scan_shape, count=_scan_count, multiple_results=True, cached=False,
     jvp=_scan_jvp,
     linearize=_scan_linearize, split=_scan_split, transpose=_scan_transpose,
+    accumulate=_scan_accumulate,
     batch_axis=_scan_batch, dce=_scan_dce, cut=_scan_cut, thread=_scan_thread, check=_scan_check,
     effects=lambda params: params["jaxpr"].effects, discharge=_scan_discharge,
 ))

@@ -18,7 +18,14 @@ from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import at_front, broadcast_in_dim
-from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
+from pyjx.engine.tangents import (
+    Zero,
+    add_tangents,
+    full_aval,
+    instantiate,
+    is_undefined_primal,
+    zeros_like,
+)
 from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather, gather_p
@@ -306,6 +313,13 @@ def _dynamic_slice_transpose(ct: Tangent, x: Operand, *starts: Operand, slice_si
     return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
 
 
+def _dynamic_slice_accumulate(totals: Tangents, ct: Tangent, x: Operand, *starts: Operand,
+                              slice_sizes: tuple[int, ...]) -> Tangents:
+    total = totals[0]
+    part = add_tangents(dynamic_slice_p.bind(total, *starts, slice_sizes=slice_sizes), ct)
+    return [dynamic_update_slice_p.bind(total, part, *starts), *[None] * len(starts)]
+
+
 def _stacked_starts(starts: Values, dims: Dims, size: int) -> Value:
     """Starts, some of them batched, as an array of shape (batch, number of starts)."""
     columns = [expand_dims(at_front(s, d, size), (1,)) for s, d in zip(starts, dims, strict=True)]
@@ -331,8 +345,9 @@ def _dynamic_slice_batch(operands: Values, dims: BatchDims, *, slice_sizes: tupl
 
 dynamic_slice_p = register(Primitive(
     "dynamic_slice", moves=True, shape_rule=_dynamic_slice_shape,
-    sharding_rule=resized("dynamic_slice"),
-    jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch,
+    sharding_rule=resized("dynamic_slice"), jvp=_dynamic_slice_jvp,
+    transpose=_dynamic_slice_transpose, accumulate=_dynamic_slice_accumulate,
+    batch=_dynamic_slice_batch,
     linear=True,
 ))
 
