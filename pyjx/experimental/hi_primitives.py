@@ -11,8 +11,9 @@ from pyjx.core.named_axes import Axis
 from pyjx.core.source_info import current as current_source_info
 from pyjx.core.trace import JaxprTrace, Trace, state
 from pyjx.engine.batching import batch_flat
-from pyjx.engine.tangents import Zero, add_tangents, instantiate
+from pyjx.engine.tangents import Zero, instantiate
 from pyjx.lax.references import new_ref
+from pyjx.transforms.accumulators import GradAccum, ValAccum, is_nothing
 from pyjx.transforms.custom_jvp import custom_jvp
 from pyjx.transforms.custom_vjp import custom_vjp
 from pyjx.transforms.custom_vmap import custom_vmap
@@ -22,69 +23,17 @@ from pyjx.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 # -- where gradients go ----------------------------------------------------------------------------
 
 
-class GradAccum:
-    """Where a backward rule puts the cotangent of an operand."""
-
-    aval: Any
-
-    def accum(self, x: Any) -> None:
-        """Add to it."""
-        raise NotImplementedError(f"{type(self).__name__} must override accum")
-
-    def freeze(self) -> Any:
-        """The sum; nothing is added any more."""
-        raise NotImplementedError(f"{type(self).__name__} must override freeze")
-
-
-class NullAccum(GradAccum):
-    """For an operand whose cotangent nobody asks for."""
-
-    def __init__(self, aval: Any) -> None:
-        self.aval = aval
-
-    def accum(self, x: Any) -> None:
-        return
-
-    def freeze(self) -> Any:
-        return Zero(self.aval)
-
-
-class ValAccum(GradAccum):
-    """A sum that is a value.
-
-    >>> import pyjx as jax
-    >>> from pyjx.experimental.hijax import ValAccum
-    >>> sum_ = ValAccum(jax.typeof(1.0))
-    >>> sum_.accum(1.0); sum_.accum(2.0); float(sum_.freeze())
-    3.0
-    """
-
-    val: Any
-
-    def __init__(self, aval: Any, val: Any = None) -> None:
-        self.aval = aval
-        self.val = val
-
-    def accum(self, x: Any) -> None:
-        if x is None or type(x) is Zero:
-            return
-        self.val = x if self.val is None else tree_map(add_tangents, self.val, x)
-
-    def freeze(self) -> Any:
-        return Zero(self.aval) if self.val is None else self.val
-
-
 class RefAccum(GradAccum):
     """A sum in a reference, made when something is added, or asked for by `inst`."""
 
     ref: Any
 
     def __init__(self, aval: Any, ref: Any = None) -> None:
-        self.aval = aval
+        super().__init__(aval)
         self.ref = ref
 
     def accum(self, x: Any) -> None:
-        if x is not None and type(x) is not Zero:
+        if not is_nothing(self.aval, x):
             self.inst().ref[...] += x
 
     def inst(self) -> RefAccum:

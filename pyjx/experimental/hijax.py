@@ -16,11 +16,8 @@ from pyjx.core.open_primitives import Primitive
 from pyjx.core.primitive import RULE_KINDS
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
 from pyjx.experimental.hi_primitives import (
-    GradAccum,
     HiPrim,
-    NullAccum,
     RefAccum,
-    ValAccum,
     VJPHiPrimitive,
     bdims_at_front,
     jvp_from_lin,
@@ -31,6 +28,7 @@ from pyjx.experimental.hi_primitives import (
     vmap_rule,
 )
 from pyjx.lazy import directory, refuse
+from pyjx.transforms.accumulators import GradAccum, NullAccum, ValAccum
 from pyjx.tree_util import register_pytree_node
 
 __all__ = [

@@ -195,8 +195,8 @@ def _searched_path(terms: list[str], output: str, shapes: Shapes, optimize: Any
 
     how = "auto" if optimize is True else optimize
     # Any order is right: one that is good for eight stands for sizes that are not known.
-    shapes = [tuple([8 if isinstance(d, SymbolicDim) else d for d in s]) for s in shapes]
-    path, info = opt_einsum.contract_path(",".join(terms) + "->" + output, *shapes, shapes=True,
+    sizes = [tuple([8 if isinstance(d, SymbolicDim) else d for d in s]) for s in shapes]
+    path, info = opt_einsum.contract_path(",".join(terms) + "->" + output, *sizes, shapes=True,
                                           optimize=how)
     return [tuple(p) for p in path], info
 

@@ -98,7 +98,9 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
     """
     wrapped, _ = check_key("permutation", key)
     if isinstance(x, SymbolicDim):
-        x = int(x)
+        raise errors.InconclusiveDimensionOperation(
+            f"permutation: symbolic dimension '{x}' used in a context that requires a constant: "
+            "how often the numbers are sorted depends on how many they are.")
     _require_arrays("permutation", x)
     aval = get_aval(x)
     if not aval.ndim:

@@ -1,30 +1,60 @@
-"""Gradient accumulators: what backward rules given by `defvjp_with_accums` add cotangents to."""
+"""Gradient accumulators: what backward rules add cotangents to, where they do not return them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pyjx.core.avals import AbstractValue, get_aval
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.engine.functions import check_values
-from pyjx.engine.tangents import Zero, add_tangents, materialized
+from pyjx.engine.tangents import Zero, add_tangents
+from pyjx.tree_util import tree_map
 
 
-class ValAccum:
-    """The sum of what is added to it, a cotangent of the type `aval`.
+class GradAccum:
+    """Where a backward rule puts the cotangent of an operand, which is of the type `aval`."""
 
-    >>> from pyjx.core.avals import get_aval
-    >>> total = ValAccum(get_aval(1.0))
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def accum(self, x: Any) -> None:
+        """Add a cotangent."""
+        raise NotImplementedError(f"{type(self).__name__} must override accum")
+
+    def freeze(self) -> Any:
+        """The sum; nothing is added any more."""
+        raise NotImplementedError(f"{type(self).__name__} must override freeze")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.aval})"
+
+
+class NullAccum(GradAccum):
+    """For an operand whose cotangent nobody asks for."""
+
+    def accum(self, x: Any) -> None:
+        """Nothing is kept."""
+
+    def freeze(self) -> Any:
+        return Zero(self.aval)
+
+
+class ValAccum(GradAccum):
+    """A sum that is a value.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental.hijax import ValAccum
+    >>> total = ValAccum(jax.typeof(1.0))
     >>> total.accum(2.0)
     >>> total.accum(3.0)
     >>> float(total.freeze())
     5.0
     """
 
-    __slots__ = ("aval", "val")
+    val: Any
 
     def __init__(self, aval: Any, val: Any = None) -> None:
-        self.aval = aval
-        self.val = Zero(aval) if val is None else val
+        super().__init__(aval)
+        self.val = val
 
     def accum(self, x: Any) -> None:
         """Add a cotangent.
@@ -33,37 +63,22 @@ class ValAccum:
           TypeError: it is not an array.
           ValueError: it is of another shape.
         """
-        if type(x) is Zero:
+        if is_nothing(self.aval, x):
             return
+        self.val = x if self.val is None else tree_map(add_tangents, self.val, x)
+
+    def freeze(self) -> Any:
+        return Zero(self.aval) if self.val is None else self.val
+
+
+def is_nothing(aval: Any, x: Any) -> bool:
+    """Whether a cotangent stands for zeros; raises unless it is one of the type."""
+    if x is None or type(x) is Zero:
+        return True
+    if type(aval) is ShapedArray:
         check_values([x])
         found = get_aval(x)
-        if found.shape != self.aval.shape:
-            raise ValueError(f"Expected cotangent type {self.aval.str_short()} but got "
-                             f"{found.str_short()}")
-        self.val = add_tangents(self.val, x)
-
-    def freeze(self) -> Any:
-        """The sum."""
-        return materialized(self.val)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.aval})"
-
-
-class NullAccum:
-    """Takes the cotangents of an argument that is not differentiated, and forgets them."""
-
-    __slots__ = ("aval",)
-
-    def __init__(self, aval: AbstractValue) -> None:
-        self.aval = aval
-
-    def accum(self, x: Any) -> None:
-        """Nothing is kept."""
-
-    def freeze(self) -> Any:
-        """Zero."""
-        return materialized(Zero(self.aval))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.aval})"
+        if found.shape != aval.shape:
+            raise ValueError(
+                f"Expected cotangent type {aval.str_short()} but got {found.str_short()}")
+    return False

@@ -9,9 +9,17 @@ from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
 from pyjx.engine.functions import FlatFun, flatten, name_of
+from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import TreeDef
-from pyjx.transforms.custom_vjp import custom_vjp
-from pyjx.tree_util import register_pytree_node
+from pyjx.transforms.accumulators import GradAccum, NullAccum
+from pyjx.transforms.custom_vjp import (
+    ACCUMS_CONVENTION,
+    CustomVJPPrimal,
+    check_log,
+    custom_vjp,
+    custom_vjp_primal_tree_values,
+)
+from pyjx.tree_util import broadcast_prefix, register_pytree_node, tree_map
 
 
 def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = False,
@@ -26,9 +34,15 @@ def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = F
         `custom_vjp.defvjp_with_logs`.
       remat: `fun` returns `(output, rem)`, and `rem`, of the same arguments, `(output, vjp)`. In a
         `checkpoint` function `rem` runs in the backward pass; what it closes over is kept.
+      with_accums: `vjp` takes a cotangent and, for each argument, accumulators in the argument's
+        structure, to which it adds cotangents by their method `accum`; it returns None, or a dict
+        of arrays that it logs. A prefix of the tuple of arguments says of which kind they are:
+        `ValAccum` or `RefAccum` of `jax.experimental.hijax`. Those of arguments that are not
+        differentiated are `NullAccum`.
 
     Raises:
-      NotImplementedError: `with_accums` is given; use `custom_vjp.defvjp_with_accums`.
+      TypeError: an entry of `with_accums` is no such kind.
+      NotImplementedError: `with_accums` together with `remat`.
 
     >>> import pyjx as jax
     >>> @jax.custom_gradient
@@ -37,11 +51,12 @@ def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = F
     >>> float(jax.grad(square)(3.0))
     10.0
     """
-    if with_accums is not None:
-        raise NotImplementedError("custom_gradient: with_accums is not there yet. Use "
-                                  "custom_vjp and its method defvjp_with_accums.")
     if fun is None:
-        return lambda f: custom_gradient(f, with_logs=with_logs, remat=remat)
+        return lambda f: custom_gradient(f, with_logs=with_logs, remat=remat,
+                                         with_accums=with_accums)
+    if with_accums is not None and remat:
+        raise NotImplementedError("custom_gradient: with_accums together with remat is not "
+                                  "supported. Use custom_vjp and its method defremat.")
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)[0]
@@ -83,12 +98,47 @@ def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = F
     def bwd(pull_back: _Closure, cotangent: Any) -> Any:
         return pull_back(cotangent)
 
+    def fwd_accumulating(*primals: Any) -> Any:
+        args = custom_vjp_primal_tree_values(primals)
+        out, pull_back = fun(*args)
+        leaves, in_tree = flatten(args)
+        perturbed = [p.perturbed for p in
+                     flatten(primals, lambda x: isinstance(x, CustomVJPPrimal))[0]]
+        avals = [get_aval(x).to_tangent_aval() for x in leaves]
+        kinds = _kinds_of_accumulators(with_accums, args, perturbed)
+
+        def to_tuple(cotangent: Any) -> Any:
+            accumulators = [kind(a) for kind, a in zip(kinds, avals, strict=True)]
+            log = pull_back(cotangent, *in_tree.unflatten(accumulators))
+            check_log(log, ACCUMS_CONVENTION)
+            return in_tree.unflatten([materialized(a.freeze()) for a in accumulators]), log
+
+        tangents = [get_aval(x).to_tangent_aval() for x in flatten(out)[0]]
+        return out, _closure(to_tuple, flatten((out,))[1], tangents)
+
+    def bwd_accumulating(pull_back: _Closure, cotangent: Any) -> Any:
+        return pull_back(tree_map(materialized, cotangent, is_leaf=lambda x: type(x) is Zero))
+
     function = custom_vjp(wrapped)
-    if remat:
+    if with_accums is not None:
+        function.defvjp_with_logs(fwd_accumulating, bwd_accumulating, symbolic_zeros=True)
+    elif remat:
         (function.defremat_with_logs if with_logs else function.defremat)(fwd_saving, rem, bwd)
     else:
         (function.defvjp_with_logs if with_logs else function.defvjp)(fwd, bwd)
     return function
+
+
+def _kinds_of_accumulators(spec: Any, args: tuple[Any, ...], perturbed: Sequence[bool]
+                           ) -> list[type[GradAccum]]:
+    """The kind of each leaf of the arguments."""
+    kinds = broadcast_prefix(spec, args)
+    for kind in kinds:
+        if not isinstance(kind, type) or not issubclass(kind, GradAccum) or kind is NullAccum:
+            raise TypeError(
+                "custom_gradient's with_accums must be a pytree prefix of the function's arguments "
+                f"with ValAccum or RefAccum leaves, but got a leaf {kind}.")
+    return [kind if p else NullAccum for kind, p in zip(kinds, perturbed, strict=True)]
 
 
 class _Closure:

@@ -48,6 +48,10 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return treedef.unflatten([x.value if isinstance(x, CustomVJPPrimal) else x for x in leaves])
 
 
+# How a rule with accumulators is registered, for errors.
+ACCUMS_CONVENTION = "defvjp_with_accums, and so must return None or a dict"
+
+
 class RematRules(Record):
     """What `defremat` sets."""
 
@@ -437,14 +441,18 @@ class _FlatBwdWithAccums(_FlatBwd):
                         for a, p in zip(self.in_avals, self.perturbed, strict=True)]
         log = self.bwd(*fun.static, self.residual_tree.unflatten(residuals),
                        self.out_tree.unflatten(cotangents), *fun.in_tree.unflatten(accumulators))
-        _write_log(log, "defvjp_with_accums, and so must return None or a dict")
-        return [a.val if isinstance(a, ValAccum) else Zero(a.aval) for a in accumulators]
+        _write_log(log, ACCUMS_CONVENTION)
+        return [a.freeze() for a in accumulators]
 
 
 def _write_log(log: Any, convention: str) -> None:
-    if log is None:
-        return
-    if not isinstance(log, dict):
+    check_log(log, convention)
+    if log is not None:
+        logs.write(log)
+
+
+def check_log(log: Any, convention: str) -> None:
+    """Raise TypeError unless a rule's log is None or a dict."""
+    if log is not None and not isinstance(log, dict):
         raise TypeError(f"Custom VJP bwd rule was registered with {convention} of backward-pass "
                         f"log entries, but got {type(log).__name__}.")
-    logs.write(log)

@@ -5,6 +5,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.experimental.hijax import RefAccum, ValAccum
 
 ONES = np.ones(2, np.float32)
 SIN, COS = np.sin(np.float32(1)), np.cos(np.float32(1))
@@ -175,3 +176,55 @@ def test_accumulators_add():
 def test_wrong_rules_with_accumulators(bwd, error, message):
     with pytest.raises(error, match=message):
         jax.grad(accumulating(bwd))(2.0, {"a": 3.0})
+
+
+# -- custom_gradient with accumulators -------------------------------------------------------------
+
+
+def product(kinds, seen=None):
+    @jax.custom_gradient(with_accums=kinds)
+    def f(x, y):
+        def vjp(ct, x_sum, y_sum):
+            if seen is not None:
+                seen.append((type(x_sum).__name__, type(y_sum["a"]).__name__))
+            x_sum.accum(3 * ct * y["a"])
+            x_sum.accum(2 * ct * y["a"])
+            y_sum["a"].accum(ct * x)
+            return {"ct": ct}
+
+        return x * y["a"], vjp
+
+    return f
+
+
+@pytest.mark.parametrize("kinds", [ValAccum, RefAccum, (ValAccum, {"a": RefAccum})])
+def test_a_pull_back_that_accumulates(kinds):
+    seen = []
+    f = product(kinds, seen)
+    x, y = jnp.arange(3.0), jnp.full(3, 2.0)
+
+    def total(x, y):
+        return f(x, {"a": y}).sum()
+
+    for transformed in (lambda g: g, jax.jit):
+        dx, dy = transformed(jax.grad(total, (0, 1)))(x, y)
+        assert dx.tolist() == [10.0, 10.0, 10.0]
+        assert dy.tolist() == [0.0, 1.0, 2.0]
+    of_each = jax.vmap(jax.grad(lambda x, y: f(x, {"a": y})))(x, y)
+    assert of_each.tolist() == [10.0, 10.0, 10.0]
+    looped = jax.grad(lambda c: jax.lax.scan(lambda c, y: (f(c, {"a": y}), None), c, y)[0])(1.0)
+    assert float(looped) == 1000.0
+    assert float(jax.vjp(lambda x: f(x, {"a": 2.0}), 1.0)[1].with_logs(4.0)[1]["ct"]) == 4.0
+    del seen[:]
+    jax.grad(total)(x, y)
+    assert seen[0][1] == "NullAccum"
+
+
+def test_accumulators_of_a_pull_back_that_are_wrong():
+    with pytest.raises(TypeError, match="leaves, but got a leaf 3"):
+        jax.grad(lambda x: product(3)(x, {"a": 1.0}))(1.0)
+    with pytest.raises(NotImplementedError, match="with_accums together with remat"):
+        jax.custom_gradient(lambda x: x, with_accums=ValAccum, remat=True)
+    returning = jax.custom_gradient(lambda x: (x, lambda ct, x_sum: ct), with_accums=ValAccum)
+    with pytest.raises(TypeError, match="must return None or a dict"):
+        jax.grad(returning)(1.0)
