@@ -24,8 +24,6 @@ NAMES: dict[str, str] = {
     "pyjx.extend": "pallas",
     "pyjx.sharding":
         "no_collectives",
-    "pyjx.lax":
-        "psum_scatter_start",
 }
 
 # What serves meanwhile, and the names that it serves for.
@@ -34,8 +32,6 @@ SERVES: dict[str, str] = {
         "pyjx.sharding.no_collectives",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
         "pyjx.experimental.jax2tf",
-    "jax.lax.psum_scatter":
-        "pyjx.lax.psum_scatter_start",
     "jax.profiler":
         "pyjx.collect_profile",
     "jax.vjp of lstm":

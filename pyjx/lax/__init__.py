@@ -53,7 +53,7 @@ FAMILIES: dict[str, str] = {
     ),
     "pyjx.lax.exchanges": (
         "all_gather all_gather_p all_to_all all_to_all_p pbroadcast ppermute ppermute_p pshuffle "
-        "psum_scatter pswapaxes"
+        "psum_scatter psum_scatter_start pswapaxes"
     ),
     "pyjx.lax.ragged_exchange": "ragged_all_to_all ragged_all_to_all_p",
     "pyjx.lax.convert": (

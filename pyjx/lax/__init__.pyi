@@ -178,6 +178,7 @@ from pyjx.lax.exchanges import ppermute as ppermute
 from pyjx.lax.exchanges import ppermute_p as ppermute_p
 from pyjx.lax.exchanges import pshuffle as pshuffle
 from pyjx.lax.exchanges import psum_scatter as psum_scatter
+from pyjx.lax.exchanges import psum_scatter_start as psum_scatter_start
 from pyjx.lax.exchanges import pswapaxes as pswapaxes
 from pyjx.lax.ragged_exchange import ragged_all_to_all as ragged_all_to_all
 from pyjx.lax.ragged_exchange import ragged_all_to_all_p as ragged_all_to_all_p
@@ -557,6 +558,7 @@ __all__ = [
     "ppermute_p",
     "pshuffle",
     "psum_scatter",
+    "psum_scatter_start",
     "pswapaxes",
     "ragged_all_to_all",
     "ragged_all_to_all_p",

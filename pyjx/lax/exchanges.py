@@ -44,11 +44,11 @@ from pyjx.lax.collectives import (
 )
 from pyjx.lax.common import accepted
 from pyjx.lax.nary import operand
-from pyjx.tree_util import tree_map
+from pyjx.tree_util import register_pytree_node_class, tree_map
 
 __all__ = [
     "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "pbroadcast", "ppermute",
-    "ppermute_p", "pshuffle", "psum_scatter", "pswapaxes",
+    "ppermute_p", "pshuffle", "psum_scatter", "psum_scatter_start", "pswapaxes",
 ]
 
 Pairs = tuple[tuple[int, int], ...]
@@ -495,6 +495,46 @@ def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
             typed_names(params["axis_name"]))
 
     return tree_map(scattered, x)
+
+
+@register_pytree_node_class
+class Future:
+    """The result of a collective that has been started: `done` gives it. A pytree of one array."""
+
+    __slots__ = ("_result",)
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def done(self) -> Any:
+        """The result, awaited."""
+        return self._result
+
+    def tree_flatten(self) -> tuple[tuple[Any], None]:
+        return (self._result,), None
+
+    @classmethod
+    def tree_unflatten(cls, aux: None, children: tuple[Any]) -> Future:
+        return cls(*children)
+
+    def __repr__(self) -> str:
+        return f"Future({self._result!r})"
+
+
+def psum_scatter_start(*args: Any, **kwargs: Any) -> Any:
+    """As `psum_scatter`, but with a `Future` for each array, whose method `done` gives the result.
+
+    What is computed in between may run while the devices exchange their parts. Where the exchange
+    begins and ends in the program that is compiled, XLA's scheduler says.
+
+    >>> import pyjx as jax
+    >>> def f(x):
+    ...     started = jax.lax.psum_scatter_start(x, "i")
+    ...     return jax.numpy.cos(0 * x).sum() + started.done()
+    >>> jax.vmap(f, axis_name="i")(jax.numpy.array([[1, 2], [30, 40]])).tolist()
+    [33.0, 44.0]
+    """
+    return tree_map(Future, psum_scatter(*args, **kwargs))
 
 
 # -- exchanges of all with all ---------------------------------------------------------------------

@@ -644,3 +644,21 @@ def test_names_may_be_any_hashable_value():
     f = jax.vmap(lambda x: lax.psum(x, axis), axis_name=axis)
     np.testing.assert_allclose(f(X), np.broadcast_to(X.sum(0), X.shape), rtol=1e-5, atol=1e-6)
     assert lax.pcast(X, (), to="varying") is X
+
+
+def test_a_collective_that_is_started():
+    x = jnp.arange(6.0).reshape(2, 3, 1) * jnp.ones(2)
+
+    def f(x):
+        started = lax.psum_scatter_start({"a": x, "b": 2 * x}, "i", scatter_dimension=1)
+        return started["a"].done() * started["b"].done()
+
+    def at_once(x):
+        return 2 * lax.psum_scatter(x, "i", scatter_dimension=1) ** 2
+
+    for transform in (lambda f: f, jax.jit):
+        got, want = [transform(jax.vmap(g, axis_name="i"))(x) for g in (f, at_once)]
+        assert got.tolist() == want.tolist()
+    got, want = [jax.grad(lambda x, g=g: jax.vmap(g, axis_name="i")(x).sum())(x)
+                 for g in (f, at_once)]
+    assert got.tolist() == want.tolist()
