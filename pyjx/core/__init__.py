@@ -10,7 +10,7 @@ FAMILIES: dict[str, str] = {
         "AbstractToken AbstractValue ShapedArray abstract_token get_aval "
         "pytype_aval_mappings=aval_makers valid_jaxtype=is_valid_value"
     ),
-    "pyjx.core.check": "JaxprTypeError check_jaxpr",
+    "pyjx.core.check": "check_jaxpr",
     "pyjx.core.contexts": (
         "find_top_trace get_opaque_trace_state nonempty_axis_env_DO_NOT_USE trace_ctx "
         "unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE "
@@ -31,7 +31,7 @@ FAMILIES: dict[str, str] = {
         "eval_context=ensure_compile_time_eval eval_jaxpr is_concrete "
         "jaxpr_as_fun literalable_types=literal_types"
     ),
-    "pyjx.errors": "InconclusiveDimensionOperation",
+    "pyjx.errors": "JaxprTypeError InconclusiveDimensionOperation",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

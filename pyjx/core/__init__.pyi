@@ -7,7 +7,6 @@ from pyjx.core.avals import abstract_token as abstract_token
 from pyjx.core.avals import get_aval as get_aval
 from pyjx.core.avals import aval_makers as pytype_aval_mappings
 from pyjx.core.avals import is_valid_value as valid_jaxtype
-from pyjx.core.check import JaxprTypeError as JaxprTypeError
 from pyjx.core.check import check_jaxpr as check_jaxpr
 from pyjx.core.contexts import find_top_trace as find_top_trace
 from pyjx.core.contexts import get_opaque_trace_state as get_opaque_trace_state
@@ -47,6 +46,7 @@ from pyjx.core.trace import eval_jaxpr as eval_jaxpr
 from pyjx.core.trace import is_concrete as is_concrete
 from pyjx.core.trace import jaxpr_as_fun as jaxpr_as_fun
 from pyjx.core.trace import literal_types as literalable_types
+from pyjx.errors import JaxprTypeError as JaxprTypeError
 from pyjx.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 
 __all__ = [
@@ -57,7 +57,6 @@ __all__ = [
     "get_aval",
     "pytype_aval_mappings",
     "valid_jaxtype",
-    "JaxprTypeError",
     "check_jaxpr",
     "find_top_trace",
     "get_opaque_trace_state",
@@ -97,5 +96,6 @@ __all__ = [
     "is_concrete",
     "jaxpr_as_fun",
     "literalable_types",
+    "JaxprTypeError",
     "InconclusiveDimensionOperation",
 ]

@@ -208,7 +208,7 @@ def _with_flags(x: Any, flags: Sequence[tuple[bool, bool] | None]) -> Any:
 
 
 def _promote_carry(shapes_after: Callable[[Sequence[Any]], Sequence[Any]], carry: Sequence[Any]
-             ) -> list[Any]:
+                   ) -> list[Any]:
     """The start of a loop with what is known of its indices before every step."""
     carry = list(carry)
     while True:

@@ -6,7 +6,7 @@ from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
     "pyjx.core.avals": "AbstractToken Token get_aval is_valid_value",
-    "pyjx.core.check": "JaxprTypeError check_jaxpr",
+    "pyjx.core.check": "check_jaxpr",
     "pyjx.core.contexts": (
         "TraceTag find_top_trace get_opaque_trace_state nonempty_axis_env_DO_NOT_USE "
         "set_current_trace take_current_trace unsafe_am_i_under_a_jit_DO_NOT_USE "
@@ -26,6 +26,7 @@ FAMILIES: dict[str, str] = {
         "InconclusiveDimensionOperation array_types gensym mapped_aval "
         "primal_dtype_to_tangent_dtype unmapped_aval valid_jaxtype"
     ),
+    "pyjx.errors": "JaxprTypeError",
 }
 
 SUBMODULES = "primitives"

@@ -5,7 +5,6 @@ from pyjx.core.avals import AbstractToken as AbstractToken
 from pyjx.core.avals import Token as Token
 from pyjx.core.avals import get_aval as get_aval
 from pyjx.core.avals import is_valid_value as is_valid_value
-from pyjx.core.check import JaxprTypeError as JaxprTypeError
 from pyjx.core.check import check_jaxpr as check_jaxpr
 from pyjx.core.contexts import TraceTag as TraceTag
 from pyjx.core.contexts import find_top_trace as find_top_trace
@@ -44,6 +43,7 @@ from pyjx.compat.avals import mapped_aval as mapped_aval
 from pyjx.compat.avals import primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype
 from pyjx.compat.avals import unmapped_aval as unmapped_aval
 from pyjx.compat.avals import valid_jaxtype as valid_jaxtype
+from pyjx.errors import JaxprTypeError as JaxprTypeError
 
 __all__ = [
     "primitives",
@@ -51,7 +51,6 @@ __all__ = [
     "Token",
     "get_aval",
     "is_valid_value",
-    "JaxprTypeError",
     "check_jaxpr",
     "TraceTag",
     "find_top_trace",
@@ -90,4 +89,5 @@ __all__ = [
     "primal_dtype_to_tangent_dtype",
     "unmapped_aval",
     "valid_jaxtype",
+    "JaxprTypeError",
 ]
