@@ -15,9 +15,7 @@ NAMES: dict[str, str] = {
     "pyjx.experimental.colocated_python":
         "func_backend obj_backend",
     "pyjx.experimental.jet":
-        "ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear defzero deriv_prop "
-        "fact jet2 jet_fun jet_subtrace linear_prop traceable zero_prop zero_series "
-        "zero_term",
+        "call_param_updaters jet_fun jet_subtrace traceable",
     "pyjx.experimental.rnn":
         "lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
     "pyjx.experimental.hijax": "TransformedRef",

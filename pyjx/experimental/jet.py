@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,11 @@ from pyjx.lazy import directory, refuse
 from pyjx.runtime.constraints import sharding_constraint_p
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
-__all__ = ["JetTrace", "JetTracer", "jet", "jet_rules"]
+__all__ = [
+    "JetTrace", "JetTracer", "ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear",
+    "defzero", "deriv_prop", "fact", "jet", "jet2", "jet_rules", "linear_prop", "zero_prop",
+    "zero_series", "zero_term",
+]
 __dir__ = directory(__name__, __all__)
 if not TYPE_CHECKING:
     __getattr__ = refuse(__name__)
@@ -262,15 +267,108 @@ class JetTrace(Trace):
 
     def _by_users_rule(self, primitive: Primitive, primals: Sequence[Any],
                        terms: Sequence[Terms | None], order: int, params: dict[str, Any]) -> Any:
-        series = [[instantiate(Zero.of_primal(x))] * order if t is None else
-                  [_scaled(c, math.factorial(k)) for k, c in enumerate(t, 1)]
+        series = [[instantiate(Zero.of_primal(x))] * order if t is None else list(t)
                   for x, t in zip(primals, terms, strict=True)]
-        out, out_series = jet_rules[primitive](tuple(primals), tuple(series), **params)
+        out, out_series = jet_rules[primitive](tuple(primals), series, **params)
         outs = out if primitive.multiple_results else [out]
+        if isinstance(out_series, ZeroSeries):
+            out_series = [out_series] * len(outs) if primitive.multiple_results else out_series
         lists = out_series if primitive.multiple_results else [out_series]
-        tracers = [self._joined(o, [_scaled(c, 1 / math.factorial(k)) for k, c in enumerate(s, 1)])
-                   for o, s in zip(outs, lists, strict=True)]
+        tracers = [self._joined(o, _coefficients(o, s)) for o, s in zip(outs, lists, strict=True)]
         return tracers if primitive.multiple_results else tracers[0]
+
+
+def _coefficients(out: Any, series: Any) -> Terms | None:
+    if isinstance(series, ZeroSeries):
+        return None
+    zero = instantiate(Zero.of_primal(out))
+    return tuple([zero if isinstance(c, ZeroTerm) else c for c in series])
+
+
+# -- rules of users: (primals, series, **params) -> (result, series), on Taylor coefficients -------
+
+
+class ZeroTerm:
+    """A Taylor coefficient that is zero."""
+
+
+class ZeroSeries:
+    """The Taylor coefficients of what does not change."""
+
+
+zero_term = ZeroTerm()
+zero_series = ZeroSeries()
+
+
+def fact(n: Any) -> Any:
+    """The factorial of n, as an array."""
+    if isinstance(n, int):
+        return lax.full((), float(math.factorial(n)))
+    return lax.exp(lax.lgamma(lax.add(n, lax.full_like(n, 1))))
+
+
+def deflinear(prim: Primitive) -> None:
+    """Say that an operation is linear in its operands together."""
+    jet_rules[prim] = partial(linear_prop, prim)
+
+
+def linear_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any],
+                **params: Any) -> tuple[Any, Any]:
+    """The rule of a linear operation: it is applied to the terms of each order."""
+    outs = [prim.bind(*terms, **params) for terms in zip(*series_in, strict=True)]
+    series = [list(own) for own in zip(*outs, strict=True)] if prim.multiple_results else outs
+    return prim.bind(*primals_in, **params), series
+
+
+def defzero(prim: Primitive) -> None:
+    """Say that the results of an operation do not change with its operands."""
+    jet_rules[prim] = partial(zero_prop, prim)
+
+
+def zero_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any],
+              **params: Any) -> tuple[Any, ZeroSeries]:
+    """The rule of an operation whose results do not change."""
+    return prim.bind(*primals_in, **params), zero_series
+
+
+def def_deriv(prim: Primitive, deriv: Callable[[Any], Any]) -> None:
+    """Give an operation of one operand by its derivative, a function of the operand.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental.jet import def_deriv, jet
+    >>> cube_p = jax.extend.core.Primitive("cube")
+    >>> _ = cube_p.def_impl(lambda x: x**3)
+    >>> def_deriv(cube_p, lambda x: 3 * x**2)
+    >>> jax.tree.map(float, jet(cube_p.bind, (2.0,), ([1.0, 0.0],)))
+    (8.0, [12.0, 12.0])
+    """
+    jet_rules[prim] = partial(deriv_prop, prim, deriv)
+
+
+def deriv_prop(prim: Primitive, deriv: Callable[[Any], Any], primals_in: Sequence[Any],
+               series_in: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The rule of an operation with this derivative: y' = deriv(x) x', coefficient by coefficient:
+    k y_k = sum of j x_j d_(k-j) for j from 1 to k, where d are those of deriv(x)."""
+    (x,), (terms,) = primals_in, series_in
+    (slope, others), = jet_flat(lambda x: [deriv(x)], [(x, tuple(terms[:-1]))])
+    slopes = [slope, *(no_change(slope, len(terms) - 1) if others is None else others)]
+    series = [_scaled(_sum([_scaled(lax.mul(terms[j - 1], slopes[k - j]), j)
+                            for j in range(1, k + 1)]), 1 / k) for k in range(1, len(terms) + 1)]
+    return prim.bind(x), series
+
+
+def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
+    """Give an operation as a function of others, which is called with `kwargs`, too."""
+    def rule(primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any) -> Any:
+        return jet2(partial(comp, **params, **kwargs), primals_in, series_in)
+
+    jet_rules[prim] = rule
+
+
+def jet2(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], *,
+         factorial_scaled: bool = False, **_: Any) -> tuple[Any, Any]:
+    """As `jet`, on Taylor coefficients."""
+    return jet(fun, primals, series, factorial_scaled)  # type: ignore[no-any-return]
 
 
 def is_discrete(x: Any) -> bool:

@@ -1,6 +1,7 @@
 """Taylor mode, against nested forward mode."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,16 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
-from pyjx.experimental.jet import jet, jet_rules
+from pyjx.experimental.jet import (
+    def_comp,
+    def_deriv,
+    deflinear,
+    defzero,
+    fact,
+    jet,
+    jet2,
+    jet_rules,
+)
 
 X = np.float64([0.3, 0.5, 0.8])
 SERIES = [np.float64(s) for s in ([1, 2, 0.5], [0.1, 0.2, 0.3], [0.5, -0.2, 0.3], [0.7, 0.1, -0.4])]
@@ -186,3 +196,43 @@ def test_effects_happen_once(in_program):
     jet(in_program(f), (X,), (SERIES,))
     jax.effects_barrier()
     assert seen == [0.3]
+
+
+def test_rules_of_operations_of_others():
+    def new(name, impl):
+        primitive = jax.extend.core.Primitive(name)
+        primitive.def_impl(impl)
+        primitive.def_abstract_eval(lambda a: a)
+        return primitive
+
+    given = ((0.3,), ([1.0, 6.0, 24.0],))
+    seen_p = new("jet_seen", lambda x: x)
+    jet_rules[seen_p] = lambda primals, series: (primals[0], [2 * c for c in series[0]])
+    out, series = jet(seen_p.bind, *given)
+    np.testing.assert_allclose(series, [2, 12, 48], rtol=1e-6)
+    seen = []
+    jet_rules[seen_p] = lambda primals, series: (seen.extend(series[0]), (primals[0], series[0]))[1]
+    jet(seen_p.bind, *given)
+    np.testing.assert_allclose(seen, [1, 3, 4], rtol=1e-6)  # Taylor coefficients
+
+    tanh_p = new("jet_tanh", jnp.tanh)
+    def_deriv(tanh_p, lambda x: 1 - jnp.tanh(x) ** 2)
+    comp_p = new("jet_comp", lambda x: 2 * jnp.sin(x))
+    def_comp(comp_p, lambda x: 2 * jnp.sin(x))
+    halve_p = new("jet_halve", lambda x: x / 2)
+    deflinear(halve_p)
+    for primitive, same in ((tanh_p, jnp.tanh), (comp_p, lambda x: 2 * jnp.sin(x)),
+                            (halve_p, lambda x: x / 2)):
+        for scaled in (True, False):
+            jax.tree.map(partial(np.testing.assert_allclose, rtol=2e-6),
+                         jet(primitive.bind, *given, factorial_scaled=scaled),
+                         jet(same, *given, factorial_scaled=scaled))
+    floor_p = new("jet_floor", jnp.floor)
+    defzero(floor_p)
+    out, series = jet(floor_p.bind, *given)
+    assert out == 0 and series == [0, 0, 0]
+    np.testing.assert_allclose(jet2(jnp.exp, (0.0,), ([1.0, 0.0, 0.0],))[1], [1, 1 / 2, 1 / 6],
+                               rtol=1e-6)
+    assert fact(4) == 24 and abs(fact(jnp.float32(3)) - 6) < 1e-5
+    for primitive in (seen_p, tanh_p, comp_p, halve_p, floor_p):
+        del jet_rules[primitive]
