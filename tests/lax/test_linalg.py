@@ -424,3 +424,16 @@ def test_cholesky_depends_on_the_lower_triangle_alone():
     step = 1e-3
     moved = [factor(a.at[1, 0].add(s))[1, 1] for s in (step, -step)]
     np.testing.assert_allclose(gradient[1, 0], (moved[0] - moved[1]) / (2 * step), rtol=1e-3)
+
+
+def test_results_are_weak_where_all_operands_are():
+    weak, strong = jnp.broadcast_to(0.5, (2, 2)), jnp.eye(2)
+    functions = [linalg.cholesky, linalg.eig, linalg.eigh, linalg.hessenberg, linalg.lu, linalg.qr,
+                 linalg.schur, linalg.svd, linalg.tridiagonal]
+    for f in functions:
+        assert all(x.weak_type for x in jax.tree.leaves(jax.eval_shape(f, weak))), f
+        assert not any(x.weak_type for x in jax.tree.leaves(jax.eval_shape(f, strong))), f
+    assert jax.eval_shape(linalg.triangular_solve, weak, weak).weak_type
+    assert not jax.eval_shape(linalg.triangular_solve, weak, strong).weak_type
+    assert jax.eval_shape(jnp.linalg.solve, weak, weak).weak_type
+    assert linalg.cholesky(weak + 1j).weak_type

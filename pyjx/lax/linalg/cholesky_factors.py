@@ -21,11 +21,13 @@ from pyjx.lax.linalg.matrices import (
     inexact_operand,
     product,
     symmetrized,
+    weak_as_operands,
 )
 from pyjx.lax.linalg.triangular_systems import triangular_solve
 from pyjx.lax.nary import operand
 
 
+@weak_as_operands
 def _cholesky_shape(x: ShapedArray) -> ShapedArray:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError("The input to linalg.cholesky must have shape [..., n, n], got shape "
@@ -83,6 +85,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
 # -- updates ---------------------------------------------------------------------------------------
 
 
+@weak_as_operands
 def _update_shape(r: ShapedArray, w: ShapedArray) -> ShapedArray:
     check_operands("cholesky_update", (r, w), (2, 1), real=True)
     for i, (aval, rank) in enumerate(((r, 2), (w, 1))):

@@ -24,6 +24,7 @@ from pyjx.lax.linalg.matrices import (
     take_rows,
     typed,
     typed_real,
+    weak_as_operands,
 )
 from pyjx.lax.linalg.pivoted_factors import lu
 from pyjx.lax.linalg.reflectors import geqrf_p
@@ -122,6 +123,7 @@ def det(x: Any) -> Any:
 # -- its sign and logarithm ------------------------------------------------------------------------
 
 
+@weak_as_operands
 def _slogdet_shape(x: ShapedArray, *, method: str) -> list[ShapedArray]:
     check_operands("slogdet", (x,), (2,))
     check_square("slogdet", x)

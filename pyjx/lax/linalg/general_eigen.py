@@ -27,6 +27,7 @@ from pyjx.lax.linalg.matrices import (
     spread_columns,
     spread_rows,
     typed,
+    weak_as_operands,
 )
 from pyjx.lax.nary import complex_dtype, operand
 
@@ -39,6 +40,7 @@ class EigImplementation(enum.Enum):
     LAPACK = "lapack"
 
 
+@weak_as_operands
 def _shape(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
            enable_eigvec_derivs: bool, implementation: EigImplementation | None
            ) -> list[ShapedArray]:

@@ -18,6 +18,7 @@ from pyjx.lax.linalg.matrices import (
     product,
     take_rows,
     transposed,
+    weak_as_operands,
 )
 from pyjx.lax.linalg.matrices import (
     conjugate as conjugated,
@@ -40,6 +41,7 @@ def solve_factored(factors: Any, order: Any, b: Any, *, transpose: bool = False,
     return take_rows(x, lax.sort_key_val(order, places)[1])
 
 
+@weak_as_operands
 def _shape(a: ShapedArray, factors: ShapedArray, order: ShapedArray, b: ShapedArray, *,
            transpose: bool, conjugate: bool) -> ShapedArray:
     n = check_square("solve", a)

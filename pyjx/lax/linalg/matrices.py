@@ -5,7 +5,9 @@ All of them take matrices along the last two axes, for each index of the axes be
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.engine.axes import at_front, transpose_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Dims, Rule, Value, Values
-from pyjx.lax.nary import operand, real_dtype
+from pyjx.lax.nary import like, operand, real_dtype
 
 # What LAPACK and its like compute with.
 MATRIX_DTYPES = tuple([np.dtype(name) for name in ("float32", "float64", "complex64",
@@ -88,6 +90,21 @@ def typed_real(aval: ShapedArray, *shape: int) -> ShapedArray:
     return typed(aval, *shape, dtype=real_dtype(aval.dtype))
 
 
+def weak_as_operands(shape_rule: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule of types by which all results are weakly typed where all operands are."""
+
+    @wraps(shape_rule)
+    def typed_rule(*avals: ShapedArray, **params: Any) -> Any:
+        out = shape_rule(*avals, **params)
+        if not all([aval.weak_type for aval in avals]):
+            return out
+        if isinstance(out, ShapedArray):
+            return out.update(weak_type=True)
+        return [aval.update(weak_type=True) for aval in out]
+
+    return typed_rule
+
+
 # -- pieces of formulas ----------------------------------------------------------------------------
 
 
@@ -115,7 +132,7 @@ def adjoint(x: Any) -> Any:
 
 def symmetrized(x: Any) -> Any:
     """(x + x^H) / 2"""
-    return lax.mul(lax.add(x, adjoint(x)), np.asarray(0.5, get_aval(x).dtype)[()])
+    return lax.mul(lax.add(x, adjoint(x)), like(x, 0.5))
 
 
 def _positions(shape: tuple[int, ...], axis: int) -> Any:

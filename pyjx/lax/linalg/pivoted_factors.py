@@ -27,6 +27,7 @@ from pyjx.lax.linalg.matrices import (
     take_rows,
     typed,
     upper_triangle,
+    weak_as_operands,
 )
 from pyjx.lax.linalg.triangular_systems import triangular_solve
 from pyjx.lax.nary import operand
@@ -37,6 +38,7 @@ _INT = np.dtype(np.int32)
 # -- pivots ----------------------------------------------------------------------------------------
 
 
+@weak_as_operands
 def _permutation_shape(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
     if pivots.dtype != _INT:
         raise TypeError("lu_pivots_to_permutation does not accept dtype "
@@ -106,12 +108,14 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
 # -- factors ---------------------------------------------------------------------------------------
 
 
+@weak_as_operands
 def _getrf_shape(x: ShapedArray) -> list[ShapedArray]:
     check_operands("lu", (x,), (2,))
     m, n = x.shape[-2:]
     return [typed(x, m, n), typed(x, min(m, n), dtype=_INT)]
 
 
+@weak_as_operands
 def _lu_shape(x: ShapedArray) -> list[ShapedArray]:
     return [*_getrf_shape(x), typed(x, x.shape[-2], dtype=_INT)]
 

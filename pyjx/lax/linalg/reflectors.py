@@ -27,6 +27,7 @@ from pyjx.lax.linalg.matrices import (
     spread_rows,
     typed,
     upper_triangle,
+    weak_as_operands,
 )
 from pyjx.lax.linalg.triangular_systems import triangular_solve
 from pyjx.lax.nary import operand
@@ -36,12 +37,14 @@ _INT = np.dtype(np.int32)
 # -- reflections -----------------------------------------------------------------------------------
 
 
+@weak_as_operands
 def _geqrf_shape(x: ShapedArray) -> list[ShapedArray]:
     check_operands("qr", (x,), (2,))
     m, n = x.shape[-2:]
     return [typed(x, m, n), typed(x, min(m, n))]
 
 
+@weak_as_operands
 def _geqp3_shape(x: ShapedArray, order: ShapedArray, *, use_magma: bool | None
                  ) -> list[ShapedArray]:
     packed, taus = _geqrf_shape(x)
@@ -57,6 +60,7 @@ geqp3_p = register(Primitive("geqp3", sharding_rule=along_batch(2),
                              shape_rule=_geqp3_shape, multiple_results=True))
 
 
+@weak_as_operands
 def _householder_shape(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
     check_operands("householder_product", (a, taus), (2, 1))
     m, n = a.shape[-2:]
@@ -106,6 +110,7 @@ def householder_product(a: Any, taus: Any) -> Array:
 # -- qr --------------------------------------------------------------------------------------------
 
 
+@weak_as_operands
 def _qr_shape(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
               ) -> list[ShapedArray]:
     check_operands("qr", (x,), (2,))
@@ -218,6 +223,7 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True,
 # -- products with Q -------------------------------------------------------------------------------
 
 
+@weak_as_operands
 def _ormqr_shape(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool
                  ) -> ShapedArray:
     check_operands("ormqr", (a, taus, c), (2, 1, 2))

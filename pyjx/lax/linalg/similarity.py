@@ -15,12 +15,14 @@ from pyjx.lax.linalg.matrices import (
     check_square,
     typed,
     typed_real,
+    weak_as_operands,
 )
 from pyjx.lax.nary import operand
 
 # -- schur -----------------------------------------------------------------------------------------
 
 
+@weak_as_operands
 def _schur_shape(x: ShapedArray, *, compute_schur_vectors: bool, sort_eig_vals: bool,
                  select_callable: Any) -> list[ShapedArray]:
     check_operands("schur", (x,), (2,))
@@ -66,6 +68,7 @@ def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = F
 # -- hessenberg ------------------------------------------------------------------------------------
 
 
+@weak_as_operands
 def _hessenberg_shape(x: ShapedArray) -> list[ShapedArray]:
     check_operands("hessenberg", (x,), (2,))
     n = x.shape[-1]
@@ -105,6 +108,7 @@ def hessenberg(a: Any) -> tuple[Array, Array]:
 # -- tridiagonal -----------------------------------------------------------------------------------
 
 
+@weak_as_operands
 def _tridiagonal_shape(x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
     check_operands("tridiagonal", (x,), (2,))
     n = x.shape[-1]

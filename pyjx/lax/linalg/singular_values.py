@@ -29,6 +29,7 @@ from pyjx.lax.linalg.matrices import (
     spread_rows,
     typed,
     typed_real,
+    weak_as_operands,
 )
 from pyjx.lax.linalg.polar_factors import unitary_factor
 from pyjx.lax.linalg.reflectors import qr
@@ -46,6 +47,7 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
+@weak_as_operands
 def _shape(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subset_by_index: None,
            algorithm: SvdAlgorithm | None) -> list[ShapedArray]:
     check_operands("svd", (x,), (2,))

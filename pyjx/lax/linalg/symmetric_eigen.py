@@ -26,6 +26,7 @@ from pyjx.lax.linalg.matrices import (
     spread_rows,
     symmetrized,
     typed_real,
+    weak_as_operands,
 )
 
 
@@ -37,6 +38,7 @@ class EighImplementation(enum.Enum):
     QDWH = "qdwh"
 
 
+@weak_as_operands
 def _shape(x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_index: None,
            algorithm: EighImplementation | None) -> list[ShapedArray]:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:

@@ -16,10 +16,12 @@ from pyjx.lax.linalg.matrices import (
     product,
     transposed,
     upper_triangle,
+    weak_as_operands,
 )
 from pyjx.lax.nary import operand
 
 
+@weak_as_operands
 def _shape(a: ShapedArray, c: ShapedArray, *, alpha: float, beta: float) -> ShapedArray:
     check_operands("symmetric_product", (a, c), (2, 2), real=True)
     n = a.shape[-2]

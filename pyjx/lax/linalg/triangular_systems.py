@@ -22,10 +22,12 @@ from pyjx.lax.linalg.matrices import (
     product,
     transposed,
     upper_triangle,
+    weak_as_operands,
 )
 from pyjx.lax.nary import INEXACT, check_kinds, operand
 
 
+@weak_as_operands
 def _shape(a: ShapedArray, b: ShapedArray, *, left_side: bool, lower: bool, transpose_a: bool,
            conjugate_a: bool, unit_diagonal: bool) -> ShapedArray:
     check_kinds("triangular_solve", (INEXACT, INEXACT), (a, b))
