@@ -265,6 +265,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     one, two = canonical_axis(axis1, rank), canonical_axis(axis2, rank)
     if one == two:
         raise ValueError("axis1 and axis2 cannot be the same")
+    x = convert(x, get_aval(x).dtype)  # of no weak type
     x = transpose(x, [i for i in range(rank) if i not in (one, two)] + [one, two])
     n, m = get_aval(x).shape[-2:]
     size = max_dim(min_dim(n, m - offset) if offset >= 0 else min_dim(n + offset, m), 0)

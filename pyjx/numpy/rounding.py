@@ -10,6 +10,7 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.lax.nary import coefficient
 from pyjx.numpy.operands import constant_like, dtype_of, filled_like, is_complex, is_inexact
 from pyjx.numpy.promotion import convert, operands
 from pyjx.numpy.ufuncs import as_array, as_bool, as_default_float, int_floor_divide
@@ -72,7 +73,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     dtype = dtype_of(x)
     narrow = dtype in dtypes.floating_dtypes and dtype.itemsize < 4
     wide = convert(x, np.dtype(np.float32)) if narrow else x
-    factor = constant_like(wide, 10.0 ** decimals)
+    factor = coefficient(wide, 10.0 ** decimals)
     rounded = ops.div(_round_to_even(ops.mul(wide, factor)), factor)
     return convert(rounded, dtype) if narrow else rounded
 

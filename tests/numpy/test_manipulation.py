@@ -184,3 +184,10 @@ def test_diagonals_are_slices():
                 np.testing.assert_array_equal(jnp.diagonal(x, offset, *axes), want)
     text = str(jax.make_jaxpr(jnp.diagonal)(jnp.ones((3, 4))))
     assert "slice[" in text and "gather" not in text
+
+
+def test_weak_types_end_where_elements_are_picked_or_scaled() -> None:
+    weak = jnp.broadcast_to(0.5, (2, 2))
+    assert not jnp.diag(weak).weak_type and not jnp.diagonal(weak).weak_type
+    assert jnp.diag(weak[0]).weak_type
+    assert not jnp.round(weak, 1).weak_type and jnp.round(weak).weak_type

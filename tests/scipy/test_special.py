@@ -325,3 +325,18 @@ def test_betainc_of_parameters_of_every_size(single):
 ])
 def test_results_of_weak_numbers_are_not_weak(name):
     assert not getattr(special, name)(0.5).weak_type
+
+
+def test_weak_types_of_arrays():
+    weak = jnp.broadcast_to(0.3, (2,))
+    assert special.betaln(weak, 0.5).weak_type and special.comb(weak, weak).weak_type
+    assert not special.betaln(weak, jnp.ones(2)).weak_type
+    assert special.logit(0.3).weak_type and not special.logit(weak).weak_type
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_owens_t_of_narrow_floats_is_single(dtype):
+    x = jnp.array([0.5, 1.5], dtype)
+    out = special.owens_t(x, 2)
+    assert out.dtype == np.float32
+    np.testing.assert_allclose(out, reference.owens_t(np.asarray(x, "f"), 2), rtol=1e-6)

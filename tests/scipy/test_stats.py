@@ -328,3 +328,13 @@ def test_no_slope_outside(name, args, function):
 @pytest.mark.parametrize("name", ["cdf", "logcdf", "sf", "logsf"])
 def test_the_normal_distribution_of_a_scalar_is_of_no_weak_type(name):
     assert not getattr(stats.norm, name)(0.5).weak_type
+
+
+def test_weak_types() -> None:
+    weak = jnp.broadcast_to(0.3, (2,))
+    for result in (stats.cauchy.pdf(weak), stats.cauchy.isf(weak), stats.geom.pmf(weak, 0.3),
+                   stats.bernoulli.cdf(weak, 0.3), stats.beta.cdf(weak, 2.0, 3.0),
+                   stats.gamma.logpdf(weak, 2.0), stats.chi2.sf(x=weak, df=2.0)):
+        assert not result.weak_type
+    for result in (stats.cauchy.pdf(0.3), stats.cauchy.pdf(x=0.3), stats.gamma.sf(weak, 2.0)):
+        assert result.weak_type

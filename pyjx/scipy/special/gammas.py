@@ -21,7 +21,7 @@ from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex, is_integer
 from pyjx.numpy.promotion import operands, promote_args_inexact, promote_inexact
-from pyjx.scipy.special.operands import floats, in_single, partials, reals
+from pyjx.scipy.special.operands import floats, in_single, partials, reals, weak_as
 from pyjx.transforms.custom_jvp import custom_jvp
 
 # The coefficients B_2k/(2k (2k-1)) of Stirling's series (DLMF 5.11.1), in 1/x^(2k-1).
@@ -176,7 +176,8 @@ def betaln(a: Any, b: Any) -> Array:
     >>> round(float(jax.scipy.special.betaln(2.0, 3.0)), 4)
     -2.4849
     """
-    return betaln_of(*reals("betaln", a, b))
+    a, b = reals("betaln", a, b)
+    return weak_as(betaln_of(a, b), a, b)
 
 
 @numpy_function
@@ -289,7 +290,8 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     6.0
     """
     n, k = reals("comb", N, k)
-    return _choose(n + k - 1, k) if repetition else _choose(n, k)
+    out = _choose(n + k - 1, k) if repetition else _choose(n, k)
+    return weak_as(out, n, k)
 
 
 @custom_jvp

@@ -12,7 +12,7 @@ from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import promote_inexact
-from pyjx.scipy.special.operands import floats, partials, reals
+from pyjx.scipy.special.operands import floats, partials, reals, strong
 from pyjx.transforms.custom_jvp import custom_jvp
 
 
@@ -155,7 +155,9 @@ def logit(x: Any) -> Array:
     0.0
     """
     (x,) = floats("logit", x)
-    return jnp.log(x / (1 - x)) if is_complex(x) else logit_of(x)
+    if is_complex(x):
+        return jnp.log(x / (1 - x))
+    return strong(logit_of(x)) if x.ndim else logit_of(x)
 
 
 @numpy_function

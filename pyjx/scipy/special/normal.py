@@ -16,9 +16,10 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
-from pyjx.numpy.promotion import promote_args_inexact, promote_inexact
+from pyjx.numpy.promotion import convert, promote_args_inexact, promote_inexact
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special import coefficients as parts
 from pyjx.scipy.special.coefficients import evaluate
@@ -324,7 +325,6 @@ def _owens_integral(h: Array, a: Array) -> Array:
 
 
 @custom_jvp
-@in_single
 def _owens_t(h: Array, a: Array) -> Array:
     # For a > 1: T(h, a) = (Q(h) + Q(ah))/2 - Q(h) Q(ah) - T(ah, 1/a), where Q(x) = 1 - Phi(x)
     h, size = jnp.abs(h), jnp.abs(a)
@@ -347,8 +347,13 @@ partials(
 def owens_t(h: Any, a: Any) -> Array:
     """Owen's T function: 1/(2 pi) times the integral of e^(-h^2 (1 + x^2)/2)/(1 + x^2) from 0 to a.
 
+    The result is float32 where the arguments are narrower.
+
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.owens_t(0.0, 1.0)), 4)
     0.125
     """
-    return _owens_t(*reals("owens_t", h, a))
+    h, a = reals("owens_t", h, a)
+    if get_aval(h).dtype.itemsize < 4:
+        h, a = convert(h, np.dtype(np.float32)), convert(a, np.dtype(np.float32))
+    return _owens_t(h, a)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from pyjx.numpy.promotion import convert, promote_args_inexact
 from pyjx.numpy.ufuncs import as_array, spread_all
 from pyjx.transforms.custom_jvp import custom_jvp
 from pyjx.tree_util import tree_map
+
+P = ParamSpec("P")
 
 
 def floats(name: str, *args: Any) -> list[Array]:
@@ -43,6 +46,23 @@ def reals(name: str, *args: Any) -> list[Array]:
 def strong(x: Array) -> Array:
     """The array with no weak type, where a function's result has none in JAX."""
     return convert(x, get_aval(x).dtype)
+
+
+def strong_of_arrays(fun: Callable[P, Array]) -> Callable[P, Array]:
+    """The function, whose result for an array as first argument has no weak type, as in JAX."""
+    first = inspect.getfullargspec(fun).args[0]
+
+    @functools.wraps(fun)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Array:
+        out = fun(*args, **kwargs)
+        return strong(out) if get_aval(args[0] if args else kwargs[first]).shape else out
+
+    return wrapped
+
+
+def weak_as(x: Array, *args: Any) -> Array:
+    """The array with a weak type where all of `args`, what it was computed from, have one."""
+    return convert(x, get_aval(x).dtype, all([get_aval(a).weak_type for a in args]))
 
 
 def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.special.operands import reals, strong_of_arrays
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -25,6 +25,7 @@ def _cotangent(q: Array) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of the density.
 
@@ -38,6 +39,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The density.
 
@@ -49,6 +51,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values up to x.
 
@@ -62,6 +65,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of `cdf`.
 
@@ -73,6 +77,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values above x: 1 - `cdf`.
 
@@ -85,6 +90,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of `sf`.
 
@@ -96,6 +102,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The quantiles: the inverse of `cdf`.
 
@@ -108,6 +115,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The inverse of `sf`.
 

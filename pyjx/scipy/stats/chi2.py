@@ -8,6 +8,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.scipy.special.operands import strong_of_arrays
 from pyjx.scipy.stats import gamma
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
@@ -15,6 +16,7 @@ __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
+@strong_of_arrays
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of the density.
 
@@ -26,6 +28,7 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The density.
 
@@ -37,6 +40,7 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values up to x.
 
@@ -48,6 +52,7 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of `cdf`.
 
@@ -59,6 +64,7 @@ def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values above x: 1 - `cdf`.
 
@@ -70,6 +76,7 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of `sf`.
 

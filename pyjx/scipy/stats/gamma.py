@@ -11,7 +11,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import log_probability, xlogy_of
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.special.operands import reals, strong_of_arrays
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -25,6 +25,7 @@ def _inside(x: Array, a: Array, loc: Array, scale: Array) -> tuple[Array, Array]
 
 
 @numpy_function
+@strong_of_arrays
 def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of the density.
 
@@ -41,6 +42,7 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The density.
 
@@ -52,6 +54,7 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values up to x.
 
@@ -65,6 +68,7 @@ def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of `cdf`.
 

@@ -8,13 +8,14 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.special.operands import reals, strong_of_arrays
 
 __all__ = ["cdf", "logpdf", "pdf"]
 __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
+@strong_of_arrays
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of the density.
 
@@ -27,6 +28,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The density.
 
@@ -38,6 +40,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values up to x.
 

@@ -10,13 +10,14 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import logit_of
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.special.operands import reals, strong_of_arrays
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
+@strong_of_arrays
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of the density.
 
@@ -30,6 +31,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The density.
 
@@ -65,6 +67,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The quantiles: the inverse of `cdf`.
 
@@ -77,6 +80,7 @@ def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The inverse of `sf`.
 

@@ -10,13 +10,14 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.normal import log_ndtr_of, ndtr_of, ndtri_of
-from pyjx.scipy.special.operands import reals, strong
+from pyjx.scipy.special.operands import reals, strong, strong_of_arrays
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
+@strong_of_arrays
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of the density.
 
@@ -30,6 +31,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The density.
 

@@ -10,7 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.nn.activations import log1mexp
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.special.operands import reals, strong_of_arrays
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -23,6 +23,7 @@ def _exponent(x: Array, b: Array, loc: Array, scale: Array) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of the density.
 
@@ -38,6 +39,7 @@ def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The density.
 
@@ -49,6 +51,7 @@ def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values up to x.
 
@@ -75,6 +78,7 @@ def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values above x: 1 - `cdf`.
 
@@ -86,6 +90,7 @@ def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of `sf`.
 
@@ -98,6 +103,7 @@ def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The quantiles: the inverse of `cdf`.
 

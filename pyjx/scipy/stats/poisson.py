@@ -11,7 +11,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import xlogy_of
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.special.operands import reals, strong_of_arrays
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 __dir__ = directory(__name__, __all__)
@@ -44,6 +44,7 @@ def pmf(k: Any, mu: Any, loc: Any = 0) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def cdf(k: Any, mu: Any, loc: Any = 0) -> Array:
     """The probability of values up to k.
 
