@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import Effects, no_effects
 from pyjx.core.source_info import SourceInfo, no_source_info
@@ -147,8 +148,11 @@ class JaxprEqnContext:
     __slots__ = ()
 
     compute_type = None
-    threefry_partitionable = True
     xla_metadata = None
+
+    @property
+    def threefry_partitionable(self) -> bool:
+        return bool(configuration.threefry_partitionable.value)
 
     def __repr__(self) -> str:
         return (

@@ -123,3 +123,10 @@ def test_names_of_arguments_beside_static_ones():
 
 def test_empty_jaxpr():
     assert str(Jaxpr([], [], [], [])) == "{ lambda ; . let  in () }"
+
+
+def test_equations_know_the_flag_of_partitionable_bits():
+    (eqn,) = jax.make_jaxpr(lambda x: x * 2)(1.0).eqns
+    assert eqn.ctx.threefry_partitionable
+    with jax.threefry_partitionable(False):
+        assert not eqn.ctx.threefry_partitionable
