@@ -13,6 +13,8 @@ from pyjx.tree_util import tree_map
 class GradAccum:
     """Where a backward rule puts the cotangent of an operand, which is of the type `aval`."""
 
+    aval: Any
+
     def __init__(self, aval: Any) -> None:
         self.aval = aval
 
