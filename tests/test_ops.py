@@ -94,13 +94,16 @@ def test_vmap(sample: Sample) -> None:
     mapped = [list(range(len(args)))]
     if len(args) > 1:
         mapped += [[i] for i in range(min(len(args), 3))]
+    # the new axis is the last one of the first mapped argument, and the first of the others
+    in_axes = [tuple(None if i not in which else -1 if i == which[0] else 0
+                     for i in range(len(args))) for which in mapped]
+    given = [[x if d is None else np.moveaxis(b, 0, d)
+              for x, b, d in zip(args, batch, axes, strict=True)] for axes in in_axes]
+    # one program for all of them, which is compiled sooner than as many programs
+    mappings = [jax.vmap(sample.fun, axes) for axes in in_axes]
+    all_got = jax.jit(lambda given: [f(*xs) for f, xs in zip(mappings, given, strict=True)])(given)
     compiled = jax.jit(sample.fun)
-    for which in mapped:
-        # the new axis is the last one of the first mapped argument, and the first of the others
-        axes = [None if i not in which else -1 if i == which[0] else 0 for i in range(len(args))]
-        given = [x if d is None else np.moveaxis(b, 0, d)
-                 for x, b, d in zip(args, batch, axes, strict=True)]
-        got = jax.jit(jax.vmap(sample.fun, in_axes=tuple(axes)))(*given)
+    for axes, got in zip(in_axes, all_got, strict=True):
         loop = [compiled(*[b[i] if d is not None else x
                            for x, b, d in zip(args, batch, axes, strict=True)]) for i in range(2)]
         want = [np.stack(pair) for pair in zip(*map(leaves, loop), strict=True)]
