@@ -54,7 +54,13 @@ def canonical_shape(shape: Any) -> Shape:
 
     This is the one place where dimensions are made canonical: Python ints, or symbolic ones.
     """
-    if isinstance(shape, (int, np.integer, SymbolicDim)):
+    if type(shape) is tuple:
+        for d in shape:
+            if type(d) is not int:
+                break
+        else:
+            return shape
+    elif isinstance(shape, (int, np.integer, SymbolicDim)):
         shape = (shape,)
     try:
         if not isinstance(shape, (tuple, list)):
@@ -665,7 +671,8 @@ def _same_kinds(shape: Any, canonical: Shape) -> bool:
         [type(a) is type(b) for a, b in zip(shape, canonical, strict=True)])
 
 
-# Makers of avals by the Python type of the value; the runtime adds its array class.
+# Makers of avals by the Python type of the value: the runtime adds its array class, and tracers
+# their own.
 aval_makers: dict[type, Callable[[Any], ShapedArray]] = {}
 
 
@@ -716,15 +723,21 @@ def _of_numpy(x: Any) -> ShapedArray:
 _array_dtypes = dtypes.all_dtypes
 
 
-def _of_python_scalar(python_type: type) -> Callable[[Any], ShapedArray]:
-    def maker(x: Any) -> ShapedArray:
-        return ShapedArray((), dtypes.python_scalar_dtype(python_type), python_type is not bool)
+def _of_numpy_scalar(scalar_type: type) -> Callable[[Any], ShapedArray]:
+    dtype = np.dtype(scalar_type)
+    wide = ShapedArray((), dtype)
+    narrow = ShapedArray((), dtypes.narrowed(dtype))
+    return lambda x: wide if configuration.enable_x64.value else narrow
 
-    return maker
+
+def _of_python_scalar(python_type: type) -> Callable[[Any], ShapedArray]:
+    narrow, wide = [ShapedArray((), table[python_type], python_type is not bool)
+                    for table in dtypes.python_dtypes]
+    return lambda x: wide if configuration.enable_x64.value else narrow
 
 
 aval_makers[np.ndarray] = _of_numpy
 for _scalar_type in dtypes.numpy_scalar_types:
-    aval_makers[_scalar_type] = _of_numpy
+    aval_makers[_scalar_type] = _of_numpy_scalar(_scalar_type)
 for _python_type in (bool, int, float, complex):
     aval_makers[_python_type] = _of_python_scalar(_python_type)

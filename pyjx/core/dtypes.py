@@ -105,7 +105,7 @@ _narrowed = dict(zip(_dtypes("int64", "uint64", _f64, _c128),
                      _dtypes("int32", "uint32", _f32, _c64), strict=True))
 
 # The dtypes of Python scalars, by x64.
-_python_dtypes: tuple[dict[type, np.dtype[Any]], dict[type, np.dtype[Any]]] = (
+python_dtypes: tuple[dict[type, np.dtype[Any]], dict[type, np.dtype[Any]]] = (
     {bool: bool_dtype, int: np.dtype("int32"), float: _f32, complex: _c64},
     {bool: bool_dtype, int: np.dtype("int64"), float: _f64, complex: _c128},
 )
@@ -113,12 +113,12 @@ _python_dtypes: tuple[dict[type, np.dtype[Any]], dict[type, np.dtype[Any]]] = (
 
 # The same with the weak type of such a scalar.
 _python_types = tuple([{t: (d, t is not bool) for t, d in table.items()}
-                       for table in _python_dtypes])
+                       for table in python_dtypes])
 
 
 def python_scalar_dtype(python_type: type) -> np.dtype[Any]:
     """The dtype of a Python scalar: bool, or the default int, float or complex dtype."""
-    return _python_dtypes[configuration.enable_x64.value][python_type]
+    return python_dtypes[configuration.enable_x64.value][python_type]
 
 
 def default_int_dtype() -> np.dtype[Any]:
@@ -294,7 +294,12 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
                              f"{dtype} with allow_extended_dtype=False")
         return dtype
     dtype = _native(dtype)
-    return dtype if configuration.enable_x64.value else _narrowed.get(dtype, dtype)
+    return dtype if configuration.enable_x64.value else narrowed(dtype)
+
+
+def narrowed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that arrays have in place of this one unless x64 is enabled."""
+    return _narrowed.get(dtype, dtype)
 
 
 def check_valid_dtype(dtype: DType) -> None:
@@ -318,7 +323,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None,
     """
     if isinstance(dtype, ExtendedDType):
         return dtype
-    if isinstance(dtype, type) and dtype in _python_dtypes[0]:
+    if isinstance(dtype, type) and dtype in python_dtypes[0]:
         return python_scalar_dtype(dtype)
     if hasattr(dtype, "aval"):
         where = f" in {fun_name}" if fun_name else ""
@@ -394,7 +399,7 @@ def _dtype_and_weak(x: Any) -> tuple[DType, bool]:
 
 
 def _of_dtype_like(x: Any) -> tuple[DType, bool]:
-    if x in _python_dtypes[0]:
+    if x in python_dtypes[0]:
         return python_scalar_dtype(x), x is not bool
     try:
         found = _native(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -89,13 +90,12 @@ has_own_refs: Effects = frozenset({InternalRefEffect()})
 no_effects: Effects = frozenset()
 
 
+_effects_of = attrgetter("effects")
+
+
 def join_effects(eqns: Iterable[JaxprEqn]) -> Effects:
     """The union of the effects of `eqns`."""
-    effects = no_effects
-    for eqn in eqns:
-        if eqn.effects:
-            effects = effects | eqn.effects
-    return effects
+    return no_effects.union(*set(map(_effects_of, eqns)))
 
 
 def keeps_alive(effects: Effects) -> bool:

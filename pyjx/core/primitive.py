@@ -215,22 +215,22 @@ class Primitive:
 
     def out_avals(self, in_avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
         """The shape rule's answer: an aval, or a list of avals with `multiple_results`."""
-        if not self.cached:
-            return self._shape_rule_result(in_avals, params)
-        key = (in_avals, *params.items()) if params else in_avals
         try:
-            out = self._out_avals.get(key)
+            return self._out_avals[(in_avals, *params.items()) if params else in_avals]
+        except KeyError:
+            pass
         except TypeError:  # an unhashable parameter
             return self._shape_rule_result(in_avals, params)
-        if out is None:
-            for i, aval in enumerate(in_avals):
-                if type(aval) is AbstractRef:
-                    raise TypeError(
-                        f"{self.name} got a Ref of type {aval} at position {i}, but a Ref can't be "
-                        "passed where an array is expected. Did you forget to read its value with "
-                        "`ref[...]`?")
-            out = self._shape_rule_result(in_avals, params)
-            self._out_avals[key] = out
+        if not self.cached:
+            return self._shape_rule_result(in_avals, params)
+        for i, aval in enumerate(in_avals):
+            if type(aval) is AbstractRef:
+                raise TypeError(
+                    f"{self.name} got a Ref of type {aval} at position {i}, but a Ref can't be "
+                    "passed where an array is expected. Did you forget to read its value with "
+                    "`ref[...]`?")
+        out = self._shape_rule_result(in_avals, params)
+        self._out_avals[(in_avals, *params.items()) if params else in_avals] = out
         return out
 
     def _shape_rule_result(self, in_avals: tuple[Any, ...], params: dict[str, Any]) -> Any:

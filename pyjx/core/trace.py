@@ -11,6 +11,7 @@ import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -31,6 +32,7 @@ from pyjx.core.effects import join_effects, no_effects, reads
 from pyjx.core.frames import user_frames
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
+from pyjx.core.source_info import thread_state as source_state
 
 if TYPE_CHECKING:
     # A tracer is an array; what it has in common with arrays, other rooms give it.
@@ -231,6 +233,10 @@ class Tracer(_Array):
 
     _trace: Any
     aval: ShapedArray
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        aval_makers[cls] = attrgetter("aval")
 
     def __init__(self, trace: Any, aval: Any = None) -> None:
         self._trace = trace
@@ -531,13 +537,14 @@ class JaxprTrace(Trace):
             self.check_alive(operands)
         out = primitive.out_avals(tuple(avals), params)
         effects = no_effects if primitive.effects is None else primitive.effects(params)
+        source = source_state.source or source_info.current()
         if not primitive.multiple_results:
             var = Var(out)
-            eqn = JaxprEqn(primitive, invars, [var], params, effects, source_info.current())
+            eqn = JaxprEqn(primitive, invars, [var], params, effects, source)
             self.eqns.append(eqn)
             return JaxprTracer(self, var, eqn)
         outvars = [Var(a) for a in out]
-        eqn = JaxprEqn(primitive, invars, outvars, params, effects, source_info.current())
+        eqn = JaxprEqn(primitive, invars, outvars, params, effects, source)
         self.eqns.append(eqn)
         return [JaxprTracer(self, v, eqn) for v in outvars]
 
@@ -575,7 +582,8 @@ def check_int_fits(x: int, aval: ShapedArray) -> None:
         raise OverflowError(f"Python int {x} too large to convert to {aval.dtype}")
 
 
-literal_types = frozenset(aval_makers) - {np.ndarray}
+literal_types = frozenset([t for t in aval_makers
+                           if t is not np.ndarray and not issubclass(t, Tracer)])
 
 
 @contextmanager

@@ -8,7 +8,15 @@ from pyjx.core import source_info
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.references import is_ref
-from pyjx.core.trace import Trace, Tracer, eager_trace, literal_types, new_level, state
+from pyjx.core.trace import (
+    JaxprTracer,
+    Trace,
+    Tracer,
+    eager_trace,
+    literal_types,
+    new_level,
+    state,
+)
 from pyjx.core.wide import kept
 from pyjx.engine.discharge import (
     bind_discharged,
@@ -30,7 +38,7 @@ class JVPTracer(Tracer):
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
         self._trace = trace
-        self.aval = get_aval(primal)
+        self.aval = primal.aval if type(primal) is JaxprTracer else get_aval(primal)
         self.primal = primal
         self.tangent = tangent
 

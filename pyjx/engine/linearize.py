@@ -17,6 +17,7 @@ from pyjx.core.avals import ShapedArray, get_aval, is_ref_type
 from pyjx.core.name_stack import NameStack, current_name_stack
 from pyjx.core.primitive import Primitive, vary
 from pyjx.core.source_info import SourceInfo
+from pyjx.core.source_info import thread_state as source_state
 from pyjx.core.trace import (
     Trace,
     Tracer,
@@ -92,7 +93,8 @@ class LinearTrace(Trace):
                 inputs.append(x._var)
                 avals.append(x.aval)
             elif isinstance(x, Tracer):
-                inputs.append(self.unwrap(x))
+                self.check_outer(x)
+                inputs.append(x)
                 avals.append(x.aval)
             else:
                 aval = get_aval(x)
@@ -102,7 +104,8 @@ class LinearTrace(Trace):
                 avals.append(aval)
         out = primitive.out_avals(tuple(avals), params)
         eager = state.dynamic is eager_trace
-        source = source_info.no_source_info if eager else source_info.current()
+        source = (source_info.no_source_info if eager else
+                  source_state.source or source_info.current())
         if primitive.multiple_results:
             results = [LinearVar(a) for a in out]
             self.eqns.append((primitive, inputs, results, params, source))

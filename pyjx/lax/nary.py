@@ -11,7 +11,6 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant, scalar_of
-from pyjx.core.trace import Tracer
 from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import Zero, is_undefined_primal
 from pyjx.engine.types import Operand, Tangent, Tangents, Value
@@ -113,7 +112,7 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
     if kind is np.ndarray:
         if x.dtype in dtypes.all_dtypes:
             return x
-    elif kind in aval_makers or isinstance(x, Tracer):
+    elif kind in aval_makers:
         return x
     convert = getattr(x, "__jax_array__", None)
     if convert is not None:

@@ -56,8 +56,7 @@ def _symbol(name: str) -> str:
 def _body(name: str, function: _Body, reflected: bool) -> _Body:
     @tracebacks.mark_boundary
     def operator(self: Any, other: Any) -> Any:
-        if type(other) not in aval_makers and not isinstance(other, Tracer) and not (
-                takes_part(other)):
+        if type(other) not in aval_makers and not takes_part(other):
             if isinstance(other, _CONTAINERS):
                 kinds = [type(self).__name__, type(other).__name__]
                 raise TypeError(f"unsupported operand type(s) for {_symbol(name)}: "

@@ -279,7 +279,7 @@ def _of_arrays(x: Any, leaves: Sequence[Any], dtype: Any) -> Any:
         except ValueError:
             pass  # what does not fit together
     if dtype is None:
-        values = [v if type(v) in aval_makers or isinstance(v, Tracer) else _array(v, None, False)
+        values = [v if type(v) in aval_makers else _array(v, None, False)
                   for v in leaves]
         dtype = dtypes.result_type(*values)
     return _stacked(x, dtype)

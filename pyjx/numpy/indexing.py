@@ -23,7 +23,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant
-from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.trace import eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.lax.common import broadcast_shapes
@@ -456,7 +456,7 @@ class IndexUpdateRef:
         else:
             options = _options(mode, None, indices_are_sorted, unique_indices,
                                wrap_negative_indices)
-        if type(y) not in aval_makers and not isinstance(y, Tracer):
+        if type(y) not in aval_makers:
             try:
                 y = _values_of(y)
             except (TypeError, ValueError) as error:

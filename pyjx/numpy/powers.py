@@ -103,7 +103,8 @@ def power(x1: Any, x2: Any, /) -> Array:
 
 
 def _is_known_float(x: Any) -> bool:
-    return (type(x) in aval_makers and dtype_of(x) in dtypes.floating_dtypes
+    return (type(x) in aval_makers and not isinstance(x, Tracer)
+            and dtype_of(x) in dtypes.floating_dtypes
             and state.dynamic is eager_trace)
 
 

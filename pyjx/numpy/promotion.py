@@ -54,7 +54,7 @@ def check_arraylike(name: str, *args: Any) -> None:
 
 def as_operand(x: Any) -> Any:
     """`x`, which is array-like, as a value that primitives take: `__jax_array__` is called."""
-    if type(x) in aval_makers or isinstance(x, Tracer):
+    if type(x) in aval_makers:
         return x
     convert = getattr(x, "__jax_array__", None)
     return x if convert is None else convert()

@@ -122,7 +122,7 @@ def _length(jaxpr: Jaxpr) -> int:
 
 
 def _is_array(x: Any) -> bool:
-    return type(x) in aval_makers
+    return type(x) in aval_makers and not isinstance(x, Tracer)
 
 
 def _is_tracer(x: Any) -> bool:
@@ -130,16 +130,15 @@ def _is_tracer(x: Any) -> bool:
 
 
 def _is_tree_of_arrays(x: Any) -> bool:
-    return type(x) in aval_makers or all(map(_is_array, registry.flatten(x)[0]))
+    return _is_array(x) or all(map(_is_array, registry.flatten(x)[0]))
 
 
 def _is_traced_tree(x: Any) -> bool:
-    return all([type(leaf) in aval_makers or isinstance(leaf, Tracer)
-                for leaf in registry.flatten(x)[0]])
+    return all([type(leaf) in aval_makers for leaf in registry.flatten(x)[0]])
 
 
 def _is_array_or_list(x: Any) -> bool:
     kind = type(x)
     if kind is list or kind is tuple:
         return all(map(_is_array_or_list, x))
-    return kind in aval_makers or x is None
+    return x is None or _is_array(x)
