@@ -510,9 +510,9 @@ def jit(  # type: ignore[misc]
     elif not isinstance(inline, Inline):
         raise ValueError(f"Invalid inline option: {inline!r}. jit takes True, False or a member of "
                          "jax.Inline.")
-    spec = JitSpec(fun, Options(
-        *static, *donated, keep_unused=keep_unused, inline=inline, device=device, in_shardings=ins,
-        out_shardings=outs, compiler_options=tuple(sorted((compiler_options or {}).items()))))
+    flags = tuple(sorted((compiler_options or {}).items()))
+    spec = JitSpec(fun, Options(  # all by position: functions are jitted while others are traced
+        *static, *donated, keep_unused, inline, flags, device, ins, outs, "jit"))
     return pjit_callable(spec, spec.miss, fun)
 
 

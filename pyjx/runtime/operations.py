@@ -52,8 +52,21 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
     known = _is_tree_of_arrays if trees else _is_array_or_list if lists else _is_array
     is_traced = _is_traced_tree if trees else _is_tracer
 
+    some_are_short = False  # calls on tracers, of which the others need not be looked up
+
+    def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return (fun, *[x if i in positions else _kind(x) for i, x in enumerate(args)],
+                *[(k, x if k in names else _kind(x)) for k, x in kwargs.items()])
+
+    def is_short(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        try:
+            return call_key(args, kwargs) in _short
+        except TypeError:  # an unhashable static argument, which `trace` refuses
+            return False
+
     @tracebacks.mark_boundary
     def miss(*args: Any, **kwargs: Any) -> Miss:
+        nonlocal some_are_short
         try:
             if state.dynamic is not eager_trace:
                 return fun(*args, **kwargs), None, False
@@ -71,18 +84,13 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
             if not traced:
                 return compiled_miss(*args, **kwargs)
             # An eager derivative or batch: the program's own is compiled once, called as a whole.
-            call = (fun, *[x if i in positions else _kind(x) for i, x in enumerate(args)],
-                    *[(k, x if k in names else _kind(x)) for k, x in kwargs.items()])
-            try:
-                is_short = call in _short
-            except TypeError:  # an unhashable static argument, which `trace` refuses
-                is_short = False
-            if is_short:
+            if some_are_short and is_short(args, kwargs):
                 return fun(*args, **kwargs), None, False
             program, leaves = spec.trace(args, kwargs)
             closed = program.closed
             if closed.effects or _length(closed.jaxpr) < LONG:
-                _short[call] = True
+                some_are_short = True
+                _short[call_key(args, kwargs)] = True
                 return fun(*args, **kwargs), None, False
             return spec.bind_call(program, leaves), None, False
         except Exception as error:

@@ -88,6 +88,8 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Policy | None
     named = [i for i, name in enumerate(parameters.positional) if name in names] \
         if parameters else []
 
+    options = Options(static_argnums, names, traced_for="checkpoint / remat")
+
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         n = len(args)
         if not all([-n <= i < n for i in static_argnums]):
@@ -96,8 +98,8 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Policy | None
                 "integer values greater than or equal to `-len(args)` and less than `len(args)`, "
                 f"but got {static_argnums}, while `len(args)` = {n}"
             )
-        numbers = (*static_argnums, *[i for i in named if i < n])
-        spec = _RematSpec(fun, Options(numbers, names, traced_for="checkpoint / remat"))
+        spec = _RematSpec(fun, options if not named else options._replace(
+            static_argnums=(*static_argnums, *[i for i in named if i < n])))
         try:
             traced, leaves = spec.trace(args, kwargs)
         except errors.ConcretizationTypeError as error:
