@@ -89,6 +89,9 @@ Every operation is compiled ahead of time for an H100, an H200, and TPUs v5e and
 gradient, by `tox -e aot`. These are refused, by an error that names the operation, because XLA or
 the vendor's library has nothing for them.
 
+Where a GPU is only described, XLA cannot try how to cut products into tiles and refuses some of
+them: "Couldn't find output tile sizes". `xla_gpu_enable_triton_gemm=False` compiles them.
+
 | platform | operation | instead |
 |---|---|---|
 """
