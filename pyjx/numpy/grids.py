@@ -391,14 +391,15 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     out = []
     for i, x in enumerate(args):
         if isinstance(x, (list, tuple)):
-            x = array(x) if x else np.zeros(0, np.int32)
+            x = array(x)
         (x,) = operands("ix", x)
         if get_aval(x).ndim != 1:
             raise ValueError("Arguments to jax.numpy.ix_ must be 1-dimensional, got shape "
                              f"{get_aval(x).shape}")
         if get_aval(x).dtype == np.bool_:
             (x,) = jnp.nonzero(x)
-        x = asarray(x)
+        x = asarray(x) if get_aval(x).shape != (0,) else ops.full(
+            (0,), 0, dtypes.default_int_dtype())
         shape = [1] * len(args)
         shape[i] = x.size
         out.append(ops.reshape(x, shape))

@@ -281,6 +281,7 @@ def test_index_makers():
     for got, expected in zip(jnp.indices((2, 3), sparse=True), np.indices((2, 3), sparse=True),
                              strict=True):
         check(got, expected)
+    assert [x.dtype for x in jnp.ix_(np.zeros(0), [])] == [np.int32] * 2
     for got, expected in zip(jnp.ix_([0, 2], [1]), np.ix_([0, 2], [1]), strict=True):
         check(got, expected)
 
