@@ -175,13 +175,21 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
 
 
 div_p = elementwise("div", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=True, cost=DEAR)
-# d(x / y) = dx / y - dy x / y^2
+
+
+def _div_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
+    """d(x / y) = (dx - dy (x / y)) / y: of what is kept for a backward pass, one is the result."""
+    x, y = primals
+    dx, dy = tangents
+    out = div_p.bind(x, y)
+    if type(dy) is Zero:
+        return out, Zero.of_primal(out) if type(dx) is Zero else div(dx, y)
+    dy = mul(dy, out)
+    return out, div(neg(dy) if type(dx) is Zero else sub(dx, dy), y)
+
+
 div_p.define(
-    jvp=jvp_by_operand(
-        div_p, lambda g, x, y: div(g, y),
-        lambda g, x, y: mul(mul(neg(g), x), integer_pow(y, -2)),
-    ),
-    transpose=transpose_nary(lambda ct, x, y: div(ct, y), None),
+    jvp=_div_jvp, transpose=transpose_nary(lambda ct, x, y: div(ct, y), None),
 )
 
 

@@ -270,3 +270,10 @@ def test_derivatives_by_weak_arrays_are_not_weak(name):
 def test_derivatives_of_the_error_functions_are_never_weak():
     for function in (jax.lax.erf, jax.lax.erfc):
         assert not jax.grad(function)(0.5).weak_type
+
+
+def test_a_quotient_is_differentiated_by_its_result():
+    assert float(jax.grad(lambda y: 0.0 / y)(1e-30)) == 0.0  # its square is no float32
+    _, pull_back = jax.vjp(lambda x, y: x / y, jnp.array([3.0, 8.0]), jnp.array([2.0, 4.0]))
+    kept = sorted(np.asarray(x).tolist() for x in jax.tree.leaves(pull_back))
+    assert kept == [[1.5, 2.0], [2.0, 4.0]]
