@@ -98,7 +98,21 @@ def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = F
     def bwd(pull_back: _Closure, cotangent: Any) -> Any:
         return pull_back(cotangent)
 
-    def fwd_accumulating(*primals: Any) -> Any:
+    function = custom_vjp(wrapped)
+    if with_accums is not None:
+        function.defvjp_with_logs(*_accumulating(fun, with_accums), symbolic_zeros=True)
+    elif remat:
+        (function.defremat_with_logs if with_logs else function.defremat)(fwd_saving, rem, bwd)
+    else:
+        (function.defvjp_with_logs if with_logs else function.defvjp)(fwd, bwd)
+    return function
+
+
+def _accumulating(fun: Callable[..., Any], with_accums: Any
+                  ) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The rules of a function whose pull-back adds to accumulators."""
+
+    def fwd(*primals: Any) -> Any:
         args = custom_vjp_primal_tree_values(primals)
         out, pull_back = fun(*args)
         leaves, in_tree = flatten(args)
@@ -116,17 +130,10 @@ def custom_gradient(fun: Any = None, *, with_logs: bool = False, remat: bool = F
         tangents = [get_aval(x).to_tangent_aval() for x in flatten(out)[0]]
         return out, _closure(to_tuple, flatten((out,))[1], tangents)
 
-    def bwd_accumulating(pull_back: _Closure, cotangent: Any) -> Any:
+    def bwd(pull_back: _Closure, cotangent: Any) -> Any:
         return pull_back(tree_map(materialized, cotangent, is_leaf=lambda x: type(x) is Zero))
 
-    function = custom_vjp(wrapped)
-    if with_accums is not None:
-        function.defvjp_with_logs(fwd_accumulating, bwd_accumulating, symbolic_zeros=True)
-    elif remat:
-        (function.defremat_with_logs if with_logs else function.defremat)(fwd_saving, rem, bwd)
-    else:
-        (function.defvjp_with_logs if with_logs else function.defvjp)(fwd, bwd)
-    return function
+    return fwd, bwd
 
 
 def _kinds_of_accumulators(spec: Any, args: tuple[Any, ...], perturbed: Sequence[bool]
