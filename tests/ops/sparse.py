@@ -8,6 +8,7 @@ import numpy as np
 
 import pyjx.numpy as jnp
 from pyjx.experimental import sparse
+from pyjx.experimental.sparse.csr import csr_product
 from pyjx.experimental.sparse.util import SparseInfo
 from tests.op_table import Sample
 from tests.ops.reductions import floats
@@ -119,6 +120,8 @@ SAMPLES = [
     Sample("csr_matvec", lambda x, y: csr(x) @ y, (DATA, VECTOR), lambda x, y: by_rows(x) @ y),
     Sample("csr_matmat", lambda x, y: csr(x).T @ y, (DATA, floats(3, 2)),
            lambda x, y: by_rows(x).T @ y),
+    Sample("csr_product", lambda x, y: csr_product(x, IN_ROWS, INDPTR, y), (DATA, TALL),
+           lambda x, y: by_rows(x) @ y),
     Sample("todense", lambda x: sparse.todense(bcoo(x)), (DATA,), dense),
     Sample("todense", lambda x: sparse.todense(jnp.asarray(x)), (MATRIX,), lambda x: x,
            id="of_dense"),

@@ -126,7 +126,8 @@ CALLS["pcast"] = [bad(F32, "i", to="varying", says="shard_map"), bad(F32, "i"),
 CALLS |= {
     name: [bad(F32, axis, *more, **_UNBOUND) for axis in ("i", None, ("i", "j"), 0)]
     for name, more in {
-        "all_gather": (), "psum_scatter": (), "all_to_all": (0, 0), "pswapaxes": (0,),
+        "all_gather": (), "psum_scatter": (), "psum_scatter_start": (), "all_to_all": (0, 0),
+        "pswapaxes": (0,),
         "ppermute": ([(0, 1)],), "pshuffle": ([0],), "pbroadcast": (0,),
     }.items()
 }
