@@ -9,7 +9,7 @@ NAMES: dict[str, str] = {
     "pyjx":
         "collect_profile",
     "pyjx.tools":
-        "jax_to_ir pgo_nsys_converter",
+        "pgo_nsys_converter",
     "pyjx.experimental":
         "jax2tf mosaic pallas primal_tangent_dtype thunky",
     "pyjx.experimental.colocated_python":
