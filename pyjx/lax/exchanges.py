@@ -485,11 +485,16 @@ def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
     >>> jax.vmap(lambda x: jax.lax.psum_scatter(x, "i"), axis_name="i")(x).tolist()
     [31, 42]
     """
-    params = _over("psum_scatter", axis_name, axis_index_groups)
+    return _psum_scatter("psum_scatter", x, axis_name, scatter_dimension, axis_index_groups, tiled)
+
+
+def _psum_scatter(name: str, x: Any, axis_name: Any, scatter_dimension: int,
+                  axis_index_groups: Any, tiled: bool) -> Any:
+    params = _over(name, axis_name, axis_index_groups)
 
     def scattered(leaf: Any) -> Any:
-        ndim = get_aval(operand("psum_scatter", leaf)).ndim
-        at = as_axis("psum_scatter", "scatter_dimension", scatter_dimension, ndim)
+        ndim = get_aval(operand(name, leaf)).ndim
+        at = as_axis(name, "scatter_dimension", scatter_dimension, ndim)
         return bind_checked(
             reduce_scatter_p, leaf, {"scatter_dimension": at, "tiled": bool(tiled), **params},
             typed_names(params["axis_name"]))
@@ -521,7 +526,8 @@ class Future:
         return f"Future({self._result!r})"
 
 
-def psum_scatter_start(*args: Any, **kwargs: Any) -> Any:
+def psum_scatter_start(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
+                       axis_index_groups: Any = None, tiled: bool = False) -> Any:
     """As `psum_scatter`, but with a `Future` for each array, whose method `done` gives the result.
 
     What is computed in between may run while the devices exchange their parts. Where the exchange
@@ -534,7 +540,8 @@ def psum_scatter_start(*args: Any, **kwargs: Any) -> Any:
     >>> jax.vmap(f, axis_name="i")(jax.numpy.array([[1, 2], [30, 40]])).tolist()
     [33.0, 44.0]
     """
-    return tree_map(Future, psum_scatter(*args, **kwargs))
+    return tree_map(Future, _psum_scatter("psum_scatter_start", x, axis_name, scatter_dimension,
+                                          axis_index_groups, tiled))
 
 
 # -- exchanges of all with all ---------------------------------------------------------------------
