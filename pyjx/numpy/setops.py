@@ -346,8 +346,9 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     x, y = promote_dtypes(*operands("isin", element, test_elements))
     count = get_aval(y).size
     y = lax.reshape(y, (count,))
-    few = method == "auto" and count <= 128
-    found = _compared(x, y) if few or not count or method == "compare_all" else _looked_up(x, y)
+    if method == "auto":  # a symbolic size may be large
+        method = "compare_all" if type(count) is int and count <= 128 else "sort"
+    found = _compared(x, y) if not count or method == "compare_all" else _looked_up(x, y)
     return lax.bitwise_not(found) if invert else found
 
 

@@ -61,6 +61,7 @@ OPERATIONS = {
     "conjugate gradients": lambda x: jax.scipy.sparse.linalg.cg(lambda v: 2 * v, x)[0],
     "elements that may be beyond the end": lambda x: (x[4], x[:, 3], x[-5], x[4, -1], x[2:, 2]),
     "convolution": lambda x: lax.conv(x[None, None], jnp.ones((1, 1, 2, 3)), (1, 2), "VALID"),
+    "isin": lambda x: jnp.isin(jnp.round(x, 1), jnp.round(x[0], 1)),
     "product of three": lambda x: jnp.einsum("ab,bc,cd->ad", x, x.T, x),
     "place in a mapped axis": lambda x: jax.vmap(
         lambda v: v * lax.axis_index("i") / lax.axis_size("i"), axis_name="i")(x),
