@@ -71,11 +71,16 @@ def kept(capacity: int) -> Callable[[F], F]:
 
 def sizes() -> tuple[int, int]:
     """How many entries all dicts of this class have, and how many they may have."""
-    caches = list(_all.values())
+    caches = _all_now()
     return sum([len(c) for c in caches]), sum([c.capacity for c in caches])
 
 
 def clear_all() -> None:
     """Empty all dicts of this class."""
-    for cache in list(_all.values()):
+    for cache in _all_now():
         cache.clear()
+
+
+def _all_now() -> list[BoundedDict]:
+    # A list of references is made at once, whatever dicts other threads make meanwhile.
+    return [cache for reference in _all.valuerefs() if (cache := reference()) is not None]

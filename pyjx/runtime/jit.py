@@ -111,7 +111,7 @@ class JitOptions(TypedDict, total=False):
 
 
 _traces: Any = weakref.WeakKeyDictionary()  # function -> {options: {signature: TracedCall}}
-_holders: Any = weakref.WeakSet()  # functions that hold such a dict themselves
+_holders: Any = weakref.WeakKeyDictionary()  # functions that hold such a dict themselves
 _numbering = threading.RLock()  # while a function gets its number; a finalizer may jit one
 
 TRACES = 2048  # signatures of a function that are kept: of more the oldest goes
@@ -386,7 +386,7 @@ def _any_tracer(*groups: Iterable[Any]) -> bool:
 def _traces_of(fun: Callable[..., Any], key: Any) -> Traces:
     own = None if type(fun) is FunctionType else getattr(fun, "jit_traces", None)
     if type(own) is dict:  # its traces hold it, so it must be what holds them
-        _holders.add(fun)
+        _holders[fun] = True
     else:
         try:
             own = _traces.setdefault(fun, {})
@@ -545,7 +545,11 @@ def clear_caches() -> None:
     >>> import pyjx as jax
     >>> jax.clear_caches()
     """
-    for options in [*_traces.values(), *[fun.jit_traces for fun in list(_holders)]]:
+    # Lists of references are made at once, whatever functions other threads trace meanwhile.
+    known = [_traces.get(fun) for reference in _traces.keyrefs()
+             if (fun := reference()) is not None]
+    held = [getattr(reference(), "jit_traces", None) for reference in _holders.keyrefs()]
+    for options in filter(None, [*known, *held]):
         for traces in list(options.values()):
             traces.clear()
     bounded.clear_all()

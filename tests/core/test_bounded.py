@@ -1,5 +1,8 @@
 """Caches: bounded, and emptied by `clear_caches`."""
 
+import sys
+import threading
+
 import numpy as np
 import pytest
 
@@ -24,6 +27,33 @@ def test_what_was_put_in_first_goes():
     first = f(1)
     assert f(1) is first and f(2) == [2] and f(1) is first
     assert f(3) == [3] and f(1) == [1] and calls == [1, 2, 3, 1]
+
+
+def test_they_are_counted_while_other_threads_make_some():
+    """An interpreter that switches threads all the time finds what goes wrong once in an hour."""
+    stop = threading.Event()
+
+    def make():
+        while not stop.is_set():
+            made = [BoundedDict(2) for _ in range(500)]
+            jax.jit(lambda x: x).trace(1.0)
+            del made
+
+    interval = sys.getswitchinterval()
+    threads = [threading.Thread(target=make) for _ in range(3)]
+    try:
+        sys.setswitchinterval(1e-6)
+        for thread in threads:
+            thread.start()
+        for _ in range(200):
+            bounded.sizes()
+        for _ in range(20):
+            jax.clear_caches()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(interval)
 
 
 AVAL = jax.core.ShapedArray((3,), np.float32)
