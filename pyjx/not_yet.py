@@ -10,6 +10,8 @@ NAMES: dict[str, str] = {
         "collect_profile",
     "pyjx.tools":
         "pgo_nsys_converter",
+    "pyjx.tools.jax_to_ir":
+        "jax_to_tf tf_wrap_with_input_names",
     "pyjx.experimental":
         "jax2tf mosaic pallas primal_tangent_dtype thunky",
     "pyjx.experimental.colocated_python":
@@ -29,7 +31,8 @@ SERVES: dict[str, str] = {
     "jax.device_put(x, device), which places an array on one device":
         "pyjx.sharding.no_collectives",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
-        "pyjx.experimental.jax2tf",
+        "pyjx.experimental.jax2tf pyjx.tools.jax_to_ir.jax_to_tf "
+        "pyjx.tools.jax_to_ir.tf_wrap_with_input_names",
     "jax.profiler":
         "pyjx.collect_profile",
     "jax.vjp of lstm":

@@ -38,7 +38,7 @@ def takes_part(x: Any) -> bool:
     """Whether operators of arrays take `x` as an operand; others have their own say."""
     return (
         type(x) in aval_makers
-        or isinstance(x, (Tracer, np.ndarray, np.generic, int, float, complex))
+        or isinstance(x, (np.ndarray, np.generic, int, float, complex))
         or hasattr(x, "__jax_array__")
     )
 

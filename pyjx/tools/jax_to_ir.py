@@ -13,18 +13,20 @@ import re
 import sys
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 from pyjx.core import dtypes
-from pyjx.lazy import directory
+from pyjx.lazy import directory, refuse
 from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.jit import jit
 
-__all__ = ["jax2tf", "jax_to_hlo", "jax_to_ir", "jax_to_tf", "main", "parse_shape_str",
-           "set_up_flags", "tf", "tf_wrap_with_input_names"]
+__all__ = ["jax2tf", "jax_to_hlo", "jax_to_ir", "main", "parse_shape_str", "set_up_flags",
+           "tf"]
 __dir__ = directory(__name__, __all__)
+if not TYPE_CHECKING:
+    __getattr__ = refuse("pyjx.tools.jax_to_ir")  # which the command is not called
 
 tf = None  # as where TensorFlow is not installed
 jax2tf = None
@@ -60,10 +62,9 @@ def jax_to_ir(fn: Callable[..., Any], input_shapes: Shapes, *,
     if twice:
         raise ValueError("jax_to_ir: each argument has a shape or a constant value, but these are "
                          f"named twice: {', '.join(sorted(twice))}")
-    if format == "TF":
-        _refuse_tensorflow("jax_to_ir(format='TF')")
     if format != "HLO":
-        raise ValueError(f"jax_to_ir: format must be 'HLO', got {format!r}")
+        raise ValueError(f"jax_to_ir: format must be 'HLO', got {format!r}; pyjx makes no graphs "
+                         "of TensorFlow, whose XlaCallModule takes what jax.export serializes")
 
     def by_name(*args: Any) -> Any:
         return fn(**dict(zip(names, args, strict=True)), **constants)
@@ -83,24 +84,6 @@ def jax_to_hlo(fn: Callable[..., Any], input_shapes: Shapes, *,
     True
     """
     return jax_to_ir(fn, input_shapes, constants=constants, format=format)
-
-
-def jax_to_tf(fn: Callable[..., Any], input_shapes: Shapes, *,
-              constants: Mapping[str, Any] | None = None, format: str = "TF") -> NoReturn:
-    """Raises NotImplementedError: pyjx makes no graphs of TensorFlow."""
-    _refuse_tensorflow("jax_to_tf")
-
-
-def tf_wrap_with_input_names(f: Callable[..., Any], input_shapes: Shapes) -> NoReturn:
-    """Raises NotImplementedError: pyjx makes no graphs of TensorFlow."""
-    _refuse_tensorflow("tf_wrap_with_input_names")
-
-
-def _refuse_tensorflow(name: str) -> NoReturn:
-    raise NotImplementedError(
-        f"{name} needs jax2tf, which pyjx has not. The bytes of `export.export(jit(f))(x)"
-        ".mlir_module_serialized` are what TensorFlow's XlaCallModule takes; for XLA use the "
-        "format 'HLO'.")
 
 
 def parse_shape_str(s: str) -> ShapeDtypeStruct:
@@ -136,7 +119,7 @@ def set_up_flags() -> argparse.ArgumentParser:
                         help="values of other arguments: \"{'scale': 2.0}\"")
     parser.add_argument("--eval_constants", default={}, metavar="DICT", type=literal_eval,
                         help="names of objects that are values: \"{'weights': 'model.weights'}\"")
-    parser.add_argument("--ir_format", default="HLO", choices=["HLO", "TF"])
+    parser.add_argument("--ir_format", default="HLO", choices=["HLO"])
     parser.add_argument("--ir_dest", type=Path, metavar="FILE", help="the bytes")
     parser.add_argument("--ir_human_dest", type=Path, metavar="FILE", help="the text")
     return parser
@@ -150,19 +133,13 @@ def main(argv: Sequence[str]) -> None:
         parser.error("at least one of --ir_dest and --ir_human_dest is required")
     shapes = [(name, parse_shape_str(shape)) for name, shape in given.input_shapes]
     constants = {**given.constants,
-                 **{name: _object(path) for name, path in given.eval_constants.items()}}
-    program, text = jax_to_ir(_object(given.fn), shapes, constants=constants,
+                 **{name: resolve_name(path) for name, path in given.eval_constants.items()}}
+    program, text = jax_to_ir(resolve_name(given.fn), shapes, constants=constants,
                               format=given.ir_format)
     if given.ir_dest is not None:
         given.ir_dest.write_bytes(program)
     if given.ir_human_dest is not None:
         given.ir_human_dest.write_text(text)
-
-
-def _object(path: str) -> Any:
-    """What `module.name` names."""
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name)
 
 
 if __name__ == "__main__":

@@ -47,10 +47,10 @@ def test_bad_requests():
         tool.jax_to_hlo(double, [("x", SHAPE), ("y", SHAPE)], constants={"x": 1.0})
     with pytest.raises(ValueError, match="format must be 'HLO', got 'X'"):
         tool.jax_to_ir(double, [("x", SHAPE)], constants={"y": 1.0}, format="X")
-    with pytest.raises(NotImplementedError, match="jax2tf"):
-        tool.jax_to_tf(double, [("x", SHAPE), ("y", SHAPE)])
-    with pytest.raises(NotImplementedError, match="jax2tf"):
-        tool.tf_wrap_with_input_names(double, [("x", SHAPE)])
+    with pytest.raises(ValueError, match="TensorFlow"):
+        tool.jax_to_ir(double, [("x", SHAPE)], constants={"y": 1.0}, format="TF")
+    with pytest.raises(AttributeError, match="'jax_to_tf': it is not there yet"):
+        tool.jax_to_tf  # noqa: B018
 
 
 def test_the_command(tmp_path):
