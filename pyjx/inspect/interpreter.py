@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -40,9 +41,35 @@ def closed_program(text: str, args: Sequence[Any], results: Sequence[ShapedArray
     main.close([name for n, a in zip(outs, results, strict=True) for name in (
         [_part_of(block, part, n, a) for part in ("real", "imag")] if _is_complex(a)
         else [block.convert(n, a, _plain(a))])])
-    called = text.replace("func.func public @main(", "func.func private @program(", 1)
+    called = _PRODUCT.sub(_wide_product, text).replace(
+        "func.func public @main(", "func.func private @program(", 1)
     head, _, rest = called.partition("\n")
     return f"{head}\n{main.text()}\n{rest}"
+
+
+# A dot_general or convolution of this room's text: the name it gives, its operands, the types.
+_PRODUCT = re.compile(
+    r"^( *)(%\w+)( = stablehlo\.(?:dot_general|convolution)\(?) ?(%\w+), (%\w+)(.*: )"
+    r"\((tensor<[^>]*>), (tensor<[^>]*>)\) -> (tensor<[^>]*>)$", re.MULTILINE)
+
+
+def _wide_product(found: re.Match[str]) -> str:
+    """The product with its operands in the type of the result: the interpreter multiplies and adds
+    in theirs, where XLA sums bfloat16 in float32 and int8 in int32."""
+    indent, name, operation, left, right, options, left_type, right_type, out = found.groups()
+    element = out.rstrip(">").rpartition("x")[2].removeprefix("tensor<")
+    lines, operands, types = [], [], []
+    for side, operand, given in (("left", left, left_type), ("right", right, right_type)):
+        wide = re.sub(r"[^x<]+>$", f"{element}>", given)
+        converted = operand if wide == given else f"%{side}_{name[1:]}"
+        if wide != given:
+            lines.append(
+                f"{indent}{converted} = stablehlo.convert {operand} : ({given}) -> {wide}\n")
+        operands.append(converted)
+        types.append(wide)
+    space = "" if operation.endswith("(") else " "
+    return (f"{''.join(lines)}{indent}{name}{operation}{space}{', '.join(operands)}{options}"
+            f"({', '.join(types)}) -> {out}")
 
 
 def _is_complex(aval: ShapedArray) -> bool:

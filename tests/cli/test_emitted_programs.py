@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import pyjx as jax
-from pyjx import inspect
+from pyjx import inspect, lax
 from tests.op_table import Sample, all_samples
 
 ROOT = Path(__file__).parents[2]
@@ -84,6 +84,16 @@ def test_artifacts_are_read_back_at_their_version(sample: Sample) -> None:
 @pytest.mark.parametrize("sample", SAMPLES, ids=IDS)
 def test_results_agree(sample: Sample, how: str) -> None:
     agreement = inspect.check(traced(sample), how, arguments(sample))
+    assert agreement, str(agreement)
+
+
+@pytest.mark.parametrize("narrow, wide", [("bfloat16", "float32"), ("int8", "int32")])
+def test_the_interpreter_sums_products_in_the_type_of_the_result(narrow: str, wide: str) -> None:
+    x = jax.numpy.full((2, 300), 3, narrow)  # their sum has no such number
+    program = inspect.trace(lambda x: (
+        lax.dot_general(x, x, (([1], [1]), ([], [])), preferred_element_type=wide),
+        lax.conv_general_dilated(x[None], x[None], (1,), "VALID", preferred_element_type=wide)), x)
+    agreement = inspect.check(program, "interpreter", [x])
     assert agreement, str(agreement)
 
 
