@@ -24,8 +24,9 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.nn.activations import elu, gelu, leaky_relu, relu, selu, sigmoid, softplus
+from pyjx.nn.exponentials import log_softmax
 from pyjx.nn.initializers import glorot_normal, normal, ones, zeros
-from pyjx.nn.normalization import log_softmax, softmax
+from pyjx.nn.normalization import softmax
 
 __all__ = [
     "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",

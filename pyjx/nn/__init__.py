@@ -10,9 +10,9 @@ FAMILIES: dict[str, str] = {
         "log1mexp log_sigmoid mish relu relu6 selu sigmoid silu soft_sign softplus sparse_plus "
         "sparse_sigmoid squareplus swish tanh"
     ),
-    "pyjx.nn.normalization": (
-        "log_softmax logmeanexp logsumexp one_hot softmax standardize"
-    ),
+    "pyjx.nn.exponentials": "log_softmax logmeanexp logsumexp",
+    "pyjx.nn.normalization": "softmax standardize",
+    "pyjx.nn.encoding": "one_hot",
     "pyjx.nn.attention": "dot_product_attention",
     "pyjx.nn.scaled": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
 }

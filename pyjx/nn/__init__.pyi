@@ -26,12 +26,12 @@ from pyjx.nn.activations import sparse_sigmoid as sparse_sigmoid
 from pyjx.nn.activations import squareplus as squareplus
 from pyjx.nn.activations import swish as swish
 from pyjx.nn.activations import tanh as tanh
-from pyjx.nn.normalization import log_softmax as log_softmax
-from pyjx.nn.normalization import logmeanexp as logmeanexp
-from pyjx.nn.normalization import logsumexp as logsumexp
-from pyjx.nn.normalization import one_hot as one_hot
+from pyjx.nn.exponentials import log_softmax as log_softmax
+from pyjx.nn.exponentials import logmeanexp as logmeanexp
+from pyjx.nn.exponentials import logsumexp as logsumexp
 from pyjx.nn.normalization import softmax as softmax
 from pyjx.nn.normalization import standardize as standardize
+from pyjx.nn.encoding import one_hot as one_hot
 from pyjx.nn.attention import dot_product_attention as dot_product_attention
 from pyjx.nn.scaled import get_scaled_dot_general_config as get_scaled_dot_general_config
 from pyjx.nn.scaled import scaled_dot_general as scaled_dot_general
@@ -67,9 +67,9 @@ __all__ = [
     "log_softmax",
     "logmeanexp",
     "logsumexp",
-    "one_hot",
     "softmax",
     "standardize",
+    "one_hot",
     "dot_product_attention",
     "get_scaled_dot_general_config",
     "scaled_dot_general",

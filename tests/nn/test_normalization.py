@@ -224,3 +224,14 @@ def test_results_of_weak_arrays_are_not_weak():
     for function in (jax.nn.softmax, jax.nn.log_softmax, jax.nn.standardize):
         assert x.weak_type and not function(x).weak_type
         assert jax.grad(lambda x, f=function: jnp.sum(f(x)))(x).weak_type
+
+
+@pytest.mark.parametrize("fun", [jax.nn.log_softmax, jax.nn.logsumexp, jax.nn.logmeanexp])
+def test_the_shift_against_overflow_is_not_differentiated(fun):
+    def total(x):
+        return jnp.sum(fun(x))
+
+    jaxpr = jax.make_jaxpr(jax.grad(total))(jnp.ones((2, 3)))
+    names = {e.primitive.name for e in jaxpr.jaxpr.eqns}
+    assert "reduce_max" in names
+    assert "eq" not in names  # which elements are the largest, that is

@@ -1,0 +1,60 @@
+"""Classes as vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyjx import lax
+from pyjx.core import dtypes
+from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
+from pyjx.core.integers import as_int
+from pyjx.core.trace import concrete_or_error
+from pyjx.engine.axes import broadcast_in_dim_p
+from pyjx.numpy import creation
+from pyjx.numpy.axes import canonical_axis, names_in
+from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.promotion import convert, operands, stretch
+
+__all__ = ["one_hot"]
+
+
+@numpy_function(static_argnames=("num_classes", "dtype", "axis", "out_sharding"))
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1,
+            out_sharding: Any = None) -> Array:
+    """Arrays of zeros with a one at the index that each element of `x` gives.
+
+    Indices outside [0, num_classes) give zeros only.
+
+    Args:
+      x: array of integers.
+      num_classes: size of the new axis.
+      dtype: of the result; the default float dtype by default.
+      axis: where the new axis stands in the result, or the name of a mapped axis of that size,
+        which is then the new axis.
+
+    >>> import pyjx as jax
+    >>> jax.nn.one_hot(jax.numpy.array([0, 2]), 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    (x,) = operands("one_hot", creation.asarray(x) if isinstance(x, (list, tuple)) else x)
+    aval = get_aval(x)
+    dtype = (dtypes.default_float_dtype() if dtype is None
+             else dtypes.check_and_canonicalize_user_dtype(dtype, "one_hot"))
+    known = concrete_or_error(None, num_classes,
+                              "The error arose in jax.nn.one_hot argument `num_classes`.")
+    size = as_int("one_hot", "num_classes", known)
+    if size < 0:
+        raise TypeError(f"one_hot: num_classes, the size of the new axis, must be nonnegative, got "
+                        f"{size}.")
+    if names_in(axis):
+        if size != lax.axis_size(axis):
+            raise ValueError(f"one_hot: expected num_classes to match the size of axis {axis}, but "
+                             f"{size} != {lax.axis_size(axis)}")
+        index = convert(lax.axis_index(axis), aval.dtype)
+        return convert(lax.eq(x, stretch(index, aval.shape)), dtype)
+    axis = canonical_axis(axis, aval.ndim + 1)
+    shape = (*aval.shape[:axis], size, *aval.shape[axis:])
+    kept = tuple([i for i in range(len(shape)) if i != axis])
+    wide = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept, sharding=None)
+    return convert(lax.eq(wide, lax.broadcasted_iota(aval.dtype, shape, axis)), dtype)
