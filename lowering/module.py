@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +22,8 @@ KEEP_CALL = ' {mhlo.frontend_attributes = {inlineable = "false"}}'
 
 def clean_name(wanted: str) -> str:
     """`wanted` as one of MLIR's symbols."""
-    return re.sub(r"[^A-Za-z0-9_.]", "_", wanted).rstrip("_") or "f"
+    known = [c if c.isascii() and (c.isalnum() or c == ".") else "_" for c in wanted]
+    return "".join(known).rstrip("_") or "f"
 
 
 class Function:

@@ -12,7 +12,7 @@ from typing import Any
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.calls import define_call
@@ -73,18 +73,8 @@ xla_metadata_value_p = register(Primitive(
 def _is_tagged(jaxpr: Jaxpr) -> bool:
     return any([e.source_info.name_stack.metadata is not None
                 or e.primitive is xla_metadata_value_p
-                or (holds_jaxprs(e) and any(map(_is_tagged, _programs(e)))) for e in jaxpr.eqns])
-
-
-def _programs(eqn: JaxprEqn) -> list[Jaxpr]:
-    found: list[Jaxpr] = []
-
-    def note(program: Any) -> Any:
-        found.append(program.jaxpr)
-        return program
-
-    map_jaxprs(eqn.params, note, note)
-    return found
+                or (holds_jaxprs(e) and any(map(_is_tagged, jaxprs_in_params(e.params))))
+                for e in jaxpr.eqns])
 
 
 @derived_structure

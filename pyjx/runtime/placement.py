@@ -12,10 +12,11 @@ from pyjx import configuration
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.interning import Interned
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, subjaxprs
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from pyjx.core.layouts import Layout
 from pyjx.core.memories import are_elsewhere, kind_of
 from pyjx.core.meshes import AbstractMesh, Mesh
+from pyjx.core.nested import holds_jaxprs
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 from pyjx.jaxlib_api import DeviceList, HloSharding
@@ -370,8 +371,9 @@ def _placed_in(jaxpr: Jaxpr) -> Iterator[Any]:
         rule = eqn.primitive.placed
         if rule is not None:
             yield from rule(eqn.params)
-        for sub in subjaxprs(eqn):
-            yield from _placed_in(sub)
+        if eqn.params and holds_jaxprs(eqn):
+            for inner in jaxprs_in_params(eqn.params):
+                yield from _placed_in(inner)
 
 
 # ---- errors -------------------------------------------------------------------------------

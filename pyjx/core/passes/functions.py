@@ -24,8 +24,13 @@ MIN_NESTED = 256
 MAX_ROUNDS = 32
 
 
-def with_functions(jaxpr: Jaxpr, numbers: np.ndarray, repeats: Repeats, depth: int) -> Jaxpr:
-    """The jaxpr with calls of functions in place of the blocks that `repeats` finds."""
+def with_functions(jaxpr: Jaxpr, numbered: Sequence[int], depth: int) -> Jaxpr:
+    """The jaxpr with calls of functions in place of its repeats; equations with the same number
+    are the same operation."""
+    numbers = np.array(numbered, np.int64)
+    repeats = Repeats(numbers)
+    if repeats.best() is None:
+        return jaxpr
     eqns = jaxpr.eqns
     flow = Flow(jaxpr)
     crossing = flow.crossing(len(eqns))

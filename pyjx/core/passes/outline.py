@@ -11,14 +11,19 @@ All of it is linear in the number of equations for a bounded number of distances
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
+from collections.abc import Sequence
 from operator import is_not
+from typing import Any
 
 from pyjx.core.derived import derived_structure
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.nested import holders, map_jaxprs
-from pyjx.core.passes.repeats import MIN_BLOCK, Repeats, number_eqns
 from pyjx.core.primitive import Primitive
+
+# Blocks of fewer equations stay where they are: calling them costs more than compiling them.
+MIN_BLOCK = 20
 
 # How many functions may be inside one another.
 MAX_DEPTH = 4
@@ -84,11 +89,43 @@ def outline_jaxpr(jaxpr: Jaxpr, depth: int) -> Jaxpr:
     """The jaxpr with its own repeats as functions; `depth` says inside how many others it is."""
     if len(jaxpr.eqns) < 2 * MIN_BLOCK or depth > MAX_DEPTH:
         return jaxpr
-    numbers = number_eqns(jaxpr.eqns)
-    repeats = Repeats(numbers)
-    if repeats.best() is None:
+    numbers = _number(jaxpr.eqns)
+    if not _has_repeats(numbers):
         return jaxpr
     # most programs repeat nothing
     from pyjx.core.passes.functions import with_functions
 
-    return with_functions(jaxpr, numbers, repeats, depth)
+    return with_functions(jaxpr, numbers, depth)
+
+
+def _number(eqns: Sequence[JaxprEqn]) -> list[int]:
+    """An integer for each equation, equal where primitive, parameters, operand types and literals
+    are: where all is equal but which values are operands."""
+    known: dict[Any, int] = {}
+    numbers: list[int] = []
+    for eqn in eqns:
+        types = [v.aval if type(v) is Var else _literal_key(v) for v in eqn.invars]
+        primitive, params = eqn.primitive, eqn.params
+        if not primitive.cached:  # its result types follow from more than operands and parameters
+            types += [v.aval for v in eqn.outvars]
+        key = (primitive, *types, *params.items()) if params else (primitive, *types)
+        try:
+            numbers.append(known.setdefault(key, len(known)))
+        except TypeError:  # an unhashable parameter: like no other equation
+            numbers.append(known.setdefault(id(eqn), len(known)))
+    return numbers
+
+
+def _has_repeats(numbers: Sequence[int]) -> bool:
+    """Whether a run of so many numbers as make a block stands at two places."""
+    data = array("q", numbers)
+    width = data.itemsize
+    runs = data.tobytes()
+    starts = range(0, len(runs) - MIN_BLOCK * width + 1, width)
+    return len({runs[i:i + MIN_BLOCK * width] for i in starts}) < len(starts)
+
+
+def _literal_key(literal: Any) -> Any:
+    value = literal.val
+    # Equal floats have equal bits, but for zeros; complex numbers have two parts to be zero.
+    return (literal.aval, value) if value and type(value) is float else literal.key

@@ -1,10 +1,8 @@
-"""Repeats among the equations of a program.
+"""Repeats in a sequence of integers, which stand for the equations of a program.
 
-1. Each equation gets a number: equations with the same primitive, parameters, operand types and
-   literals get the same one. The program is then a sequence of integers.
-2. A repeat at distance d is a run of positions i where number[i] == number[i + d]. The distances
-   worth a look are those between successive uses of a number. A run that is longer than d is
-   periodic and holds several copies, adjacent to each other.
+A repeat at distance d is a run of positions i where number[i] == number[i + d]. The distances worth
+a look are those between successive uses of a number. A run that is longer than d is periodic and
+holds several copies, adjacent to each other.
 
 What is taken gets numbers that nothing else has, so a repeat can only lose by what others take: the
 best repeat of a distance is looked for again only when its old one would be the best of all.
@@ -12,41 +10,13 @@ best repeat of a distance is looked for again only when its old one would be the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from pyjx.core.jaxpr import JaxprEqn, Var
+from pyjx.core.passes.outline import MIN_BLOCK
 from pyjx.core.records import Record
 
-# Blocks of fewer equations stay where they are: calling them costs more than compiling them.
-MIN_BLOCK = 20
 # How many distances are looked at, the most frequent ones.
 MAX_DISTANCES = 32
-
-
-def number_eqns(eqns: Sequence[JaxprEqn]) -> np.ndarray:
-    """An integer for each equation, equal where all but the operands' identity is equal."""
-    known: dict[Any, int] = {}
-    numbers: list[int] = []
-    for eqn in eqns:
-        types = [v.aval if type(v) is Var else _literal_key(v) for v in eqn.invars]
-        primitive, params = eqn.primitive, eqn.params
-        if not primitive.cached:  # its result types follow from more than operands and parameters
-            types += [v.aval for v in eqn.outvars]
-        key = (primitive, *types, *params.items()) if params else (primitive, *types)
-        try:
-            numbers.append(known.setdefault(key, len(known)))
-        except TypeError:  # an unhashable parameter: like no other equation
-            numbers.append(known.setdefault(id(eqn), len(known)))
-    return np.array(numbers, np.int64)
-
-
-def _literal_key(literal: Any) -> Any:
-    value = literal.val
-    # Equal floats have equal bits, but for zeros; complex numbers have two parts to be zero.
-    return (literal.aval, value) if value and type(value) is float else literal.key
 
 
 class Repeat(Record):
