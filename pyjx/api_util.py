@@ -9,7 +9,7 @@ from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.engine.functions import source_of
 from pyjx.engine.types import TreeDef
-from pyjx.extend.linear_util import Store, WrappedFun
+from pyjx.extend.linear_util import EqualStore, Store, WrappedFun
 from pyjx.lazy import directory
 from pyjx.runtime import signature
 from pyjx.transforms.vmap import prefix_leaves
@@ -52,12 +52,23 @@ def _with_leaves(fun: Callable[..., Any], out_tree: Store, in_tree: TreeDef, has
     return outs
 
 
-def flatten_fun(fun: Any, in_tree: TreeDef) -> tuple[WrappedFun, Callable[[], TreeDef]]:
+def _of_leaves(fun: Any, given: tuple[Any, ...], has_kwargs: bool, use_eq_store: bool,
+               unk_names: bool) -> tuple[WrappedFun, Callable[[], TreeDef]]:
+    (in_tree,) = given
+    store = EqualStore() if use_eq_store else _Structure()
+    flat = _wrapped(fun).wrap(_with_leaves, (in_tree, has_kwargs), store)
+    return flat.with_unknown_names() if unk_names else flat, store
+
+
+def flatten_fun(fun: Any, *gen_static_args: TreeDef, use_eq_store: bool = False,
+                unk_names: bool = False) -> tuple[WrappedFun, Callable[[], TreeDef]]:
     """A function of leaves, and a function that gives the structure of its latest output.
 
     Args:
       fun: takes positional and keyword arguments.
-      in_tree: the structure of the pair `(args, kwargs)`.
+      gen_static_args: one, the structure of the pair `(args, kwargs)`.
+      use_eq_store: outputs of several calls must have one structure.
+      unk_names: nothing is known of the names of arguments and results.
 
     >>> import pyjx as jax
     >>> from pyjx import api_util
@@ -66,14 +77,13 @@ def flatten_fun(fun: Any, in_tree: TreeDef) -> tuple[WrappedFun, Callable[[], Tr
     >>> flat.call_wrapped(3, 4), out_tree()
     ([12], PyTreeDef([*]))
     """
-    store = _Structure()
-    return _wrapped(fun).wrap(_with_leaves, (in_tree, True), store), store
+    return _of_leaves(fun, gen_static_args, True, use_eq_store, unk_names)
 
 
-def flatten_fun_nokwargs(fun: Any, in_tree: TreeDef) -> tuple[WrappedFun, Callable[[], TreeDef]]:
-    """As `flatten_fun`, where `in_tree` is the structure of the tuple of positional arguments."""
-    store = _Structure()
-    return _wrapped(fun).wrap(_with_leaves, (in_tree, False), store), store
+def flatten_fun_nokwargs(fun: Any, *gen_static_args: TreeDef, use_eq_store: bool = False,
+                         unk_names: bool = False) -> tuple[WrappedFun, Callable[[], TreeDef]]:
+    """As `flatten_fun`, given the structure of the tuple of positional arguments."""
+    return _of_leaves(fun, gen_static_args, False, use_eq_store, unk_names)
 
 
 def _with_others(fun: Callable[..., Any], numbers: Sequence[int], others: Sequence[Any],

@@ -5,6 +5,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import api_util
+from pyjx.extend import linear_util as lu
 
 structure = jax.tree.structure
 
@@ -23,6 +24,21 @@ def test_functions_of_leaves():
     assert again.call_wrapped(1, 2) == [1, 3]
     jaxpr = jax.make_jaxpr(lambda x: flat.call_wrapped(x, x, x))(1.0)
     assert len(jaxpr.out_avals) == 2
+
+
+def test_what_flattened_functions_keep():
+    flat, tree = api_util.flatten_fun(lambda x: [x] * len(x), structure((((1,),), {})),
+                                      use_eq_store=True, unk_names=True)
+    assert flat.debug_info.arg_names is None
+    flat.call_wrapped(3)
+    flat.call_wrapped(4)
+    assert tree() == structure([(1,)])
+    different = iter([1, [1, 2]])
+    flat, tree = api_util.flatten_fun_nokwargs(lambda: next(different), structure(()),
+                                               use_eq_store=True)
+    flat.call_wrapped()
+    with pytest.raises(lu.StoreException):
+        flat.call_wrapped()
 
 
 def test_argnums_partial():

@@ -207,6 +207,16 @@ def test_derivatives_of_programs():
                            [jnp.array(1.0)])
     assert cts[0] == 2
 
+    @jax.custom_vjp
+    def logged(x):
+        return 3 * x
+
+    logged.defvjp_with_logs(lambda x: (3 * x, None), lambda _, ct: ((3 * ct,), {"ct": ct}))
+    closed = jax.make_jaxpr(jax.linearize(logged, 1.0)[1])(1.0)
+    cts, logs = ad.backward_pass(closed.jaxpr, True, (), [ad.UndefinedPrimal(jax.typeof(1.0))],
+                                 [jnp.array(2.0)], return_logs=True)
+    assert cts[0] == 6 and logs == {"ct": 2}
+
 
 def test_a_struct_may_be_a_result_of_a_function_that_is_only_described():
     struct = jax.ShapeDtypeStruct((2,), jnp.float32)
@@ -310,6 +320,28 @@ def test_auxiliary_output_of_forward_mode():
     assert (outs[0], tangents[0], aux) == (9, 6, ["aux"])
 
 
+def test_forward_mode_of_a_function_at_operands():
+    outs, tangents, aux = ad.jvp(lambda x, y: ([x * x, y], "aux"), [3.0, 4], [1.0, ad.Zero(
+        jax.typeof(4).to_tangent_aval())], has_aux=True, instantiate=[True, False])
+    assert (outs, tangents[0]) == ([9, 4], 6)
+    assert type(tangents[1]) is ad.Zero and aux == list("aux")
+    names = str(jax.make_jaxpr(lambda x: ad.jvp(lambda x: [jnp.sin(x)], [x], [x])[1])(1.0)
+                .pretty_print(name_stack=True))
+    assert "jvp" in names
+
+
+def test_mapped_functions_say_where_results_have_the_axis():
+    axis = batching.AxisData("i", 3, None, None)
+    fun, dims = batching.batch_subtrace(
+        lu.wrap_init(lambda x, y: [x + y, y], debug_info=jax.api_util.debug_info(
+            "f", lambda x, y: x, (1, 2), {})),
+        object(), axis, lambda: (0, None), use_eq_store=True, unk_names=True)
+    for _ in range(2):
+        outs = fun.call_wrapped(jnp.arange(3), 1)
+    assert outs[0].tolist() == [1, 2, 3] and list(dims()) == [0, None]
+    assert fun.debug_info.arg_names is None
+
+
 def lowered(rule, *args):
     """What an operation with this lowering rule gives, from a jitted function."""
     p = jex.Primitive(f"lowered_of_test_{id(rule)}")
@@ -356,7 +388,7 @@ def test_what_rules_are_told():
         module = ctx.module_context
         assert module.platforms == ("cpu",) and module.get_backend().platform == "cpu"
         assert module.new_channel() != module.new_channel()
-        assert ctx.replace(avals_in=()).avals_in == () and not ctx.is_forward_compat
+        assert ctx.replace(avals_in=()).avals_in == () and not ctx.is_forward_compat()
         assert ctx.avals_in[0].shape == (3,) and ctx.jaxpr_eqn_ctx.compute_type is None
         ctx.set_tokens_out(mlir.TokenSet([("effect", 1)]))
         assert ctx.tokens_out.effects() == {"effect"}
@@ -512,7 +544,7 @@ def test_changing_programs():
 
     with pytest.raises(NotImplementedError, match=r"extend\.xla"):
         changing.register_hlo_module_transformation(
-            lambda module: None, "none", changing.PipelineStage.PRE_SCHEDULER, "tpu")
+            lambda module: None, name="none", platforms="tpu")
 
 
 def test_foreign_calls_of_libraries():

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
+from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.trace import eval_jaxpr
 from pyjx.engine.forward import JVPTracer, jvp_flat
 from pyjx.engine.linearize import linearize_flat, record_flat
+from pyjx.engine.logs import logging
 from pyjx.engine.subjaxprs import jvp_jaxpr as forward_of
 from pyjx.engine.tangents import Zero, is_undefined_primal
 from pyjx.engine.tangents import instantiate as array_of
 from pyjx.extend.linear_util import WrappedFun
 
 
-def jvp(fun: WrappedFun, has_aux: bool = False, instantiate: bool = True,
-        transform_stack: bool = True) -> WrappedFun:
-    """The forward derivative of a wrapped function: of primals and tangents, it gives both. With
-    `has_aux` the function gives a pair, of which the second one comes along, as a third result."""
-    return fun.wrap(_pushed, (has_aux, instantiate), None)
+def jvp(fun: Callable[..., Any], primals: Sequence[Any] | None = None,
+        tangents: Sequence[Any] | None = None, has_aux: bool = False,
+        instantiate: bool | Sequence[bool] = True, transform_stack: bool = True) -> Any:
+    """The results of a function of flat values, and their tangents.
+
+    Args:
+      primals, tangents: of its operands; a tangent may be a symbolic `Zero`. Without them `fun` is
+        a wrapped function, and the result the one that takes them.
+      has_aux: the function gives a pair, of which the second one comes along, as a third result.
+      instantiate: whether tangents that are zero are made arrays: of all results, or of each.
+      transform_stack: whether operations say in profiles that they are of a derivative.
+    """
+    if primals is None or tangents is None:
+        return fun.wrap(_pushed, (has_aux, instantiate, transform_stack), None)  # type: ignore[attr-defined]
+    return _pushed(fun, has_aux, instantiate, transform_stack, primals, tangents)
 
 
-def _pushed(call: Callable[..., Any], has_aux: bool, instantiate: bool, primals: Sequence[Any],
-            tangents: Sequence[Any]) -> tuple[Any, ...]:
+def _pushed(call: Callable[..., Any], has_aux: bool, instantiate: bool | Sequence[bool],
+            transform_stack: bool, primals: Sequence[Any], tangents: Sequence[Any]
+            ) -> tuple[Any, ...]:
     aux: list[Any] = []
 
     def run(*args: Any) -> Sequence[Any]:
@@ -32,8 +46,10 @@ def _pushed(call: Callable[..., Any], has_aux: bool, instantiate: bool, primals:
             outs, aux[:] = outs
         return outs  # type: ignore[no-any-return]
 
-    outs, pushed = jvp_flat(run, list(primals), list(tangents))
-    pushed = list(map(array_of, pushed)) if instantiate else pushed
+    with transform_name_stack("jvp") if transform_stack else nullcontext():
+        outs, pushed = jvp_flat(run, list(primals), list(tangents))
+    wanted = [instantiate] * len(outs) if isinstance(instantiate, bool) else instantiate
+    pushed = [array_of(t) if w else t for t, w in zip(pushed, wanted, strict=True)]
     if not has_aux:
         return outs, pushed
     return outs, pushed, [x.primal if type(x) is JVPTracer else x for x in aux]
@@ -57,12 +73,17 @@ def linearize(traceable: WrappedFun, *primals: Any, **options: Any
 
 
 def backward_pass(jaxpr: Jaxpr, transform_stack: Any, consts: Sequence[Any],
-                  primals_in: Sequence[Any], cts_in: Sequence[Any]) -> list[Any]:
-    """The cotangents of the linear inputs of a program, which are undefined primals."""
+                  primals_in: Sequence[Any], cts_in: Sequence[Any], *, return_logs: bool = False
+                  ) -> Any:
+    """The cotangents of the linear inputs of a program, which are undefined primals; with
+    `return_logs` a pair of them and of what backward rules have logged."""
     linear = [is_undefined_primal(x) for x in primals_in]
     args = [x.aval if is_undefined_primal(x) else x for x in primals_in]
     _, program, dependent = record_flat(
         lambda *xs: eval_jaxpr(jaxpr, consts, *xs), args, linear, [False] * len(jaxpr.outvars))
-    cts = iter(program.backward([c for c, d in zip(cts_in, dependent, strict=True) if d]))
-    return [next(cts) if lin else Zero(v.aval.to_tangent_aval())
-            for v, lin in zip(jaxpr.invars, linear, strict=True)]
+    named = transform_name_stack("transpose") if transform_stack else nullcontext()
+    with logging() as log, named:
+        cts = iter(program.backward([c for c, d in zip(cts_in, dependent, strict=True) if d]))
+    found = [next(cts) if lin else Zero(v.aval.to_tangent_aval())
+             for v, lin in zip(jaxpr.invars, linear, strict=True)]
+    return (found, log) if return_logs else found

@@ -106,8 +106,8 @@ def _functions(b: Block, rule: Rule, eqn: JaxprEqn) -> list[tuple[str, str]]:
     with context, ir.Location.unknown(context):
         module = ir.Module.create()
         ctx = LoweringRuleContext(
-            ModuleContext.of_block(b, context, module), eqn.primitive, in_avals(eqn), outs,
-            name_stack=eqn.source_info.name_stack, traceback=eqn.source_info.traceback)
+            ModuleContext.of_block(b, context, module), eqn.source_info.name_stack,
+            eqn.source_info.traceback, eqn.primitive, in_avals(eqn), outs)
         with ir.InsertionPoint(module.body):
             types = [[aval_to_ir_type(ctx, a) for a in avals] for avals in (ctx.avals_in, outs)]
             function = func.FuncOp("main", ir.FunctionType.get(*types))
@@ -222,7 +222,7 @@ def jaxpr_subcomp(ctx: ModuleContext, jaxpr: Jaxpr | ClosedJaxpr, name_stack: An
       consts_for_constvars: the values of its constants.
       args: the values of its inputs.
     """
-    outer = LoweringRuleContext(ctx, None, jaxpr.in_avals, jaxpr.out_avals)
+    outer = LoweringRuleContext(ctx, None, None, None, jaxpr.in_avals, jaxpr.out_avals)
     values = flatten_ir_values([*consts_for_constvars, *args])
     return call_program(outer, _closed(jaxpr), values), TokenSet() if tokens is None else tokens
 

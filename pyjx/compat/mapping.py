@@ -14,7 +14,7 @@ from pyjx.engine.axes import at_front, broadcast_axis
 from pyjx.engine.axes import moveaxis as move
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.subjaxprs import batched_aval
-from pyjx.extend.linear_util import Store, WrappedFun
+from pyjx.extend.linear_util import EqualStore, Store, WrappedFun
 
 not_mapped = None  # where the axis of a value is that all examples share
 
@@ -60,16 +60,27 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
     return at_front(x, bdim, size)
 
 
-def batch_subtrace(fun: WrappedFun, tag: Any, axis_data: Any, in_dims: Sequence[Any]
-                   ) -> tuple[WrappedFun, Callable[[], Sequence[Any]]]:
-    """A wrapped function on whole batches, and where its results have their axes."""
-    store = Store()
-    return fun.wrap(_mapped, (axis_of(axis_data), tuple(in_dims)), store), store
+def batch_subtrace(fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False,
+                   unk_names: bool = False) -> tuple[WrappedFun, Callable[[], Sequence[Any]]]:
+    """A wrapped function on whole batches, and where its results have their axes.
+
+    Args:
+      gen_static_args: three: the tag of the interpreter, which nobody reads, the axis, and where
+        the operands have it, or a function that gives that.
+      use_eq_store: the results of several calls must have it at the same places.
+      unk_names: nothing is known of the names of arguments and results.
+    """
+    _, axis_data, in_dims = gen_static_args
+    dims = in_dims if callable(in_dims) else tuple(in_dims)
+    store = EqualStore() if use_eq_store else Store()
+    wrapped = fun.wrap(_mapped, (axis_of(axis_data), dims), store)
+    return wrapped.with_unknown_names() if unk_names else wrapped, store
 
 
-def _mapped(call: Callable[..., Any], dims_of_results: Store, axis: Axis, in_dims: Sequence[Any],
+def _mapped(call: Callable[..., Any], dims_of_results: Store, axis: Axis, in_dims: Any,
             *args: Any) -> list[Any]:
-    outs, dims = batch_flat(call, list(args), list(in_dims), axis)
+    given = in_dims() if callable(in_dims) else in_dims
+    outs, dims = batch_flat(call, list(args), list(given), axis)
     dims_of_results.store(dims)
     return outs
 

@@ -188,11 +188,11 @@ class LoweringRuleContext:
     """What a rule knows of the equation that it lowers."""
 
     module_context: ModuleContext
+    name_stack: Any
+    traceback: Any
     primitive: Primitive | None
     avals_in: Sequence[Any]
     avals_out: Sequence[Any]
-    name_stack: Any = None
-    traceback: Any = None
     tokens_in: TokenSet = dataclasses.field(default_factory=TokenSet)
     tokens_out: TokenSet | None = None
     const_lowering: dict[Any, Any] = dataclasses.field(default_factory=dict)
@@ -201,7 +201,6 @@ class LoweringRuleContext:
     jaxpr_eqn_ctx: Any = default_context
     platforms: Sequence[str] | None = None
 
-    @property
     def is_forward_compat(self) -> bool:
         """Whether the program is for older versions of the compiler: those are made of the same
         operations here."""

@@ -29,8 +29,8 @@ class PartialVal(tuple[Any, Any]):
 
     __slots__ = ()
 
-    def __new__(cls, pair: tuple[Any, Any]) -> PartialVal:
-        return tuple.__new__(cls, pair)
+    def __new__(cls, xs: tuple[Any, Any]) -> PartialVal:
+        return tuple.__new__(cls, xs)
 
     @classmethod
     def known(cls, const: Any) -> PartialVal:

@@ -190,37 +190,33 @@ def instantiate_zeros(tangent: Any) -> Any:
 
 
 class AxisData:
-    """The axis that is mapped, as rules of other libraries know it."""
+    """The axis that is mapped, as rules of other libraries know it.
 
-    __slots__ = ("axis",)
+    Args:
+      name: None for an axis without a name.
+      size: how many examples there are.
+      spmd_name: the axes of a mesh along which they lie, or None.
+      explicit_mesh_axis: likewise, of those that types know: None, as no types are mapped so.
 
-    def __init__(self, axis: Axis) -> None:
-        self.axis = axis
+    Raises:
+      NotImplementedError: there is an explicit mesh axis.
+    """
 
-    @property
-    def spmd_name(self) -> Any:
-        """The axes of a mesh along which the examples lie, or None."""
-        return self.axis.spmd_name
+    __slots__ = ("explicit_mesh_axis", "name", "size", "spmd_name")
 
-    @property
-    def explicit_mesh_axis(self) -> Any:
-        """As `spmd_name`, of those that types know."""
-        return None
-
-    @property
-    def name(self) -> Any:
-        """None for an axis without a name."""
-        return self.axis.name
-
-    @property
-    def size(self) -> int:
-        return self.axis.size
+    def __init__(self, name: Any, size: int, spmd_name: Any = None, explicit_mesh_axis: Any = None
+                 ) -> None:
+        if explicit_mesh_axis is not None:
+            raise NotImplementedError("AxisData: axes of types are not mapped over, got "
+                                      f"explicit_mesh_axis={explicit_mesh_axis!r}")
+        self.name = name
+        self.size = size
+        self.spmd_name = spmd_name
+        self.explicit_mesh_axis = explicit_mesh_axis
 
 
 def axis_of(axis_data: Any) -> Axis:
     """The axis that a library's rule was told of, or made a description of."""
-    if isinstance(axis_data, AxisData):
-        return axis_data.axis
     return Axis(axis_data.name, axis_data.size, getattr(axis_data, "spmd_name", None))
 
 
@@ -277,7 +273,8 @@ def _set_batch_axis(primitive: Primitive, rule: Rule | None) -> None:
     @wraps(given)
     def batch_axis(trace: BatchTrace, operands: Sequence[Any], dims: Sequence[Any], **params: Any
                    ) -> Any:
-        return given(AxisData(trace.axis), operands, dims, **params)
+        axis = trace.axis
+        return given(AxisData(axis.name, axis.size, axis.spmd_name), operands, dims, **params)
 
     primitive.batch_axis = batch_axis
 
@@ -290,7 +287,7 @@ def _batch_older(primitive: Primitive) -> Rule | None:
 
     def batch(axis_size: int, axis_name: Any, trace_type: Any, operands: Sequence[Any],
               dims: Sequence[Any], **params: Any) -> Any:
-        return found(AxisData(Axis(axis_name, axis_size)), operands, dims, **params)
+        return found(AxisData(axis_name, axis_size), operands, dims, **params)
 
     return getattr(rule, "__wrapped__", batch)
 

@@ -77,7 +77,8 @@ def _memories(name: str, spaces: Any, tree: Any) -> Params:
     return {name: tuple(broadcast_prefix(spaces, tree_unflatten(tree, [0] * tree.num_leaves)))}
 
 
-def compute_on2(f: Callable[..., Any] | None = None, *, compute_type: str, out_memory_spaces: Any
-                ) -> Any:
+def compute_on2(f: Callable[..., Any] | None = None, *, compute_type: str, out_memory_spaces: Any,
+                compiler_options: Mapping[str, Any] | None = None) -> Any:
     """As `compute_on` of a function."""
-    return compute_on(f, compute_type=compute_type, out_memory_spaces=out_memory_spaces)
+    return compute_on(f, compute_type=compute_type, out_memory_spaces=out_memory_spaces,
+                      compiler_options=compiler_options)

@@ -174,6 +174,15 @@ def _has(prim: HiPrim, rule: str) -> bool:
 class VJPHiPrimitive(HiPrim):
     """As `HiPrim`, by its older name."""
 
+    def dce(self, used_outs: Any) -> Any:  # type: ignore[override]
+        """Which operands it needs for some of its results, which of these it gives, and itself."""
+        used = any(tree_leaves(used_outs))
+        return used, used, self if used else None
+
+    def remat(self, _policy: Any, *args: Any) -> Any:
+        """Its result, and what computes it again in a backward pass: itself."""
+        return self(*args), self
+
 
 def _is_type(x: Any) -> bool:
     return isinstance(x, AbstractValue)

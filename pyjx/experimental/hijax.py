@@ -183,15 +183,15 @@ class AvalQDD:
         """The types of the parts."""
         return self.aval.lo_ty_qdd(self.qdd)  # type: ignore[no-any-return]
 
-    def read_loval(self, hi_val: Any) -> list[Any]:
+    def read_loval(self, val: Any) -> list[Any]:
         """The parts of a value."""
-        return self.aval.read_loval(self.qdd, hi_val)  # type: ignore[no-any-return]
+        return self.aval.read_loval(self.qdd, val)  # type: ignore[no-any-return]
 
-    def read_loval_in(self, hi_val: Any) -> list[Any]:
-        return self.aval.read_loval_in(self.qdd, hi_val)  # type: ignore[no-any-return]
+    def read_loval_in(self, val: Any) -> list[Any]:
+        return self.aval.read_loval_in(self.qdd, val)  # type: ignore[no-any-return]
 
-    def read_loval_out(self, hi_val: Any) -> list[Any]:
-        return self.aval.read_loval_out(self.qdd, hi_val)  # type: ignore[no-any-return]
+    def read_loval_out(self, val: Any) -> list[Any]:
+        return self.aval.read_loval_out(self.qdd, val)  # type: ignore[no-any-return]
 
     def new_from_loval(self, *lo_vals: Any) -> Any:
         """A new value of these parts."""

@@ -82,9 +82,9 @@ class WrappedFun:
                  "transforms")
 
     def __init__(self, f: Callable[..., Any], f_transformed: Callable[..., Any],
-                 debug_info: DebugInfo = no_debug_info, *, transforms: tuple[Any, ...] = (),
-                 stores: tuple[Store | None, ...] = (), params: tuple[tuple[str, Any], ...] = (),
-                 in_type: Any = None) -> None:
+                 transforms: tuple[Any, ...] = (), stores: tuple[Store | None, ...] = (),
+                 params: tuple[tuple[str, Any], ...] = (), in_type: Any = None,
+                 debug_info: DebugInfo = no_debug_info) -> None:
         self.f = f
         self.f_transformed = f_transformed
         self.debug_info = debug_info
@@ -104,9 +104,8 @@ class WrappedFun:
         `out_store` after `f` if there is one."""
         given = (self.f_transformed, *([] if out_store is None else [out_store]), *gen_static_args)
         return WrappedFun(
-            self.f, functools.partial(gen, *given), self.debug_info,
-            transforms=((gen, gen_static_args), *self.transforms),
-            stores=(out_store, *self.stores), params=self.params)
+            self.f, functools.partial(gen, *given), ((gen, gen_static_args), *self.transforms),
+            (out_store, *self.stores), self.params, debug_info=self.debug_info)
 
     def populate_stores(self, stores: Sequence[Store | None]) -> None:
         """Store the auxiliary outputs of another call of an equal function."""
@@ -115,8 +114,8 @@ class WrappedFun:
                 own.store(other.val)
 
     def _replace(self, debug_info: DebugInfo) -> WrappedFun:
-        return WrappedFun(self.f, self.f_transformed, debug_info, transforms=self.transforms,
-                          stores=self.stores, params=self.params, in_type=self.in_type)
+        return WrappedFun(self.f, self.f_transformed, self.transforms, self.stores, self.params,
+                          self.in_type, debug_info)
 
     def replace_debug_info(self, dbg: DebugInfo) -> WrappedFun:
         """The same with another debug info."""
@@ -155,7 +154,8 @@ def wrap_init(f: Callable[..., Any], params: Mapping[str, Any] | None = None, *,
     """
     given = {} if params is None else dict(params)
     call = functools.partial(f, **given) if given else f
-    return WrappedFun(f, call, debug_info or no_debug_info, params=tuple(sorted(given.items())))
+    return WrappedFun(f, call, params=tuple(sorted(given.items())),
+                      debug_info=debug_info or no_debug_info)
 
 
 def _curried(transform: Callable[..., Any]) -> Callable[..., Any]:

@@ -23,8 +23,9 @@ class PipelineStage(enum.Enum):
 _Platforms = str | Sequence[str] | None
 
 
-def register_hlo_module_transformation(callback: Callable[[bytes], bytes | None], name: str,
-                                       stage: PipelineStage, platforms: _Platforms = None) -> None:
+def register_hlo_module_transformation(callback: Callable[[bytes], bytes | None], *, name: str,
+                                       stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
+                                       platforms: _Platforms = None) -> None:
     """Let XLA call a function with each module that it compiles.
 
     Programs that are compiled already, in the cache on disk too, stay as they are: call
@@ -43,8 +44,8 @@ def register_hlo_module_transformation(callback: Callable[[bytes], bytes | None]
     _hook("register_xla_transform")(name, stage.value, callback)
 
 
-def clear_hlo_module_transformation(name: str, stage: PipelineStage, platforms: _Platforms = None
-                                    ) -> bool:
+def clear_hlo_module_transformation(name: str, stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
+                                    platforms: _Platforms = None) -> bool:
     """Undo `register_hlo_module_transformation`; whether there was such a transformation.
 
     Raises:

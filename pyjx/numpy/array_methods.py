@@ -16,7 +16,7 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, tracebacks
-from pyjx.core.avals import AbstractRef, aval_makers, canonical_shape
+from pyjx.core.avals import AbstractRef, ShapedArray, aval_makers, canonical_shape
 from pyjx.core.dimensions import check_decided
 from pyjx.core.references import Ref
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -467,9 +467,9 @@ def _array_module(self: Any, types: Any) -> Any:
 def _of_value(name: str, getter: bool) -> Any:
     """What only an array has, so that for a tracer its value must be known."""
 
-    def attribute(self: Any, *args: Any) -> Any:
+    def attribute(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = getattr(creation.asarray(self._concrete("ConcretizationTypeError", name)), name)
-        return found if getter else found(*args)
+        return found if getter else found(*args, **kwargs)
 
     attribute.__name__ = name
     attribute.__qualname__ = f"Tracer.{name}"
@@ -496,6 +496,46 @@ def _positive(self: Any) -> Any:
     return self
 
 
+def _of_traced(name: str, method: _Body) -> _Body:
+    """A method of tracers: of arrays or, where a library brought the type, what that has by the
+    name (`hijax.aval_method`). So what it takes is the type's to say."""
+
+    def traced(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(self.aval) is not ShapedArray:
+            own = getattr(getattr(type(self.aval), name, None), "fun", None)
+            if own is not None:
+                return own(self, *args, **kwargs)
+        return method(self, *args, **kwargs)
+
+    traced.__name__ = name
+    traced.__qualname__ = f"Tracer.{name}"
+    traced.__doc__ = method.__doc__
+    return traced
+
+
+def _property_of_traced(name: str, getter: _Body) -> property:
+    def traced(self: Any) -> Any:
+        if type(self.aval) is not ShapedArray:
+            own = getattr(getattr(type(self.aval), name, None), "fget", None)
+            if own is not None:
+                return own(self)
+        return getter(self)
+
+    return property(traced, doc=getter.__doc__)
+
+
+def _tracer_getattr(self: Any, name: str) -> Any:
+    """What arrays have not, but the type that a library brought."""
+    aval = object.__getattribute__(self, "aval")
+    if type(aval) is not ShapedArray and not name.startswith("__"):
+        found: Any = getattr(type(aval), name, None)
+        if hasattr(found, "fun"):
+            return found.fun.__get__(self)
+        if hasattr(found, "fget") and not isinstance(found, property):
+            return found.fget(self)
+    return object.__getattribute__(self, name)  # raises what it did
+
+
 class _Forwarded:
     """A method that is the function of this package by the same, or another, name.
 
@@ -510,9 +550,9 @@ class _Forwarded:
     def __get__(self, obj: Any, owner: Any = None) -> Any:
         function = getattr(_numpy(), self.function)
         if self.cls is Tracer:
-            function = getattr(function, "__wrapped__", function)
+            function = _of_traced(self.name, getattr(function, "__wrapped__", function))
         setattr(self.cls, self.name, function)
-        return getattr(self.cls if obj is None else obj, self.name)
+        return function if obj is None else function.__get__(obj, owner)
 
 
 _FORWARDED = (
@@ -559,18 +599,21 @@ def install() -> None:
     for cls in (ArrayImpl, Tracer):
         for name in _FORWARDED.split():
             setattr(cls, name, _Forwarded(name, cls, name))
-        for name, method in _METHODS.items():
-            setattr(cls, name, method)
-        for name, getter in _PROPERTIES.items():
-            setattr(cls, name, property(getter))
+    for name, method in _METHODS.items():
+        setattr(ArrayImpl, name, method)
+        setattr(Tracer, name, method if name[0] == "_" else _of_traced(name, method))
+    for name, getter in _PROPERTIES.items():
+        setattr(ArrayImpl, name, property(getter))
+        setattr(Tracer, name, _property_of_traced(name, getter))
     _set(ArrayImpl, "reshape", _array_reshape)
     _set(ArrayImpl, "__iter__", iteration.rows)
-    _set(Tracer, "reshape", _tracer_reshape)
+    _set(Tracer, "reshape", _of_traced("reshape", _tracer_reshape))
+    _set(Tracer, "__getattr__", _tracer_getattr)
     _set(ArrayImpl, "__getitem__", _array_getitem)
     _set(Tracer, "__getitem__", _tracer_getitem)
     _set(Tracer, "__iter__", _tracer_iter)
     _set(Tracer, "__reversed__", _tracer_reversed)
-    _set(Tracer, "item", _item)
+    _set(Tracer, "item", _of_traced("item", _item))
     for name in ("addupdate", "get", "set", "swap"):
         setattr(Tracer, name, _OfReference(name))
     for name, value in (("__setitem__", _tracer_setitem), ("nbytes", property(_nbytes)),

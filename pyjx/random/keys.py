@@ -285,7 +285,12 @@ def _has_not(name: str) -> Any:
     return method
 
 
-for _name in ("astype", "view", "item", "tolist", "sum", "mean", "max", "min", "sort", "argsort"):
+_NOT_OF_KEYS = (
+    "all any argmax argmin argpartition argsort astype byteswap choose clip conj conjugate cumprod "
+    "cumsum diagonal dot item max mean min nonzero partition prod ptp round searchsorted sort std "
+    "sum tolist trace var view"
+)
+for _name in _NOT_OF_KEYS.split():
     setattr(PRNGKeyArray, _name, _has_not(_name))
 
 

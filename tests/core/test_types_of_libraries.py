@@ -11,6 +11,7 @@ import pytest
 import pyjx as jax
 from pyjx import numpy as jnp
 from pyjx.core import avals
+from pyjx.experimental import hijax
 from pyjx.extend import core as jex
 from pyjx.interpreters import ad
 from pyjx.interpreters import partial_eval as pe
@@ -134,6 +135,28 @@ def test_tracers_and_interpreters():
         leaked = []
         jax.jit(lambda x: leaked.append(x) or x)(1.0)
         jax.jit(lambda x: x._trace.full_raise(leaked[0]))(2.0)
+
+
+def test_tracers_have_the_methods_of_a_type_of_a_library():
+    class Temperature(avals.AbstractValue):
+        sum = hijax.aval_method(lambda self, times=1: ("sum", times))
+        T = hijax.aval_property(lambda self: "turned")
+        scaled = hijax.aval_method(lambda self, by: (self, by))
+        unit = hijax.aval_property(lambda self: "K")
+
+    tracer = jax.core.Tracer(None, Temperature())
+    assert (tracer.sum(times=3), tracer.T, tracer.unit) == (("sum", 3), "turned", "K")
+    assert tracer.scaled(2) == (tracer, 2)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        tracer.nothing  # noqa: B018
+
+    def f(x):
+        assert x.sum.__name__ == "sum" and x.sum.__doc__ == jnp.sum.__doc__
+        with pytest.raises(AttributeError, match="not available on traced array"):
+            x.device  # noqa: B018
+        return x.T.sum(0)
+
+    assert jax.jit(f)(jnp.ones((2, 3))).shape == (2,)
 
 
 def test_recorded_values():

@@ -27,6 +27,11 @@ def tensorstore():
      {"driver": "zarr", "kvstore": {"driver": "file", "path": "/tmp/a/b"}}),
     (lambda: serialization.get_tensorstore_spec("/tmp/a/b", ocdbt=True),
      {"driver": "zarr", "kvstore": {"driver": "ocdbt", "base": FILE, "path": "b"}}),
+    (lambda: serialization.get_tensorstore_spec("/tmp/a/b", ocdbt=True, process_idx=3, arr=X,
+                                                driver="zarr3"),
+     {"driver": "zarr3", "kvstore": {"driver": "ocdbt", "base": {
+         "driver": "file", "path": "/tmp/a/process_3"}, "path": "b"},
+      "metadata": {"codecs": [], "shape": (3, 4), "data_type": "float32", "chunk_grid": REGULAR}}),
     (lambda: serialization.get_tensorstore_spec("gs://bucket/x/y"),
      {"driver": "zarr", "kvstore": {"driver": "gcs", "bucket": "bucket", "path": "x/y"}}),
     (lambda: serialization.get_tensorstore_spec("s3://bucket/x/y", ocdbt=True),

@@ -230,3 +230,10 @@ def test_keys_are_close_where_they_are_equal() -> None:
     keys = random.split(random.key(0))
     assert jnp.isclose(keys, keys[0]).tolist() == [True, False]
     assert jnp.allclose(keys, keys) and not jnp.allclose(keys[0], keys[1])
+
+
+@pytest.mark.parametrize("method", ["all", "cumsum", "dot", "round", "searchsorted", "byteswap"])
+def test_keys_have_no_methods_of_numbers(method):
+    keys = jax.random.split(jax.random.key(0), 2)
+    with pytest.raises(NotImplementedError, match=f"{method}: key arrays hold no numbers"):
+        getattr(keys, method)(keys)

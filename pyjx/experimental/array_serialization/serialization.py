@@ -40,17 +40,25 @@ class BarrierTimeoutError(Exception):
     """Not all processes have written their parts in time."""
 
 
-def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], ocdbt: bool = False) -> dict[str, Any]:
-    """The spec of an array at a path, with files in the form zarr.
+def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], *, ocdbt: bool = False,
+                         process_idx: int | None = None, arr: Any = None, driver: str = "zarr"
+                         ) -> dict[str, Any]:
+    """The spec of an array at a path, by default with files in the form zarr.
 
     Args:
       ckpt_path: of this machine or of a storage service (`gs://`, `s3://`).
       ocdbt: whether its folder is one database.
+      process_idx: of the process that has a database of its own.
+      arr: the array that is to be written; its shape and parts are said in the spec then.
+      driver: zarr or zarr3, the form of the files.
 
     >>> get_tensorstore_spec("/data/x")
     {'driver': 'zarr', 'kvstore': {'driver': 'file', 'path': '/data/x'}}
     """
-    return specs.spec_of_path(os.fspath(ckpt_path), ocdbt, "zarr")
+    spec = specs.spec_of_path(os.fspath(ckpt_path), ocdbt, driver, process_idx)
+    if arr is not None:
+        spec["metadata"] = specs.metadata(arr, driver)
+    return spec
 
 
 def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
