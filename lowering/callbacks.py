@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lowering.builder import Block, in_avals
+from lowering.manual import free_axes, on_first_along
 from lowering.module import HostCall, HostTransfers, Inspection
 from lowering.rules import rule
 from lowering.shardings import whole_along
@@ -24,10 +27,23 @@ def _call(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> li
     call = HostCall(eqn.params["callback"], eqn.params.get("result_avals", ()), ordered)
     calls = b.module.host_calls
     calls.append(call)
-    outs = b.custom_call(target, operands, avals, results, family="callbacks",
-                         config={"index": np.uint64(len(calls) - 1)},
-                         has_side_effect=eqn.primitive.effects is not None,
-                         on_one_device=True)
+
+    def called(values: Sequence[str]) -> list[str]:
+        return b.custom_call(target, values, avals, results, family="callbacks",
+                             config={"index": np.uint64(len(calls) - 1)},
+                             has_side_effect=eqn.primitive.effects is not None,
+                             on_one_device=True)
+
+    free = free_axes(b) if b.module.partitions > 1 and eqn.primitive.effects is not None else ()
+    if free and eqn.primitive.name != "debug_callback":
+        raise NotImplementedError(
+            f"{eqn.primitive.name}: callbacks are only supported in spmd computations when all "
+            "mesh axes are partitioned manually (no partial automatic sharding). Call shard_map "
+            f"over the axes {sorted(map(str, free))}, too.")
+    if free:
+        on_first_along(b, free, operands, avals, called)
+        return []
+    outs = called(operands)
     return [x if a is abstract_token else whole_along(b, x, a, range(a.ndim))  # on all devices
             for x, a in zip(outs, results, strict=True)]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, out_aval
-from lowering.manual import manual_axes
+from lowering.manual import manual_axes, position_along
 from lowering.reductions import complex_extremum
 from lowering.rules import rule
 from lowering.shardings import axes_text, manual_sharding_text
@@ -91,33 +91,22 @@ def _axis_index(b: Block, eqn: JaxprEqn) -> str:
     _groups(b, (name,))
     assert b.module.manual is not None
     mesh, manual = b.module.manual
-    i = mesh.axis_names.index(name)
     out = out_aval(eqn)
-    size = mesh.axis_sizes[i]
-    if size == 1:
+    if mesh.shape[name] == 1:
         return b.constant(0, out)
     others = frozenset(mesh.axis_names) - manual
     if not others:
-        return _position(b, int(np.prod(mesh.axis_sizes[i + 1:])), size, out)
+        return position_along(b, mesh, name, out)
     # The number of the device is known only where all axes are manual.
     result = b.name()
     sharding = manual_sharding_text(b.module.meshes, mesh, PartitionSpec(), 0, False)
     b.opening(f"{result} = sdy.manual_computation() in_shardings=[] out_shardings=[{sharding}] "
               f"manual_axes={axes_text(mesh, others)} () {{")
     with b.region(), manual_axes(b, mesh, others):
-        inner = _position(b, int(np.prod(mesh.axis_sizes[i + 1:])), size, out)
+        inner = position_along(b, mesh, name, out)
         b.raw(f"sdy.return {inner} : {tensor_type(out)}")
     b.raw(f"}} : () -> {tensor_type(out)}")
     return result
-
-
-def _position(b: Block, stride: int, size: int, out: ShapedArray) -> str:
-    number = ShapedArray((), np.uint32)
-    x = b.line(f"stablehlo.partition_id : {tensor_type(number)}")
-    if stride > 1:
-        x = b.binary("stablehlo.divide", x, b.constant(stride, number), number)
-    x = b.binary("stablehlo.remainder", x, b.constant(size, number), number)
-    return b.convert(x, number, out)
 
 
 @rule("ppermute")

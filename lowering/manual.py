@@ -2,46 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from lowering.builder import Block, in_avals
 from lowering.module import call_closed, emit_jaxpr, write_in_place
 from lowering.rules import rule
 from lowering.shardings import axes_text, manual_sharding_text
 from lowering.types import tensor_type, tensor_types
+from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.specs import PartitionSpec
 
 
 @contextmanager
-def manual_axes(b: Block, mesh: Any, names: frozenset[Any]) -> Iterator[frozenset[Any]]:
+def manual_axes(b: Block, mesh: Any, names: frozenset[Any]) -> Iterator[None]:
     """A context in which lines are of the program of each device along these axes, and those that
-    are manual already; gives all of them."""
+    are manual already."""
     around = b.module.manual
-    names = names if around is None else names | around[1]
-    b.module.manual = mesh, names
+    b.module.manual = mesh, names if around is None else names | around[1]
     try:
-        yield names
+        yield
     finally:
         b.module.manual = around
+
+
+def position_along(b: Block, mesh: Any, name: Any, out: ShapedArray) -> str:
+    """Where a device stands along an axis, by its number, which is known only where all axes are
+    manual."""
+    i = mesh.axis_names.index(name)
+    stride = math.prod(mesh.axis_sizes[i + 1:])
+    number = ShapedArray((), np.dtype(np.uint32))
+    x = b.line(f"stablehlo.partition_id : {tensor_type(number)}")
+    if stride > 1:
+        x = b.binary("stablehlo.divide", x, b.constant(stride, number), number)
+    x = b.binary("stablehlo.remainder", x, b.constant(mesh.axis_sizes[i], number), number)
+    return b.convert(x, number, out)
+
+
+def free_axes(b: Block) -> frozenset[Any]:
+    """The axes that are not manual where some are."""
+    manual = b.module.manual
+    return frozenset() if manual is None else frozenset(manual[0].axis_names) - manual[1]
+
+
+def on_first_along(b: Block, names: frozenset[Any], operands: Sequence[str], avals: Sequence[Any],
+                   body: Callable[[Sequence[str]], Any]) -> None:
+    """Lines that only the first device along these axes, which are all that are not manual, goes
+    through, with the whole values."""
+    assert b.module.manual is not None
+    mesh = b.module.manual[0]
+    shardings = [manual_sharding_text(b.module.meshes, mesh, PartitionSpec(), a.ndim, False)
+                 for a in avals]
+    args = [b.name() for _ in operands]
+    typed = ", ".join([f"{n}: {tensor_type(a)}" for n, a in zip(args, avals, strict=True)])
+    b.opening(f"sdy.manual_computation({', '.join(operands)}) in_shardings="
+              f"[{', '.join(shardings)}] out_shardings=[] manual_axes={axes_text(mesh, names)} "
+              f"({typed}) {{")
+    index = ShapedArray((), np.dtype(np.int32))
+    with b.region(), manual_axes(b, mesh, names):
+        places = [position_along(b, mesh, n, index) for n in mesh.axis_names if n in names]
+        place = places[0]
+        for other in places[1:]:
+            place = b.binary("stablehlo.add", place, other, index)
+        b.opening(f'"stablehlo.case"({place}) ({{')  # what is out of bounds takes the last branch
+        with b.region():
+            body(args)
+            b.raw("stablehlo.return")
+        b.opening("}, {")
+        with b.region():
+            b.raw("stablehlo.return")
+        b.raw(f"}}) : ({tensor_type(index)}) -> ()")
+        b.raw("sdy.return")
+    b.raw(f"}} : ({tensor_types(avals)}) -> ()")
 
 
 @rule("shard_map")
 def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     params = eqn.params
     mesh, names, closed = params["mesh"], params["newly_manual_axes"], params["jaxpr"]
-    with manual_axes(b, mesh, names) as manual:
+    with manual_axes(b, mesh, names):
         if b.module.partitions == 1:
             if mesh.size > 1:
                 raise NotImplementedError(
                     f"shard_map over {mesh} is lowered for one device, as programs of symbolic "
                     "shapes are. Give the shapes as numbers.")
             return write_in_place(b, closed, operands)
-        free = manual != frozenset(mesh.axis_names)
+        free = bool(free_axes(b))
         outs = [v.aval for v in eqn.outvars]
         shardings = [
-            ", ".join([manual_sharding_text(b.module.meshes, mesh, spec, aval.ndim, free)
+            ", ".join([manual_sharding_text(b.module.meshes, mesh, spec,
+                                            getattr(aval, "ndim", 0), free)  # a token has none
                        for spec, aval in zip(params[key], avals, strict=True)])
             for key, avals in (("in_specs", in_avals(eqn)), ("out_specs", outs))]
         head, results = _results(b, len(outs))

@@ -20,7 +20,7 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.interning import Interned
 from pyjx.core.meshes import AbstractMesh
-from pyjx.core.specs import ManualAxisType, PartitionSpec, axes_of
+from pyjx.core.specs import ManualAxisType, PartitionSpec, axes_of, marks_text
 from pyjx.jaxlib_api import NamedSharding
 
 Shape = tuple[int, ...]
@@ -547,7 +547,7 @@ class ShapedArray(AbstractValue):
 
     def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> ShapedArray:
         """The type of the part that each device of a mesh has of an array, cut as `spec` says."""
-        return local_types().local_aval(self, spec, mesh, check_vma)
+        return local_types().local_aval(self, spec, mesh, frozenset(manual_axes), check_vma)
 
     def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> ShapedArray:
         """The type of the array that the devices of a mesh have parts of this type of."""
@@ -590,9 +590,7 @@ class ShapedArray(AbstractValue):
             return f"{name}[{','.join(map(str, self.shape))}]{types}"
         dims = [str(n) if p is None else f"{n}@{axes_text(p)}"
                 for n, p in zip(self.shape, sharding.spec, strict=True)]
-        rest = [f"{letter}:{','.join(sorted(map(str, axes)))}" for letter, axes in
-                (("U", sharding.spec.unreduced), ("R", sharding.spec.reduced)) if axes]
-        marks = f"{{{', '.join(rest)}}}" if rest else ""
+        marks = marks_text(U=sharding.spec.unreduced, R=sharding.spec.reduced)
         return f"{name}[{','.join(dims)}]{marks}{types}"
 
     @property

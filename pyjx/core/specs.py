@@ -249,6 +249,16 @@ def axes_of(partitions: Sequence[Any]) -> list[Any]:
     return axes
 
 
+def marks_text(**marks: Axes) -> str:
+    """How types show sets of axes, such as `{V:(x,y), R:z}`."""
+    parts = []
+    for letter, axes in marks.items():
+        names = ",".join(sorted(map(str, axes)))
+        if axes:
+            parts.append(f"{letter}:({names})" if len(axes) > 1 else f"{letter}:{names}")
+    return f"{{{', '.join(parts)}}}" if parts else ""
+
+
 class ManualAxisType:
     """Of a value inside a program for each device: the mesh axes along which devices hold other
     values (`varying`), values that are yet to be reduced, and values that have been.
@@ -293,9 +303,7 @@ class ManualAxisType:
 
     def text(self) -> str:
         """How types show it, such as `{V:x}`."""
-        parts = [f"{letter}:{','.join(sorted(map(str, axes)))}" for letter, axes in (
-            ("V", self.varying), ("U", self.unreduced), ("R", self.reduced)) if axes]
-        return f"{{{' '.join(parts)}}}" if parts else ""
+        return marks_text(V=self.varying, U=self.unreduced, R=self.reduced)
 
     @property
     def vur(self) -> Axes:

@@ -24,9 +24,10 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.contents import contents
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, NamedAxisEffect
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.local_types import global_aval, local_aval
 from pyjx.core.named_axes import Axis, mesh_axes
+from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
@@ -363,9 +364,18 @@ def _effects(params: Params) -> Effects:
                       if not (type(e) is NamedAxisEffect and e.name in own)])
 
 
+def _thread(eqn: JaxprEqn, token: Atom, after: Var) -> list[JaxprEqn]:
+    """The token is the same on all devices, each of which goes through its effects in order."""
+    params = eqn.params
+    new = _derived_params(params, threaded(params["jaxpr"]), (WHOLE, *params["in_specs"]),
+                          (WHOLE, *params["out_specs"]))
+    return [eqn.replace(invars=[token, *eqn.invars], outvars=[after, *eqn.outvars], params=new)]
+
+
 def _check(eqn: JaxprEqn) -> None:
     params = eqn.params
-    given = [Var(local_aval(v.aval, s, params["mesh"], params["check_vma"]))
+    names = params["newly_manual_axes"]
+    given = [Var(local_aval(v.aval, s, params["mesh"], names, params["check_vma"]))
              for v, s in zip(eqn.invars, params["in_specs"], strict=True)]
     check_operands("shard_map", given, params["jaxpr"].in_avals)
 
@@ -441,7 +451,7 @@ shard_map_p: Primitive = register(Primitive(
     "shard_map", count=_count, multiple_results=True, cached=False, shape_rule=_shape_rule,
     effects=_effects,
     jvp=_jvp, linearize=_linearize, split=_split, transpose=_transpose, batch_axis=_batch,
-    dce=_dce, cut=_cut, check=_check, within=_within, discharge=_discharge,
+    dce=_dce, cut=_cut, thread=_thread, check=_check, within=_within, discharge=_discharge,
     impl=_impl, placed=lambda params: (params["mesh"],),
     physical=lambda avals, *operands, **params: shard_map_p.bind(*operands, **params),
 ))

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
-from pyjx.core.local_types import local_aval
+from pyjx.core.local_types import along, local_aval
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.named_axes import mesh_axes
 from pyjx.core.prefixes import broadcast_argument, is_none
@@ -129,7 +129,7 @@ class _Mapped:
         names = self._names(mesh)
         in_specs = self._in_specs(mesh, names, args, avals)
         self._check_arguments(mesh, in_specs, in_tree, avals)
-        local = [local_aval(a, s, mesh, self.check_vma)
+        local = [local_aval(a, s, mesh, names, self.check_vma)
                  for a, s in zip(avals, in_specs, strict=True)]
         flat = FlatFun(self.fun, in_tree)
         debug = DebugInfo("shard_map", source_of(self.fun),
@@ -190,7 +190,7 @@ class _Mapped:
                     "shard_map in_specs argument must be a pytree of "
                     "`jax.sharding.PartitionSpec` instances, but it was `None` when "
                     f"axis_names={set(names)} are of type {kinds}")
-            return tuple([_spec_of(a) for a in avals])
+            return tuple([_spec_of(a, names) for a in avals])
         specs = _spread("in_specs", self.in_specs, args, is_none)
         self._check_axes("in_specs", names, specs)
         return specs
@@ -299,9 +299,10 @@ def _spread(what: str, specs: Any, tree: Any, is_leaf: Callable[[Any], bool] | N
     return tuple([WHOLE if s is None else s for s in given])
 
 
-def _spec_of(aval: Any) -> PartitionSpec:
-    """How an argument lies, which its type says."""
-    return WHOLE if aval.explicit_sharding is None else aval.explicit_sharding.spec
+def _spec_of(aval: Any, names: frozenset[Any]) -> PartitionSpec:
+    """How an argument lies along the axes of these names, which its type says."""
+    sharding = aval.explicit_sharding
+    return WHOLE if sharding is None else along(sharding.spec, names)
 
 
 # -- one axis at a time ----------------------------------------------------------------------------

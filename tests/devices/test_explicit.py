@@ -421,3 +421,35 @@ def test_results_lie_as_out_sharding_says(name):
                          != s else None, out, spec)
             jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5),
                          out, expected)
+
+
+def test_axes_that_a_program_for_each_device_leaves_to_types(explicit):
+    """Where some axes are manual the types inside, and of results, keep the other Explicit ones."""
+    mesh = explicit
+    x = jax.device_put(np.arange(32.0, dtype="f4").reshape(8, 4), NamedSharding(mesh, P("x", "y")))
+    inside = []
+
+    def f(x):
+        y = jnp.sin(x).T
+        inside.append(f"{jax.typeof(x)} {jax.typeof(y)}")
+        return y
+
+    with jax.set_mesh(mesh):
+        for in_specs in (P("x"), None):
+            g = jax.shard_map(f, in_specs=in_specs, out_specs=P(None, "x"), axis_names={"x"})
+            for call in (g, jax.jit(g)):
+                y = call(x)
+                assert jax.typeof(y).sharding.spec == y.sharding.spec == P("y", "x")
+                np.testing.assert_allclose(y, np.sin(x).T, rtol=1e-6)
+            dx = jax.jit(jax.grad(lambda x, g=g: g(x).sum()))(x)
+            assert jax.typeof(dx).sharding.spec == P("x", "y")
+            np.testing.assert_allclose(dx, np.cos(x), rtol=1e-6)
+        assert set(inside) == {"float32[2,4@y]{V:x} float32[4@y,2]{V:x}"}
+
+        def product(x, w):
+            return x @ w
+
+        with pytest.raises(ShardingTypeError, match="Contracting dimensions"):
+            jax.jit(jax.shard_map(product, in_specs=(P("x"), P()), out_specs=P("x"),
+                                  axis_names={"x"}))(
+                x, jax.device_put(np.ones((4, 4), "f4"), NamedSharding(mesh, P("y"))))

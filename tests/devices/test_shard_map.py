@@ -6,6 +6,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration, lax
+from pyjx.experimental import io_callback
 from pyjx.experimental.shard_map import shard_map as old_shard_map
 from pyjx.sharding import AbstractMesh, AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
@@ -407,3 +408,56 @@ def test_results_lie_as_the_specs_say_by_name(mesh):
     for spec in (P(), P(None), P(None, None), P(mesh.axis_names[0], None)):
         out = jax.shard_map(lambda x: x, mesh=mesh, in_specs=spec, out_specs=spec)(X)
         assert out.sharding.spec == spec
+
+
+def test_ordered_effects_of_each_device(mesh):
+    """A token goes through the program of each device, whose effects come in order."""
+    seen = []
+
+    def note(step, i):
+        seen.append((int(i), step))
+
+    def fun(x):
+        i = lax.axis_index("x")
+        for step in range(2):
+            io_callback(lambda i, step=step: note(step, i), None, i, ordered=True)
+
+        def step(c, s):
+            io_callback(lambda s, i: note(int(s) + 2, i), None, s, i, ordered=True)
+            return c, None
+
+        return lax.scan(step, x, jnp.arange(2))[0]
+
+    f = jax.shard_map(fun, mesh=mesh, in_specs=P("x", "y"),
+                      out_specs=P("x", "y"))
+    for call in (f, jax.jit(f)):
+        seen.clear()
+        close(call(X), X)
+        jax.effects_barrier()
+        assert sorted(seen) == sorted([(i, step) for i in range(4) for step in range(4)] * 2)
+        for i in range(4):  # the two devices at one place of x, each in order
+            steps = [step for at, step in seen if at == i]
+            assert all([steps[:k].count(s) >= steps[:k].count(s + 1)
+                        for k in range(9) for s in range(3)])
+
+
+def test_callbacks_where_some_axes_are_manual(mesh):
+    seen = []
+
+    def f(x):
+        jax.debug.callback(lambda v: seen.append(np.array(v)), x)
+        return 2 * x
+
+    mapped = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"),
+                                   axis_names={"x"}))
+    close(mapped(X), 2 * X)
+    jax.effects_barrier()
+    close(np.concatenate(sorted(seen, key=lambda v: list(X[:, 0]).index(v[0, 0]))), X)
+
+    def called(x):
+        io_callback(lambda v: None, None, x)
+        return x
+
+    with pytest.raises(NotImplementedError, match="all mesh axes are partitioned manually"):
+        jax.jit(jax.shard_map(called, mesh=mesh, in_specs=P("x"), out_specs=P("x"),
+                              axis_names={"x"}))(X)
