@@ -20,7 +20,6 @@ NAMES: dict[str, str] = {
         "call_param_updaters jet_fun jet_subtrace traceable",
     "pyjx.experimental.rnn":
         "lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
-    "pyjx.experimental.hijax": "TransformedRef",
     "pyjx.extend": "pallas",
     "pyjx.sharding":
         "no_collectives",

@@ -11,7 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray, aval_makers
+from pyjx.core.avals import (
+    AbstractRef,
+    AbstractValue,
+    ShapedArray,
+    aval_makers,
+    aval_method,
+    aval_property,
+)
 from pyjx.core.open_primitives import Primitive
 from pyjx.core.primitive import RULE_KINDS
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
@@ -27,6 +34,7 @@ from pyjx.experimental.hi_primitives import (
     vjp_from_lin,
     vmap_rule,
 )
+from pyjx.lax.references import TransformedRef
 from pyjx.lazy import directory, refuse
 from pyjx.transforms.accumulators import GradAccum, NullAccum, ValAccum
 from pyjx.tree_util import register_pytree_node
@@ -34,7 +42,7 @@ from pyjx.tree_util import register_pytree_node
 __all__ = [
     "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrim",
     "HiPrimitive", "HiPspec", "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum",
-    "ShapedArray", "VJPHiPrimitive", "ValAccum", "Zero", "aval_method",
+    "ShapedArray", "TransformedRef", "VJPHiPrimitive", "ValAccum", "Zero", "aval_method",
     "aval_property", "bdims_at_front", "control_flow_allowed_effects", "instantiate_zeros",
     "is_undefined_primal", "jvp_from_lin", "linearize_from_jvp", "register_hitype", "unmap_avals",
     "vjp_from_jvp", "vjp_from_lin", "vmap_rule",
@@ -211,24 +219,6 @@ class AvalMutableQDD:
     def __init__(self, aval: Any, mutable_qdd: Any) -> None:
         self.aval = aval
         self.mutable_qdd = mutable_qdd
-
-
-class aval_method:
-    """A method that values of a type have: `fun(value, *args)`."""
-
-    fun: Callable[..., Any]
-
-    def __init__(self, fun: Callable[..., Any]) -> None:
-        self.fun = fun
-
-
-class aval_property:
-    """A property that values of a type have: `fget(value)`."""
-
-    fget: Callable[..., Any]
-
-    def __init__(self, fget: Callable[..., Any]) -> None:
-        self.fget = fget
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:

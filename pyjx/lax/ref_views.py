@@ -14,7 +14,7 @@ import numpy as np
 
 from pyjx import errors
 from pyjx.core import dtypes
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import AbstractRef, get_aval
 from pyjx.core.jaxpr import Literal
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer
@@ -24,12 +24,13 @@ from pyjx.lax.compare import lt, select
 from pyjx.lax.convert import convert_element_type, full
 from pyjx.lax.elementwise import add
 from pyjx.lax.joining import concatenate
+from pyjx.lax.ref_transforms import Transform
 from pyjx.lax.shapes import expand_dims, pad, reshape
 
 Shape = tuple[int, ...]
 Slice = tuple[int, int, int]  # start, size, stride
 Indexer = tuple[Slice | None, ...]
-Indexers = tuple[Indexer, ...]  # the part of a part ...
+Indexers = tuple[Indexer | Transform, ...]  # the part of a part ...
 
 
 # -- indices as users give them --------------------------------------------------------------------
@@ -138,29 +139,48 @@ class _View(Record):
         return (*sizes[:self.place], *self.int_shape, *sizes[self.place:])
 
 
-def _views(shape: Shape, indexers: Indexers, integers: Sequence[Any]) -> Iterator[_View]:
+def _steps(indexers: Indexers, integers: Sequence[Any]
+           ) -> Iterator[tuple[Indexer | Transform, list[Any]]]:
+    """Each of them with its integers by axis."""
     given = iter(integers)
-    for entries in indexers:
-        view = _View(entries, [next(given) if e is None else None for e in entries], shape)
-        yield view
-        shape = view.part_shape
+    for step in indexers:
+        yield step, [] if isinstance(step, Transform) else [
+            next(given) if e is None else None for e in step]
 
 
-def part_shape(shape: Shape, indexers: Indexers, integers: Sequence[Any]) -> Shape:
-    """The shape of the part; of `integers` only the avals count."""
-    for view in _views(shape, indexers, integers):
-        shape = view.part_shape
-    return shape
+def part_type(ref: AbstractRef, indexers: Indexers, integers: Sequence[Any]) -> AbstractRef:
+    """The type of a reference to the part; of `integers` only the avals count."""
+    for step, by_axis in _steps(indexers, integers):
+        if isinstance(step, Transform):
+            ref = step.type_of(ref)
+        else:
+            shape = _View(step, by_axis, ref.shape).part_shape
+            ref = ref if shape == ref.shape else ref.with_shape(shape)
+    return ref
 
 
-def text(shape: Shape, indexers: Indexers, atoms: Sequence[Any], names: Sequence[str]) -> str:
+def check_differentiated(indexers: Indexers) -> None:
+    """Raise NotImplementedError where tangents have no part of that name."""
+    for step in indexers:
+        if isinstance(step, Transform) and not step.linear:
+            raise NotImplementedError(f"{step} of a reference that is differentiated: the bits of "
+                                      "a tangent are no tangent.")
+
+
+def text(ref: AbstractRef, indexers: Indexers, atoms: Sequence[Any], names: Sequence[str]) -> str:
     """An index as jaxprs show it."""
     named = [str(a.val) if type(a) is Literal else name
              for a, name in zip(atoms, names, strict=True)]
     shown = iter(named)
-    views = _views(shape, indexers, [a.aval for a in atoms]) if indexers else ()
-    parts = [f"[{','.join([next(shown) if e is None else _slice_text(e, n) for e, n in each])}]"
-             for each in [list(zip(v.entries, v.shape, strict=True)) for v in views]]
+    parts = []
+    for i, (step, _) in enumerate(_steps(indexers, atoms)):
+        if isinstance(step, Transform):
+            parts.append(f"{{{step}}}")
+        else:
+            whole = part_type(ref, indexers[:i], [a.aval for a in atoms]).shape
+            shown_entries = [next(shown) if e is None else _slice_text(e, n)
+                             for e, n in zip(step, whole, strict=True)]
+            parts.append(f"[{','.join(shown_entries)}]")
     return "".join(parts) or "[...]"
 
 
@@ -176,9 +196,22 @@ def _slice_text(entry: Slice, n: int) -> str:
 
 def read(x: Any, indexers: Indexers, integers: Sequence[Any]) -> Any:
     """The part of x."""
-    for view in _views(get_aval(x).shape, indexers, integers):
-        x = _read(view, x)
+    for step, by_axis in _steps(indexers, integers):
+        x = _step_read(step, by_axis, x)
     return x
+
+
+def _step_read(step: Indexer | Transform, by_axis: list[Any], x: Any) -> Any:
+    if isinstance(step, Transform):
+        return step.read(x)
+    return _read(_View(step, by_axis, get_aval(x).shape), x)
+
+
+def _step_written(step: Indexer | Transform, by_axis: list[Any], x: Any, part: Any, adding: bool,
+                  distinct: bool) -> Any:
+    if isinstance(step, Transform):
+        return step.undo(x, add(step.read(x), part) if adding else part)
+    return _written(_View(step, by_axis, get_aval(x).shape), x, part, adding, distinct)
 
 
 def write(x: Any, part: Any, indexers: Indexers, integers: Sequence[Any], adding: bool = False,
@@ -187,15 +220,15 @@ def write(x: Any, part: Any, indexers: Indexers, integers: Sequence[Any], adding
 
     Tangents are written as if no place came twice (`distinct`): only that is transposed.
     """
-    views = list(_views(get_aval(x).shape, indexers, integers))
-    if not views:
+    steps = list(_steps(indexers, integers))
+    if not steps:
         return add(x, part) if adding else part
     wholes = [x]
-    for view in views[:-1]:
-        wholes.append(_read(view, wholes[-1]))
-    new = _written(views[-1], wholes[-1], part, adding, distinct)
-    for view, whole in zip(views[-2::-1], wholes[-2::-1], strict=True):
-        new = _written(view, whole, new, False, distinct)
+    for step in steps[:-1]:
+        wholes.append(_step_read(*step, wholes[-1]))
+    new = _step_written(*steps[-1], wholes[-1], part, adding, distinct)
+    for step, whole in zip(steps[-2::-1], wholes[-2::-1], strict=True):
+        new = _step_written(*step, whole, new, False, distinct)
     return new
 
 

@@ -7,6 +7,7 @@ compiled. Outside of programs a reference holds an array, whose memory the next 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -14,10 +15,18 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import AbstractRef, ShapedArray, get_aval, is_ref_type
+from pyjx.core.avals import (
+    AbstractRef,
+    ShapedArray,
+    aval_method,
+    aval_property,
+    get_aval,
+    is_ref_type,
+)
 from pyjx.core.bounded import kept
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
+from pyjx.core.records import Record
 from pyjx.core.references import Ref, is_ref
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -37,7 +46,7 @@ from pyjx.engine.references import (
 )
 from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Params, Tangents, Values
-from pyjx.lax import ref_views
+from pyjx.lax import ref_transforms, ref_views
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.ref_views import Indexers
 from pyjx.runtime.jit import jit
@@ -202,42 +211,114 @@ def addupdate(ref: Any, idx: Any, x: Any) -> None:
     addupdate_p.bind(base, x, *integers, indexers=indexers)
 
 
-class RefView:
-    """A part of a reference, `ref.at[index]`: read and written as a reference is."""
+class Part(Record):
+    """A part of what is looked at: an indexer, and the integers in it."""
 
-    __slots__ = ("indexers", "integers", "ref")
+    indexer: ref_views.Indexer
+    integers: tuple[Any, ...]
 
-    def __init__(self, ref: Any, indexers: Indexers, integers: Sequence[Any]) -> None:
+
+class TransformedRef:
+    """A part of a reference, or another look at it: read and written as a reference is.
+
+    Args:
+      ref: the reference.
+      transforms: what is done to it, one after the other.
+
+    >>> import pyjx as jax
+    >>> ref = jax.new_ref(jax.numpy.arange(6).reshape(2, 3))
+    >>> ref.at[:, 1:].T[0] = jax.numpy.array([10, 40])
+    >>> ref.at[...].reshape(6)[...].tolist()
+    [0, 10, 2, 3, 40, 5]
+    """
+
+    __slots__ = ("ref", "transforms")
+
+    multiref = False  # it is of one reference
+
+    def __init__(self, ref: Any, transforms: Sequence[Part | ref_transforms.Transform]) -> None:
         self.ref = ref
-        self.indexers = indexers
-        self.integers = tuple(integers)
+        self.transforms = tuple(transforms)
+
+    @property
+    def type(self) -> AbstractRef:
+        """That of a reference to what is seen."""
+        return ref_views.part_type(get_aval(self.ref), *_flat(self.transforms))  # type: ignore[arg-type]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return ref_views.part_shape(self.ref.shape, self.indexers, self.integers)
+        return self.type.shape
 
     @property
     def dtype(self) -> Any:
-        return self.ref.dtype
+        return self.type.dtype
+
+    @property
+    def memory_space(self) -> Any:
+        """The memory it lies in; None is the device's."""
+        return self.type.memory_space
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
 
     @property
+    def size(self) -> int:
+        return self.type.size
+
+    @property
+    def is_dynamic_size(self) -> bool:
+        """Whether its shape has sizes that are no numbers."""
+        return not all([isinstance(n, int) for n in self.shape])
+
+    @property
     def at(self) -> _At:
         return _At(self)
 
-    def get(self) -> Array:
-        return get(self)
+    @property
+    def T(self) -> TransformedRef:
+        """It with its axes in reverse order."""
+        return self.transpose(range(self.ndim)[::-1])
 
-    def set(self, value: Any) -> None:
-        set(self, None, value)
+    def transpose(self, permutation: Sequence[int]) -> TransformedRef:
+        """It with its axes in another order."""
+        return self._seen(ref_transforms.transpose_of(self.shape, permutation))
 
-    def swap(self, value: Any) -> Array:
-        return swap(self, None, value)
+    def reshape(self, *shape: Any) -> TransformedRef:
+        """Its elements in another shape, a tuple or several ints; one may be -1."""
+        return self._seen(ref_transforms.reshape_of(self.shape, shape))
+
+    def bitcast(self, dtype: Any) -> TransformedRef:
+        """Its bits as another dtype. If that has another width, so many elements along the last
+        axis but one are one of the wider dtype.
+
+        Raises:
+          NotImplementedError: the width is another one, and there is one axis or none.
+          ValueError: that axis holds no whole elements of the dtype.
+        """
+        return self._seen(ref_transforms.bitcast_of(self.shape, self.dtype, dtype))
+
+    def memory_space_cast(self, memory_space: Any) -> TransformedRef:
+        """It in another memory, by its type."""
+        return self._seen(ref_transforms.MemorySpaceCast(memory_space))
+
+    def _seen(self, transform: ref_transforms.Transform) -> TransformedRef:
+        return TransformedRef(self.ref, (*self.transforms, transform))
+
+    def get(self, idx: Any = ()) -> Array:
+        """Its value, or a part of it."""
+        return get(self, idx)
+
+    def set(self, value: Any, idx: Any = ()) -> None:
+        """Write it, or a part of it."""
+        set(self, idx, value)
+
+    def swap(self, value: Any, idx: Any = ()) -> Array:
+        """Write it, or a part of it; the result is what was there."""
+        return swap(self, idx, value)
 
     def addupdate(self, x: Any, idx: Any = ()) -> None:
+        """Add to it, or to a part of it."""
         addupdate(self, idx, x)
 
     def __getitem__(self, index: Any) -> Array:
@@ -247,7 +328,13 @@ class RefView:
         set(self, index, value)
 
     def __repr__(self) -> str:
-        return f"RefView({self.ref!r}, shape={self.shape})"
+        return f"TransformedRef({self.ref!r}, transforms={self.transforms})"
+
+
+def _flat(transforms: Sequence[Any]) -> tuple[Indexers, tuple[Any, ...]]:
+    """Indexers, and the integers of all of them."""
+    return (tuple([t.indexer if type(t) is Part else t for t in transforms]),
+            tuple([i for t in transforms if type(t) is Part for i in t.integers]))
 
 
 class _At:
@@ -258,15 +345,22 @@ class _At:
     def __init__(self, ref: Any) -> None:
         self._ref = ref
 
-    def __getitem__(self, index: Any) -> RefView:
-        return RefView(*_target("at", self._ref, index))
+    def __getitem__(self, index: Any) -> TransformedRef:
+        ref, parts = self._ref, ()  # type: Any, tuple[Any, ...]
+        if type(ref) is TransformedRef:
+            ref, parts = ref.ref, ref.transforms
+        _check_ref("at", ref)
+        parsed = ref_views.parse(index, self._ref.shape)
+        if parsed is not None:
+            parts = (*parts, Part(parsed[0], tuple(parsed[1])))
+        return TransformedRef(ref, parts)
 
 
 def _target(function: str, ref: Any, index: Any) -> tuple[Any, Indexers, tuple[Any, ...]]:
     """The reference, and the part of it that `ref` and an index of that name."""
     base, indexers, integers = ref, (), ()  # type: tuple[Any, Indexers, tuple[Any, ...]]
-    if type(ref) is RefView:
-        base, indexers, integers = ref.ref, ref.indexers, ref.integers
+    if type(ref) is TransformedRef:
+        base, (indexers, integers) = ref.ref, _flat(ref.transforms)
     _check_ref(function, base)
     parsed = ref_views.parse(index, ref.shape)
     if parsed is not None:
@@ -289,15 +383,15 @@ def _stored(op: str, aval: AbstractRef, value: Any, indexers: Indexers, integers
             ) -> Any:
     """A value to be stored, of the type that the reference says."""
     found = get_aval(value)
+    whole, aval = aval, ref_views.part_type(aval, indexers, integers)
     adapts = op == "swap" and found.weak_type and _kind(found.dtype) is _kind(aval.dtype)
     if found.dtype != aval.dtype and not adapts:
         what = "dtype" if op == "swap" else "shape"
         raise ValueError(f"Invalid dtype for `{op}`. Ref dtype: {dtypes.name(aval.dtype)}. Value "
                          f"{what}: {dtypes.name(found.dtype)}. ")
-    shape = ref_views.part_shape(aval.shape, indexers, integers)
-    if found.shape != shape:
-        raise ValueError(f"Invalid shape for `{op}`. Ref shape: {aval.shape}. Expected shape: "
-                         f"{shape}. Value shape: {found.shape}. Transforms: {indexers}. ")
+    if found.shape != aval.shape:
+        raise ValueError(f"Invalid shape for `{op}`. Ref shape: {whole.shape}. Expected shape: "
+                         f"{aval.shape}. Value shape: {found.shape}. Transforms: {indexers}. ")
     if not found.weak_type or (state.dynamic is eager_trace and not isinstance(value, Tracer)):
         return value
     if is_scalar_constant(value):
@@ -375,8 +469,7 @@ def _add_now(ref: Ref, value: Any, *integers: Any, indexers: Indexers) -> list[A
 def _part_type(ref: AbstractRef, integers: Sequence[Any], indexers: Indexers) -> ShapedArray:
     if type(ref) is not AbstractRef:
         raise ValueError(f"`get` must be called on `Ref` types: {ref}.")
-    shape = ref_views.part_shape(ref.shape, indexers, integers)
-    part = ref.inner_aval if shape == ref.shape else ref.inner_aval.update(shape=shape)
+    part = ref_views.part_type(ref, indexers, integers).inner_aval
     return with_varying(part, joined((ref, *integers)))  # type: ignore[no-any-return]
 
 
@@ -411,6 +504,7 @@ def _get_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any:
     box = tangents[0]
     if not isinstance(box, Box) or type(box.value) is Zero:
         return out, Zero.of_primal(out)
+    ref_views.check_differentiated(indexers)
     return out, ref_views.read(box.value, indexers, primals[1:])
 
 
@@ -423,6 +517,8 @@ def _swap_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -> Any
         return out, Zero.of_primal(out)
     out = swap_p.bind(*primals, indexers=indexers)
     old: Any = Zero.of_primal(out)
+    if type(box.value) is not Zero or type(t) is not Zero:
+        ref_views.check_differentiated(indexers)
     if type(box.value) is not Zero:
         old = ref_views.read(box.value, indexers, integers)
     if not indexers:
@@ -438,6 +534,7 @@ def _addupdate_jvp(primals: Values, tangents: Tangents, *, indexers: Indexers) -
     if not isinstance(box, Box):
         _check_not_differentiated("an addupdate operation", primals[0], t)
     elif type(t) is not Zero:
+        ref_views.check_differentiated(indexers)
         box.value = t if not indexers and type(box.value) is Zero else ref_views.write(
             instantiate(box.value), t, indexers, primals[2:], adding=True)
     return addupdate_p.bind(*primals, indexers=indexers), []
@@ -475,10 +572,17 @@ def _moved(indexers: Indexers, dim: int, size: int, integers: Sequence[Any]
     where arrays of integers index it."""
     if any([get_aval(i).shape for i in integers]):
         return None
-    moved = []
-    for entries in indexers:
-        moved.append((*entries[:dim], (0, size, 1), *entries[dim:]))
-        dim -= entries[:dim].count(None)
+    moved: list[Any] = []
+    for step in indexers:
+        if isinstance(step, ref_transforms.Transform):
+            found = step.batched(dim, size)
+            if found is None:
+                return None
+            moved.append(found[0])
+            dim = found[1]
+        else:
+            moved.append((*step[:dim], (0, size, 1), *step[dim:]))
+            dim -= step[:dim].count(None)
     return tuple(moved), dim
 
 
@@ -561,7 +665,8 @@ def _addupdate_discharge(operands: Values, params: Params, derivable: bool) -> A
 
 def _part_text(eqn: JaxprEqn, operands: Sequence[str], first: int) -> str:
     """`a[...]`, where the integers of the index are the operands from `first` on."""
-    index = ref_views.text(eqn.invars[0].aval.shape, eqn.params["indexers"], eqn.invars[first:],
+    ref: Any = eqn.invars[0].aval
+    index = ref_views.text(ref, eqn.params["indexers"], eqn.invars[first:],
                            operands[first:])
     return f"{operands[0]}{index}"
 
@@ -612,14 +717,20 @@ free_ref_p.define(
 # -- methods ---------------------------------------------------------------------------------------
 
 
-def _addupdate_method(self: Any, x: Any, idx: Any = ()) -> None:
-    """Add `x` to the value or, with an index, to a part of it."""
-    addupdate(self, idx, x)
-
-
 def _parts(self: Any) -> _At:
     """Index it to name a part of the reference."""
     return _At(self)
+
+
+def _method_of(name: str) -> aval_method:
+    """A method that references have, and what is seen of them."""
+    method = getattr(TransformedRef, name)
+
+    @functools.wraps(method)
+    def of_ref(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(TransformedRef(self, ()), *args, **kwargs)
+
+    return aval_method(of_ref)
 
 
 def _deepcopy(self: Ref, memo: Any) -> Ref:
@@ -629,6 +740,9 @@ def _deepcopy(self: Ref, memo: Any) -> Ref:
 
 Ref.__deepcopy__ = _deepcopy  # type: ignore[assignment, method-assign]
 # Tracers of references have these methods, too (numpy/array_methods.py).
-for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", property(_parts)),
-                       ("addupdate", _addupdate_method)):
+for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", property(_parts))):
     setattr(Ref, _name, _method)
+for _name in ("addupdate", "bitcast", "get", "memory_space_cast", "reshape", "set", "swap",
+              "transpose"):
+    setattr(AbstractRef, _name, _method_of(_name))
+setattr(AbstractRef, "T", aval_property(lambda self: TransformedRef(self, ()).T))  # noqa: B010

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,14 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, tracebacks
-from pyjx.core.avals import AbstractRef, ShapedArray, aval_makers, canonical_shape
+from pyjx.core.avals import (
+    AbstractRef,
+    ShapedArray,
+    aval_makers,
+    aval_method,
+    aval_property,
+    canonical_shape,
+)
 from pyjx.core.dimensions import check_decided
 from pyjx.core.references import Ref
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -183,21 +191,6 @@ def _tracer_setitem(self: Any, index: Any, x: Any, /) -> None:
     except Exception as error:
         tracebacks.leave_boundary(error)
         raise
-
-
-class _OfReference:
-    """A method of tracers of references, which arrays have not."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, tracer: Any, cls: type) -> Any:
-        if tracer is None or type(tracer.aval) is not AbstractRef:
-            owner = cls.__name__
-            raise AttributeError(f"{owner!r} object has no attribute {self.name!r}")
-        return getattr(Ref.at.__get__(tracer)[...], self.name)
 
 
 def _tracer_iter(self: Any) -> Iterator[Any]:
@@ -502,9 +495,9 @@ def _of_traced(name: str, method: _Body) -> _Body:
 
     def traced(self: Any, *args: Any, **kwargs: Any) -> Any:
         if type(self.aval) is not ShapedArray:
-            own = getattr(getattr(type(self.aval), name, None), "fun", None)
-            if own is not None:
-                return own(self, *args, **kwargs)
+            own = getattr(type(self.aval), name, None)
+            if type(own) is aval_method:
+                return own.fun(self, *args, **kwargs)
         return method(self, *args, **kwargs)
 
     traced.__name__ = name
@@ -516,9 +509,9 @@ def _of_traced(name: str, method: _Body) -> _Body:
 def _property_of_traced(name: str, getter: _Body) -> property:
     def traced(self: Any) -> Any:
         if type(self.aval) is not ShapedArray:
-            own = getattr(getattr(type(self.aval), name, None), "fget", None)
-            if own is not None:
-                return own(self)
+            own = getattr(type(self.aval), name, None)
+            if type(own) is aval_property:
+                return own.fget(self)
         return getter(self)
 
     return property(traced, doc=getter.__doc__)
@@ -528,11 +521,11 @@ def _tracer_getattr(self: Any, name: str) -> Any:
     """What arrays have not, but the type that a library brought."""
     aval = object.__getattribute__(self, "aval")
     if type(aval) is not ShapedArray and not name.startswith("__"):
-        found: Any = getattr(type(aval), name, None)
-        if hasattr(found, "fun"):
-            return found.fun.__get__(self)
-        if hasattr(found, "fget") and not isinstance(found, property):
-            return found.fget(self)
+        own = getattr(type(aval), name, None)
+        if type(own) is aval_method:
+            return MethodType(own.fun, self)
+        if type(own) is aval_property:
+            return own.fget(self)
     return object.__getattribute__(self, name)  # raises what it did
 
 
@@ -614,8 +607,6 @@ def install() -> None:
     _set(Tracer, "__iter__", _tracer_iter)
     _set(Tracer, "__reversed__", _tracer_reversed)
     _set(Tracer, "item", _of_traced("item", _item))
-    for name in ("addupdate", "get", "set", "swap"):
-        setattr(Tracer, name, _OfReference(name))
     for name, value in (("__setitem__", _tracer_setitem), ("nbytes", property(_nbytes)),
                         ("itemsize", property(_itemsize))):
         setattr(Tracer, name, value)
