@@ -258,7 +258,7 @@ def _gather_transpose(ct: Tangent, x: Operand, indices: Operand, *,
                       dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes,
                       unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
                       fill_value: Any) -> Tangents:
-    zeros = full_aval(x.aval.update(dtype=get_aval(ct).dtype), 0)
+    zeros = full_aval(x.aval.update(dtype=get_aval(ct).dtype, weak_type=False), 0)
     return _gather_accumulate(
         (zeros, None), ct, x, indices, dimension_numbers=dimension_numbers,
         slice_sizes=slice_sizes, unique_indices=unique_indices,

@@ -15,6 +15,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import DEAR
 from pyjx.core.scalars import scalar_constant
+from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Tangent, Value
@@ -278,6 +279,8 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
         raise ValueError("random_gamma_grad: Incompatible shapes for broadcasting: "
                          f"shapes={shapes}") from None
     a, x = operands("random_gamma_grad", a, x)
+    if get_aval(a).ndim:  # samples are of strong type
+        a, x = cast(a, get_aval(a).dtype), cast(x, get_aval(x).dtype)
     return random_gamma_grad_p.bind(a, x)
 
 

@@ -445,7 +445,8 @@ def _asinh_slope(x: Value) -> Value:
     size = stop_gradient(abs(x))
     bound = float(dtypes.finfo(get_aval(size).dtype).max) ** 0.5
     r = integer_pow(lax.clamp(like(size, 1), size, like(size, bound)), -1)
-    r = cast(r, get_aval(x).dtype)
+    aval = get_aval(x)
+    r = cast(r, aval.dtype, aval.weak_type and not aval.shape)  # as a `coefficient`
     return mul(r, rsqrt(add(square(mul(x, r)), square(r))))
 
 

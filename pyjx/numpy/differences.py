@@ -137,7 +137,7 @@ def _slope(f: Any, spacing: Any, axis: int) -> Any:
                          "the gradient is calculated.")
     wide = [1] * len(shape)
     wide[axis] = size - 1
-    steps = lax.reshape(convert(_gaps(spacing, 0), get_aval(f).dtype), wide)
+    steps = lax.reshape(_gaps(spacing, 0), wide)
     # f' = (a^2 (f_+ - f) + b^2 (f - f_-)) / (a b (a + b)) with a = x - x_-, b = x_+ - x.
     a, b = _span(steps, 0, size - 2, axis), _span(steps, 1, size - 1, axis)
     middle = _span(f, 1, size - 1, axis)

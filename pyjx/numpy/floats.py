@@ -321,6 +321,7 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
     if is_complex(x):
         raise TypeError("frexp does not support complex-valued inputs")
     dtype = dtype_of(x)
+    x = convert(x, dtype)
     info = dtypes.finfo(dtype)
     magnitude = ops.abs(x)
     subnormal = ops.lt(magnitude, constant_like(x, info.smallest_normal))
@@ -353,6 +354,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     if is_complex(x) or is_inexact(k):
         raise ValueError(f"ldexp not supported for input types {(dtype_of(x), dtype_of(k))}")
     x = promote_inexact("ldexp", x)
+    x = convert(x, dtype_of(x))
     x, k = spread_all("ldexp", x, _saturated(k))
     return _scaled(x, k)
 

@@ -91,6 +91,11 @@ def _scaled(x: Any, factor: float, operation: _Body = ops.mul) -> Any:
     return operation(x, constant_like(x, factor))
 
 
+def _strong_product(x: Any, factor: Any) -> Any:
+    """x times a number of its dtype, which makes the result one of strong type."""
+    return ops.mul(x, dtype_of(x).type(factor))
+
+
 def _times(x: Any, factor: float) -> Any:
     return ops.mul(x, coefficient(x, factor))
 
@@ -127,7 +132,7 @@ fabs = _float_function("fabs", _real_absolute, "The absolute value of x as a flo
 reciprocal = _float_function("reciprocal", lambda x: ops.integer_pow(x, -1),
                              "1 / x, elementwise.")
 log10 = _float_function(
-    "log10", lambda x: _scaled(convert(ops.log(x), dtype_of(x)), 1 / np.log(10.0)),
+    "log10", lambda x: _scaled(ops.log(x), 1 / np.log(10.0), _strong_product),
     "The logarithm of x to base 10, elementwise.")
 log2 = _float_function(
     "log2", lambda x: _scaled(ops.log(x), np.log(2.0), ops.div),

@@ -55,3 +55,8 @@ def test_igamma_far_below_its_parameter_is_precise():
     a, x = np.float32(18.082216), np.float32(0.13973711)
     np.testing.assert_allclose(lax.igamma(a, x), special.gammainc(np.float64(a), np.float64(x)),
                                rtol=2e-5)
+
+
+def test_derivatives_of_gamma_samples_are_of_strong_type():
+    weak = jnp.broadcast_to(0.3, (2,))
+    assert not lax.random_gamma_grad(weak, weak).weak_type

@@ -194,3 +194,9 @@ def test_cov_with_any_degrees_of_freedom():
 def test_cov_of_no_observations_is_nan():
     for options in ({}, {"bias": True}, {"ddof": -2}):
         assert np.isnan(jnp.cov(jnp.zeros((2, 0)), **options)).all()
+
+
+def test_weak_types_of_slopes_between_places():
+    weak = jnp.broadcast_to(0.3, (2,))
+    assert jnp.gradient(weak, weak).weak_type
+    assert not jnp.gradient(weak, jnp.ones(2)).weak_type

@@ -559,3 +559,11 @@ def test_the_gradient_is_of_the_dtype_of_samples_and_spacing():
     assert jnp.gradient(samples, jnp.float16(2)).dtype == "float16"
     assert jnp.gradient(samples, 0.5).weak_type
     assert not jnp.gradient(samples).weak_type
+
+
+@pytest.mark.parametrize(("fun", "weak"), [
+    (jnp.arcsinh, True), (jnp.log10, False), (lambda x: jnp.ldexp(x, 2), True),
+    (lambda x: jnp.frexp(x)[0], True), (lambda x: jnp.take(x, 0), False),
+])
+def test_weak_types_of_derivatives_of_scalars(fun, weak):
+    assert jax.grad(fun)(0.3).weak_type is weak

@@ -284,3 +284,12 @@ square, tall = np.eye(3), np.ones((4, 3))
 def test_what_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_weak_types_of_products_and_forms():
+    weak, strong = jnp.broadcast_to(0.5, (2, 2)), jnp.ones((2, 2))
+    for fun in (linalg.qr_multiply, linalg.rsf2csf):
+        assert all(x.weak_type for x in fun(weak, weak))
+        assert not any(x.weak_type for x in fun(weak, strong))
+    assert linalg.fiedler_companion(weak).weak_type
+    assert linalg.fiedler_companion(jnp.ones((3, 1))).shape == (3, 0, 0)

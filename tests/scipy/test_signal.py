@@ -159,3 +159,8 @@ def test_eager_spectra_are_one_compiled_call(call, parts):
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
     assert len(names) == 1
+
+
+def test_weak_types_of_what_is_left_of_trends():
+    weak = jnp.broadcast_to(0.3, (2,))
+    assert signal.detrend(weak).weak_type and not signal.detrend(jnp.ones(2)).weak_type

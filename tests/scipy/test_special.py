@@ -332,6 +332,14 @@ def test_weak_types_of_arrays():
     assert special.betaln(weak, 0.5).weak_type and special.comb(weak, weak).weak_type
     assert not special.betaln(weak, jnp.ones(2)).weak_type
     assert special.logit(0.3).weak_type and not special.logit(weak).weak_type
+    assert special.kl_div(0.3, weak).weak_type and not special.kl_div(weak, weak).weak_type
+    assert special.rel_entr(0.3, weak).weak_type and not special.rel_entr(weak, 0.3).weak_type
+    assert not any(y.weak_type for y in special.fresnel(0.3))
+
+
+@pytest.mark.parametrize("name", ["exp1", "expi", "log_ndtr"])
+def test_derivatives_of_weak_numbers_are_not_weak(name):
+    assert not jax.grad(getattr(special, name))(0.3).weak_type
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -338,3 +338,17 @@ def test_weak_types() -> None:
         assert not result.weak_type
     for result in (stats.cauchy.pdf(0.3), stats.cauchy.pdf(x=0.3), stats.gamma.sf(weak, 2.0)):
         assert result.weak_type
+
+
+@pytest.mark.parametrize(("fun", "weak"), [
+    (lambda w: stats.bernoulli.ppf(0.3, w), True), (lambda w: stats.bernoulli.ppf(w, w), False),
+    (lambda w: stats.binom.logpmf(w, w, w), True), (lambda w: stats.binom.pmf(w, 3, 0.5), True),
+    (lambda w: stats.chi2.cdf(0.3, jnp.arange(1, 3)), True),
+    (lambda w: stats.chi2.pdf(jnp.arange(1, 3), 0.3), False),
+    (lambda w: stats.logistic.pdf(0.3, w), False), (lambda w: stats.logistic.pdf(0.3), True),
+    (lambda w: stats.t.logpdf(0.3, w), True), (lambda w: stats.t.pdf(w, 0.3), False),
+    (lambda w: jax.jvp(lambda a: stats.gamma.sf(a, 2.0), (0.3,), (1.0,))[1], True),
+    (lambda w: jax.grad(stats.norm.logcdf)(0.3), False),
+])
+def test_weak_types_of_scalars_beside_arrays(fun, weak):
+    assert fun(jnp.broadcast_to(0.3, (2,))).weak_type is weak

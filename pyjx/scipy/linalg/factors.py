@@ -28,7 +28,8 @@ from pyjx.lax.linalg.polar_factors import unitary_factor
 from pyjx.lax.linalg.reflectors import geqp3_p, geqrf_p
 from pyjx.lax.nary import real_dtype
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.linalg.operands import array, as_complex, square
+from pyjx.numpy.promotion import convert
+from pyjx.scipy.linalg.operands import array, arrays, as_complex, square
 
 # -- Cholesky --------------------------------------------------------------------------------------
 
@@ -192,9 +193,7 @@ def qr_multiply(a: Any, c: Any, mode: str = "right", pivoting: bool = False,
     """
     if mode not in ("left", "right"):
         raise ValueError(f"mode must be 'right' or 'left', got {mode!r}")
-    a, c = (array("qr_multiply", x) for x in (a, c))
-    dtype = dtypes.promote_types(get_aval(a).dtype, get_aval(c).dtype)
-    a, c = (lax.convert_element_type(x, dtype) for x in (a, c))
+    a, c = arrays("qr_multiply", a, c)
     if get_aval(a).ndim < 2 or not get_aval(c).ndim:
         raise ValueError("qr_multiply: expected matrices and a vector or matrix, got shapes "
                          f"{get_aval(a).shape} and {get_aval(c).shape}")
@@ -354,7 +353,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     >>> jax.numpy.round(jax.numpy.diag(t)).tolist()
     [1j, -1j]
     """
-    form, z = array("rsf2csf", T), array("rsf2csf", Z)
+    form, z = arrays("rsf2csf", T, Z)
     for name, x in (("T", form), ("Z", z)):
         shape = get_aval(x).shape
         if len(shape) != 2 or shape[0] != shape[1]:
@@ -362,12 +361,11 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     if get_aval(form).shape != get_aval(z).shape:
         raise ValueError(f"Input array shapes must match: Z: {get_aval(z).shape} vs. T: "
                          f"{get_aval(form).shape}")
-    dtype = dtypes.promote_types(get_aval(form).dtype, get_aval(z).dtype)
-    form, z = (as_complex(lax.convert_element_type(x, dtype)) for x in (form, z))
+    weak = get_aval(form).weak_type
+    form, z = as_complex(form), as_complex(z)
     n = get_aval(form).shape[0]
-    if n < 2:
-        return form, z
-    eps = dtypes.finfo(real_dtype(dtype)).eps
+    dtype = get_aval(form).dtype
+    eps = dtypes.finfo(dtype).eps
 
     def rotate(step: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
         form, z = state
@@ -391,8 +389,9 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
             for x in (form, z))
         return form, z
 
-    form, z = lax.fori_loop(np.int32(0), np.int32(n - 1), rotate, (form, z))
-    return upper_triangle(form), z
+    if n > 1:
+        form, z = lax.fori_loop(np.int32(0), np.int32(n - 1), rotate, (form, z))
+    return convert(upper_triangle(form), dtype, weak), convert(z, dtype, weak)
 
 
 @numpy_function(static_argnames=("calc_q", "overwrite_a", "check_finite"))

@@ -190,7 +190,9 @@ def fiedler_companion(a: Any) -> Array:
                 places[i, column] = place
     zero, one = (jnp.broadcast_to(jnp.asarray(x, get_aval(b).dtype), (*shape[:-1], 1))
                  for x in (0, 1))
-    return _gathered(_joined(zero, one, b), places)
+    # Without zeros and ones the matrix is of the type of b.
+    whole = b if n < 2 else _gathered(_joined(zero, one, b), places)
+    return lax.reshape(whole, (*shape[:-1], n, n))
 
 
 @numpy_function

@@ -14,6 +14,7 @@ from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import check_arraylike, promote_inexact
 from pyjx.numpy.ufuncs import as_array
+from pyjx.scipy.special.operands import weak_as
 
 
 @numpy_function(static_argnames=("axis", "type", "bp", "overwrite_data"))
@@ -58,5 +59,6 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0,
         basis = jnp.asarray(np.linalg.qr(line[:, :end - start])[0], x.dtype)
         fitted = jnp.matmul(jnp.matmul(part, basis, precision=lax.Precision.HIGHEST), basis.T,
                             precision=lax.Precision.HIGHEST)
-        parts.append(part - fitted)
+        # The line is of strong type; what is left of weakly typed data is weakly typed.
+        parts.append(weak_as(part - fitted, x))
     return jnp.moveaxis(jnp.concatenate(parts, -1), -1, axis)

@@ -16,7 +16,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.scipy.special import coefficients as parts
 from pyjx.scipy.special.coefficients import evaluate
-from pyjx.scipy.special.operands import floats, in_single, partials, reals, strong
+from pyjx.scipy.special.operands import floats, in_single, partials, reals, strong, strongly
 from pyjx.transforms.custom_jvp import custom_jvp
 
 _GAMMA = 0.57721566490153286  # Euler's constant
@@ -25,6 +25,7 @@ _GAMMA = 0.57721566490153286  # Euler's constant
 
 
 @custom_jvp
+@strongly
 @in_single
 def _exp1(x: Array) -> Array:
     near, far = jnp.minimum(x, 1), jnp.maximum(x, 1)
@@ -33,7 +34,7 @@ def _exp1(x: Array) -> Array:
     return jnp.where(x > 1, outside, inside)
 
 
-_exp1.defjvps(lambda g, out, x: g * (-jnp.exp(-x) / x))
+_exp1.defjvps(lambda g, out, x: lax.mul(g, strong(-jnp.exp(-x) / x)))
 
 
 @numpy_function
@@ -46,10 +47,11 @@ def exp1(x: Any) -> Array:
     >>> round(float(jax.scipy.special.exp1(1.0)), 4)
     0.2194
     """
-    return _exp1(strong(*reals("exp1", x)))
+    return _exp1(*reals("exp1", x))
 
 
 @custom_jvp
+@strongly
 @in_single
 def _expi(x: Array) -> Array:
     near, far = jnp.clip(x, 0, 6), jnp.maximum(x, 20)
@@ -65,7 +67,7 @@ def _expi(x: Array) -> Array:
     return jnp.where(jnp.isnan(x), x, jnp.where(x > 0, above, below))
 
 
-_expi.defjvps(lambda g, out, x: g * (jnp.exp(x) / x))
+_expi.defjvps(lambda g, out, x: lax.mul(g, strong(jnp.exp(x) / x)))
 
 
 @numpy_function
@@ -76,7 +78,7 @@ def expi(x: Any) -> Array:
     >>> round(float(jax.scipy.special.expi(1.0)), 4)
     1.8951
     """
-    return _expi(strong(*reals("expi", x)))
+    return _expi(*reals("expi", x))
 
 
 def _expn_fraction(n: Array, x: Array) -> Array:
@@ -163,6 +165,7 @@ def expn(n: Any, x: Any) -> Array:
 
 
 @custom_jvp
+@strongly
 @in_single
 def _sici(x: Array) -> tuple[Array, Array]:
     # DLMF 6.2.19, 6.2.20: Si = pi/2 - f cos - g sin, Ci = f sin - g cos
@@ -196,10 +199,11 @@ def sici(x: Any) -> tuple[Array, Array]:
     >>> [round(float(y), 4) for y in jax.scipy.special.sici(1.0)]
     [0.9461, 0.3374]
     """
-    return _sici(strong(*reals("sici", x)))
+    return _sici(*reals("sici", x))
 
 
 @custom_jvp
+@strongly
 @in_single
 def _fresnel(x: Array) -> tuple[Array, Array]:
     # DLMF 7.5.3, 7.5.4: S = 1/2 - f cos - g sin, C = 1/2 + f sin - g cos, of pi x^2/2

@@ -12,7 +12,7 @@ from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import promote_inexact
-from pyjx.scipy.special.operands import floats, partials, reals, strong
+from pyjx.scipy.special.operands import floats, partials, reals, strong, strong_of_arrays, weak_as
 from pyjx.transforms.custom_jvp import custom_jvp
 
 
@@ -105,6 +105,7 @@ def _divergence(p: Array, q: Array) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def rel_entr(p: Any, q: Any) -> Array:
     """The elementwise relative entropy p log(p/q).
 
@@ -119,6 +120,7 @@ def rel_entr(p: Any, q: Any) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def kl_div(p: Any, q: Any) -> Array:
     """The terms p log(p/q) - p + q of the Kullback-Leibler divergence.
 
@@ -129,7 +131,7 @@ def kl_div(p: Any, q: Any) -> Array:
     0.5
     """
     p, q = reals("kl_div", p, q)
-    return _by_cases(p, q, _divergence, q)
+    return weak_as(_by_cases(p, q, _divergence, q), p, q)
 
 
 # -- logistic functions ----------------------------------------------------------------------------

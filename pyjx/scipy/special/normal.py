@@ -23,7 +23,7 @@ from pyjx.numpy.promotion import convert, promote_args_inexact, promote_inexact
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special import coefficients as parts
 from pyjx.scipy.special.coefficients import evaluate
-from pyjx.scipy.special.operands import floats, in_single, partials, reals, strong
+from pyjx.scipy.special.operands import floats, in_single, partials, reals, strong, strongly
 from pyjx.transforms.custom_jvp import custom_jvp
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -263,6 +263,7 @@ def ndtri(p: Any) -> Array:
 
 
 @custom_jvp
+@strongly
 @in_single
 def log_ndtr_of(x: Array) -> Array:
     """`log_ndtr` of an array of any float dtype."""
@@ -279,7 +280,7 @@ def _log_ndtr_slope(x: Array) -> Array:
     return jnp.where(x < -1, below, jnp.exp(-high * high / 2) / _ROOT_TWO_PI / ndtr_of(high))
 
 
-log_ndtr_of.defjvps(lambda g, out, x: g * _log_ndtr_slope(x))
+log_ndtr_of.defjvps(lambda g, out, x: lax.mul(g, strong(_log_ndtr_slope(x))))
 
 
 @numpy_function(static_argnames=("series_order",))
@@ -302,7 +303,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
         raise TypeError("series_order must be a Python integer.")
     if not 0 <= operator.index(series_order) <= 30:
         raise ValueError(f"series_order must be in [0, 30], got {series_order}.")
-    x = strong(jnp.asarray(x))
+    x = jnp.asarray(x)
     _check_dtype(x)
     return log_ndtr_of(x)
 

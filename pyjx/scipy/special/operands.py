@@ -48,6 +48,16 @@ def strong(x: Array) -> Array:
     return convert(x, get_aval(x).dtype)
 
 
+def strongly(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of arrays, whose weak types it is not told: its results have none."""
+
+    @functools.wraps(fun)
+    def wrapped(*xs: Array) -> Any:
+        return fun(*map(strong, xs))
+
+    return wrapped
+
+
 def strong_of_arrays(fun: Callable[P, Array]) -> Callable[P, Array]:
     """The function, whose result for an array as first argument has no weak type, as in JAX."""
     first = inspect.getfullargspec(fun).args[0]

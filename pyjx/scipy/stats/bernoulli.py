@@ -10,7 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
-from pyjx.scipy.special.operands import reals, strong_of_arrays
+from pyjx.scipy.special.operands import reals, strong_of_arrays, weak_as
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 __dir__ = directory(__name__, __all__)
@@ -60,6 +60,7 @@ def cdf(k: Any, p: Any) -> Array:
 
 
 @numpy_function
+@strong_of_arrays
 def ppf(q: Any, p: Any) -> Array:
     """The quantiles: the inverse of `cdf`.
 
@@ -70,4 +71,4 @@ def ppf(q: Any, p: Any) -> Array:
     q, p = reals("bernoulli.ppf", q, p)
     valid = (p >= 0) & (p <= 1) & (q >= 0) & (q <= 1)
     value = jnp.where(q == 0, -1, jnp.where(q <= 1 - p, 0, 1)).astype(q.dtype)
-    return jnp.where(valid, value, math.nan)
+    return weak_as(jnp.where(valid, value, math.nan), q, p)

@@ -11,7 +11,7 @@ from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
 from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.special.operands import reals, weak_as
 
 __all__ = ["logpmf", "pmf"]
 __dir__ = directory(__name__, __all__)
@@ -32,7 +32,7 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
     ways = -jnp.log(n + 1) - betaln_of(n - k + 1, k + 1)
     log = ways + xlogy_of(k, p) + xlog1py_of(n - k, -p)
     log = jnp.where(outside, -math.inf, log)
-    return jnp.where((p >= 0) & (p <= 1), log, math.nan)
+    return weak_as(jnp.where((p >= 0) & (p <= 1), log, math.nan), k, n, p, loc)
 
 
 @numpy_function

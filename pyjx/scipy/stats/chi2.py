@@ -8,11 +8,18 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.promotion import operands, promote_dtypes_inexact
 from pyjx.scipy.special.operands import strong_of_arrays
 from pyjx.scipy.stats import gamma
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = directory(__name__, __all__)
+
+
+def _as_gamma(name: str, x: Any, df: Any, loc: Any, scale: Any) -> tuple[Any, ...]:
+    """The arguments of the gamma distribution, of the type that all of them have together."""
+    x, df, loc, scale = promote_dtypes_inexact(*operands(f"chi2.{name}", x, df, loc, scale))
+    return x, df / 2, loc, 2 * scale
 
 
 @numpy_function
@@ -24,7 +31,7 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.chi2.logpdf(1.5, 3.0)), 3)
     -1.466
     """
-    return gamma.logpdf(x, df / 2, loc, 2 * scale)
+    return gamma.logpdf(*_as_gamma("logpdf", x, df, loc, scale))
 
 
 @numpy_function
@@ -48,7 +55,7 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.chi2.cdf(1.5, 3.0)), 3)
     0.318
     """
-    return gamma.cdf(x, df / 2, loc, 2 * scale)
+    return gamma.cdf(*_as_gamma("cdf", x, df, loc, scale))
 
 
 @numpy_function
@@ -60,7 +67,7 @@ def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.chi2.logcdf(1.5, 3.0)), 3)
     -1.147
     """
-    return gamma.logcdf(x, df / 2, loc, 2 * scale)
+    return gamma.logcdf(*_as_gamma("logcdf", x, df, loc, scale))
 
 
 @numpy_function
@@ -72,7 +79,7 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.chi2.sf(1.5, 3.0)), 3)
     0.682
     """
-    return gamma.sf(x, df / 2, loc, 2 * scale)
+    return gamma.sf(*_as_gamma("sf", x, df, loc, scale))
 
 
 @numpy_function
@@ -84,4 +91,4 @@ def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.chi2.logsf(1.5, 3.0)), 3)
     -0.382
     """
-    return gamma.logsf(x, df / 2, loc, 2 * scale)
+    return gamma.logsf(*_as_gamma("logsf", x, df, loc, scale))

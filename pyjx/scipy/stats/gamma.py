@@ -21,7 +21,7 @@ def _inside(x: Array, a: Array, loc: Array, scale: Array) -> tuple[Array, Array]
     """What is not above 0, where no slope is, and y elsewhere."""
     y = (x - loc) / scale
     outside = (y <= 0) & (a > 0)
-    return outside, jnp.where(outside, 1, jnp.maximum(y, 0))
+    return outside, jnp.where(outside, 1, jnp.where(y < 0, 0, y))
 
 
 @numpy_function

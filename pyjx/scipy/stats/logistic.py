@@ -7,17 +7,17 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.core.avals import get_aval
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import logit_of
-from pyjx.scipy.special.operands import reals, strong_of_arrays
+from pyjx.scipy.special.operands import reals, strong, strong_of_arrays
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
-@strong_of_arrays
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of the density.
 
@@ -27,11 +27,11 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """
     x, loc, scale = reals("logistic.logpdf", x, loc, scale)
     y = jnp.abs((x - loc) / scale)
-    return -y - 2 * jnp.log1p(jnp.exp(-y)) - jnp.log(scale)
+    log = -y - 2 * jnp.log1p(jnp.exp(-y)) - jnp.log(scale)
+    return strong(log) if get_aval(log).shape else log  # as JAX has it, whichever is the array
 
 
 @numpy_function
-@strong_of_arrays
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The density.
 

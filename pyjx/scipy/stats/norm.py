@@ -10,7 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.normal import log_ndtr_of, ndtr_of, ndtri_of
-from pyjx.scipy.special.operands import reals, strong, strong_of_arrays
+from pyjx.scipy.special.operands import reals, strong_of_arrays
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -63,7 +63,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.369
     """
     x, loc, scale = reals("norm.logcdf", x, loc, scale)
-    return log_ndtr_of(strong((x - loc) / scale))
+    return log_ndtr_of((x - loc) / scale)
 
 
 @numpy_function
@@ -87,7 +87,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -1.176
     """
     x, loc, scale = reals("norm.logsf", x, loc, scale)
-    return log_ndtr_of(strong((loc - x) / scale))
+    return log_ndtr_of((loc - x) / scale)
 
 
 @numpy_function

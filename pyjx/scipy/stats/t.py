@@ -12,13 +12,14 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.special.operands import reals, strong_of_arrays, weak_as
 
 __all__ = ["logpdf", "pdf"]
 __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
+@strong_of_arrays
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of the density.
 
@@ -29,10 +30,11 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     x, df, loc, scale = reals("t.logpdf", x, df, loc, scale)
     y = (x - loc) / scale
     norm = betaln_of(jnp.full_like(df, 0.5), df / 2) + jnp.log(df) / 2 + jnp.log(scale)
-    return -(df + 1) / 2 * jnp.log1p(y * y / df) - norm
+    return weak_as(-(df + 1) / 2 * jnp.log1p(y * y / df) - norm, x, df, loc, scale)
 
 
 @numpy_function
+@strong_of_arrays
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The density.
 
