@@ -117,8 +117,9 @@ def check_fits(sharding: Any, aval: ShapedArray) -> None:
 def moved(x: Any, sharding: Any) -> Any:
     """The elements of `x` as a committed array with another sharding.
 
-    Where its devices stay they exchange parts, in a compiled program. Else a part that a device has
-    goes to others as it is; what none has goes through the host.
+    Where its devices stay they exchange parts, in a compiled program; but devices of the host share
+    its memory. Else a part that a device has goes to others as it is; what none has goes through
+    the host.
 
     Raises:
       ValueError: the sharding does not fit, or other processes have parts that would have to come
@@ -134,7 +135,7 @@ def moved(x: Any, sharding: Any) -> Any:
     check_fits(sharding, aval)
     if (old.num_devices > 1 and old._internal_device_list == sharding._internal_device_list
             and old.memory_kind == sharding.memory_kind):
-        return _exchanged(x, sharding)
+        return _read(x, sharding) if _is_read(x, sharding) else _exchanged(x, sharding)
     if group.client is not None:
         x = _within_process(x, sharding)
     if _same_parts(x._sharding, sharding, aval):
@@ -142,6 +143,30 @@ def moved(x: Any, sharding: Any) -> Any:
                                       [_CopySemantics.REUSE_INPUT])[0]
         return jaxlib_api.commit(copy, sharding, aval=aval_on(aval, sharding))
     return _of_parts(x, sharding)
+
+
+_LONGEST_READ = 1 << 24  # bytes; where parts are to be joined a program is faster for more
+
+
+def _is_read(x: Any, sharding: Any) -> bool:
+    """Whether an array is to come from the memory of the host, which its devices share: collectives
+    of CPU devices wait for each other's threads, three times as long as that takes."""
+    old = x._sharding
+    return (old._device_assignment[0].platform == "cpu" and old.is_fully_addressable
+            and not _has_open_sums(old) and not _has_open_sums(sharding)
+            and (old.is_fully_replicated or x.nbytes <= _LONGEST_READ))
+
+
+def _has_open_sums(sharding: Any) -> bool:
+    return type(sharding) is NamedSharding and bool(sharding.spec.unreduced)
+
+
+def _read(x: Any, sharding: Any) -> Any:
+    """An array of parts of the host's view of another one."""
+    devices, parts, places = _parts(sharding, x.aval)
+    whole = value(x)
+    cut = [whole[index] for index in parts]
+    return _put(aval_on(x.aval, sharding), sharding, [cut[i] for i in places], devices, True, True)
 
 
 def _exchanged(x: Any, sharding: Any) -> Any:

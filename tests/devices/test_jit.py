@@ -161,6 +161,18 @@ def test_errors(mesh, x):
         jax.jit(lambda a: a, in_shardings=cut, device=jax.devices()[0])
 
 
+@pytest.mark.parametrize("old,new", [("x", None), (None, "x"), ("x", "y")])
+@pytest.mark.parametrize("size", [64, 4096])  # through the host, and by a program
+def test_what_lies_otherwise_outlives_the_source(mesh, old, new, size):
+    old, new = NamedSharding(mesh, P(old)), NamedSharding(mesh, P(None, new))
+    values = np.random.default_rng(0).normal(size=(size, size)).astype("f4")
+    given = jax.jit(jnp.negative)(jax.device_put(values, old))
+    moved = jax.device_put(given, new)
+    spent = jax.jit(lambda x: 0 * x, donate_argnums=0)(given)
+    np.testing.assert_array_equal(moved, -values)
+    assert moved.sharding == new and not spent.any()
+
+
 def test_resharding(mesh, x):
     for spec in (P("y", "x"), P(), P(("x", "y")), P(None, ("y", "x")), P("x", "y")):
         moved = jax.device_put(x, NamedSharding(mesh, spec))
@@ -302,9 +314,10 @@ def test_transforms_before_any_sharding_is_named(mesh):
 
 
 def test_parts_go_from_device_to_device(mesh, monkeypatch):
-    """What a device has does not pass through the host."""
+    """What a device with memory of its own has does not pass through the host."""
     from pyjx.runtime import transfers
 
+    monkeypatch.setattr(transfers, "_is_read", lambda x, sharding: False)
     monkeypatch.setattr(transfers, "value", None)
     one = jax.device_put(np.arange(8, dtype="f4"), jax.devices()[3])
     everywhere = jax.device_put(one, NamedSharding(mesh, P()))
