@@ -94,11 +94,17 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
       ary: array.
       to_end, to_begin: values to put behind and before them.
 
+    Raises:
+      TypeError: the array is boolean.
+
     >>> import pyjx as jax
     >>> jax.numpy.ediff1d(jax.numpy.array([1, 4, 9]), to_begin=0).tolist()
     [0, 3, 5]
     """
     (ary,) = operands("ediff1d", ary)
+    if get_aval(ary).dtype == np.bool_:
+        raise TypeError("ediff1d does not accept dtype bool, whose values have no differences; "
+                        "diff tells whether neighbours differ")
     out = _gaps(lax.reshape(ary, (get_aval(ary).size,)), 0)
     dtype = get_aval(out).dtype
     parts = [None if x is None else convert(operands("ediff1d", x)[0], dtype)
@@ -206,6 +212,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
         missing = get_aval(y).ndim - get_aval(dx).ndim
         dx = lax.expand_dims(dx, range(missing)) if missing > 0 else dx
     last, size = get_aval(y).ndim - 1, get_aval(y).shape[-1]
+    if not size:
+        return _sum(ufuncs.multiply(dx, y), -1)
     pairs = ufuncs.add(_span(y, 1, size, last), _span(y, 0, size - 1, last))
     return ufuncs.multiply(0.5, _sum(ufuncs.multiply(dx, pairs), -1))
 

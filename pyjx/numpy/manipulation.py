@@ -11,6 +11,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.dimensions import check_decided
@@ -20,7 +21,8 @@ from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
 from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.numpy.axes import all_axes, as_tuple, canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import operands, stretch
+from pyjx.numpy.operands import is_inexact
+from pyjx.numpy.promotion import convert, operands, stretch
 from pyjx.runtime.resharding import placed
 
 __all__ = [
@@ -497,6 +499,9 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
       shift: int, or one int an axis; may be an array.
       axis: the axes; by default the array is rolled as if it were flat.
 
+    Raises:
+      ValueError: `shift` has more than one axis, or there are not as many shifts as axes.
+
     >>> import pyjx as jax
     >>> jax.numpy.roll(jax.numpy.arange(5), 2).tolist()
     [3, 4, 0, 1, 2]
@@ -505,7 +510,9 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
         (a,), steps = operands("roll", a), list(shift)
     else:
         a, shift = operands("roll", a, shift)
-        steps = list(np.asarray(shift).reshape(-1)) if is_concrete(shift) else _split(shift)
+        steps = list(np.atleast_1d(shift)) if is_concrete(shift) else _split(shift)
+    if any(isinstance(step, (list, tuple)) or np.ndim(step) for step in steps):
+        raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
     aval = get_aval(a)
     if axis is None:
         flat = lax.reshape(a, (aval.size,))
@@ -514,6 +521,8 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
         return lax.reshape(flat, aval.shape)
     axes = [canonical_axis(i, aval.ndim) for i in as_tuple(axis)]
     count = max(len(axes), len(steps))
+    if not axes or not steps:
+        return a
     if min(len(axes), len(steps)) not in (1, count):
         raise ValueError(f"Incompatible shapes for broadcasting: shapes=[({len(steps)},), "
                          f"({len(axes)},)]")
@@ -537,6 +546,8 @@ def _rolled(a: Any, step: Any, axis: int) -> Any:
             [lax.slice_in_dim(a, size - step, size, axis=axis),
              lax.slice_in_dim(a, 0, size - step, axis=axis)], axis)
 
+    if is_inexact(step):  # towards zero, as int(step)
+        step = convert(step, dtypes.default_int_dtype())
     step = jnp.ufuncs.remainder(step, size)
     start = lax.sub(stretch(scalar_constant(size, get_aval(step).dtype), ()), step)
     return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), start, size, axis)

@@ -58,6 +58,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
       decimals: how many digits to keep after the point; negative ones count before it.
       out: must be None.
 
+    Raises:
+      ValueError: the array is boolean.
+
     >>> import pyjx as jax
     >>> jax.numpy.round(jax.numpy.array([0.5, 1.5, 2.6])).tolist()
     [0.0, 2.0, 3.0]
@@ -67,6 +70,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     (x,) = operands("round", a)
     decimals = operator.index(decimals)
     if not is_inexact(x):
+        if dtype_of(x) == np.bool_:
+            raise ValueError("round: booleans have no decimals; expected numbers, got dtype bool. "
+                             "Convert the array, or leave it as it is.")
         return as_array(x) if decimals >= 0 else _round_integers(x, 10 ** -decimals)
     if decimals == 0:
         return _round_to_even(x)

@@ -239,3 +239,8 @@ half, square, tall = np.eye(3, dtype=np.float16), np.eye(3), np.ones((4, 3))
 def test_what_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_the_rank_for_several_tolerances():
+    matrix = jnp.array([[[1.0, 0.0], [0.0, 0.1]]] * 3)
+    assert jnp.linalg.matrix_rank(matrix, jnp.array([[0.01], [0.5]])).tolist() == [[2] * 3, [1] * 3]

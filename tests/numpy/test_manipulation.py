@@ -191,3 +191,13 @@ def test_weak_types_end_where_elements_are_picked_or_scaled() -> None:
     assert not jnp.diag(weak).weak_type and not jnp.diagonal(weak).weak_type
     assert jnp.diag(weak[0]).weak_type
     assert not jnp.round(weak, 1).weak_type and jnp.round(weak).weak_type
+
+
+def test_roll_by_shifts_of_other_kinds():
+    x = jnp.arange(6).reshape(2, 3)
+    for shift in ([[1, 2]], jnp.array([[1, 2]])):
+        with pytest.raises(ValueError, match="must be scalars or 1D arrays"):
+            jnp.roll(x, shift, (0, 1))
+    for roll in (jnp.roll, jax.jit(jnp.roll)):  # as int(shift)
+        assert roll(x, -1.5).tolist() == np.roll(x, -1).tolist()
+    assert jnp.roll(x, jnp.zeros(0, int), 0).tolist() == x.tolist()

@@ -200,3 +200,17 @@ def test_weak_types_of_slopes_between_places():
     weak = jnp.broadcast_to(0.3, (2,))
     assert jnp.gradient(weak, weak).weak_type
     assert not jnp.gradient(weak, jnp.ones(2)).weak_type
+
+
+def test_integrals_over_nothing():
+    for x, axis, want in ((jnp.ones(0), 0, 0), (jnp.ones((2, 0)), 1, [0, 0]),
+                          (jnp.ones((0, 2)), 0, [0, 0])):
+        assert jnp.trapezoid(x, x, axis=axis).tolist() == want
+        assert jnp.trapezoid(x, axis=axis).tolist() == want
+
+
+def test_booleans_are_neither_rounded_nor_subtracted():
+    with pytest.raises(ValueError, match="bool"):
+        jnp.round(jnp.ones(0, bool))
+    with pytest.raises(TypeError, match="bool"):
+        jnp.ediff1d(jnp.ones(2, bool))

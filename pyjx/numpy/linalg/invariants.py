@@ -17,7 +17,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.linalg.norms import norm_of_matrices
 from pyjx.numpy.linalg.systems import default_rtol, inv
-from pyjx.numpy.promotion import convert, stretch
+from pyjx.numpy.promotion import convert
 
 
 class SlogdetResult(NamedTuple):
@@ -117,8 +117,8 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
         rtol = default_rtol(aval.shape, aval.dtype)
     cutoff = ufuncs.multiply(lax.reduce_max(s, (size.ndim - 1,)), rtol)
     cutoff = lax.expand_dims(cutoff, (get_aval(cutoff).ndim,))
-    above = lax.gt(s, stretch(convert(cutoff, size.dtype), size.shape))
-    return lax.reduce_sum(lax.convert_element_type(above, integer), (size.ndim - 1,))
+    above = ufuncs.greater(s, convert(cutoff, size.dtype))
+    return lax.reduce_sum(lax.convert_element_type(above, integer), (get_aval(above).ndim - 1,))
 
 
 @numpy_function(static_argnames=("p",))
