@@ -19,7 +19,7 @@ NAMES: dict[str, str] = {
     "pyjx.experimental.jet":
         "call_param_updaters jet_fun jet_subtrace traceable",
     "pyjx.experimental.rnn":
-        "lstm_bwd lstm_fwd rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
+        "rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
     "pyjx.extend": "pallas",
     "pyjx.sharding":
         "no_collectives",
@@ -34,8 +34,6 @@ SERVES: dict[str, str] = {
         "pyjx.tools.jax_to_ir.tf_wrap_with_input_names",
     "jax.profiler":
         "pyjx.collect_profile",
-    "jax.vjp of lstm":
-        "pyjx.experimental.rnn.lstm_bwd pyjx.experimental.rnn.lstm_fwd",
 }
 INSTEAD: dict[str, str] = {name: said for said, names in SERVES.items() for name in names.split()}
 

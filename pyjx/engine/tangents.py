@@ -30,6 +30,10 @@ class Zero:
         """The zero tangent at `x`."""
         return zero_tangent(get_aval(x))
 
+    def instantiate(self) -> Any:
+        """It as an array."""
+        return instantiate(self)
+
     def __repr__(self) -> str:
         return f"Zero({self.aval})"
 

@@ -6,6 +6,7 @@ from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
     "pyjx.experimental.earray": "EArray",
+    "pyjx.experimental.hijax": "cur_qdd",
     "pyjx.lax.callbacks": "io_callback",
 }
 

@@ -32,6 +32,7 @@ from pyjx.experimental import topologies as topologies
 from pyjx.experimental import transfer as transfer
 from pyjx.experimental import xla_metadata as xla_metadata
 from pyjx.experimental.earray import EArray as EArray
+from pyjx.experimental.hijax import cur_qdd as cur_qdd
 from pyjx.lax.callbacks import io_callback as io_callback
 
 __all__ = [
@@ -67,5 +68,6 @@ __all__ = [
     "transfer",
     "xla_metadata",
     "EArray",
+    "cur_qdd",
     "io_callback",
 ]

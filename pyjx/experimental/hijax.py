@@ -210,6 +210,27 @@ class AvalQDD:
         return AvalQDD(self.aval.to_tangent_aval(), self.qdd)
 
 
+def cur_qdd(x: Any) -> Any:
+    """What is known of a value now, beyond its type: what its method `cur_qdd` gives.
+
+    Raises:
+      TypeError: its type says that there is nothing.
+
+    >>> from pyjx.experimental import cur_qdd
+    >>> class Cell:
+    ...     content = None
+    ...     def cur_qdd(self):
+    ...         return type(self.content)
+    >>> cur_qdd(Cell())
+    <class 'NoneType'>
+    """
+    method = getattr(x, "cur_qdd", None)
+    if method is None:
+        raise TypeError("cur_qdd: of a value nothing is known but its type unless it has a method "
+                        f"`cur_qdd`, got {type(x)}")
+    return method()
+
+
 class AvalMutableQDD:
     """A type with what else is known of a value, which changes."""
 

@@ -15,10 +15,11 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory, refuse
 from pyjx.nn.activations import sigmoid, tanh
+from pyjx.transforms.vjp import vjp
 
 __all__ = [
-    "get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_ref", "sigmoid",
-    "swap_lstm_gates", "tanh", "unpack_lstm_weights",
+    "get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref",
+    "sigmoid", "swap_lstm_gates", "tanh", "unpack_lstm_weights",
 ]
 __dir__ = directory(__name__, __all__)
 if not TYPE_CHECKING:
@@ -124,6 +125,34 @@ def lstm(x: Any, h_0: Any, c_0: Any, weights: Any, seq_lengths: Any, input_size:
     """
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
     return _layers(x, h_0, c_0, parts, seq_lengths, num_layers, dropout, bidirectional, precision)
+
+
+def lstm_fwd(x: Any, h_0: Any, c_0: Any, w: Any, seq_lengths: Any, input_size: int,
+             hidden_size: int, num_layers: int, dropout: float, bidirectional: bool, precision: Any
+             ) -> tuple[Any, Any]:
+    """What `lstm` gives, and what `lstm_bwd` needs: the operands."""
+    out = lstm(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout,
+               bidirectional, precision)
+    return out, (x, h_0, c_0, w, seq_lengths)
+
+
+def lstm_bwd(input_size: int, hidden_size: int, num_layers: int, dropout: float,
+             bidirectional: bool, precision: Any, residuals: Any, gradients: Any
+             ) -> tuple[Any, ...]:
+    """The cotangents of `x`, `h_0`, `c_0` and the weights, and None for the lengths. It computes
+    the layers again; `jax.vjp(lstm, ...)` keeps what they gave.
+
+    Args:
+      residuals: of `lstm_fwd`.
+      gradients: the cotangents of its results.
+    """
+    *operands, seq_lengths = residuals
+
+    def run(x: Any, h_0: Any, c_0: Any, w: Any) -> Any:
+        return lstm(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout,
+                    bidirectional, precision)
+
+    return (*vjp(run, *operands)[1](gradients), None)
 
 
 def lstm_ref(x: Any, h_0: Any, c_0: Any, W_ih: Mapping[int, Any], W_hh: Mapping[int, Any],

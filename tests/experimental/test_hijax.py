@@ -247,3 +247,22 @@ def test_classes_keep_their_own_attributes():
 
     hijax.register_hitype(Boxed, lambda v: BoxedType(jax.typeof(v.x)))
     assert Boxed(X).shape == X.shape
+
+
+def test_zeros_and_what_is_known_of_values():
+    from pyjx.experimental import cur_qdd
+
+    np.testing.assert_array_equal(hijax.Zero(jax.typeof(X)).instantiate(), np.zeros(X.shape))
+
+    class Cell:
+        held = ()
+
+        def cur_qdd(self):
+            return tuple(map(jax.typeof, self.held))
+
+    cell = Cell()
+    assert cur_qdd(cell) == ()
+    cell.held = (X,)
+    assert jax.jit(lambda x: x * len(cur_qdd(cell)))(2.0) == 2
+    with pytest.raises(TypeError, match="nothing is known but its type"):
+        cur_qdd(X)

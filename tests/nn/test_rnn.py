@@ -66,3 +66,17 @@ def test_dropout_is_refused():
     with pytest.raises(NotImplementedError, match="dropout"):
         rnn.lstm(jnp.ones((1, 2, 3)), state, state, jnp.ones(56), jnp.array([2]), 3, 2, 1, 0.5,
                  False)
+
+
+def test_the_two_halves_of_a_derivative():
+    sizes = {"input_size": 3, "hidden_size": 2, "num_layers": 1, "dropout": 0.0,
+             "bidirectional": False, "precision": None}
+    w = rnn.init_lstm_weight(jax.random.key(0), 3, 2, 1, False)
+    operands = jnp.ones((2, 4, 3)), jnp.zeros((1, 2, 2)), jnp.ones((1, 2, 2)), w
+    lengths = np.array([4, 1])
+    out, pull_back = jax.vjp(lambda x, h, c, w: rnn.lstm(x, h, c, w, lengths, **sizes), *operands)
+    again, residuals = rnn.lstm_fwd(*operands, lengths, **sizes)
+    cts = rnn.lstm_bwd(**sizes, residuals=residuals, gradients=out)
+    assert cts[4] is None
+    for a, b in zip((*again, *cts[:4]), (*out, *pull_back(out)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
