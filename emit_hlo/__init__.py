@@ -32,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         if isinstance(options, str) or options.listed or options.completion:
             return _print(importlib.import_module("emit_hlo.listing").text_for(options))
+        if not options.verbose:  # what XLA logs of devices that are not here
+            os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         run = importlib.import_module("pyjx.cli.emit.command").run
         return int(run(options, started))
     except KeyboardInterrupt:

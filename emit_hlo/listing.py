@@ -73,7 +73,7 @@ _PROGRAM = (
     ("--outline on|off|auto", "whether repeated blocks become functions"),
 )
 _COMPARING = (
-    ("--run[=N]", "run it (N times): results and times"),
+    ("--run[=N]", "run it (N times): results and times; with --time, by source line"),
     ("--check HOW", "compare results: interpreter, numpy-float64, eager"),
     ("--diff OTHER|GIT_REV", "what differs from another target, file or version"),
     ("--expect FILE", "compare with a file; --update writes it"),

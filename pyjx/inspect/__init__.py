@@ -22,6 +22,7 @@ FAMILIES = {
     "pyjx.inspect.comparison": "Difference diff without_places",
     "pyjx.inspect.documents": "data",
     "pyjx.inspect.figures": "Bound Memory roofline",
+    "pyjx.inspect.measuring": "LineTime Measurement OperationTime measure",
     "pyjx.inspect.rewrites": "Pass passes",
     "pyjx.inspect.versions": "stablehlo_versions",
     "pyjx.inspect.running": "Agreement CheckError Run check run",

@@ -17,6 +17,10 @@ from pyjx.inspect.documents import data as data
 from pyjx.inspect.figures import Bound as Bound
 from pyjx.inspect.figures import Memory as Memory
 from pyjx.inspect.figures import roofline as roofline
+from pyjx.inspect.measuring import LineTime as LineTime
+from pyjx.inspect.measuring import Measurement as Measurement
+from pyjx.inspect.measuring import OperationTime as OperationTime
+from pyjx.inspect.measuring import measure as measure
 from pyjx.inspect.rewrites import Pass as Pass
 from pyjx.inspect.rewrites import passes as passes
 from pyjx.inspect.versions import stablehlo_versions as stablehlo_versions
@@ -44,6 +48,10 @@ __all__ = [
     "Bound",
     "Memory",
     "roofline",
+    "LineTime",
+    "Measurement",
+    "OperationTime",
+    "measure",
     "Pass",
     "passes",
     "stablehlo_versions",

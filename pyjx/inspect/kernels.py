@@ -20,15 +20,20 @@ class Kernels:
 
     Attributes:
       llvm, ptx: texts. object: object files, of the CPU.
+      optimised: HLO after XLA's optimisations.
     """
 
-    __slots__ = ("llvm", "object", "ptx")
+    __slots__ = ("llvm", "object", "optimised", "ptx")
 
     def __init__(self, folder: str) -> None:
         self.llvm: dict[str, bytes] = {}
         self.ptx: dict[str, bytes] = {}
         self.object: dict[str, bytes] = {}
+        self.optimised = ""
         for name in sorted(os.listdir(folder), key=_order):
+            if name.endswith("after_optimizations.txt"):
+                with open(os.path.join(folder, name), encoding="utf-8") as text:
+                    self.optimised = text.read()
             for form, end in _ENDS.items():
                 if name.endswith(end):
                     with open(os.path.join(folder, name), "rb") as file:
@@ -80,8 +85,8 @@ def _order(name: str) -> list[Any]:
 
 def _kernel(name: str, end: str) -> str:
     """`module_0001.jit_f.NAME.ir-with-opt.ll` without what is not the name."""
-    parts = name.removesuffix(end).split(".")[2:]
-    return ".".join(parts).removeprefix("obj-file.")
+    _, module, *parts = name.removesuffix(end).split(".")
+    return ".".join(parts).removeprefix("obj-file.") or module
 
 
 def _tool(*names: str) -> str:

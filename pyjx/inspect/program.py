@@ -6,6 +6,7 @@ import importlib
 import re
 import tempfile
 import time
+import types
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -24,7 +25,9 @@ from pyjx.inspect.versions import stablehlo_versions
 from pyjx.runtime import compile as compiler
 from pyjx.runtime.costs import Costs
 from pyjx.runtime.jit import jit
-from pyjx.runtime.stages import Lowered, Traced
+from pyjx.runtime.stages import Compiled, Lowered, Traced
+
+_TRITON = "xla_gpu_enable_triton_gemm"
 
 
 class UnsupportedError(ValueError):
@@ -39,6 +42,7 @@ class Program:
       platform: what it is for.
       seconds: how long each step took, by its name.
       xla_seconds: XLA's own passes, where `watch_compiler` was called before it compiled.
+      notes: what was done otherwise than asked for, and why.
     """
 
     def __init__(self, name: str, platform: Platform, compiler_options: Mapping[str, Any]) -> None:
@@ -46,6 +50,7 @@ class Program:
         self.platform = platform
         self.seconds: dict[str, float] = {}
         self.xla_seconds: list[PassTime] = []
+        self.notes: list[str] = []
         self._watches = False
         self._compiler_options = dict(compiler_options)
         self._keeps_kernels = False
@@ -141,11 +146,32 @@ class Program:
         """Let XLA tell how long its passes take when it compiles."""
         self._watches = True
 
-    def _compiled(self, options: Mapping[str, Any]) -> Any:
-        if not self._watches:
-            return self._compile(options)
-        made, self.xla_seconds = watched(lambda: self._compile(options))
-        return made
+    def _compiled(self, more: Mapping[str, Any] = types.MappingProxyType({})) -> Any:
+        """The executable; `more` are options besides those that were asked for."""
+        def compile() -> Any:
+            return self._compile({**self._compiler_options, **more})
+
+        def watch() -> Any:
+            made, self.xla_seconds = watched(compile)
+            return made
+
+        work = watch if self._watches else compile
+        try:
+            return work()
+        except jaxlib_api.JaxRuntimeError as error:
+            if not self._lacks_tiles(str(error)):
+                raise
+        self._compiler_options[_TRITON] = False
+        self.notes.append(
+            "without the GPU to try them on, XLA finds no tiles for Triton's kernels; this is "
+            f"compiled without them ({_TRITON}=false).")
+        return work()
+
+    def _lacks_tiles(self, error: str) -> bool:
+        """Whether XLA refuses a product because it cannot try kernels of Triton's."""
+        return (self.platform.name == "cuda" and not self.platform.is_here
+                and _TRITON not in self._compiler_options
+                and ("output tile sizes" in error or "autotune result" in error))
 
     @cached_property
     def executable(self) -> Any:
@@ -153,21 +179,24 @@ class Program:
         self._check_static("what is compiled")
         if self._keeps_kernels:
             return self._compiled_with_kernels[0]
-        return self.timed("compile", lambda: self._compiled(self._compiler_options))
+        return self.timed("compile", self._compiled)
 
     @cached_property
     def _compiled_with_kernels(self) -> tuple[Any, Kernels]:
         self._check_static("what is compiled")
         with tempfile.TemporaryDirectory(prefix="emit-hlo-") as folder:
-            options = {**self._compiler_options, "xla_dump_to": folder,
-                       "xla_dump_hlo_as_text": True, **jaxlib_api.KERNEL_DUMP_OPTIONS}
-            made = self.timed("compile", lambda: self._compiled(options))
+            dump = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True,
+                    **jaxlib_api.KERNEL_DUMP_OPTIONS}
+            made = self.timed("compile", lambda: self._compiled(dump))
             return made, Kernels(folder)
 
     @property
     def hlo_opt(self) -> str:
         """HLO after XLA's optimisations, with places in the source."""
-        return "\n\n".join([m.to_string() for m in self.executable.hlo_modules()])
+        try:
+            return "\n\n".join([m.to_string() for m in self.executable.hlo_modules()])
+        except jaxlib_api.JaxRuntimeError:  # jaxlib 0.7, of GPUs that are not here
+            return self._compiled_with_kernels[1].optimised
 
     @property
     def kernels(self) -> Kernels:
@@ -335,11 +364,17 @@ class TracedProgram(Program):
             text = with_user_names(text, program, self.jaxpr.jaxpr.debug_info)
         return text
 
-    def _compile(self, options: Mapping[str, Any]) -> Any:
+    def compiled(self) -> Compiled:
+        """The compiled stage."""
+        return self._stage(self._compiler_options)
+
+    def _stage(self, options: Mapping[str, Any]) -> Compiled:
         devices = None if self.mesh is not None else self.platform.devices[:1]
+        return self.lowered.compile(dict(options), device_assignment=devices)
+
+    def _compile(self, options: Mapping[str, Any]) -> Any:
         with configuration.cache(False):  # a program on disk names the lines of its time
-            return self.lowered.compile(
-                dict(options), device_assignment=devices).runtime_executable()
+            return self._stage(options).runtime_executable()
 
 
 class ModuleProgram(Program):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,21 +98,30 @@ def run(program: TracedProgram, args: Sequence[Any] | None = None, times: int = 
     >>> [(name, float(x)) for name, x in inspect.run(program, [2.0]).results]
     [('result', 3.0)]
     """
+    once = runner(program, args)
+    done = [once() for _ in range(times)]
+    out = jax.tree.leaves(done[-1][0])
+    return Run(list(zip(_names(program.jaxpr), out, strict=True)), [seconds for _, seconds in done])
+
+
+def runner(program: TracedProgram, args: Sequence[Any] | None = None
+           ) -> Callable[[], tuple[Any, float]]:
+    """What runs a program once, on these flat arguments: it gives the result, and the seconds."""
     closed = program.jaxpr
     given = arguments(closed) if args is None else list(args)
-    compiled = program.lowered.compile()
-    tree = compiled.in_tree
-    call_args, call_kwargs = jax.tree.unflatten(tree, [
+    compiled = program.compiled()
+    call = jax.tree.unflatten(compiled.in_tree, [
         jax.numpy.asarray(x, dtype=a.dtype) if not dtypes.is_extended(a.dtype) else x
         for x, a in zip(given, closed.in_avals, strict=True)])
-    seconds, out = [], None
-    for _ in range(times):
-        if any(program.traced._traced.donated):
-            call_args, call_kwargs = jax.tree.map(jax.numpy.copy, (call_args, call_kwargs))
+    donates = any(program.traced._traced.donated)
+
+    def once() -> tuple[Any, float]:
+        args, kwargs = jax.tree.map(jax.numpy.copy, call) if donates else call
         start = time.perf_counter()
-        out = jax.block_until_ready(compiled(*call_args, **call_kwargs))
-        seconds.append(time.perf_counter() - start)
-    return Run(list(zip(_names(closed), jax.tree.leaves(out), strict=True)), seconds)
+        out = jax.block_until_ready(compiled(*args, **kwargs))
+        return out, time.perf_counter() - start
+
+    return once
 
 
 def _names(closed: ClosedJaxpr) -> Sequence[str]:

@@ -60,15 +60,15 @@ class Computation(Record):
 def hlo_listing(text: str, places: Places, title: str) -> Listing:
     """The rows of a module. A computation that is called once stands below the instruction that
     calls it; others are functions. The entry comes first."""
-    computations = _parsed(text, places)
+    parsed = computations(text, places)
     callers: dict[str, int] = {}
-    for c in computations.values():
+    for c in parsed.values():
         for instruction in c.body:
             for name in instruction.called:
                 callers[name] = callers.get(name, 0) + 1
-    roots = [c for c in computations.values() if callers.get(c.name, 0) != 1]
+    roots = [c for c in parsed.values() if callers.get(c.name, 0) != 1]
     roots.sort(key=lambda c: not c.entry)
-    writer = _Writer(Listing(title), computations, {c.name for c in roots})
+    writer = _Writer(Listing(title), parsed, {c.name for c in roots})
     for c in roots:
         writer.function(c)
     writer.link_calls()
@@ -150,10 +150,11 @@ class _Writer:
             self.listing.calls[row] = [self._heads[n] for n in names]
 
 
-def _parsed(text: str, places: Places) -> dict[str, Computation]:
+def computations(text: str, places: Places) -> dict[str, Computation]:
+    """The computations of a module, by name."""
     lines = text.splitlines()
     frames = _frames(lines, places)
-    computations: dict[str, Computation] = {}
+    found: dict[str, Computation] = {}
     current: Computation | None = None
     for line in lines:
         if line.startswith((" ", "\t")):
@@ -161,10 +162,10 @@ def _parsed(text: str, places: Places) -> dict[str, Computation]:
                 current.body.append(_instruction(line, start, frames, places))
         elif line.endswith("{") and (head := _HEAD.match(line)):
             current = Computation(head[2], head[1] is not None, _COMMENT.sub("", head[3] or ""), [])
-            computations[current.name] = current
+            found[current.name] = current
         elif line.startswith("}"):
             current = None
-    return computations
+    return found
 
 
 def _instruction(line: str, start: re.Match[str], frames: dict[int, int], places: Places

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -261,6 +262,15 @@ def test_reports_go_beside_the_output(run, model):
                  "==== decompose", "==== dce", "result result: float32", "2 runs: least",
                  "check eager:\nagrees"):
         assert word in err
+
+
+def test_times_of_lines_and_operations(run, model):
+    args = (f"{model}:loss", "f32[4,3]", "f32[2,4]", "--emit", "memory")
+    err = run(*args, "--time", "--run=3")[2]
+    assert re.search(r"^operations: [\d.]+ us a run, while XLA's profiler watches$", err, re.M)
+    assert re.search(r"^ +[\d.]+ +[\d.]+  \S*model\.py:9$", err, re.M)
+    assert re.search(r"^ +[\d.]+ +1  \w\S*  \(\S*model\.py:\d+", err, re.M)
+    assert "a run" not in run(*args, "--run=3")[2]
 
 
 def test_times_of_xla_passes(run, model):

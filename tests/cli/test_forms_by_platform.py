@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,12 @@ import pytest
 
 import pyjx as jax
 from emit_hlo import tables
-from pyjx import configuration, inspect
+from pyjx import configuration, inspect, jaxlib_api
 from pyjx.inspect.platforms import UnavailableError
 from pyjx.inspect.program import UnsupportedError
 from pyjx.runtime import backends
+from pyjx.sharding import AxisType, Mesh, NamedSharding
+from pyjx.sharding import PartitionSpec as P
 
 ROOT = Path(__file__).parents[2]
 PLATFORMS = ("cpu", "cuda:h100", "tpu:v5e:2x2")
@@ -38,8 +39,12 @@ def defined(name: str) -> dict[str, Any]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     tree.body = [s for s in tree.body if _defines(s)]
     found: dict[str, Any] = {"__name__": name}
-    with unittest.mock.patch.dict(sys.modules, {name: MagicMock() for name in ABSENT}):
+    sys.modules.update({name: MagicMock() for name in ABSENT})
+    try:
         exec(compile(tree, str(path), "exec"), found)
+    finally:
+        for absent in ABSENT:
+            del sys.modules[absent]
     return found
 
 
@@ -148,16 +153,11 @@ FUNCTIONS: dict[str, Callable[[], Call]] = {
                    for name, sizes in SMALL.items()}}
 
 
-# XLA finds no tiles for a product of theirs without a GPU to try them on.
-WITHOUT_TRITON = {("transformer answers", "cuda:h100")}
-
-
-def program(name: str, platform: str) -> inspect.TracedProgram:
+def program(call: Call, platform: str) -> inspect.TracedProgram:
     if platform != "cpu" and backends.plugin_library(platform.partition(":")[0]) is None:
         pytest.skip(f"the plugin of {platform} is not installed")
-    fun, args = FUNCTIONS[name]()
-    options = {"xla_gpu_enable_triton_gemm": False} if (name, platform) in WITHOUT_TRITON else {}
-    return inspect.trace(fun, *args, platform=platform, compiler_options=options)
+    fun, args = call
+    return inspect.trace(fun, *args, platform=platform)
 
 
 def made(given: inspect.TracedProgram, kind: str) -> str | bytes | None:
@@ -178,9 +178,74 @@ def made(given: inspect.TracedProgram, kind: str) -> str | bytes | None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_form(name: str, platform: str) -> None:
     with configuration.platforms("cpu"):
-        given = program(name, platform)
+        given = program(FUNCTIONS[name](), platform)
         if given.platform.name != "tpu":
             given.keep_kernels()
         missing = [kind for kind in tables.KIND_NAMES if not made(given, kind)]
     allowed = {"cpu": {"ptx", "asm"}, "cuda": {"asm"}, "tpu": {"llvm", "ptx", "asm"}}
     assert set(missing) <= allowed[given.platform.name]
+
+
+@pytest.mark.aot
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("name", ["transformer", "resnet50"])
+def test_whole_models(name: str, platform: str) -> None:
+    with configuration.platforms("cpu"):
+        given = program(model(name), platform)
+        for kind in ("stablehlo", "hlo-opt", "memory"):
+            assert made(given, kind)
+
+
+# -- over eight chips ------------------------------------------------------------------------------
+
+# For each training step which of its arguments are cut along the mesh; the others lie everywhere.
+CUT = {"quickstart step": (2, 3), "digits step": (5, 6), "data_parallel step": (1, 2),
+       "transformer step": (4,)}
+
+
+@pytest.fixture(params=("cuda:h100", "tpu:v5e:2x4"))
+def eight_chips(request: Any) -> Any:
+    if backends.plugin_library(request.param.partition(":")[0]) is None:
+        pytest.skip(f"the plugin of {request.param} is not installed")
+    with configuration.platforms("cpu"):
+        yield np.array(inspect.platform(request.param, 8).devices)
+
+
+def check_partitioned(lowered: Any, devices: Any) -> None:
+    on_gpu = devices.flat[0].platform != "tpu"
+    compiled = lowered.compile({"xla_gpu_enable_triton_gemm": False} if on_gpu else {})
+    if on_gpu and jaxlib_api.JAXLIB_VERSION < (0, 8):  # it does not tell what XLA made of it
+        return
+    text = compiled.as_text()
+    assert "num_partitions=8" in text and "all-reduce" in text
+
+
+@pytest.mark.aot
+@pytest.mark.parametrize("name", CUT)
+def test_data_parallel_steps(name: str, eight_chips: Any) -> None:
+    mesh = Mesh(eight_chips, ("data",), (AxisType.Auto,))
+    fun, args = EXAMPLES[name]()
+    placed = [jax.tree.map(lambda x, i=i: jax.ShapeDtypeStruct(
+        x.shape, x.dtype, sharding=NamedSharding(mesh, P("data") if i in CUT[name] else P())), arg)
+        for i, arg in enumerate(args)]
+    check_partitioned(jax.jit(fun).lower(*placed), eight_chips)
+
+
+@pytest.mark.aot
+def test_a_transformer_over_data_and_model(eight_chips: Any, monkeypatch: pytest.MonkeyPatch
+                                           ) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    table = importlib.import_module("scale_table")
+    mesh = Mesh(eight_chips.reshape(2, 4), ("data", "model"), (AxisType.Auto,) * 2)
+    with jax.set_mesh(mesh):
+        check_partitioned(table.model.step.lower(*table.arguments(
+            mesh, batch=8, length=16, layers=1, width=64, heads=4, vocabulary=32)), eight_chips)
+
+
+@pytest.mark.aot
+def test_programs_over_meshes_have_the_rules_of_their_platform(eight_chips: Any) -> None:
+    """A GPU's rules are cuda's or rocm's, though its devices say gpu."""
+    mesh = Mesh(eight_chips, ("data",), (AxisType.Auto,))
+    x = jax.ShapeDtypeStruct((8, 4, 4), np.float32, sharding=NamedSharding(mesh, P("data")))
+    text = jax.jit(jax.numpy.linalg.eigh).lower(x).as_text()
+    assert ("cusolver" in text) == (eight_chips.flat[0].platform == "gpu")

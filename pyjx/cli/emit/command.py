@@ -333,7 +333,11 @@ def _formed(program: Program, kind: str, options: Options) -> str | bytes:
     if kind != "jaxpr":
         lowered(program)
     if kind in _COMPILED and not program.is_symbolic and kind != "dot":
+        known = len(program.notes)
         compiled(program)
+        for note in program.notes[known:]:
+            if not options.quiet:
+                say(f"note: {note}")
     try:
         return program.emit(kind, **arguments)
     except jaxlib_api.JaxRuntimeError as error:
@@ -358,9 +362,5 @@ def compiled(program: Program) -> Any:
     except (UnsupportedError, UnavailableError):
         raise
     except Exception as error:
-        # Without a GPU it does not try which tiles fit; other kernels need none.
-        untuned = "output tile sizes" in str(error) or "autotune result" in str(error)
-        cure = "\n--xla xla_gpu_enable_triton_gemm=false compiles it without Triton." \
-            if untuned else ""
-        raise CommandError(f"XLA refuses {program.name} for {program.platform}: {of_xla(error)}"
-                           f"{cure}", XLA) from error
+        raise CommandError(f"XLA refuses {program.name} for {program.platform}: {of_xla(error)}",
+                           XLA) from error

@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from pyjx.inspect.program import Program, TracedProgram, UnsupportedError
 from pyjx.inspect.rewrites import passes
 
 _PASSES = 12  # of XLA's are shown
+_OPERATIONS = 16  # of those that were measured
 
 
 def report(options: Options, program: Program) -> int:
@@ -136,6 +138,8 @@ def _run(options: Options, program: Program) -> int:
                 lines.append(f"{options.run} runs: least {1e6 * min(done.seconds):.1f} us, median "
                              f"{1e6 * float(np.median(done.seconds)):.1f} us")
             _tell("\n".join(lines))
+        if options.run and options.time:
+            _measured(program, options.run)
         if options.check:
             agreement = running.check(program, options.check)
             _tell(str(agreement))
@@ -145,6 +149,31 @@ def _run(options: Options, program: Program) -> int:
     except RuntimeError as error:
         raise CommandError(f"{program.name} cannot be run: {of_xla(error)}", 5) from error
     return status
+
+
+def _measured(program: TracedProgram, runs: int) -> None:
+    """The time of source lines and operations, or why there is none."""
+    measuring = importlib.import_module("pyjx.inspect.measuring")  # for this report alone
+    try:
+        measured = measuring.measure(program, runs=runs)
+    except UnsupportedError as error:
+        _tell(f"no times of operations: {error}")
+        return
+    each = 1e6 / runs
+    rows = [f"operations: {each * measured.seconds:.1f} us a run, while XLA's profiler watches",
+            f"{'us alone':>12} {'with others':>12}  line"]
+    rows += [f"{each * line.seconds:12.1f} {each * line.shared:12.1f}  "
+             f"{_shown_line(line.line) or 'of no line'}" for line in measured.by_line]
+    rows.append(f"{'us':>12} {'times':>12}  operation")
+    rows += [f"{each * o.seconds:12.1f} {o.times / runs:12g}  {o.name}"
+             f"{_shown_lines(o.lines)}" for o in measured.operations[:_OPERATIONS]]
+    more = len(measured.operations) - _OPERATIONS
+    _tell("\n".join([*rows, *([f"... and {more} more operations"] if more > 0 else [])]))
+
+
+def _shown_lines(lines: Sequence[str]) -> str:
+    shown = ", ".join(map(_shown_line, lines[:3]))
+    return f"  ({shown}{', ...' if len(lines) > 3 else ''})" if lines else ""
 
 
 def _summary(x: Any) -> str:

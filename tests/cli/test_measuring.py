@@ -1,0 +1,70 @@
+"""Where the time of a run went, by operation and by line of the source."""
+
+from __future__ import annotations
+
+import inspect as python
+from typing import Any
+
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import inspect
+from pyjx.inspect.measuring import LineTime, Measurement, OperationTime
+
+
+def sorted_then_multiplied(x: Any) -> Any:
+    y = jnp.sort(x, axis=0)
+    y = jax.lax.fori_loop(0, 3, lambda i, y: jnp.sin(y @ x), y)
+    return y
+
+
+FIRST = python.getsourcelines(sorted_then_multiplied)[1]
+SORT, LOOP = (f"{__file__}:{FIRST + i}" for i in (1, 2))
+
+
+@pytest.fixture
+def measured() -> Measurement:
+    # Nothing else of the size of a product: rows of a hundred kilobytes.
+    x = jax.ShapeDtypeStruct((128, 128), "float32")
+    return inspect.measure(inspect.trace(sorted_then_multiplied, x), runs=2)
+
+
+def test_operations_have_their_lines_and_loops_their_iterations(measured: Measurement) -> None:
+    times = {lines: max([o.times for o in measured.operations if o.lines == lines], default=0)
+             for lines in ((SORT,), (LOOP,))}
+    assert times == {(SORT,): 2, (LOOP,): 6}  # of two runs
+    assert not [o.name for o in measured.operations if o.name.startswith("while")]
+
+
+def test_lines_have_the_time_of_their_operations(measured: Measurement) -> None:
+    alone = {row.line: row.seconds for row in measured.by_line}
+    assert alone[SORT] > 0 and alone[LOOP] > 0
+    shared = sum([o.seconds for o in measured.operations if len(o.lines) > 1])
+    assert sum(alone.values()) + shared == pytest.approx(measured.seconds)
+
+
+def test_what_computes_for_several_lines_counts_for_each() -> None:
+    found = Measurement(1, [OperationTime("fusion", 1, 3.0, ("a.py:1", "a.py:2")),
+                            OperationTime("dot", 1, 2.0, ("a.py:2",)),
+                            OperationTime("copy", 1, 1.0, ())])
+    assert found.seconds == 6
+    assert found.by_line == [LineTime("a.py:2", 2.0, 3.0), LineTime("a.py:1", 0.0, 3.0),
+                             LineTime("", 1.0, 0.0)]
+
+
+def test_one_profile_at_a_time(tmp_path: Any) -> None:
+    like = jax.ShapeDtypeStruct((8,), "float32")
+    program, other = (inspect.trace(lambda x: x + 1, like) for _ in range(2))
+    with jax.profiler.trace(tmp_path), pytest.raises(
+            inspect.UnsupportedError, match="the process is profiled already"):
+        inspect.measure(program)
+        other.watch_compiler()
+        assert other.executable is not None and other.xla_seconds == []
+
+
+def test_options_of_the_compiler_hold_for_runs() -> None:
+    program = inspect.trace(lambda x: x + 1, jax.ShapeDtypeStruct((8,), "float32"),
+                            compiler_options={"xla_no_such_option": True})
+    with pytest.raises(jax.errors.JaxRuntimeError, match="xla_no_such_option"):
+        inspect.run(program)
