@@ -309,6 +309,11 @@ def transferring_callback(client: Any, fun: Callable[..., Any], sent: Sequence[A
         fun, shapes(sent), shapes(received), list(send_channels), list(receive_channels))
 
 
+def raw_platform(client: Any) -> str:
+    """cuda or rocm where `client.platform` is gpu."""
+    return client._raw_platform  # type: ignore[no-any-return]
+
+
 def is_compile_only(client: Any) -> bool:
     """Whether the devices of a client are only described, by a topology."""
     return type(client).__name__ == "CompileOnlyPyClient"

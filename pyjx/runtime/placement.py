@@ -19,7 +19,7 @@ from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.nested import holds_jaxprs
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
-from pyjx.jaxlib_api import DeviceList, HloSharding
+from pyjx.jaxlib_api import DeviceList, HloSharding, raw_platform
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.sharding import (
@@ -81,7 +81,8 @@ class Placement:
 
     @property
     def platform(self) -> str:
-        return self.devices[0].platform  # type: ignore[no-any-return]
+        """As lowering rules name it: cuda or rocm, which devices call gpu."""
+        return raw_platform(self.devices[0].client)
 
     def on(self, devices: tuple[Any, ...]) -> Placement:
         """The same on other devices."""

@@ -1,10 +1,12 @@
 """Which platforms there are, and the reasons given for those that are missing."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from pyjx.runtime import backends
+from pyjx.runtime.placement import Placement
 
 pytestmark = pytest.mark.smoke
 
@@ -139,3 +141,8 @@ assert message.startswith("os.fork() was called") and "deadlock" in message, mes
 print("done")
 """)
     assert out == "done\n"
+
+
+def test_placements_name_platforms_as_lowering_rules_do():
+    gpu = SimpleNamespace(platform="gpu", client=SimpleNamespace(_raw_platform="cuda"))
+    assert Placement.platform.fget(SimpleNamespace(devices=(gpu,))) == "cuda"
