@@ -2,7 +2,8 @@
 
 The lowering writes text and traces nothing, so this comes before it: dead code elimination and
 outlining see what the operations are made of. A short program takes the operation's place; a
-longer one becomes a function, one for all uses with the same types and parameters.
+longer one becomes a function, one for all uses with the same types and parameters. A function of
+the user's that asks to be inlined takes its call's place, too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.name_stack import NameStack
 from pyjx.core.nested import holders, holders_in, map_jaxprs, within
+from pyjx.core.options import Inline
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.calls import call_eqn
@@ -47,18 +50,34 @@ def _rewritten(jaxpr: Jaxpr, platform: str, holding: Collection[int]) -> Jaxpr:
         holds = id(eqn) in holding
         if values:
             eqn = eqn.replace(invars=_read(eqn.invars, values))
+        if _asks_to_be_inlined(eqn):
+            inlined = decompose(eqn.params["jaxpr"], platform).jaxpr
+            _put_in_place(eqn, inlined, eqns, values, _names_inside(eqn))
+            continue
         program = _program_of(eqn, platform) if rules[eqn.primitive.name] is None else None
+        users = eqn.primitive.stands_for is not None
         if program is None:
             eqns.append(_with_rewritten_jaxprs(eqn, platform) if holds else eqn)
-        elif program.consts or (len(program.eqns) > IN_PLACE_EQNS
-                                and eqn.primitive.stands_for is None):
-            name = (eqn.primitive.name if eqn.primitive.stands_for is None
-                    else program.jaxpr.debug_info.func_name)
+        elif program.consts or (len(program.eqns) > IN_PLACE_EQNS and not users):
+            name = program.jaxpr.debug_info.func_name if users else eqn.primitive.name
             eqns.append(call_eqn(eqn, program, name, eqn.invars, eqn.outvars))
         else:
-            _put_in_place(eqn, program.jaxpr, eqns, values)
+            _put_in_place(eqn, program.jaxpr, eqns, values,
+                          eqn.source_info.name_stack if users else None)
     return jaxpr.replace(eqns=eqns, outvars=_read(jaxpr.outvars, values),
                          effects=join_effects(eqns))
+
+
+def _asks_to_be_inlined(eqn: JaxprEqn) -> bool:
+    return (eqn.primitive.is_call and eqn.params.get("inline") is Inline.JAX_LATE
+            and not eqn.params["jaxpr"].consts)
+
+
+def _names_inside(eqn: JaxprEqn) -> NameStack:
+    """The name stack of what a call calls."""
+    names = eqn.source_info.name_stack
+    label = eqn.primitive.label
+    return names if label is None else names.extend(label(eqn.params))
 
 
 def _read(atoms: Sequence[Atom], values: dict[Any, Any]) -> list[Atom]:
@@ -98,22 +117,21 @@ def _program_of(eqn: JaxprEqn, platform: str) -> ClosedJaxpr | None:
     return decompose(program, platform)
 
 
-def _put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: dict[Var, Any]
-                  ) -> None:
+def _put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: dict[Var, Any],
+                  names: NameStack | None) -> None:
     """Append the equations of `program` for those of `eqn`.
 
-    Those of a decomposition get the operation's place in the source; those of a user's function
-    keep their own.
+    Those of a user's function keep their own place in the source, and their names in the stack
+    `names`; those of a decomposition, where that is None, get the operation's.
     """
     results = dict(zip(program.outvars, eqn.outvars, strict=True))
     env: dict[Any, Any] = dict(zip(program.invars, eqn.invars, strict=True))
-    names = eqn.source_info.name_stack
-    wraps = eqn.primitive.stands_for is not None
-    here = SourceInfo(eqn.source_info.traceback, names.extend(eqn.primitive.name))
+    here = SourceInfo(eqn.source_info.traceback,
+                      eqn.source_info.name_stack.extend(eqn.primitive.name))
     for e in program.eqns:
         outvars = [results.get(v) or Var(v.aval) for v in e.outvars]
         info = e.source_info
-        if not wraps:
+        if names is None:
             info = here
         elif names:
             info = SourceInfo(info.traceback, names + info.name_stack)
