@@ -7,6 +7,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration
 from pyjx.core.check import check_jaxpr
+from pyjx.core.passes.by_result import by_result
 from pyjx.core.passes.dce import dce
 from pyjx.core.passes.outline import outline
 
@@ -226,3 +227,53 @@ def test_blocks_do_not_cut_chains_that_are_fused():
     assert functions(lowered(different, x))[1] == 0
     assert functions(lowered(chain([0.5] * 60), x))[1] >= 4, "both passes are blocks"
     same_with_and_without(different, x)
+
+
+def adam_in_stages(params, grads, first, second):
+    """Each step of the update mapped over all parameters, as optimizers are composed."""
+    first = jax.tree.map(lambda g, m: 0.1 * g + 0.9 * m, grads, first)
+    second = jax.tree.map(lambda g, v: 0.01 * g * g + 0.99 * v, grads, second)
+    scaled = jax.tree.map(lambda m, v: m / (jnp.sqrt(v) + 1e-8), first, second)
+    decayed = jax.tree.map(lambda u, p: u + 1e-4 * p, scaled, params)
+    return jax.tree.map(lambda p, u: p - 1e-3 * u, params, decayed), first, second
+
+
+def test_an_update_in_stages_is_one_function_for_each_layer():
+    layers = [{"bias": jnp.full(3, float(i)), "kernel": jnp.full((4, 3), i + 1.0)}
+              for i in range(6)]
+    args = layers, jax.tree.map(jnp.sin, layers), layers, layers
+    text = lowered(adam_in_stages, *args)
+    # the kernels and biases of a layer, not each stage of all layers
+    assert functions(text) == (1, 6)
+    same_with_and_without(adam_in_stages, *args)
+
+
+def test_what_several_results_need_comes_first():
+    def fun(x):
+        scale = jnp.exp(x[0])
+        return [jnp.sin(x) * scale, scale * 2.0, jnp.cos(x) * scale, jnp.log(scale)]
+
+    jaxpr = jax.make_jaxpr(fun)(jnp.ones(3)).jaxpr
+    ordered = by_result(jaxpr, 0)
+    check_jaxpr(ordered)
+    names = [e.primitive.name for e in ordered.eqns]
+    assert sorted(names) == sorted([e.primitive.name for e in jaxpr.eqns])
+    assert names.index("exp") < min(map(names.index, ("sin", "cos", "log")))
+    assert names.index("cos") > names.index("sin") + 1  # with its product between them
+    assert by_result(ordered, 0) is ordered
+    assert by_result(jaxpr, len(names)) is jaxpr
+
+
+def test_a_function_that_asks_to_be_inlined_is_no_function(x):
+    plain, inline = jax.jit(layer), jax.jit(layer, inline=True)
+
+    def twice(f, x, w):
+        return f(f(x, w), w)
+
+    (w,) = weights(1)
+    assert functions(lowered(lambda x, w: twice(plain, x, w), x, w)) == (1, 2)
+    with configuration.outline("off"):
+        text = jax.jit(lambda x, w: twice(inline, x, w)).lower(x, w).as_text(debug_info=True)
+    assert functions(text) == (0, 0)
+    assert "jit(layer)/tanh" in text
+    same_with_and_without(lambda x, w: twice(inline, x, w), x, w)

@@ -20,6 +20,7 @@ from typing import Any
 from pyjx.core.derived import derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.nested import holders, map_jaxprs
+from pyjx.core.passes.by_result import by_result
 from pyjx.core.primitive import Primitive
 
 # Blocks of fewer equations stay where they are: calling them costs more than compiling them.
@@ -67,7 +68,7 @@ def _outlined(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr],
             eqns = [_shared(e, calls, done) if id(e) in inside else e for e in jaxpr.eqns]
             if any(map(is_not, eqns, jaxpr.eqns)):
                 jaxpr = jaxpr.replace(eqns=eqns)
-        jaxpr = outline_jaxpr(jaxpr, 0)
+        jaxpr = outline_jaxpr(by_result(jaxpr, 2 * MIN_BLOCK), 0)
         found = closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
         done[closed] = found
     return found
