@@ -250,7 +250,7 @@ def test_an_update_in_stages_is_one_function_for_each_layer():
 
 def test_what_several_results_need_comes_first():
     def fun(x):
-        scale = jnp.exp(x[0])
+        scale = jnp.exp(x)
         return [jnp.sin(x) * scale, scale * 2.0, jnp.cos(x) * scale, jnp.log(scale)]
 
     jaxpr = jax.make_jaxpr(fun)(jnp.ones(3)).jaxpr
@@ -262,6 +262,18 @@ def test_what_several_results_need_comes_first():
     assert names.index("cos") > names.index("sin") + 1  # with its product between them
     assert by_result(ordered, 0) is ordered
     assert by_result(jaxpr, len(names)) is jaxpr
+
+
+def test_a_chain_with_results_on_its_way_keeps_its_order():
+    def fun(x):
+        results = []
+        for _ in range(8):
+            x = jnp.sin(x) * 2.0
+            results.append(jnp.exp(x))
+        return results
+
+    jaxpr = jax.make_jaxpr(fun)(jnp.ones(3)).jaxpr
+    assert by_result(jaxpr, 0) is jaxpr
 
 
 def test_a_function_that_asks_to_be_inlined_is_no_function(x):

@@ -8,12 +8,14 @@ up in a function of its own with kernels of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from operator import is_not
 
 from pyjx.core.jaxpr import Atom, Jaxpr, JaxprEqn, Literal
 
+# A run stays where more than one in so many equations is for several results: it is no map over
+# them but a chain, such as the steps of an unrolled loop, each of which has a result besides.
+MOST_SHARED = 4
 _SHARED = -1
 
 
@@ -28,7 +30,7 @@ def by_result(jaxpr: Jaxpr, at_least: int) -> Jaxpr:
     return jaxpr.replace(eqns=eqns) if any(map(is_not, eqns, jaxpr.eqns)) else jaxpr
 
 
-def _ordered(run: Sequence[JaxprEqn]) -> list[JaxprEqn]:
+def _ordered(run: list[JaxprEqn]) -> list[JaxprEqn]:
     """A result is made by an equation whose values no other one of the run reads. An equation for
     one result reads what is for the same one or for several, so values are made before they are
     read in the order by results, too."""
@@ -40,4 +42,6 @@ def _ordered(run: Sequence[JaxprEqn]) -> list[JaxprEqn]:
         for v in run[i].invars:
             if type(v) is not Literal and of_value.setdefault(v, result) != result:
                 of_value[v] = _SHARED
+    if of_eqn.count(_SHARED) * MOST_SHARED > len(run):
+        return run
     return [run[i] for i in sorted(range(len(run)), key=of_eqn.__getitem__)]
