@@ -71,17 +71,22 @@ def _reducing(b: Block, head: str, reducer: str, x: ShapedArray, out: ShapedArra
 
 
 @rule("all_reduce")
+@rule("unreduced_psum")
 def _all_reduce(b: Block, eqn: JaxprEqn, x: str) -> str:
     params = eqn.params
-    groups = _groups(b, params["axes"], params["axis_index_groups"])
+    groups = _groups(b, params["axes"], params.get("axis_index_groups"))
     if groups.shape[1] == 1:
         return x
     head = f'"stablehlo.all_reduce"({x}) <{{{_taking_part(groups)}, use_global_device_ids}}>'
-    return _reducing(b, head, params["reducer"], eqn.invars[0].aval, out_aval(eqn))
+    reducer = params.get("reducer", "reduce_sum")
+    return _reducing(b, head, reducer, eqn.invars[0].aval, out_aval(eqn))
 
 
+@rule("preduced")
 @rule("pvary")
-def _pvary(b: Block, eqn: JaxprEqn, x: str) -> str:
+@rule("reduced_vary_cast")
+@rule("vary_unreduced_cast")
+def _cast(b: Block, eqn: JaxprEqn, x: str) -> str:
     return x
 
 

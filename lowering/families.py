@@ -13,7 +13,8 @@ FAMILIES: dict[str, str] = {
         "xla_metadata_call"
     ),
     "lowering.collectives": (
-        "all_gather all_reduce all_to_all axis_index ppermute pvary reduce_scatter"
+        "all_gather all_reduce all_to_all axis_index ppermute preduced pvary reduce_scatter "
+        "reduced_vary_cast unreduced_psum vary_unreduced_cast"
     ),
     "lowering.conditionals": "cond platform_index",
     "lowering.contractions": "dot_general",

@@ -112,10 +112,11 @@ def sharding_text(meshes: Meshes, sharding: Any, ndim: int) -> str:
     entries = [*spec, *[None] * (ndim - len(spec))]
     dims = ", ".join([_dimension(e) for e in entries])
     mesh = sharding.mesh
-    rest = "".join([
-        f", {kind}={{{', '.join([quoted(str(a)) for a in mesh.axis_names if a in axes])}}}"
-        for kind, axes in (("unreduced", spec.unreduced),) if axes])
-    return f"<@{meshes.name(mesh)}, [{dims}]{rest}>"
+    return f"<@{meshes.name(mesh)}, [{dims}]{_open_sums(mesh, spec)}>"
+
+
+def _open_sums(mesh: Any, spec: Any) -> str:
+    return f", unreduced={axes_text(mesh, spec.unreduced)}" if spec.unreduced else ""
 
 
 def _dimension(entry: Any) -> str:
@@ -137,7 +138,7 @@ def manual_sharding_text(meshes: Meshes, mesh: Any, spec: Any, ndim: int, free: 
     dims = [_dimension(e) for e in entries]
     if free:
         dims = ["{?}" if d == "{}" else f"{d[:-1]}, ?}}" for d in dims]
-    return f"<@{meshes.name(mesh)}, [{', '.join(dims)}]>"
+    return f"<@{meshes.name(mesh)}, [{', '.join(dims)}]{_open_sums(mesh, spec)}>"
 
 
 def attribute(meshes: Meshes, sharding: Any, aval: Any) -> str:

@@ -211,9 +211,11 @@ OVER_NAMES = {
 
 # Operations over devices: samples are in tests/devices and tests/processes.
 OVER_DEVICES = {
-    "all_gather_invariant", "all_reduce", "custom_partitioning",
+    "all_gather_invariant", "all_gather_reduced", "all_reduce", "custom_partitioning",
     "global_array_to_host_local_array", "host_local_array_to_global_array", "layout_constraint",
-    "psum_invariant", "pvary", "reshard", "shard_alike", "shard_map", "sharding_constraint",
+    "preduced", "psum_invariant", "pvary", "reduced_vary_cast", "reshard", "shard_alike",
+    "shard_map", "sharding_constraint", "unreduced_psum", "unreduced_reduce_scatter",
+    "vary_unreduced_cast",
 }
 # Calls of programs that tell XLA something: tests/experimental/test_calls_for_xla.py.
 FOR_XLA = {"compute_on", "control_dep", "fused_call", "program_order", "xla_metadata_call",

@@ -54,8 +54,10 @@ def _explicit_sharding(mesh: AbstractMesh, spec: PartitionSpec, ndim: int,
     entries = [None if p is PartitionSpec.UNCONSTRAINED else
                tuple([a for a in (p if isinstance(p, tuple) else (p,)) if a in explicit])
                for p in spec]
-    full = PartitionSpec(*entries, *[None] * (ndim - len(entries)), unreduced=spec.unreduced,
-                         reduced=spec.reduced, unreduced_kind=spec.unreduced_kind)
+    unreduced = spec.unreduced & frozenset(explicit)
+    full = PartitionSpec(*entries, *[None] * (ndim - len(entries)), unreduced=unreduced,
+                         reduced=spec.reduced & frozenset(explicit),
+                         unreduced_kind=spec.unreduced_kind if unreduced else None)
     if not axes_of(full) and not full.unreduced and not full.reduced:
         return None
     return NamedSharding(mesh, full)

@@ -12,7 +12,13 @@ from pyjx.core.avals import AbstractRef
 from pyjx.core.explicit import aval_on, entries_of, explicit_sharding, names_in_types, retyped
 from pyjx.core.meshes import AxisType
 from pyjx.core.specs import PartitionSpec, axes_of
-from pyjx.core.varying import varying_axes, with_varying
+from pyjx.core.varying import (
+    manual_type,
+    reduced_axes,
+    unreduced_axes,
+    varying_axes,
+    with_manual_type,
+)
 
 __all__ = ["along", "aval_on", "global_aval", "local_aval"]
 
@@ -36,15 +42,19 @@ def local_aval(aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any]
         inner = sharding.mesh.abstract_mesh.update_axis_types(
             dict.fromkeys(manual, AxisType.Manual))
         aval = retyped(aval, explicit_sharding(inner, along(sharding.spec, rest), aval.ndim))
-    if not len(spec):
+    if spec == PartitionSpec():
         return aval
     sizes = mesh.shape
     shape = list(aval.shape)
     for i, entry in enumerate(spec):
         shape[i] //= math.prod([sizes[a] for a in axes_of((entry,))])
     out = aval.update(shape=tuple(shape))
-    named = names_in_types(mesh, axes_of(spec))
-    return with_varying(out, varying_axes(aval).union(named)) if check_vma else out
+    if not check_vma:
+        return out
+    named = frozenset(names_in_types(mesh, axes_of(spec)))
+    return with_manual_type(out, manual_type(varying_axes(aval) | named,
+                                             unreduced_axes(aval) | spec.unreduced,
+                                             reduced_axes(aval) | spec.reduced))
 
 
 def global_aval(aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any]) -> Any:
@@ -56,6 +66,11 @@ def global_aval(aval: Any, spec: PartitionSpec, mesh: Any, manual: frozenset[Any
         axes = axes_of((entry,))
         shape[i] *= math.prod([sizes[a] for a in axes])
         entries[i] = (*axes, *entries[i])
-    out = with_varying(retyped(aval, None).update(shape=tuple(shape)), varying_axes(aval) - manual)
-    return retyped(out, explicit_sharding(mesh.abstract_mesh, spec.update(partitions=entries),
-                                          out.ndim))
+    out = with_manual_type(retyped(aval, None).update(shape=tuple(shape)), manual_type(
+        varying_axes(aval) - manual, unreduced_axes(aval) - manual, reduced_axes(aval) - manual))
+    sharding = aval.explicit_sharding
+    inner = PartitionSpec() if sharding is None else sharding.spec
+    whole = PartitionSpec(*entries, unreduced=spec.unreduced | inner.unreduced,
+                          reduced=spec.reduced | inner.reduced,
+                          unreduced_kind=spec.unreduced_kind or inner.unreduced_kind)
+    return retyped(out, explicit_sharding(mesh.abstract_mesh, whole, out.ndim))

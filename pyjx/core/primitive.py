@@ -16,8 +16,19 @@ from pyjx.core.explicit import are_typed, typed_results
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.memories import are_elsewhere, results_in_memory
 from pyjx.core.named_axes import trace_of_axes
+from pyjx.core.open_sums import check_agreement, sums_of_results
 from pyjx.core.trace import Tracer, outside_of, raise_leaked, state
-from pyjx.core.varying import NO_AXES, results_varying, varying_axes, with_varying
+from pyjx.core.varying import (
+    NO_AXES,
+    Axes,
+    manual_type,
+    reduced_axes,
+    results_varying,
+    unreduced_axes,
+    varying_axes,
+    with_manual_type,
+    with_varying,
+)
 
 Rule = Callable[..., Any]
 
@@ -243,7 +254,8 @@ class Primitive:
         if self.batch_axis is None and are_elsewhere(in_avals):
             rule = results_in_memory(self.name, rule)
         if self.batch_axis is None and any([a.manual_axis_type is not None for a in in_avals]):
-            out = results_varying(rule, in_avals, params, self.multiple_results)
+            out = results_varying(rule, in_avals, params, self.multiple_results,
+                                  sums_of_results(self, in_avals))
         else:
             out = rule(*in_avals, **params)
             if self.multiple_results:
@@ -301,6 +313,30 @@ def _pvary_shape(x: Any, *, axes: tuple[Any, ...]) -> Any:
 pvary_p = register(Primitive("pvary", moves=True, shape_rule=_pvary_shape, linear=True))
 
 
+def _cast(name: str, old: str, new: str) -> Primitive:
+    """A primitive that takes a value of one type over a mesh for one of another."""
+
+    def shape_rule(x: Any, *, axes: tuple[Any, ...]) -> Any:
+        kinds = {"varying": varying_axes(x), "unreduced": unreduced_axes(x),
+                 "reduced": reduced_axes(x)}
+        if old in kinds:
+            kinds[old] = kinds[old].difference(axes)
+        kinds[new] = kinds[new].union(axes)
+        return with_manual_type(x, manual_type(*kinds.values()))
+
+    primitive = register(Primitive(
+        name, moves=True, shape_rule=shape_rule, linear=True,
+        batch_axis=lambda trace, operands, dims, axes: (
+            primitive.bind(*operands, axes=axes), dims[0]),
+        physical=lambda avals, x, axes: primitive.bind(x, axes=axes)))
+    return primitive
+
+
+reduced_vary_cast_p = _cast("reduced_vary_cast", "reduced", "varying")
+vary_unreduced_cast_p = _cast("vary_unreduced_cast", "varying", "unreduced")
+preduced_p = _cast("preduced", "invarying", "reduced")
+
+
 def _varying_alike(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands, of which those that are tracers vary along the same axes of a mesh."""
     types = {x.aval.manual_axis_type for x in operands if isinstance(x, Tracer)}
@@ -312,14 +348,41 @@ def _varying_alike(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[Any
             f"Primitive {primitive} requires varying manual axes to match, but got {axes_of_each}. "
             "Cast the operands by jax.lax.pcast, or set the flag jax_auto_pcast.")
     axes = NO_AXES.union(*[mat.varying for mat in types if mat is not None])
-    return tuple([vary(x, axes) if isinstance(x, Tracer) and not is_ref_type(x.aval) else x
-                  for x in operands])
+    operands = tuple([vary(x, axes) if isinstance(x, Tracer) and not is_ref_type(x.aval) else x
+                      for x in operands])
+    if any([mat is not None and (mat.reduced or mat.unreduced) for mat in types]):
+        check_agreement(primitive, [x.aval for x in operands if isinstance(x, Tracer)])
+    return operands
 
 
-def vary(x: Any, axes: frozenset[Any]) -> Any:
-    """A value taken for one that varies along these axes, too."""
-    missing = axes - varying_axes(get_aval(x))
+def vary(x: Any, axes: Axes) -> Any:
+    """A value taken for one that varies along these axes, too.
+
+    Raises:
+      ValueError: it is unreduced along some.
+    """
+    aval = get_aval(x)
+    missing = axes - varying_axes(aval)
+    if not missing:
+        return x
+    if not missing.isdisjoint(unreduced_axes(aval)):
+        raise ValueError(f"pvary cannot accept args which are unreduced. Got {aval.str_short()} "
+                         f"and axes={set(missing)}. Sum it with psum before.")
+    reduced = missing & reduced_axes(aval)
+    if reduced:
+        x = reduced_vary_cast_p.bind(x, axes=tuple(sorted(reduced, key=str)))
+    missing -= reduced
     return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
+
+
+def cast_like(x: Any, aval: Any) -> Any:
+    """A value that is the same on all devices, or zeros, as one of another type over the mesh."""
+    unreduced, reduced = unreduced_axes(aval), reduced_axes(aval)
+    x = vary(x, varying_axes(aval) | unreduced)
+    for primitive, axes in ((vary_unreduced_cast_p, unreduced), (preduced_p, reduced)):
+        if axes:
+            x = primitive.bind(x, axes=tuple(sorted(axes, key=str)))
+    return x
 
 
 def vary_like(x: Any, model: Any) -> Any:

@@ -4,6 +4,11 @@ In a program for each device (`shard_map`) a value varies along an axis if an op
 computed from does. What does not vary is the same on all devices along the axis, and so is its
 cotangent: where a program takes such a value for one that varies (`pvary`), the transposed one adds
 up the cotangents of all devices.
+
+Two more types may be asked for along an axis. What is `unreduced` is a part of a sum that is yet to
+be taken over the devices; it may go through linear operations. What is `reduced` is the same on all
+devices, as the cotangent of what is unreduced is; its own cotangent is unreduced, so the sum of
+`pvary` is left to the user.
 """
 
 from __future__ import annotations
@@ -31,9 +36,34 @@ def varying_axes(aval: Any) -> Axes:
     return NO_AXES if mat is None else mat.varying  # type: ignore[no-any-return]
 
 
+@kept(1024)
+def manual_type(varying: Axes, unreduced: Axes, reduced: Axes) -> ManualAxisType | None:
+    """The type over a mesh of what varies, is unreduced, and is reduced along these axes; None
+    where there are none."""
+    if not unreduced and not reduced:
+        return varying_type(varying)
+    return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced)
+
+
+def unreduced_axes(aval: Any) -> Axes:
+    """The axes along which values of a type are yet to be summed."""
+    mat = aval.manual_axis_type
+    return NO_AXES if mat is None else mat.unreduced  # type: ignore[no-any-return]
+
+
+def reduced_axes(aval: Any) -> Axes:
+    """The axes along which values of a type have been summed."""
+    mat = aval.manual_axis_type
+    return NO_AXES if mat is None else mat.reduced  # type: ignore[no-any-return]
+
+
 def with_varying(aval: Any, axes: Axes) -> Any:
     """The type with other axes along which it varies."""
-    mat = varying_type(axes)
+    return with_manual_type(aval, manual_type(axes, unreduced_axes(aval), reduced_axes(aval)))
+
+
+def with_manual_type(aval: Any, mat: ManualAxisType | None) -> Any:
+    """The type with another one over the mesh."""
     if aval.manual_axis_type is mat:
         return aval
     if type(aval) is AbstractRef:
@@ -51,11 +81,11 @@ def joined(avals: Sequence[Any]) -> Axes:
 
 
 def results_varying(rule: Callable[..., Any], avals: Sequence[Any], params: dict[str, Any],
-                    several: bool) -> Any:
+                    several: bool, sums: tuple[Axes, Axes]) -> Any:
     """What a shape rule, which knows nothing of meshes, says of operands that vary: results vary
-    along all axes that operands do."""
+    along all axes that operands do. They are unreduced and reduced along the axes `sums`."""
     axes = joined(avals)
-    out = rule(*[with_varying(a, NO_AXES) for a in avals], **params)
+    out = rule(*[with_manual_type(a, None) for a in avals], **params)
     if several:
-        return [with_varying(a, axes | varying_axes(a)) for a in out]
-    return with_varying(out, axes | varying_axes(out))
+        return [with_manual_type(a, manual_type(axes | varying_axes(a), *sums)) for a in out]
+    return with_manual_type(out, manual_type(axes | varying_axes(out), *sums))

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import aval_on, entries_of
+from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.rules import jvp_linear
@@ -63,6 +64,7 @@ def whole(x: Value, axes: Sequence[int]) -> Value:
 
 def with_sharding_of(x: Value, aval: Any) -> Value:
     """A cotangent of a value of type `aval`, lying as that does."""
+    aval = cotangent_aval(aval)
     given, wanted = get_aval(x).explicit_sharding, aval.explicit_sharding
     if given == wanted:
         return x

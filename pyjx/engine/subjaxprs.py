@@ -18,6 +18,7 @@ from pyjx.core.effects import keeps_alive
 from pyjx.core.explicit import with_dim
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.named_axes import Axis
+from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables, without_effects
 from pyjx.core.records import Record
 from pyjx.core.trace import (
@@ -463,7 +464,8 @@ def transpose_with_log(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
         values: Iterator[Any] = iter(args)
         operands = [UndefinedPrimal(a) if lin else next(values)
                     for a, lin in zip(in_avals, linear, strict=True)]
-        cts = with_zeros([next(values) for flag in ct_nonzero if flag], ct_nonzero, out_avals)
+        cts = with_zeros([next(values) for flag in ct_nonzero if flag], ct_nonzero,
+                         list(map(cotangent_aval, out_avals)))
         totals = dict(zip(selected(operands, added), values, strict=True))
         with logs.logging() as log:
             outs = selected(backward_jaxpr(closed, operands, cts, totals), linear)
@@ -475,8 +477,9 @@ def transpose_with_log(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
         return results
 
     program = trace_to_jaxpr(
-        fun, [*residual_avals, *tangent_avals(out_avals, ct_nonzero),
-              *tangent_avals(in_avals, added)], closed.debug_info)
+        fun, [*residual_avals, *map(cotangent_aval, [*selected(out_avals, ct_nonzero),
+                                                     *selected(in_avals, added)])],
+        closed.debug_info)
     return TransposedJaxpr(program, nonzero, log_tree)
 
 

@@ -10,7 +10,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import Literal
-from pyjx.core.primitive import CHEAP, Primitive, register, vary
+from pyjx.core.primitive import CHEAP, Primitive, cast_like, register
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types, state
 from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
@@ -87,7 +87,7 @@ def full_aval(aval: ShapedArray, value: Any) -> Any:
     scalar = scalar_of(aval, value)
     full = broadcast_in_dim(scalar, aval.shape, (), out_sharding=aval.explicit_sharding) \
         if aval.shape else scalar
-    return full if aval.manual_axis_type is None else vary(full, aval.manual_axis_type.varying)
+    return full if aval.manual_axis_type is None else cast_like(full, aval)
 
 
 def instantiate(x: Any) -> Any:

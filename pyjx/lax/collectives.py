@@ -27,8 +27,24 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.named_axes import find_frame
-from pyjx.core.primitive import Primitive, pvary_p, register, vary
-from pyjx.core.varying import NO_AXES, varying_axes, with_varying
+from pyjx.core.primitive import (
+    Primitive,
+    preduced_p,
+    pvary_p,
+    reduced_vary_cast_p,
+    register,
+    vary,
+    vary_unreduced_cast_p,
+)
+from pyjx.core.varying import (
+    NO_AXES,
+    manual_type,
+    reduced_axes,
+    unreduced_axes,
+    varying_axes,
+    with_manual_type,
+    with_varying,
+)
 from pyjx.engine.axes import broadcast_in_dim, reduce_sum_p, reduced_shape
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.conversion import cast
@@ -273,6 +289,50 @@ pvary_p.define(
     physical=lambda avals, x, axes: pvary_p.bind(x, axes=axes))
 
 
+# Over a mesh, the sum that an unreduced value is yet to go through.
+
+
+def _unreduced_psum_shape(x: ShapedArray, *, axes: Axes) -> ShapedArray:
+    return with_manual_type(  # type: ignore[no-any-return]
+        x, manual_type(varying_axes(x), unreduced_axes(x).difference(axes), reduced_axes(x)))
+
+
+unreduced_psum_p: Primitive = register(Primitive(
+    "unreduced_psum", shape_rule=_unreduced_psum_shape, linear=True,
+    batch_axis=lambda trace, operands, dims, axes: (
+        unreduced_psum_p.bind(*operands, axes=axes), dims[0]),
+    effects=lambda params: frozenset(map(NamedAxisEffect, params["axes"])),
+    transpose=lambda ct, x, axes: (preduced_p.bind(ct, axes=axes),)))
+
+preduced_p.define(
+    jvp=jvp_linear(preduced_p),
+    transpose=lambda ct, x, axes: (unreduced_psum_p.bind(ct, axes=axes),))
+reduced_vary_cast_p.define(
+    jvp=jvp_linear(reduced_vary_cast_p),
+    transpose=lambda ct, x, axes: (
+        vary_unreduced_cast_p.bind(vary(ct, frozenset(axes)), axes=axes),))
+vary_unreduced_cast_p.define(
+    jvp=jvp_linear(vary_unreduced_cast_p),
+    transpose=lambda ct, x, axes: (reduced_vary_cast_p.bind(ct, axes=axes),))
+unreduced_psum_p.define(jvp=jvp_linear(unreduced_psum_p))
+
+
+def is_unreduced(function: str, x: Value, typed: frozenset[Any]) -> bool:
+    """Whether a value is yet to be summed over these axes.
+
+    Raises:
+      ValueError: over some of them it is.
+    """
+    aval = get_aval(x)
+    found = unreduced_axes(aval) & typed
+    if found and found != typed:
+        raise ValueError(
+            f"jax.lax.{function} can only accept axis_name which corresponds to one of varying, "
+            "unreduced, reduced or invarying state of the input. Got input type: "
+            f"{aval.str_short()}, axes: {tuple(sorted(map(str, typed)))}. Call it once for each.")
+    return bool(found)
+
+
 def sum_over(x: Value, *, axes: Axes, axis_index_groups: Groups) -> Value:
     """The sum over axes given by names and positions."""
     names = tuple([a for a in axes if not is_position(a)])
@@ -283,6 +343,8 @@ def sum_over(x: Value, *, axes: Axes, axis_index_groups: Groups) -> Value:
     rest = tuple([a for a in axes if a not in typed])
     if rest:
         x = psum_p.bind(x, axes=rest, axis_index_groups=None)
+    if is_unreduced("psum", x, typed):
+        return unreduced_psum_p.bind(x, axes=tuple([a for a in axes if a in typed]))
     return psum_invariant_p.bind(vary(x, typed), axes=tuple([a for a in axes if a in typed]),
                                  axis_index_groups=None)
 
@@ -503,18 +565,39 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
         if not manual:
             raise ValueError(f"pcast should be called under shard_map: {name!r} is no axis of a "
                              "mesh here. Under vmap values need no cast.")
-    if to != "varying":
-        raise NotImplementedError(f"pcast: values are not cast to {to!r}. Sum with psum what is "
-                                  "to be reduced.")
     typed = typed_names(names)
+    axes = tuple([n for n in names if n in typed])
 
     def cast_leaf(leaf: Any) -> Any:
         leaf = operand("pcast", leaf)
-        already = varying_axes(get_aval(leaf)) & typed
-        if already:
-            raise ValueError(f"pcast: unsupported casting `from` 'varying' `to` 'varying': {leaf} "
-                             f"varies along {sorted(map(str, already))} already.")
-        return vary(leaf, typed)
+        if not axes:
+            return leaf
+        old = _type_along(leaf, axes)
+        if (old, to) not in _CASTS:
+            raise ValueError(f"Unsupported pcast from={old}, to={to!r}. pcast: {leaf} is {old} "
+                             f"along {axes} already." if old == to else
+                             f"Unsupported pcast from={old}, to={to!r}. Got {leaf} and axes {axes}")
+        return _CASTS[old, to].bind(leaf, axes=axes)
 
     return tree_map(cast_leaf, x)
 
+
+
+_CASTS = {("invarying", "varying"): pvary_p, ("reduced", "varying"): reduced_vary_cast_p,
+          ("invarying", "reduced"): preduced_p, ("varying", "unreduced"): vary_unreduced_cast_p}
+
+
+def _type_along(x: Value, axes: Axes) -> str:
+    """What the type of a value says of it along these axes.
+
+    Raises:
+      ValueError: not the same of all.
+    """
+    aval = get_aval(x)
+    kinds = (("varying", varying_axes(aval)), ("unreduced", unreduced_axes(aval)),
+             ("reduced", reduced_axes(aval)))
+    found = {next((kind for kind, named in kinds if axis in named), "invarying") for axis in axes}
+    if len(found) > 1:
+        raise ValueError(f"pcast: along the axes {axes} the operand {aval.str_short()} is "
+                         f"{' and '.join(sorted(found))}. Cast it once for each.")
+    return found.pop()

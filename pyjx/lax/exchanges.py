@@ -23,7 +23,14 @@ from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.integers import as_axis, as_ints
 from pyjx.core.named_axes import find_frame
 from pyjx.core.primitive import Primitive, register, vary
-from pyjx.core.varying import varying_axes, with_varying
+from pyjx.core.varying import (
+    manual_type,
+    reduced_axes,
+    unreduced_axes,
+    varying_axes,
+    with_manual_type,
+    with_varying,
+)
 from pyjx.engine.axes import at_front, broadcast_axis, moveaxis, reduce_sum
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.rules import jvp_linear
@@ -36,6 +43,7 @@ from pyjx.lax.collectives import (
     bound_names,
     check_ungrouped,
     checked_groups,
+    is_unreduced,
     raise_unmanual,
     size_of,
     sum_over,
@@ -92,7 +100,8 @@ def _exchange(
         return own(x, d, trace.axis.size, **params)
 
     def typed_transpose(ct: Tangent, x: Operand, **params: Any) -> Any:
-        return transpose(vary(ct, varying_axes(x.aval)), x, **params)
+        open_sums = unreduced_axes(get_aval(ct))
+        return transpose(vary(ct, varying_axes(x.aval) - open_sums), x, **params)
 
     primitive = register(Primitive(
         name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis, linear=True,
@@ -368,6 +377,29 @@ all_gather_invariant_p: Primitive = _exchange(
     decomposition=lambda x, **params: all_gather_p.bind(x, **params))
 
 
+def _ungrouped(params: Params) -> list[tuple[str, Any]]:
+    return [(k, v) for k, v in sorted(params.items()) if k != "axis_index_groups"]
+
+
+def _all_gather_reduced_shape(x: ShapedArray, **params: Any) -> ShapedArray:
+    out, axes = _all_gather_shape(x, **params), params["axis_name"]
+    return with_manual_type(out, manual_type(  # type: ignore[no-any-return]
+        varying_axes(x).difference(axes), unreduced_axes(x), reduced_axes(x).union(axes)))
+
+
+def _all_gather_reduced_transpose(ct: Tangent, x: Operand, *, all_gather_dimension: int,
+                                  **params: Any) -> Any:
+    return (unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params),)
+
+
+# The same, whose cotangent each device has a part of the sum of.
+all_gather_reduced_p: Primitive = _exchange(
+    "all_gather_reduced", shape_rule=_all_gather_reduced_shape, own=_all_gather_own,
+    by_axis=_all_gather_by_axis, example=_with_axis("all_gather_dimension"),
+    transpose=_all_gather_reduced_transpose, printed=_ungrouped,
+    decomposition=lambda x, **params: all_gather_p.bind(x, **params))
+
+
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0,
                tiled: bool = False, to: str = "varying") -> Any:
     """The values at all positions of a named axis, side by side, at all of them.
@@ -395,10 +427,8 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
                          f"'varying', 'reduced' and 'invarying', got {to!r}")
     params = _over("all_gather", axis_name, axis_index_groups)
     typed = typed_names(params["axis_name"])
-    if to == "reduced" and typed:
-        raise NotImplementedError("all_gather: values are not typed as reduced. Pass "
-                                  "to='invarying', whose cotangents are not summed either.")
-    primitive = all_gather_invariant_p if to == "invarying" and typed else all_gather_p
+    primitive = {"varying": all_gather_p, "invarying": all_gather_invariant_p,
+                 "reduced": all_gather_reduced_p}[to if typed else "varying"]
 
     def gathered(leaf: Any) -> Any:
         if not params["axis_name"]:
@@ -463,6 +493,26 @@ reduce_scatter_p: Primitive = _exchange(
     transpose=_reduce_scatter_transpose)
 
 
+def _unreduced_reduce_scatter_shape(x: ShapedArray, **params: Any) -> ShapedArray:
+    out, axes = _reduce_scatter_shape(x, **params), params["axis_name"]
+    return with_manual_type(out, manual_type(  # type: ignore[no-any-return]
+        varying_axes(x).union(axes), unreduced_axes(x).difference(axes), reduced_axes(x)))
+
+
+def _unreduced_reduce_scatter_transpose(ct: Tangent, x: Operand, *, scatter_dimension: int,
+                                        **params: Any) -> Any:
+    ct = vary(ct, frozenset(params["axis_name"]))
+    return (all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params),)
+
+
+unreduced_reduce_scatter_p: Primitive = _exchange(
+    "unreduced_reduce_scatter", shape_rule=_unreduced_reduce_scatter_shape,
+    own=_reduce_scatter_own, by_axis=_reduce_scatter_by_axis,
+    example=_with_axis("scatter_dimension"), transpose=_unreduced_reduce_scatter_transpose,
+    printed=_ungrouped,
+    decomposition=lambda x, **params: reduce_scatter_p.bind(x, **params))
+
+
 def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
                  axis_index_groups: Any = None, tiled: bool = False) -> Any:
     """The sum over a named axis, of which each position keeps its part.
@@ -495,9 +545,11 @@ def _psum_scatter(name: str, x: Any, axis_name: Any, scatter_dimension: int,
     def scattered(leaf: Any) -> Any:
         ndim = get_aval(operand(name, leaf)).ndim
         at = as_axis(name, "scatter_dimension", scatter_dimension, ndim)
-        return bind_checked(
-            reduce_scatter_p, leaf, {"scatter_dimension": at, "tiled": bool(tiled), **params},
-            typed_names(params["axis_name"]))
+        checked = {"scatter_dimension": at, "tiled": bool(tiled), **params}
+        typed = typed_names(params["axis_name"])
+        if is_unreduced("psum_scatter", leaf, typed):
+            return bind_checked(unreduced_reduce_scatter_p, leaf, checked)
+        return bind_checked(reduce_scatter_p, leaf, checked, typed)
 
     return tree_map(scattered, x)
 

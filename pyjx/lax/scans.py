@@ -11,6 +11,7 @@ from pyjx.core.derived import derived
 from pyjx.core.explicit import entries_of, with_dim, without_dim
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
@@ -41,7 +42,6 @@ from pyjx.engine.subjaxprs import (
     part_of,
     selected,
     split_jaxpr,
-    tangent_avals,
     transpose_with_log,
     unchanged_carry,
     with_cotangents,
@@ -449,11 +449,12 @@ def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonz
     program = part_of(
         program, consts + (True,) * (len(program.jaxpr.outvars) - n_lin),
         (True,) * (len(program.jaxpr.invars) - n_lin) + consts)
-    const_avals = selected(tangent_avals(avals[:n_consts], linear_consts), consts)
-    carry_avals = avals[n_consts:n_consts + n_carry]
+    const_avals = list(map(cotangent_aval, selected(
+        selected(avals[:n_consts], linear_consts), consts)))
+    carry_avals = list(map(cotangent_aval, avals[n_consts:n_consts + n_carry]))
     residual_avals = selected(avals[:n_consts], negated(linear_consts))
     stacked_avals = selected(avals[n_consts + n_carry:], negated(linear_xs))
-    ys_avals = selected(body.out_avals[n_carry:], ys_nonzero)
+    ys_avals = list(map(cotangent_aval, selected(body.out_avals[n_carry:], ys_nonzero)))
 
     def fun(*args: Any) -> list[Any]:
         given = iter(args)
@@ -487,9 +488,10 @@ def _scan_accumulate(totals: Tangents, cts: Tangents, *operands: Operand, **para
     ys = cts[n:]
     backward = _backward(params["jaxpr"], linear[0], linear[2], nonzero_flags(ys))
     before = selected(_parts(totals, params).consts, linear[0])
-    sums = [instantiate(Zero(x.aval)) if total is None else total for x, total in selected(
-        list(zip(selected(given.consts, linear[0]), before, strict=True)),
-        backward.consts_nonzero)]
+    sums = [instantiate(Zero(cotangent_aval(x.aval))) if total is None else total
+            for x, total in selected(
+                list(zip(selected(given.consts, linear[0]), before, strict=True)),
+                backward.consts_nonzero)]
     results = bind_scan(
         backward.jaxpr, selected(given.consts, negated(linear[0])),
         [*sums, *map(instantiate, cts[:n])],

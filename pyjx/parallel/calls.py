@@ -31,7 +31,7 @@ from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
-from pyjx.core.varying import varying_axes, with_varying
+from pyjx.core.varying import reduced_axes, unreduced_axes, varying_axes, with_varying
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.calls import call
 from pyjx.engine.discharge import check_distinct, discharged, store, values_of
@@ -92,7 +92,8 @@ def _out_avals(params: Params) -> list[Any]:
 def _residual_spec(aval: Any, params: Params) -> PartitionSpec:
     names = params["newly_manual_axes"]
     axes = ordered(params["mesh"], varying_axes(aval) & names if params["check_vma"] else names)
-    return PartitionSpec(axes) if axes else WHOLE
+    return PartitionSpec(*[axes] if axes else (), unreduced=unreduced_axes(aval) & names,
+                         reduced=reduced_axes(aval) & names)
 
 
 def _unmentioned(spec: PartitionSpec, params: Params) -> tuple[Any, ...]:
@@ -232,7 +233,9 @@ def _transpose(cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
     closed: ClosedJaxpr = params["jaxpr"]
     in_specs, out_specs = params["in_specs"], params["out_specs"]
     linear, nonzero = linear_flags(operands), nonzero_flags(cts)
-    given_specs, linear_specs = selected(out_specs, nonzero), selected(in_specs, linear)
+    given_specs, linear_specs = [
+        tuple([s.to_ct_spec() for s in selected(specs, flags)])
+        for specs, flags in ((out_specs, nonzero), (in_specs, linear))]
     with _within(params):
         if params["check_vma"]:
             pulled = transpose_jaxpr(closed, linear, nonzero)

@@ -15,9 +15,9 @@ from pyjx.core.named_axes import mesh_axes
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.primitive import vary
 from pyjx.core.records import Record
-from pyjx.core.specs import Infer, InferFromArgs, PartitionSpec, axes_of
+from pyjx.core.specs import Infer, InferFromArgs, PartitionSpec, UnreducedKind, axes_of
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.core.varying import varying_axes
+from pyjx.core.varying import reduced_axes, unreduced_axes, varying_axes
 from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
@@ -192,13 +192,13 @@ class _Mapped:
                     f"axis_names={set(names)} are of type {kinds}")
             return tuple([_spec_of(a, names) for a in avals])
         specs = _spread("in_specs", self.in_specs, args, is_none)
-        self._check_axes("in_specs", names, specs)
+        self._check_axes("in_specs", mesh, names, specs)
         return specs
 
     def _out_specs(self, mesh: Any, names: frozenset[Any], tree: TreeDef, avals: Sequence[Any]
                    ) -> Specs:
         specs = _spread("out_specs", self.out_specs, tree.unflatten([_Leaf()] * len(avals)))
-        self._check_axes("out_specs", names, specs)
+        self._check_axes("out_specs", mesh, names, specs)
         fun = name_of(self.fun)
         for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
             if len(spec) > aval.ndim:
@@ -206,13 +206,34 @@ class _Mapped:
                                      f"{fun}(*args){_path(tree, i)}", "output")
         if self.check_vma:
             for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+                self._check_sums(spec, aval, names)
                 varying = varying_axes(aval) & names
                 if not varying.issubset(axes_of(spec)):
                     self._raise_varying(mesh, spec, varying, f"{fun}(*args){_path(tree, i)}")
         return specs
 
-    def _check_axes(self, what: str, names: frozenset[Any], specs: Specs) -> None:
-        unknown = [a for s in specs for a in axes_of(s) if a not in names]
+    def _check_sums(self, spec: PartitionSpec, aval: Any, names: frozenset[Any]) -> None:
+        """Raise ValueError unless a spec says what a result's type does of sums over devices."""
+        for name, of in (("unreduced", unreduced_axes), ("reduced", reduced_axes)):
+            if getattr(spec, name) != of(aval) & names:
+                raise ValueError(
+                    f"out_specs passed to shard_map should be equal to the {name} present on the "
+                    f"out_aval. Got out_specs={spec} and out_aval={aval.str_short(True)}. Sum it "
+                    "by psum, or cast it by pcast.")
+        if spec.unreduced and spec.unreduced_kind is not UnreducedKind.sum:
+            raise ValueError(
+                "out_specs passed to shard_map should be equal to the unreduced_kind present on "
+                f"the out_aval. Got out_specs={spec} and out_aval={aval.str_short(True)}.")
+
+    def _check_axes(self, what: str, mesh: Any, names: frozenset[Any], specs: Specs) -> None:
+        for spec in specs:
+            for kind, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
+                if not axes.issubset(mesh.explicit_axes):
+                    raise ValueError(
+                        f"{kind} axes can only refer to mesh axes that is of type `Explicit`. Got "
+                        f"{kind.lower()} axes: {axes} and mesh: {mesh.abstract_mesh}")
+        unknown = [a for s in specs for a in (*axes_of(s), *s.unreduced, *s.reduced)
+                   if a not in names]
         if unknown:
             raise ValueError(
                 f"shard_map {what} argument must refer to an axis marked as manual "

@@ -230,10 +230,10 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def typeof(x: Any) -> Any:
-    """The aval of a value: its shape, dtype and weak type.
+    """The aval of a value, or of what describes one: its shape, dtype and weak type.
 
     >>> import pyjx as jax
     >>> jax.typeof(jax.numpy.ones(3))
     ShapedArray(float32[3])
     """
-    return get_aval(x)
+    return described(x).aval if isinstance(x, ShapeDtypeStruct) else get_aval(x)

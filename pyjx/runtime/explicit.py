@@ -48,7 +48,8 @@ def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
             out = v
             if v.aval.explicit_sharding is not None:
                 out = new[v] = Var(retyped(v.aval, None))
-            results.append(out if eqn.primitive.placed is not None
+            placed = eqn.primitive.placed is not None and eqn.primitive.within is None
+            results.append(out if placed or (eqn.primitive.placed and out is v)
                            else _constrained(mesh, v.aval, out, eqn, constraints))
         eqns.append(JaxprEqn(
             eqn.primitive, [v if type(v) is Literal else new.get(v, v) for v in eqn.invars],

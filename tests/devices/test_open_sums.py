@@ -1,0 +1,183 @@
+"""Values in shard_map that are yet to be summed over devices, and those whose cotangents are."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.core.explicit import ShardingTypeError
+from pyjx.sharding import AxisType, NamedSharding
+from pyjx.sharding import PartitionSpec as P
+
+X = np.random.default_rng(0).normal(size=(8, 4)).astype("f4")
+W = np.random.default_rng(1).normal(size=(2, 4)).astype("f4")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def explicit():
+    mesh = jax.make_mesh((8,), ("x",))
+    with jax.set_mesh(mesh):
+        yield mesh
+
+
+CUT = P("x")
+
+
+def smap(f, in_specs=CUT, out_specs=CUT):
+    return jax.shard_map(f, in_specs=in_specs, out_specs=out_specs)
+
+
+def unreduced(x):
+    return lax.pcast(x, "x", to="unreduced")
+
+
+def reduced(x):
+    return lax.pcast(x, "x", to="reduced")
+
+
+def summed(x):
+    return lax.psum(x, "x")
+
+
+def cut(x):
+    return jax.device_put(x, P("x"))
+
+
+def type_inside(f, *args, in_specs=CUT):
+    seen = []
+
+    def g(*args):
+        seen.append(jax.typeof(f(*args)).str_short())
+        return jnp.zeros(())
+
+    jax.eval_shape(smap(g, in_specs, P()), *args)
+    return seen[0]
+
+
+def test_types():
+    assert type_inside(unreduced, cut(X)) == "float32[1,4]{U:x}"
+    assert type_inside(lambda x: -unreduced(x).T, cut(X)) == "float32[4,1]{U:x}"
+    assert type_inside(lambda x: unreduced(x) + unreduced(x), cut(X)) == "float32[1,4]{U:x}"
+    assert type_inside(lambda x: summed(unreduced(x)), cut(X)) == "float32[1,4]"
+    assert type_inside(reduced, W, in_specs=P()) == "float32[2,4]{R:x}"
+    assert type_inside(lambda w: jnp.sin(reduced(w)), W, in_specs=P()) == "float32[2,4]{R:x}"
+    assert type_inside(lambda w: lax.pcast(reduced(w), "x", to="varying"), W,
+                       in_specs=P()) == "float32[2,4]{V:x}"
+    assert type_inside(lambda x: lax.all_gather(x, "x", tiled=True, to="reduced"),
+                       cut(X)) == "float32[8,4]{R:x}"
+    both = (P(), P("x"))
+    assert type_inside(lambda w, x: reduced(w)[:1] * x, W, cut(X),
+                       in_specs=both) == "float32[1,4]{V:x}"
+    assert type_inside(lambda w, x: reduced(w)[:1] * unreduced(x), W, cut(X),
+                       in_specs=both) == "float32[1,4]{U:x}"
+    mesh = jax.make_mesh((4, 2), ("x", "y"))
+    with jax.set_mesh(mesh):
+        x = jax.device_put(X, P("x", "y"))
+        assert type_inside(unreduced, x, in_specs=P("x", "y")) == "float32[2,2]{V:y, U:x}"
+        assert type_inside(lambda x: x, x, in_specs=P("x", "y")) == "float32[2,2]{V:(x,y)}"
+
+
+@pytest.mark.parametrize("f, error, message", [
+    (lambda x: lax.pcast(x, "x", to="reduced"), ValueError, "from=varying, to='reduced'"),
+    (lambda x: unreduced(unreduced(x)), ValueError, "from=unreduced, to='unreduced'"),
+    (lambda x: lax.pcast(unreduced(x), "x", to="varying"), ValueError, "from=unreduced"),
+    (lambda x: jnp.sin(unreduced(x)), ShardingTypeError, "sin is a non-linear operation"),
+    (lambda x: unreduced(x) * unreduced(x), ShardingTypeError, "since mul is bilinear"),
+    (lambda x: x * unreduced(x), ValueError, "pvary cannot accept args which are unreduced"),
+    (lambda x: unreduced(x) + summed(x), ShardingTypeError, "lhs is unreduced while rhs is not"),
+    (lambda x: summed(x) * unreduced(x), ShardingTypeError, "LHS should be reduced along"),
+    (lambda x: reduced(summed(x)) * summed(x), ShardingTypeError, "cannot be replicated on"),
+    (lambda x: lax.ppermute(unreduced(x), "x", [(0, 1)]), ValueError, "which are unreduced"),
+])
+def test_errors(f, error, message):
+    with pytest.raises(error, match=message):
+        type_inside(f, cut(X))
+
+
+def test_errors_of_specs(explicit):
+    for f, spec, what in ((lambda x: x, P(unreduced={"x"}), "unreduced"),
+                          (summed, P(reduced={"x"}), "reduced"), (unreduced, P(), "unreduced")):
+        with pytest.raises(ValueError, match=f"should be equal to the {what} present"):
+            jax.eval_shape(smap(f, out_specs=spec), cut(X))
+    auto = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,))
+    with jax.set_mesh(auto):
+        with pytest.raises(ValueError, match="can only refer to mesh axes that is of type"):
+            smap(unreduced, out_specs=P(unreduced={"x"}))(X)
+        np.testing.assert_allclose(smap(lambda x: summed(unreduced(x)), out_specs=P())(X),
+                                   X.sum(0, keepdims=True), rtol=1e-5)
+
+
+def test_sums_are_taken_outside():
+    parts = smap(unreduced, out_specs=P(unreduced={"x"}))
+    total = X.sum(0, keepdims=True)
+    np.testing.assert_allclose(jax.jit(lambda x: jax.reshard(parts(x), P()))(cut(X)), total,
+                               rtol=1e-5)
+    again = smap(summed, P(unreduced={"x"}), P())
+    np.testing.assert_allclose(jax.jit(lambda x: again(parts(x)))(cut(X)), total, rtol=1e-5)
+    rows = np.arange(128, dtype="f4").reshape(64, 2)
+    scattered = jax.jit(lambda x: jax.reshard(parts(x), P("x")))(cut(rows))
+    np.testing.assert_allclose(scattered, rows.reshape(8, 8, 2).sum(0))
+    assert scattered.sharding.spec[0] == "x"
+
+
+BOTH = (P(), P("x"))
+LOSSES = {
+    "sin": (lambda w, x: summed((jnp.sin(reduced(w))[:1] * x).sum()),
+            lambda w, x: (jnp.sin(w)[:1] * x).sum()),
+    "product": (lambda w, x: summed((x @ jnp.exp(reduced(w)).T).sum()) ** 2,
+                lambda w, x: (x @ jnp.exp(w).T).sum() ** 2),
+    "scan": (lambda w, x: summed(_steps(reduced(w), x).sum()), lambda w, x: _steps(w, x).sum()),
+    "branch": (lambda w, x: summed(_chosen(reduced(w), x)),
+               lambda w, x: sum(_chosen(w, r[None]) for r in x)),
+    "remat": (lambda w, x: summed(jax.checkpoint(lambda w: (jnp.sin(w)[:1] * x).sum())(reduced(w))),
+              lambda w, x: (jnp.sin(w)[:1] * x).sum()),
+    "jit": (lambda w, x: summed(jax.jit(lambda w: (jnp.sin(w)[:1] * x).sum())(reduced(w))),
+            lambda w, x: (jnp.sin(w)[:1] * x).sum()),
+    "sum": (lambda w, x: summed(unreduced(x * w[:1]) + unreduced(jnp.sin(x))).sum(),
+            lambda w, x: (x * w[:1] + jnp.sin(x)).sum()),
+    "gather": (lambda w, x: summed((lax.all_gather(x, "x", tiled=True, to="reduced") ** 2 *
+                                    lax.axis_index("x").astype("f4")).sum() + w.sum()),
+               lambda w, x: (x ** 2).sum() * 28 + 8 * w.sum()),
+}
+
+
+def _steps(w, x):
+    return lax.scan(lambda c, _: (jnp.sin(c + x * w[0]), None), x, None, length=3)[0]
+
+
+def _chosen(w, x):
+    return lax.cond(x.sum() > 0, lambda: (w[:1] * x).sum(), lambda: x.sum())
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_derivatives(name):
+    f, reference = LOSSES[name]
+    f = smap(f, BOTH, P())
+    got = jax.jit(lambda w, x: (f(w, x), jax.grad(f, (0, 1))(w, x)))(W, cut(X))
+    with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ())):
+        want = jax.value_and_grad(reference, (0, 1))(jnp.asarray(W), jnp.asarray(X))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5), got, want)
+
+
+def test_cotangents_of_reduced_arguments_are_unreduced(explicit):
+    w = jax.reshard(W, P(reduced={"x"}))
+    f = smap(lambda w, x: summed((jnp.sin(w)[:1] * x).sum()), (P(reduced={"x"}), P("x")), P())
+    assert jax.typeof(jax.eval_shape(jax.grad(f), w, cut(X))).str_short() == "float32[2,4]{U:x}"
+    dw = jax.jit(lambda w, x: jax.reshard(jax.grad(f)(w, x), P()))(w, cut(X))
+    np.testing.assert_allclose(dw, [np.cos(W[0]) * X.sum(0), 0 * W[1]], rtol=1e-5, atol=1e-5)
+
+
+def test_a_scattered_gradient():
+    """The gather's cotangent is summed where each device keeps its part."""
+    def f(w, x):
+        return jax.grad(lambda w: (lax.all_gather(w, "x", tiled=True, to="reduced")
+                                   * x.sum()).sum())(w)
+
+    mapped = smap(f, (P("x"), P("x")), P("x"))
+    np.testing.assert_allclose(jax.jit(mapped)(cut(X), cut(X)), np.full((8, 4), X.sum()), rtol=1e-5)
+    text = str(jax.make_jaxpr(mapped)(cut(X), cut(X)))
+    assert "unreduced_reduce_scatter" in text
+    assert "reduce_scatter" in jax.jit(mapped).lower(cut(X), cut(X)).as_text()
+    sharding = NamedSharding(jax.sharding.get_mesh(), P("x"))
+    assert mapped(cut(X), cut(X)).sharding.is_equivalent_to(sharding, 2)
