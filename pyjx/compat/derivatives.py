@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.name_stack import transform_name_stack
-from pyjx.core.trace import eval_jaxpr
 from pyjx.engine.forward import JVPTracer, jvp_flat
 from pyjx.engine.linearize import linearize_flat, record_flat
 from pyjx.engine.logs import logging

@@ -7,9 +7,10 @@ from typing import Any
 
 from pyjx.compat.rule_tables import axis_of
 from pyjx.core.avals import get_aval
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis
-from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front, broadcast_axis
 from pyjx.engine.axes import moveaxis as move
 from pyjx.engine.batching import batch_flat, match_axis

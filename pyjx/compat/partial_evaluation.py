@@ -10,6 +10,7 @@ from pyjx.compat.rule_tables import RuleTable
 from pyjx.core import source_info
 from pyjx.core.avals import AbstractValue, get_aval
 from pyjx.core.effects import join_effects, no_effects
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import (
     ClosedJaxpr,
     DebugInfo,
@@ -21,7 +22,7 @@ from pyjx.core.jaxpr import (
 )
 from pyjx.core.passes import dce as dead_code
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, eval_jaxpr, literal_types, new_level, trace_to_jaxpr
+from pyjx.core.trace import Trace, Tracer, literal_types, new_level, trace_to_jaxpr
 
 
 class PartialVal(tuple[Any, Any]):

@@ -26,10 +26,10 @@ FAMILIES: dict[str, str] = {
     "pyjx.core.open_primitives": "CallPrimitive",
     "pyjx.core.primitive": "Primitive",
     "pyjx.core.printer": "JaxprPpContext JaxprPpSettings",
+    "pyjx.core.evaluation": "eval_jaxpr jaxpr_as_fun",
     "pyjx.core.trace": (
         "Trace Tracer concrete_or_error ensure_compile_time_eval "
-        "eval_context=ensure_compile_time_eval eval_jaxpr is_concrete "
-        "jaxpr_as_fun literalable_types=literal_types"
+        "eval_context=ensure_compile_time_eval is_concrete literalable_types=literal_types"
     ),
     "pyjx.errors": "JaxprTypeError InconclusiveDimensionOperation",
 }

@@ -37,14 +37,14 @@ from pyjx.core.open_primitives import CallPrimitive as CallPrimitive
 from pyjx.core.primitive import Primitive as Primitive
 from pyjx.core.printer import JaxprPpContext as JaxprPpContext
 from pyjx.core.printer import JaxprPpSettings as JaxprPpSettings
+from pyjx.core.evaluation import eval_jaxpr as eval_jaxpr
+from pyjx.core.evaluation import jaxpr_as_fun as jaxpr_as_fun
 from pyjx.core.trace import Trace as Trace
 from pyjx.core.trace import Tracer as Tracer
 from pyjx.core.trace import concrete_or_error as concrete_or_error
 from pyjx.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
 from pyjx.core.trace import ensure_compile_time_eval as eval_context
-from pyjx.core.trace import eval_jaxpr as eval_jaxpr
 from pyjx.core.trace import is_concrete as is_concrete
-from pyjx.core.trace import jaxpr_as_fun as jaxpr_as_fun
 from pyjx.core.trace import literal_types as literalable_types
 from pyjx.errors import JaxprTypeError as JaxprTypeError
 from pyjx.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
@@ -87,14 +87,14 @@ __all__ = [
     "Primitive",
     "JaxprPpContext",
     "JaxprPpSettings",
+    "eval_jaxpr",
+    "jaxpr_as_fun",
     "Trace",
     "Tracer",
     "concrete_or_error",
     "ensure_compile_time_eval",
     "eval_context",
-    "eval_jaxpr",
     "is_concrete",
-    "jaxpr_as_fun",
     "literalable_types",
     "JaxprTypeError",
     "InconclusiveDimensionOperation",

@@ -307,7 +307,9 @@ class Jaxpr:
     """A program: constants and arguments in, equations, results out."""
 
     __slots__ = ("__weakref__", "constvars", "debug_info", "effects", "eqns", "invars",
-                 "is_high", "outvars")
+                 "is_high", "last_uses", "outvars")
+
+    last_uses: list[list[Var]] | None  # for each equation, once it has run on values
 
     def __init__(
         self,
@@ -325,6 +327,7 @@ class Jaxpr:
         self.effects = effects
         self.debug_info = debug_info
         self.is_high = False
+        self.last_uses = None
 
     def replace(self, **fields: Any) -> Jaxpr:
         """A copy with some fields replaced."""

@@ -7,8 +7,9 @@ from typing import Any
 
 from pyjx.core import primitive as core_primitive
 from pyjx.core.effects import Effects, no_effects
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
-from pyjx.core.trace import eager_trace, eval_jaxpr
+from pyjx.core.trace import eager_trace
 
 Rule = Callable[..., Any]
 

@@ -16,10 +16,11 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import Axis, outside_axis
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import jaxpr_as_fun, new_level
+from pyjx.core.trace import new_level
 from pyjx.engine.axes import reduce_sum
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.calls import call as bind_call

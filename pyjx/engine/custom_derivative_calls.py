@@ -20,9 +20,10 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effects, no_effects
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import eager_trace, jaxpr_as_fun, state, trace_to_jaxpr
+from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
 from pyjx.engine import logs
 from pyjx.engine.axes import reduce_sum
 from pyjx.engine.batching import BatchTrace, batch_again, example_aval, match_axis

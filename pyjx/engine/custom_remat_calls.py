@@ -17,9 +17,10 @@ from typing import Any
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects
+from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Var
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import eval_jaxpr, jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call, call_eqn
 from pyjx.engine.functions import name_of

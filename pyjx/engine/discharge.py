@@ -16,12 +16,13 @@ from typing import Any
 from pyjx.core.avals import AbstractRef
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.effects import has_state
+from pyjx.core.evaluation import bind_eqn, walk
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.nested import map_jaxprs
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref
-from pyjx.core.trace import bind_eqn, trace_to_jaxpr, walk
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.references import Box, RefBox, operations
 from pyjx.engine.types import Flags, Params, Values
 

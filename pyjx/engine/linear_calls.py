@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import eval_jaxpr
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.tangents import Zero, instantiate

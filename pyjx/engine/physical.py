@@ -12,9 +12,10 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, abstract_token, get_aval
 from pyjx.core.derived import derived, derived_structure
+from pyjx.core.evaluation import eval_jaxpr, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.nested import holders, holders_in, map_jaxprs, within
-from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr, walk
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
 
 

@@ -14,10 +14,11 @@ from typing import Any
 
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects, keeps_alive, unrepeatable
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.records import Record
-from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.subjaxprs import LinearizedJaxpr, linearize_jaxpr, selected, tangent_avals
 from pyjx.engine.types import Flags
 from pyjx.states import LocalState

@@ -15,20 +15,14 @@ from pyjx.core import source_info
 from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.effects import keeps_alive
+from pyjx.core.evaluation import jaxpr_as_fun, literal_value
 from pyjx.core.explicit import with_dim
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.named_axes import Axis
 from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables, without_effects
 from pyjx.core.records import Record
-from pyjx.core.trace import (
-    Tracer,
-    eager_trace,
-    jaxpr_as_fun,
-    literal_value,
-    state,
-    trace_to_jaxpr,
-)
+from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.engine import logs
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.batching import batch_flat, match_axis

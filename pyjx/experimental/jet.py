@@ -22,11 +22,12 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive, pvary_p
 from pyjx.core.records import Record
-from pyjx.core.trace import Trace, Tracer, jaxpr_as_fun, new_level, trace_to_jaxpr
+from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.checkpoint_names import name_p
 from pyjx.engine.conversion import cast

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 from pyjx.core.avals import get_aval
+from pyjx.core.evaluation import literal_value
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import literal_value, trace_to_jaxpr
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.calls import define_call
 from pyjx.engine.functions import FlatFun, check_values, flatten

@@ -9,10 +9,11 @@ from typing import Any
 from lowering.program import LoweredProgram
 from pyjx import configuration, jaxlib_api
 from pyjx.core.effects import has_state
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.references import Ref
 from pyjx.core.symbolic.solving import scope_of, solve
-from pyjx.core.trace import Tracer, eval_jaxpr
+from pyjx.core.trace import Tracer
 from pyjx.engine import discharge
 from pyjx.export.exported import Exported
 from pyjx.export.programs import PLATFORM_FUNCTION, lowered_type

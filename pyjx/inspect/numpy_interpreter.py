@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.evaluation import literal_value
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
-from pyjx.core.trace import literal_value
 
 Rule = Callable[..., Any]  # operands, parameters by name -> the result, or a list of results
 

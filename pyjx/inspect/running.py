@@ -11,9 +11,9 @@ import numpy as np
 
 import pyjx as jax
 from pyjx.core import dtypes
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
-from pyjx.core.trace import eval_jaxpr
 from pyjx.engine.physical import physicalize
 from pyjx.inspect.interpreter import RefusedError, interpret
 from pyjx.inspect.numpy_interpreter import evaluate

@@ -14,12 +14,13 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects, unrepeatable
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref
-from pyjx.core.trace import Tracer, is_concrete, jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.trace import Tracer, is_concrete, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.core.varying import varying_axes
 from pyjx.engine import logs

@@ -15,6 +15,7 @@ from pyjx import configuration
 from pyjx.core.avals import ShapedArray, abstract_token, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.effects import is_ordered, unrepeatable
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.passes.dce import without_effects
@@ -22,7 +23,7 @@ from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.source_info import no_source_info
-from pyjx.core.trace import is_concrete, jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.trace import is_concrete, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace

@@ -15,11 +15,12 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounds import greatest, least
 from pyjx.core.contents import shared
 from pyjx.core.dtypes import DType
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import resolved_sharding
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import Tracer, eval_jaxpr, is_concrete, trace_to_jaxpr
+from pyjx.core.trace import Tracer, is_concrete, trace_to_jaxpr
 from pyjx.engine.axes import (
     at_front,
     broadcast_in_dim,

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from pyjx.core.avals import get_aval
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.records import Record
-from pyjx.core.trace import jaxpr_as_fun
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.batching import BatchTrace

@@ -8,6 +8,7 @@ from typing import Any
 from pyjx import configuration, lax
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
@@ -15,7 +16,7 @@ from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
-from pyjx.core.trace import concrete_or_error, jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.trace import concrete_or_error, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine import logs
 from pyjx.engine.axes import at_front, moveaxis

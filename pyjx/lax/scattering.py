@@ -19,13 +19,14 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import kept
 from pyjx.core.contents import shared
 from pyjx.core.dtypes import DType
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import Entries, ShardingTypeError, entries_of
 from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant
-from pyjx.core.trace import Tracer, eval_jaxpr, trace_to_jaxpr
+from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat

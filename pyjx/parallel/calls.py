@@ -24,13 +24,14 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.contents import contents
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, NamedAxisEffect
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.local_types import global_aval, local_aval
 from pyjx.core.named_axes import Axis, mesh_axes
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
-from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.varying import reduced_axes, unreduced_axes, varying_axes, with_varying
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.calls import call

@@ -27,12 +27,13 @@ from pyjx import configuration
 from pyjx.core import bounded, tracebacks
 from pyjx.core.avals import AbstractRef, get_aval, is_valid_value
 from pyjx.core.effects import has_state
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.named_axes import named_axes
 from pyjx.core.options import Inline
 from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
-from pyjx.core.trace import Tracer, eager_trace, eval_jaxpr, state, trace_to_jaxpr
+from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, name_of, source_of
 from pyjx.engine.subjaxprs import consts_as_inputs

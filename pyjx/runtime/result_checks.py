@@ -9,8 +9,8 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.trace import eval_jaxpr
 from pyjx.runtime.array import ArrayImpl
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pyjx import jaxlib_api
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import has_state
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.references import Ref, check_distinct
-from pyjx.core.trace import Tracer, eval_jaxpr
+from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.physical import physicalize
 from pyjx.engine.subjaxprs import consts_as_inputs

@@ -7,7 +7,8 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.trace import Tracer, eval_jaxpr, trace_to_jaxpr
+from pyjx.core.evaluation import eval_jaxpr
+from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import FlatFun, flatten, name_of
 

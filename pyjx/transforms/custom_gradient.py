@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import get_aval
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import Jaxpr
-from pyjx.core.trace import eval_jaxpr, trace_to_jaxpr
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.functions import FlatFun, flatten, name_of
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import TreeDef

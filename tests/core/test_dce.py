@@ -8,9 +8,9 @@ import pyjx.numpy as jnp
 from pyjx.core.avals import ShapedArray
 from pyjx.core.check import check_jaxpr
 from pyjx.core.effects import Effect
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.passes.dce import dce, dce_jaxpr
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import jaxpr_as_fun
 
 v = np.arange(4, dtype=np.float32)
 

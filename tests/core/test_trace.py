@@ -11,14 +11,13 @@ import pyjx.numpy as jnp
 from pyjx import errors
 from pyjx.core.avals import ShapedArray
 from pyjx.core.check import check_jaxpr
+from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import (
     EagerTrace,
     concrete_or_error,
     eager_trace,
-    eval_jaxpr,
     is_concrete,
-    jaxpr_as_fun,
     state,
     trace_to_jaxpr,
 )
@@ -283,3 +282,13 @@ def test_values_go_after_their_last_use():
     closed = jax.make_jaxpr(f)(jnp.zeros(12345))
     eval_jaxpr(closed.jaxpr, closed.consts, jnp.zeros(12345))
     assert live[-1] <= 4
+
+
+def test_last_uses_are_found_once():
+    closed = jax.make_jaxpr(lambda x: jnp.sin(x) * jnp.cos(x))(1.0)
+    assert closed.jaxpr.last_uses is None
+    eval_jaxpr(closed.jaxpr, closed.consts, jnp.ones(3))
+    found = closed.jaxpr.last_uses
+    assert list(map(len, found)) == [0, 1, 2]
+    eval_jaxpr(closed.jaxpr, closed.consts, jnp.ones(2))
+    assert closed.jaxpr.last_uses is found

@@ -11,9 +11,9 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core.check import check_jaxpr
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.passes.dce import dce
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import jaxpr_as_fun
 from pyjx.engine.calls import define_call
 from pyjx.engine.linearize import LinearTracer, linearize_flat
 from pyjx.engine.subjaxprs import (

@@ -15,12 +15,13 @@ import numpy as np
 
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
+from pyjx.core.evaluation import jaxpr_as_fun, walk
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from pyjx.core.nested import holds_jaxprs, map_jaxprs, program_of, within
 from pyjx.core.passes.dce import without_effects
 from pyjx.core.primitive import Primitive
 from pyjx.core.specs import PartitionSpec
-from pyjx.core.trace import jaxpr_as_fun, trace_to_jaxpr, walk
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.calls import call
 from pyjx.engine.subjaxprs import consts_as_inputs

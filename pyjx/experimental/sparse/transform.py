@@ -20,10 +20,11 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.derived import derived
+from pyjx.core.evaluation import walk
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn
 from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr, walk
+from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.custom_derivative_calls import called_function
 from pyjx.engine.functions import check_values, name_of

@@ -17,7 +17,8 @@ FAMILIES: dict[str, str] = {
         "ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal Var jaxprs_in_params new_jaxpr_eqn "
         "subjaxprs"
     ),
-    "pyjx.core.trace": "concrete_or_error jaxpr_as_fun",
+    "pyjx.core.evaluation": "jaxpr_as_fun",
+    "pyjx.core.trace": "concrete_or_error",
     "pyjx.core.open_primitives": (
         "CallPrimitive Primitive call_impl create_call_primitive eval_jaxpr_transpose "
         "register_call_primitive_rules"

@@ -28,8 +28,8 @@ from pyjx.core.jaxpr import Var as Var
 from pyjx.core.jaxpr import jaxprs_in_params as jaxprs_in_params
 from pyjx.core.jaxpr import new_jaxpr_eqn as new_jaxpr_eqn
 from pyjx.core.jaxpr import subjaxprs as subjaxprs
+from pyjx.core.evaluation import jaxpr_as_fun as jaxpr_as_fun
 from pyjx.core.trace import concrete_or_error as concrete_or_error
-from pyjx.core.trace import jaxpr_as_fun as jaxpr_as_fun
 from pyjx.core.open_primitives import CallPrimitive as CallPrimitive
 from pyjx.core.open_primitives import Primitive as Primitive
 from pyjx.core.open_primitives import call_impl as call_impl
@@ -74,8 +74,8 @@ __all__ = [
     "jaxprs_in_params",
     "new_jaxpr_eqn",
     "subjaxprs",
-    "concrete_or_error",
     "jaxpr_as_fun",
+    "concrete_or_error",
     "CallPrimitive",
     "Primitive",
     "call_impl",

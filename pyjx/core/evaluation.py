@@ -1,0 +1,103 @@
+"""Running jaxprs on values, under whichever interpreters are active."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyjx.core import source_info, wide
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from pyjx.core.trace import eager_trace, state
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
+               propagate_source_info: bool = True) -> list[Any]:
+    """Run a jaxpr, under whichever interpreters are active.
+
+    Args:
+      consts: values of its constants.
+      args: values of its inputs.
+      propagate_source_info: whether operations recorded now get the places in the source that those
+        of the jaxpr have.
+
+    Raises:
+      TypeError: wrong number of arguments.
+    """
+    _check_number(jaxpr, args)
+    return walk(jaxpr, consts, args, None, propagate_source_info)
+
+
+def _check_number(jaxpr: Jaxpr, args: Sequence[Any]) -> None:
+    if len(args) != len(jaxpr.invars):
+        raise TypeError(f"eval_jaxpr: expected {len(jaxpr.invars)} arguments, got {len(args)}")
+
+
+def bind_eqn(eqn: JaxprEqn, operands: Sequence[Any]) -> Sequence[Any]:
+    """The results of an equation, under whichever interpreters are active."""
+    out = eqn.primitive.bind(*operands, **eqn.params)
+    return out if eqn.primitive.multiple_results else (out,)
+
+
+def walk(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
+         apply: Callable[[JaxprEqn, list[Any]], Sequence[Any]] | None,
+         propagate_source_info: bool = True) -> list[Any]:
+    """The results of a jaxpr, where `apply(eqn, operands)` gives those of an equation.
+
+    Without `apply` equations are bound as they are. Values are let go after their last use where
+    operations run at once.
+    """
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    ends = _last_uses(jaxpr) if state.dynamic is eager_trace and len(jaxpr.eqns) > 1 else None
+    with source_info.replaying() as replay:
+        for i, eqn in enumerate(jaxpr.eqns):
+            operands = [env[v] if type(v) is not Literal else literal_value(v) for v in eqn.invars]
+            if propagate_source_info:
+                replay.source = eqn.source_info
+            if apply is not None:
+                env.update(zip(eqn.outvars, apply(eqn, operands), strict=True))
+            else:
+                out = eqn.primitive.bind(*operands, **eqn.params)
+                if eqn.primitive.multiple_results:
+                    env.update(zip(eqn.outvars, out, strict=True))
+                else:
+                    env[eqn.outvars[0]] = out
+            if ends is not None:
+                for v in ends[i]:
+                    del env[v]
+    return [env[v] if type(v) is not Literal else literal_value(v) for v in jaxpr.outvars]
+
+
+def _last_uses(jaxpr: Jaxpr) -> list[list[Any]]:
+    """For each equation the variables that nothing behind it reads."""
+    if jaxpr.last_uses is not None:
+        return jaxpr.last_uses
+    last: dict[Any, int] = {}
+    for i, eqn in enumerate(jaxpr.eqns):
+        last.update(dict.fromkeys(eqn.outvars, i))
+        last.update({x: i for x in eqn.invars if type(x) is not Literal})
+    for x in jaxpr.outvars:
+        if type(x) is not Literal:
+            last.pop(x, None)
+    ends: list[list[Any]] = [[] for _ in jaxpr.eqns]
+    for v, i in last.items():
+        ends[i].append(v)
+    jaxpr.last_uses = ends
+    return ends
+
+
+def literal_value(literal: Literal) -> Any:
+    """The literal as an operand, of the type that it had when it was recorded."""
+    return wide.kept(literal.val, literal.aval)
+
+
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Callable[..., list[Any]]:
+    """A function that runs a program on its arguments, the first of which may be given here."""
+    jaxpr, consts = closed_jaxpr.jaxpr, closed_jaxpr.consts
+
+    def fun(*rest: Any) -> list[Any]:
+        given = (*args, *rest)
+        _check_number(jaxpr, given)
+        return walk(jaxpr, consts, given, None)
+
+    return fun
