@@ -13,7 +13,7 @@ NAMES: dict[str, str] = {
     "pyjx.tools.jax_to_ir":
         "jax_to_tf tf_wrap_with_input_names",
     "pyjx.experimental":
-        "jax2tf mosaic pallas primal_tangent_dtype thunky",
+        "jax2tf mosaic pallas thunky",
     "pyjx.experimental.colocated_python":
         "func_backend obj_backend",
     "pyjx.experimental.jet":

@@ -8,6 +8,7 @@ default float.
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -45,15 +46,54 @@ TypePromotionError.__module__ = extended.__module__ = prng_key.__module__ = "pyj
 class ExtendedDType:
     """Base of dtypes whose elements are themselves arrays of a NumPy dtype, such as random keys.
 
-    Subclasses give `name`, `type` (the scalar class, below `extended`) and `itemsize`, and define
-    equality and hashing.
+    Subclasses give `name`, `type` (the scalar class, below `extended`), and define equality and
+    hashing. One of a library has `_rules`:
+
+      physical_element_aval(dtype): the type of the data behind an element.
+      tangent_dtype(dtype): the dtype of tangents; and of one that is its own, for these,
+        zero(dtype), the one that adds nothing, and add(dtype, x, y).
+      full(shape, fill_value, dtype): an array of one value.
+      convert_from(dtype, other), convert_to(other, dtype): whether there are conversions to and
+        from the dtype of the data; or allow_conversion, whether there are both.
     """
 
     __slots__ = ()
 
     name: str
     type: type
-    itemsize: int
+    _rules: Any = None
+
+    @property
+    def element(self) -> Any:
+        """The type of the data behind an element."""
+        return self._rules.physical_element_aval(self)
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return int(np.dtype(self.element.dtype).itemsize * math.prod(self.element.shape))
+
+    def physical_aval(self, aval: Any) -> Any:
+        """The type of the data behind an array of a type."""
+        return aval.update(shape=(*aval.shape, *self.element.shape),
+                           dtype=np.dtype(self.element.dtype), weak_type=False)
+
+    def tangent_dtype(self) -> Any:
+        """The dtype of tangents: float0 unless rules say another one."""
+        return float0 if self._rules is None else self._rules.tangent_dtype(self)
+
+    def filled(self, shape: tuple[int, ...], value: Any) -> Any:
+        """An array of one value."""
+        return self._rules.full(shape, value, self)
+
+    def converts(self, other: Any, back: bool) -> bool:
+        """Whether values of the dtype `other` become values of this, or (`back`) these those."""
+        rules = self._rules
+        if rules is None or self.element.shape or self.element.dtype != other:
+            return False
+        if getattr(rules, "allow_conversion", False):
+            return True
+        return bool(rules.convert_from(self, other) if back else rules.convert_to(other, self))
 
     def __str__(self) -> str:
         return self.name
@@ -239,7 +279,9 @@ def short_dtype_name(dtype: DType) -> str:
 
 def tangent_dtype(dtype: DType) -> DType:
     """The dtype of tangents and cotangents: float0 for all but inexact dtypes."""
-    return dtype if dtype in floating_dtypes or dtype in complex_dtypes else float0
+    if dtype in floating_dtypes or dtype in complex_dtypes:
+        return dtype
+    return dtype.tangent_dtype() if isinstance(dtype, ExtendedDType) else float0
 
 
 def to_inexact_dtype(dtype: Any) -> DType:

@@ -5,6 +5,7 @@ It stands here, and not in `pyjx.lax`, because the transformations make results 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,16 @@ def _convert_jvp(primals: Values, tangents: Tangents, *, new_dtype: DType, **par
                  ) -> tuple[Value, Tangent]:
     out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, **params)
     (g,) = tangents
-    if type(g) is Zero or dtypes.tangent_dtype(new_dtype) == dtypes.float0:
+    tangent_dtype = dtypes.tangent_dtype(new_dtype)
+    if type(g) is Zero or tangent_dtype == dtypes.float0:
         return out, Zero.of_primal(out)
-    return out, convert_element_type_p.bind(g, new_dtype=new_dtype, **params)
+    return out, convert_element_type_p.bind(g, new_dtype=tangent_dtype, **params)
+
+
+def _convert_data(avals: Sequence[Any], x: Value, *, new_dtype: DType, weak_type: bool,
+                  **_: Any) -> Value:
+    """The data of an extended dtype are of the dtype that they are converted to or from."""
+    return x if dtypes.is_extended(new_dtype) else cast(x, new_dtype, weak_type)
 
 
 def _convert_transpose(ct: Tangent, x: Operand, **_: Any) -> Tangents:
@@ -38,7 +46,7 @@ def _convert_transpose(ct: Tangent, x: Operand, **_: Any) -> Tangents:
 
 convert_element_type_p = register(Primitive(
     "convert_element_type", moves=True, shape_rule=_convert_shape, jvp=_convert_jvp, linear=True,
-    cost=CHEAP, transpose=_convert_transpose,
+    cost=CHEAP, transpose=_convert_transpose, physical=_convert_data,
     printed=lambda params: [(key, params[key]) for key in ("new_dtype", "weak_type")],
 ))
 convert_element_type_p.define(batch=elementwise_batch(convert_element_type_p))

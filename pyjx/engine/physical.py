@@ -7,6 +7,7 @@ batching rule says, so only the operations that look into keys have rules here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyjx.core import dtypes
@@ -17,6 +18,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.nested import holders, holders_in, map_jaxprs, within
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
+from pyjx.engine.tangents import add_any_p
 
 
 def _is_key(aval: Any) -> bool:
@@ -99,6 +101,8 @@ def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
     rule = primitive.physical
     if rule is not None:
         return _results(eqn, rule(avals, *operands, **params))
+    if all(map(_has_rank_of_data, [*avals, *[v.aval for v in eqn.outvars]])):
+        return _results(eqn, primitive.bind(*operands, **params))
     if primitive.decomposition is not None:
         return _decomposed(eqn, avals, operands)
     if primitive.batch is None:
@@ -111,6 +115,21 @@ def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
         outs, out_dims = [outs], [out_dims]
     return [x if d is None else moveaxis(x, d, get_aval(x).ndim - 1)
             for x, d in zip(outs, out_dims, strict=True)]
+
+
+def _has_rank_of_data(aval: Any) -> bool:
+    """Whether an element is one of the data, if it is of an extended dtype."""
+    return not _is_key(aval) or (aval is not abstract_token and _physical(aval).ndim == aval.ndim)
+
+
+def _added(avals: Sequence[Any], x: Any, y: Any) -> Any:
+    """The sum of tangents of a dtype that says what that is."""
+    dtype = avals[0].dtype
+    program = physicalize(trace_to_jaxpr(lambda a, b: [dtype._rules.add(dtype, a, b)], avals))
+    return eval_jaxpr(program.jaxpr, program.consts, x, y)[0]
+
+
+add_any_p.define(physical=_added)  # here, as it is a program that is made physical again
 
 
 def _decomposed(eqn: JaxprEqn, avals: list[Any], operands: list[Any]) -> list[Any]:

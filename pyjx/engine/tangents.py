@@ -84,7 +84,10 @@ def full_aval(aval: ShapedArray, value: Any) -> Any:
     """An array of the given aval, filled with one value."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    scalar = scalar_of(aval, value)
+    if getattr(aval.dtype, "_rules", None) is not None:  # of a library
+        scalar = aval.dtype._rules.zero(aval.dtype) if value == 0 else aval.dtype.filled((), value)
+    else:
+        scalar = scalar_of(aval, value)
     full = broadcast_in_dim(scalar, aval.shape, (), out_sharding=aval.explicit_sharding) \
         if aval.shape else scalar
     return full if aval.manual_axis_type is None else cast_like(full, aval)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.experimental.earray": "EArray",
+    "pyjx.experimental.earray": "EArray primal_tangent_dtype",
     "pyjx.experimental.hijax": "cur_qdd",
     "pyjx.lax.callbacks": "io_callback",
 }

@@ -32,6 +32,7 @@ from pyjx.experimental import topologies as topologies
 from pyjx.experimental import transfer as transfer
 from pyjx.experimental import xla_metadata as xla_metadata
 from pyjx.experimental.earray import EArray as EArray
+from pyjx.experimental.earray import primal_tangent_dtype as primal_tangent_dtype
 from pyjx.experimental.hijax import cur_qdd as cur_qdd
 from pyjx.lax.callbacks import io_callback as io_callback
 
@@ -68,6 +69,7 @@ __all__ = [
     "transfer",
     "xla_metadata",
     "EArray",
+    "primal_tangent_dtype",
     "cur_qdd",
     "io_callback",
 ]

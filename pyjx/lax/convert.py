@@ -71,7 +71,11 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     if dtypes.is_extended(aval.dtype) or dtypes.is_extended(dtype):
         if aval.dtype == dtype:
             return x
-        raise ValueError(f"Cannot convert_element_type from {aval.dtype} to {dtype}.")
+        if not _converts(aval.dtype, dtype):
+            raise ValueError(f"Cannot convert_element_type from {aval.dtype} to {dtype}: of "
+                             "extended dtypes there are conversions to and from the dtype of their "
+                             "data, where they allow them.")
+        return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
     if dtypes.issubdtype(aval.dtype, np.complexfloating) and not (
             dtypes.issubdtype(dtype, np.complexfloating) or dtype == np.bool_):
         warnings.warn("Casting complex values to real discards the imaginary part",
@@ -82,6 +86,13 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
 
 
 _operand = operand
+
+
+def _converts(old: Any, new: Any) -> bool:
+    """Whether an extended dtype converts to or from another one."""
+    if dtypes.is_extended(old):
+        return not dtypes.is_extended(new) and bool(old.converts(new, back=True))
+    return bool(new.converts(old, back=False))
 
 
 def _precision_shape(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) -> ShapedArray:

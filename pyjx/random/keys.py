@@ -36,14 +36,17 @@ _UINT32 = np.dtype(np.uint32)
 class KeyTy(dtypes.ExtendedDType):
     """The dtype of keys of one generator."""
 
-    __slots__ = ("_impl", "itemsize", "name")
+    __slots__ = ("_impl", "name")
 
     type = dtypes.prng_key
 
     def __init__(self, impl: PRNGImpl) -> None:
         self._impl = impl
         self.name = f"key<{impl.tag}>"
-        self.itemsize = math.prod(impl.key_shape) * _UINT32.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return math.prod(self._impl.key_shape) * _UINT32.itemsize
 
     def __eq__(self, other: Any) -> bool:
         return type(other) is KeyTy and other._impl is self._impl

@@ -140,10 +140,18 @@ def physical_aval(aval: Any) -> Any:
 def wrap_extended(x: Any, aval: Any) -> Any:
     if isinstance(aval, ShapedArray):
         if dtypes.is_extended(aval.dtype):
-            return aval.dtype.from_physical(x)
+            wrap = getattr(aval.dtype, "from_physical", None)
+            return _extended_array(aval, x) if wrap is None else wrap(x)
         if aval.dtype == dtypes.float0:
             return np.zeros(aval.shape, dtypes.float0)
     return Token() if aval is abstract_token else x
+
+
+def _extended_array(aval: ShapedArray, x: Any) -> Any:
+    # It is put on devices by a module that needs this one, and few programs have such results.
+    from pyjx.runtime.extended_arrays import ExtendedArray
+
+    return ExtendedArray(aval, x)
 
 
 def settled(loaded: Any, placement: Placement, program: LoweredProgram, in_avals: Sequence[Any],

@@ -106,8 +106,7 @@ def at_argnums(
 
 def is_inexact(x: Any) -> bool:
     """Whether a value has a derivative."""
-    dtype = get_aval(x).dtype
-    return dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes
+    return bool(dtypes.tangent_dtype(get_aval(x).dtype) != dtypes.float0)
 
 
 def prefix_of_bools(name: str, prefix: Any, primals: Any) -> list[bool]:

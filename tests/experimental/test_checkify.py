@@ -277,3 +277,20 @@ def test_checked_operations_are_of_the_users_lines():
     (call,) = [e for e in jaxpr.eqns if e.primitive.name == "jit"]
     sine = next(e for e in call.params["jaxpr"].eqns if e.primitive.name == "sin")
     assert "test_checkify" in str(sine.source_info.traceback)
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_messages_show_random_keys(wrapped):
+    @wrapped
+    def f(x, key):
+        checkify.check(x > 0, "{x} with {key}", x=x, key=key)
+        return x
+
+    keys = jax.random.split(jax.random.key(1))
+    shown = str(keys[0]).split("\n")[1]
+    error, _ = checkify.checkify(f)(jnp.float32(-1), keys[0])
+    assert "-1.0 with" in error.get() and shown in error.get()
+    error, _ = checkify.checkify(jax.vmap(f))(jnp.array([-1.0, 1.0]), keys)
+    assert shown in error.get()
+    with pytest.raises(ValueError, match=r"-1\.0 with Array"):
+        checkify.check_error(error)

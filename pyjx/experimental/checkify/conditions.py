@@ -17,7 +17,7 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Tangents, TreeDef, Values
-from pyjx.experimental.checkify.errors import Error, JaxRuntimeError, Site
+from pyjx.experimental.checkify.errors import Error, JaxRuntimeError, Site, on_host
 from pyjx.lax.bitwise import bitwise_not
 from pyjx.lax.callbacks import call_for_debugging
 from pyjx.lax.reductions import argmax, reduce_or
@@ -114,7 +114,8 @@ class Text:
         return repr(self._fmt)
 
     def __call__(self, *payload: Any) -> str:
-        args, kwargs = tree_unflatten(self._tree, list(map(array_from_host, payload)))
+        values = [x if isinstance(x, Array) else array_from_host(x) for x in payload]
+        args, kwargs = tree_unflatten(self._tree, values)
         return f"{self._fmt.format(*args, **kwargs)} (`check` failed)"
 
 
@@ -158,7 +159,7 @@ _effects: Effects = frozenset({CheckEffect()})
 
 def _impl(failed: Any, *payload: Any, text: Any, debug: bool) -> list[Any]:
     if not debug and bool(failed):
-        raise JaxRuntimeError(text(*map(np.asarray, payload)))
+        raise JaxRuntimeError(text(*[on_host(x) for x in payload]))
     return []
 
 

@@ -8,10 +8,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pyjx.core import source_info
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.dtypes import is_extended
 from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.tree_util import register_pytree_node_class
+
+
+def on_host(x: Any) -> Any:
+    """What a message shows; random keys have no form for NumPy, and stay as they are."""
+    return x if is_extended(get_aval(x).dtype) else np.asarray(x)
 
 
 class JaxException(Exception):
@@ -131,7 +137,7 @@ class Error:
         site, payload = next(
             (s, p) for s, c, p in zip(self._metadata, self._code, self._payload, strict=True)
             if np.asarray(c)[index])
-        return site, [np.asarray(x)[index] for x in payload]
+        return site, [on_host(x)[index] if index else on_host(x) for x in payload]
 
     def first_failure(self) -> tuple[Site, list[Any]] | None:
         """The site of the check that failed first, for the first example if there are several, and

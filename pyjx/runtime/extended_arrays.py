@@ -1,0 +1,75 @@
+"""Arrays of extended dtypes that libraries bring: a type over the array of their data."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from pyjx.core.avals import ShapedArray, aval_makers
+from pyjx.runtime.array import Array
+from pyjx.runtime.device_put import device_put, put_handlers
+
+
+class ExtendedArray(Array):
+    """An array of an extended dtype, whose rules are those of a library.
+
+    Args:
+      aval: its type.
+      data: the array that programs have in its place.
+
+    Raises:
+      ValueError: the data has another shape or dtype than the type says.
+    """
+
+    __slots__ = ("__weakref__", "_base_array", "aval")
+
+    def __init__(self, aval: ShapedArray, data: Any) -> None:
+        physical = aval.dtype.physical_aval(aval)
+        if (data.shape, data.dtype) != (physical.shape, physical.dtype):
+            raise ValueError(f"EArray: the data of an array of type {aval} is {physical}, got "
+                             f"shape {data.shape} and dtype {data.dtype}")
+        self.aval = aval
+        self._base_array = data
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+    weak_type = property(lambda self: False)
+    itemsize = property(lambda self: self.aval.dtype.itemsize)
+    nbytes = property(lambda self: self._base_array.nbytes)
+    sharding = property(lambda self: self._base_array.sharding)
+    device = property(lambda self: self._base_array.device)
+    committed = property(lambda self: self._base_array.committed)
+    is_fully_addressable = property(lambda self: self._base_array.is_fully_addressable)
+    is_fully_replicated = property(lambda self: self._base_array.is_fully_replicated)
+
+    def devices(self) -> set[Any]:
+        return self._base_array.devices()  # type: ignore[no-any-return]
+
+    def is_deleted(self) -> bool:
+        return self._base_array.is_deleted()  # type: ignore[no-any-return]
+
+    def delete(self) -> None:
+        self._base_array.delete()
+
+    def block_until_ready(self) -> ExtendedArray:
+        self._base_array.block_until_ready()
+        return self
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(f"an array of dtype {self.dtype} cannot be converted to a NumPy array; "
+                        "convert it to the dtype of its data by jax.lax.convert_element_type")
+
+    def __repr__(self) -> str:
+        return f"EArray({self.aval.str_short()}, {self._base_array})"
+
+
+def _put(array: ExtendedArray, device: Any, donate: bool) -> ExtendedArray:
+    return ExtendedArray(array.aval, device_put(array._base_array, device, donate=donate))
+
+
+aval_makers[ExtendedArray] = lambda x: x.aval
+put_handlers[ExtendedArray] = _put
