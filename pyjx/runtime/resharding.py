@@ -105,7 +105,9 @@ def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
         outer = target.mesh.abstract_mesh if type(target) is NamedSharding else \
             _context_mesh("auto_axes")
         inner = _with_types(outer, axes, AxisType.Auto)
-        args, kwargs = tree_util.tree_map(lambda x: onto(x, inner), (args, kwargs))
+        given = getattr(target, "mesh", None)
+        devices = given if isinstance(given, Mesh) else None
+        args, kwargs = tree_util.tree_map(lambda x: onto(x, inner, devices), (args, kwargs))
         with use_abstract_mesh(inner):
             outs = f(*args, **kwargs)
         leaves, tree = tree_util.tree_flatten(outs)
@@ -217,13 +219,13 @@ def explicit_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None
     return wrapped
 
 
-def onto(x: Any, mesh: AbstractMesh) -> Any:
-    """The same value along a mesh whose axes have other types."""
-    return _reshard_to(x, NamedSharding(mesh, PartitionSpec(*entries_of(get_aval(x)))))
+def onto(x: Any, mesh: AbstractMesh, devices: Mesh | None = None) -> Any:
+    """The same value along a mesh whose axes have other types; `devices` is it with its devices."""
+    return _reshard_to(x, NamedSharding(mesh, PartitionSpec(*entries_of(get_aval(x)))), devices)
 
 
-def _reshard_to(x: Any, sharding: Any) -> Any:
-    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=None)
+def _reshard_to(x: Any, sharding: Any, devices: Mesh | None = None) -> Any:
+    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=devices)
 
 
 def _context_mesh(caller: str) -> AbstractMesh:
