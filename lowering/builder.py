@@ -87,6 +87,12 @@ class Block:
         finally:
             self._indent, self._constants, self.scope = saved
 
+    @contextmanager
+    def isolated(self, names: Sequence[str], params: Sequence[Any]) -> Iterator[None]:
+        """As `region`, of an operation whose lines see nothing but its parameters."""
+        with self.region():
+            yield
+
     def with_region(
         self, head: str, params: Sequence[Any], body: Callable[..., Sequence[str]], tail: str,
         count: int, terminator: str = "stablehlo.return",

@@ -13,7 +13,8 @@ them from the sizes of its arguments.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from lowering.builder import Block
@@ -36,8 +37,8 @@ class DynamicModule(Module):
 
     __slots__ = ("avals", "scope", "solutions")
 
-    def __init__(self, name: str, platform: str, avals: Sequence[Any]) -> None:
-        super().__init__(name, platform)
+    def __init__(self, name: str, platform: str, partitions: int, avals: Sequence[Any]) -> None:
+        super().__init__(name, platform, partitions)
         self.avals = avals
         self.scope = scope_of(avals)
         self.solutions = solve(avals)
@@ -72,6 +73,16 @@ class DynamicBlock(Block):
         super().__init__(module, scope)
         self.sizes: dict[str, str] = {}  # names of the values of variables
 
+    @contextmanager
+    def isolated(self, names: Sequence[str], params: Sequence[Any]) -> Iterator[None]:
+        sizes = self.sizes
+        try:
+            with super().isolated(names, params):
+                self.sizes = {}  # XLA finds no shapes in there that are operands
+                yield
+        finally:
+            self.sizes = sizes
+
     def solve(self, params: Sequence[Any]) -> None:
         """Compute the variables from the parameters of `main`, of which constants come first."""
         given = [a for a in params if any([type(d) is not int for d in a.shape])]
@@ -94,10 +105,18 @@ class DynamicBlock(Block):
         key = "dimension", str(dim)
         name = self._constants.get(key)
         if name is None:
+            if type(dim) is not int:
+                self._check_sizes(f"the size {dim}")
             name = self._constants[key] = (
                 self.size_constant(dim) if type(dim) is int else
                 dim.evaluate({v: Size(self, n) for v, n in self.sizes.items()}).name)
         return Size(self, name)
+
+    def _check_sizes(self, what: str) -> None:
+        if not self.sizes:
+            raise NotImplementedError(
+                f"A program of each device (shard_map) asks for {what} of symbolic shapes, which "
+                "XLA does not find out there. Ask outside of it, or give the shapes as numbers.")
 
     def size_constant(self, n: int) -> str:
         key = "size", n
@@ -166,6 +185,7 @@ class DynamicBlock(Block):
 
     def call(self, function: str, operands: Sequence[str], in_avals: Sequence[Any],
              out_avals: Sequence[Any], attributes: str = "") -> list[str]:
+        self._check_sizes(f"the sizes in {function}")
         sizes = list(self.sizes.values())
         types = ", ".join([SIZE] * len(sizes) + list(map(tensor_type, in_avals)))
         results = ", ".join(map(tensor_type, out_avals))

@@ -89,8 +89,7 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
         if b.module.partitions == 1:
             if mesh.size > 1:
                 raise NotImplementedError(
-                    f"shard_map over {mesh} is lowered for one device, as programs of symbolic "
-                    "shapes are. Give the shapes as numbers.")
+                    f"shard_map over {mesh} is lowered for one device. Lower it for the mesh.")
             return write_in_place(b, closed, operands)
         free = bool(free_axes(b))
         outs = [v.aval for v in eqn.outvars]
@@ -107,7 +106,7 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
         b.opening(
             f"{head}sdy.manual_computation({', '.join(operands)}) in_shardings=[{shardings[0]}] "
             f"out_shardings=[{shardings[1]}] manual_axes={axes_text(mesh, names)} ({typed}) {{")
-        with b.region():
+        with b.isolated(args, jaxpr.in_avals):
             values = emit_jaxpr(b, jaxpr, dict(zip(jaxpr.invars, args, strict=True)))
             end = f" {', '.join(values)} : {tensor_types(jaxpr.out_avals)}" if values else ""
             b.raw(f"sdy.return{end}")

@@ -75,10 +75,10 @@ def has_symbols(aval: Any) -> bool:
     return any([type(d) is not int for d in aval.shape])
 
 
-def dynamic_module(name: str, platform: str, avals: Sequence[Any]) -> Module:
+def dynamic_module(name: str, platform: str, partitions: int, avals: Sequence[Any]) -> Module:
     """An empty module for arguments with symbolic dimensions, which few programs have."""
-    module: Module = import_module("lowering.dynamic").DynamicModule(name, platform, avals)
-    return module
+    dynamic = import_module("lowering.dynamic")
+    return dynamic.DynamicModule(name, platform, partitions, avals)  # type: ignore[no-any-return]
 
 
 def _annotate(main: Function, jaxpr: Jaxpr, donated: Sequence[bool], kept: Sequence[bool],
@@ -133,7 +133,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
     hoisted = [v for v, s in zip(jaxpr.constvars, small, strict=True) if not s]
     params = [*hoisted, *[v for v, k in zip(jaxpr.invars, kept, strict=True) if k]]
 
-    module = dynamic_module(name, platform, jaxpr.in_avals) \
+    module = dynamic_module(name, platform, partitioning.parts, jaxpr.in_avals) \
         if any(map(has_symbols, jaxpr.in_avals)) else Module(name, platform, partitioning.parts)
     module.manual = partitioning.manual
     if partitioning.mesh is not None and partitioning.parts > 1:

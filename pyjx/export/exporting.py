@@ -116,7 +116,7 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
                   placement: Placement) -> Exported:
     """A traced function, exported for as many devices as it is placed on."""
     in_avals = tuple(closed.in_avals)
-    symbols = scope_of(in_avals)
+    scope_of(in_avals)
     solve(in_avals)
     if references.has_refs(closed):
         raise NotImplementedError(
@@ -124,8 +124,7 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
             "for. Take their values as arguments, and return the new ones.")
     several = len(platforms) > 1
     pure = discharge.pure(closed).jaxpr if has_state(closed.effects) else closed
-    # With symbolic shapes it is the partitioner of the caller that decides how values lie.
-    spread = placement.mesh is not None and symbols is None
+    spread = placement.mesh is not None
     programs = [lower_closed(pure, name, platform=p, keep_unused=several, for_export=True,
                              placement=placement if spread else None) for p in platforms]
     for program in programs:

@@ -79,10 +79,32 @@ def test_shard_map_constraints_and_platforms(mesh):
         close(found.call(x), 2 * X.reshape(4, 2, 4).sum(0))
 
 
-def test_a_program_of_each_device_needs_numbers_as_shapes(mesh):
-    f = jax.jit(jax.shard_map(lambda x: x, mesh=mesh, in_specs=P("x"), out_specs=P("x")))
-    with pytest.raises(NotImplementedError, match="symbolic"):
-        export.export(f)(jax.ShapeDtypeStruct(export.symbolic_shape("4*n"), "float32"))
+def test_symbolic_shapes(mesh):
+    """Cut dimensions are multiples of the parts; shapes are known where the program is called."""
+    rows = NamedSharding(mesh, P("x"))
+    scaled = jax.jit(lambda x: jnp.cumsum(x, 0) * x.shape[0], in_shardings=rows, out_shardings=rows)
+    total = jax.jit(jax.shard_map(lambda x: jax.lax.psum(jnp.sin(x), "x"), mesh=mesh,
+                                  in_specs=P("x"), out_specs=P()))
+    for f, reference in ((scaled, lambda x: np.cumsum(x, 0) * len(x)),
+                         (total, lambda x: np.sin(x).reshape(4, -1, 3).sum(0))):
+        found = export.export(f)(jax.ShapeDtypeStruct(export.symbolic_shape("4*n, 3"), "float32"))
+        found = export.deserialize(found.serialize(vjp_order=1))
+        assert found.nr_devices == 8
+        for n in (4, 12):
+            x = np.arange(3.0 * n, dtype="f4").reshape(n, 3)
+            close(found.call(jax.device_put(x, rows)), reference(x))
+        dx, = jax.vjp(found.call, jax.device_put(x, rows))[1](found.call(jax.device_put(x, rows)))
+        want, = jax.vjp(f, x)[1](f(x))
+        close(dx, want)
+    with pytest.raises(ValueError, match="is partitioned 4 times, but the dimension size is n"):
+        export.export(scaled)(jax.ShapeDtypeStruct(export.symbolic_shape("n, 3"), "float32"))
+
+
+def test_sizes_that_xla_does_not_find_out(mesh):
+    f = jax.jit(jax.shard_map(lambda x: x.reshape(-1), mesh=mesh, in_specs=P("x"),
+                              out_specs=P("x")))
+    with pytest.raises(NotImplementedError, match=r"asks for the size 2\*n of symbolic shapes"):
+        export.export(f)(jax.ShapeDtypeStruct(export.symbolic_shape("4*n, 2"), "float32"))
 
 
 def test_another_process_calls_it(exported, tmp_path, mesh):

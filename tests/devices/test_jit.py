@@ -416,3 +416,12 @@ def test_specs_in_a_program_need_a_mesh():
     for f in (lambda x: jax.device_put(x, P("x")), lambda x: jax.device_put(np.ones(8), P("x"))):
         with pytest.raises(ValueError, match="Please set a mesh via"):
             jax.jit(f)(np.ones(8))
+
+
+def test_an_out_sharding_brings_its_devices():
+    """Where no mesh is set, that of `out_sharding` has the devices."""
+    mesh = jax.make_mesh((8,), ("z",))
+    x = jax.device_put(np.arange(16, dtype="f4").reshape(8, 2), NamedSharding(mesh, P("z")))
+    rows = x.at[jnp.array([1, 2])].get(out_sharding=NamedSharding(mesh, P()))
+    assert str(jax.typeof(rows)) == "float32[2,2]" and rows.sharding.mesh == mesh
+    np.testing.assert_array_equal(rows, [[2, 3], [4, 5]])
