@@ -33,6 +33,18 @@ def _threefry2x32(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     return b.call(function, operands, avals, [out, out])
 
 
+@rule("threefry2x32", platform="cpu")
+def _threefry2x32_apart(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    """The cipher in a loop of its own. In one loop with it what makes numbers of the bits is not
+    vectorized, and log and the inverse of erf round otherwise in the scalar form."""
+    words = _threefry2x32(b, eqn, *operands)
+    out = eqn.outvars[0].aval
+    if not out.shape:
+        return words
+    types = ", ".join([tensor_type(out)] * 2)
+    return b.multi(f"stablehlo.optimization_barrier {', '.join(words)} : {types}", 2)
+
+
 def _rounds(b: Block, operands: Any, avals: Any, aval: ShapedArray) -> list[str]:
     def add(x: str, y: str) -> str:
         return b.binary("stablehlo.add", x, y, aval)

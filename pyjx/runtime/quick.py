@@ -3,8 +3,9 @@
 XLA's newer emitters make kernels through MLIR, which takes as long as all the rest: a product is
 compiled in 25 ms with them and in 13 without. Where they and the older ones, straight to LLVM, give
 the same bits at the same speed, single operations are compiled by the older ones. LLVM's first
-level of optimisation gives the bits and the speed of its third to one operation; the third unrolls
-loops of some sizes whole: `exp` of shape (32, 32) takes it 140 ms, the first 21.
+level of optimisation gives the bits and the speed of its third to all single operations but the
+inverse of erf; the third unrolls loops of some sizes whole: `exp` of shape (32, 32) takes it
+140 ms, the first 21.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _OLDER_EMITTERS = (("xla_cpu_use_fusion_emitters", False),)
 # functions that have code of their own in each, which differs in the last bits.
 _ELEMENTWISE = """
     abs add and bitcast_convert broadcast_in_dim ceil clamp compare concatenate constant convert
-    cosine count_leading_zeros divide dynamic_slice dynamic_update_slice erf erf_inv exponential
+    cosine count_leading_zeros divide dynamic_slice dynamic_update_slice erf exponential
     exponential_minus_one floor iota is_finite log log_plus_one logistic maximum minimum multiply
     negate not or pad popcnt power remainder reshape return reverse round_nearest_afz
     round_nearest_even rsqrt select shift_left
@@ -40,6 +41,7 @@ _OPERATION = r"(?:stablehlo|chlo)\.(\w+)(?=[ (\"])"
 # Types in which intermediate results are rounded, or products and sums contracted, elsewhere.
 _OTHER_TYPE = "xf16>|<f16>|complex<"
 _CHOSEN = "xla_cpu|xla_backend"  # the user's own flags, which these would overrule
+_THIRD_LEVEL = "chlo.erf_inv"  # which LLVM's first level gives other bits
 _LONGEST = 1 << 15  # characters; in longer programs it pays to compile kernels side by side
 
 
@@ -51,7 +53,7 @@ def quick_options(text: str, avals: Sequence[Any], platform: str) -> tuple[tuple
       avals: of its arguments and results.
       platform: what it is compiled for.
     """
-    if (platform != "cpu" or len(text) > _LONGEST
+    if (platform != "cpu" or len(text) > _LONGEST or _THIRD_LEVEL in text
             or re.search(_CHOSEN, os.environ.get("XLA_FLAGS", ""))):
         return ()
     if not jaxlib_api.HAS_OLDER_CPU_EMITTERS or re.search(_OTHER_TYPE, text):

@@ -216,3 +216,20 @@ def test_gradients_through_samples() -> None:
 def test_bad_input(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.optimized
+def test_draws_are_what_the_functions_give_of_uniform_numbers() -> None:
+    u = random.uniform(KEY, (64, 5), minval=np.nextafter(np.float32(-1), np.float32(0)))
+    inverse = jax.lax.erf_inv(u)
+    assert (inverse == jax.jit(lambda x: jax.lax.erf_inv(x))(u)).all()
+    assert (random.normal(KEY, (64, 5)) == np.float32(np.sqrt(2)) * inverse).all()
+    drawn = random.exponential(KEY, (64, 5))
+    assert (drawn == -jax.lax.log1p(-random.uniform(KEY, (64, 5)))).all()
+
+
+def test_bits_are_kept_apart_on_cpu() -> None:
+    draw = jax.jit(lambda key: random.normal(key, (4,)))
+    assert "optimization_barrier" in draw.lower(KEY).as_text()
+    assert "optimization_barrier" not in draw.trace(KEY).lower(
+        lowering_platforms=("tpu",)).as_text()
