@@ -18,8 +18,11 @@ from typing import NoReturn
 INTERRUPTED = 130
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the result is the exit status."""
+def main(argv: Sequence[str] | None = None, *, owns_process: bool = False) -> int:
+    """Run the command; the result is the exit status.
+
+    In a process of its own, pyjx answers to the name `jax` in the user's program.
+    """
     started = time.perf_counter()
     given = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -35,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not options.verbose:  # what XLA logs of devices that are not here
             os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         run = importlib.import_module("pyjx.cli.emit.command").run
+        if owns_process:
+            importlib.import_module("pyjx.jax_imports").answer_when_asked()
         return int(run(options, started))
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -62,7 +67,7 @@ def silence_stdout() -> None:
 def command(argv: Sequence[str] | None = None) -> NoReturn:
     """The command as a process of its own, which ends with its status."""
     try:
-        status = main(argv)
+        status = main(argv, owns_process=True)
     except KeyboardInterrupt:
         status = INTERRUPTED
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said

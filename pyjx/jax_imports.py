@@ -8,6 +8,7 @@ it what it looks for.
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
@@ -66,6 +67,27 @@ def watch() -> None:
         # C++ looks this up for every array it makes; None fails at once, without any search.
         modules: Any = sys.modules
         modules["jax._src.sharding_impls"] = None
+
+
+class _WhenAsked:
+    """Puts the alias in force when somebody imports `jax`."""
+
+    def find_spec(self, name: str) -> Any:
+        importlib.import_module("pyjx.as_jax")
+        return JaxFinder.find_spec(name)
+
+    def find_distributions(self, name: str | None) -> Iterable[Any]:
+        if name != "jax":
+            return ()
+        importlib.import_module("pyjx.as_jax")
+        return JaxFinder.answer.find_distributions(name) if JaxFinder.answer else ()
+
+
+def answer_when_asked() -> None:
+    """Let pyjx answer to the name `jax` as soon as it is imported; until then nothing loads."""
+    watch()
+    if JaxFinder.answer is None:
+        JaxFinder.answer = _WhenAsked()
 
 
 def answer_with(answer: Answer) -> None:

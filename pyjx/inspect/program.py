@@ -370,11 +370,11 @@ class TracedProgram(Program):
 
     def _stage(self, options: Mapping[str, Any]) -> Compiled:
         devices = None if self.mesh is not None else self.platform.devices[:1]
-        return self.lowered.compile(dict(options), device_assignment=devices)
+        with configuration.cache(False):  # a program on disk names the lines of its time
+            return self.lowered.compile(dict(options), device_assignment=devices)
 
     def _compile(self, options: Mapping[str, Any]) -> Any:
-        with configuration.cache(False):  # a program on disk names the lines of its time
-            return self._stage(options).runtime_executable()
+        return self._stage(options).runtime_executable()
 
 
 class ModuleProgram(Program):

@@ -1,5 +1,6 @@
 """The command `emit-hlo`."""
 
+import functools
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import configuration, jaxlib_api
-from pyjx.cli.emit import argspecs
+from pyjx.cli.emit import argspecs, messages
 
 pytestmark = pytest.mark.smoke
 
@@ -252,6 +253,38 @@ def test_places_in_the_source(run, model):
     assert f'"{model}"' in optimized and 'op_name="jit(loss)/' in optimized
 
 
+def test_programs_that_import_jax(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text("import jax\nfrom jax import numpy as jnp\n"
+                    "def f(x):\n    return jax.jit(jnp.sin)(x)\n")
+    for command in ("emit_hlo", "pyjx emit-hlo"):
+        done = subprocess.run(
+            [sys.executable, "-m", *command.split(), f"{path}:f", "f32[2]", "--emit", "jaxpr"],
+            env=environment(tmp_path), capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "sin" in done.stdout
+    loaded = "import sys; import atexit; " \
+        "atexit.register(lambda: print('pyjx.alias' in sys.modules)); import emit_hlo; " \
+        "sys.argv = ['emit-hlo', '-c', 'jnp.sin', 'f32[2]']; emit_hlo.command()"
+    done = subprocess.run([sys.executable, "-c", loaded], env=environment(tmp_path),
+                          capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_errors_point_at_no_library_of_python(model):
+    assert messages.is_users(model) and messages.is_users(pytest.__file__)
+    assert not messages.is_users(functools.__file__) and not messages.is_users(jax.__file__)
+
+
+def test_what_is_no_function(run, model):
+    status, _, err = run(f"{model}:Model", "f32[2]")
+    assert status == 2 and "is a class, not a function; name a method" in err
+    assert "Model.scaled." in err
+    assert "is of type int, not a function" in run(f"{model}:CONSTANT")[2]
+    assert "Did you mean affine?" in run(f"{model}:afine")[2]
+    assert run("-c", "jnp.float32", "i32[2]")[0] == 0
+
+
 def test_reports_go_beside_the_output(run, model):
     args = (f"{model}:loss", "f32[4,3]", "f32[2,4]")
     plain = run(*args)[1]
@@ -382,13 +415,13 @@ def test_help_loads_nothing():
     (("nocolon",), "expected FILE.py:FUNCTION"),
     (("MODEL",), "It has: loss, affine, broken"),
     (("MODEL:nothing",), "has no function 'nothing'. It has: "),
-    (("MODEL:Namespace.iner",), "has no function 'Namespace.iner'. It has: inner."),
+    (("MODEL:Namespace.iner",), "has no function 'Namespace.iner'. Did you mean inner?"),
     (("pyjx.numpy:arctg",), "has no function 'arctg'. Did you mean arctan"),
     (("pyjx.numpy:nothing_like_it",), "has no function 'nothing_like_it'.\n"),
     (("pyjx:collect_profile",), "has no function 'collect_profile': it is not there yet. Mean"),
     (("pyjx.experimental.pallas.a:b",), "cannot import 'pallas' from 'pyjx.experimental': it is "),
     (("MODEL:affine", "key<fly>[2]"), "there is no dtype 'key<fly>'"),
-    (("MODEL:CONSTANT",), "is a int, not a function"),
+    (("MODEL:CONSTANT",), "is of type int, not a function"),
     (("MODEL:affine", "f99[2]"), "there is no dtype 'f99'"),
     (("MODEL:loss", "f32[4,3]"), "missing a required argument: 'x'"),
     (("MODEL:affine", "y=f32[2]"), "missing a required argument: 'x'"),

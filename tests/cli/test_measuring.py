@@ -9,7 +9,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import inspect
+from pyjx import configuration, inspect
 from pyjx.inspect.measuring import LineTime, Measurement, OperationTime
 
 
@@ -68,3 +68,14 @@ def test_options_of_the_compiler_hold_for_runs() -> None:
                             compiler_options={"xla_no_such_option": True})
     with pytest.raises(jax.errors.JaxRuntimeError, match="xla_no_such_option"):
         inspect.run(program)
+
+
+def test_lines_are_of_the_program_that_runs_not_of_one_on_disk(tmp_path: Any) -> None:
+    old, new = (eval(compile("\n" * i + "lambda x: jnp.cos(x) * 3", "model.py", "eval"))
+                for i in range(2))
+    with configuration.cache_dir(str(tmp_path)):
+        jax.jit(old)(jnp.zeros(64))
+        program = inspect.trace(new, jax.ShapeDtypeStruct((64,), "float32"))
+        inspect.run(program)
+        measured = inspect.measure(program)
+    assert {line for o in measured.operations for line in o.lines} == {"model.py:2"}

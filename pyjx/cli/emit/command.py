@@ -180,7 +180,12 @@ def _function(options: Options) -> tuple[Any, str]:
         assert options.target is not None
         function, name = targets.load_function(options.target), options.target
     if not callable(function):
-        raise CommandError(f"{name!r} is a {type(function).__name__}, not a function.")
+        raise CommandError(f"{name!r} is of type {type(function).__name__}, not a function.")
+    if type(function) is type:  # those of numbers, which convert, have a type of their own
+        methods = [f"{name}.{n}" for n, m in vars(function).items()
+                   if callable(m) and (n[0] != "_" or n == "__call__")]
+        hint = f"; name a method of it, such as {methods[-1]}" if methods else ""
+        raise CommandError(f"{name!r} is a class, not a function{hint}.")
     return function, name
 
 

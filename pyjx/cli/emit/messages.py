@@ -12,6 +12,7 @@ from types import TracebackType
 from pyjx.core import frames
 
 LINES = 24  # of a message
+_STDLIB = os.path.dirname(os.__file__) + os.sep
 
 USAGE, IMPORT, LOWERING, XLA, PLATFORM = 2, 3, 4, 5, 6
 
@@ -59,8 +60,9 @@ def _short(text: str, most: int = LINES) -> str:
 
 def is_users(file: str) -> bool:
     """Whether a file is of the user's program, and no library of Python's."""
-    return not frames.is_internal(file) and not file.startswith("<") and os.path.isfile(file) \
-        and f"{os.sep}importlib{os.sep}" not in file and f"{os.sep}runpy.py" not in file
+    of_python = file.startswith(_STDLIB) and not re.search(r"[/\\](site|dist)-packages[/\\]", file)
+    return not (frames.is_internal(file) or of_python or file.startswith("<")) \
+        and os.path.isfile(file)
 
 
 def _frames(tb: TracebackType | None) -> Iterator[traceback.FrameSummary]:

@@ -59,10 +59,10 @@ def functions_in(path: str) -> list[str]:
 
 
 def _instead_of(name: str, place: Any) -> str:
-    """Which functions there are in the place of one that is not: all of few, of many those of
-    similar names."""
+    """Which functions there are in the place of one that is not: those of similar names, or all if
+    they are few."""
     known = [n for n in dir(place) if n[0] != "_" and callable(getattr(place, n, None))]
-    near = instead_of(name, known) if len(known) > 12 else ""
+    near = instead_of(name, known)
     if near.startswith(". Did"):
         return near
     return f". It has: {', '.join(known)}." if 0 < len(known) <= 12 else "."
