@@ -12,6 +12,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.experimental import sparse
 from pyjx.experimental.sparse.linalg import lobpcg_standard, spsolve
+from pyjx.test_util import check_grads
 from tests.experimental.sparse.test_bcoo import M3, M, bcoo, check
 
 V = np.arange(1.0, 5.0, dtype="f")
@@ -156,6 +157,13 @@ def test_spsolve() -> None:
     many = np.stack([b, 2 * b])
     np.testing.assert_allclose(jax.jit(jax.vmap(lambda y: spsolve(*buffers, y)))(many),
                                np.linalg.solve(a, many.T).T, rtol=1e-5)
+
+    matrices = np.stack([mat.data, 2 * mat.data, 3 * mat.data])
+    every = jax.vmap(jax.vmap(lambda data, y: spsolve(data, *buffers[1:], y), (None, 1)), (0, None))
+    np.testing.assert_allclose(
+        every(matrices, many.T),
+        [[np.linalg.solve(k * a, y) for y in many] for k in (1, 2, 3)], rtol=1e-5)
+    check_grads(every, (matrices, many.T), 2, rtol=1e-2, atol=1e-2)
 
     def loss(data: Any, y: Any) -> Any:
         return jnp.sin(spsolve(data, *buffers[1:], y)).sum()

@@ -20,7 +20,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.tangents import UndefinedPrimal, Zero
-from pyjx.engine.types import Operand, Tangent, Tangents, Values
+from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Values
 from pyjx.experimental.sparse.coo import times_rows
 from pyjx.experimental.sparse.csr import rows_of
 from pyjx.lax.callbacks import pure_callback
@@ -93,8 +93,26 @@ def _spsolve_transpose(ct: Tangent, data: Operand, indices: Operand, indptr: Ope
     return [None, None, None, spsolve_p.bind(*_transposed(data, indices, indptr), ct, **params)]
 
 
+def _spsolve_batch(operands: Values, dims: Dims, **params: Any) -> tuple[Array, int]:
+    b = operands[3]
+    if dims[3] is not None and all(d is None for d in dims[:3]):  # more columns of one system
+        columns = jnp.moveaxis(b, dims[3], -1)
+        x = spsolve_p.bind(*operands[:3], columns.reshape(columns.shape[0], -1), **params)
+        return x.reshape(columns.shape), columns.ndim - 1
+    mapped = [jnp.moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True) if d is not None]
+
+    def one(examples: list[Any]) -> Array:
+        given = iter(examples)
+        return spsolve_p.bind(  # type: ignore[no-any-return]
+            *[x if d is None else next(given) for x, d in zip(operands, dims, strict=True)],
+            **params)
+
+    return lax.map(one, mapped), 0
+
+
 spsolve_p = register(Primitive("spsolve", shape_rule=_spsolve_shape, decomposition=_spsolve,
-                               jvp=_spsolve_jvp, transpose=_spsolve_transpose, linear=True))
+                               jvp=_spsolve_jvp, transpose=_spsolve_transpose, linear=True,
+                               batch=_spsolve_batch))
 
 
 @api_boundary
