@@ -86,11 +86,15 @@ _HEAD = """\
 # What a platform has not
 
 Every operation is compiled ahead of time for an H100, an H200, and TPUs v5e and v6e, with its
-gradient, by `tox -e aot`. These are refused, by an error that names the operation, because XLA or
-the vendor's library has nothing for them.
+gradient, by `tox -e aot`; so are all programs of the notebooks and examples, for one chip and for
+eight, and the models of the benchmarks. These are refused, by an error that names the operation,
+because XLA or the vendor's library has nothing for them.
 
 Where a GPU is only described, XLA cannot try how to cut products into tiles and refuses some of
-them: "Couldn't find output tile sizes". `xla_gpu_enable_triton_gemm=False` compiles them.
+them: "Couldn't find output tile sizes" or, by jaxlib 0.7, "Expect autotune result cache hit".
+`xla_gpu_enable_triton_gemm=False` compiles them; `emit-hlo` and `pyjx.inspect` do so by
+themselves, and say it. With jaxlib 0.7 such programs do not tell their optimised HLO
+(`Compiled.as_text`); `emit-hlo` reads it from what XLA dumps.
 
 | platform | operation | instead |
 |---|---|---|
