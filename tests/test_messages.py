@@ -153,6 +153,31 @@ def test_traced_values_name_the_argument_and_the_line():
         "argument n.")
 
 
+def test_bodies_of_control_flow_name_the_argument_and_the_line():
+    def body(state, x):
+        return (state if state["done"] else {"done": True}), x
+
+    line = body.__code__.co_firstlineno
+    with pytest.raises(TypeError) as caught:
+        jax.lax.scan(body, {"done": False}, jnp.arange(3))
+    assert str(caught.value).split("\n")[1] == (
+        f"The error occurred while tracing the function body at {__file__}:{line} for scan. This "
+        "concrete value was not available in Python because it depends on the value of the "
+        "argument state['done'].")
+    for call in (
+        lambda f: jax.lax.while_loop(f, f, 0),
+        lambda f: jax.lax.cond(True, f, f, 0),
+        lambda f: jax.lax.custom_root(f, 0.0, lambda g, y: y, lambda g, y: y),
+        lambda f: jax.closure_convert(f, 0),
+    ):
+        with pytest.raises(TypeError, match=f"function chosen at .*:{line + 20} for .*argument k"):
+            call(chosen)
+
+
+def chosen(k):
+    return k if k else -k
+
+
 def test_donated_arrays_say_how_they_went():
     x = jnp.ones(3) * 2
     jax.jit(lambda x: x + 1, donate_argnums=0)(x)

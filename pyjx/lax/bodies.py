@@ -20,7 +20,8 @@ from pyjx.engine.functions import source_of
 from pyjx.engine.types import TreeDef
 from pyjx.lax.nary import operand
 from pyjx.runtime.jit import path_in
-from pyjx.tree_util import tree_flatten, tree_unflatten
+from pyjx.runtime.signature import names_when_asked
+from pyjx.tree_util import tree_flatten, tree_structure, tree_unflatten, treedef_tuple
 
 
 class TracedBody(Record):
@@ -30,6 +31,7 @@ class TracedBody(Record):
     out_tree: TreeDef
 
 
+_NO_KEYWORDS = tree_structure({})
 _bodies: Any = weakref.WeakKeyDictionary()  # function -> {what it was traced for: TracedBody}
 
 
@@ -59,9 +61,13 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
             outs, out_tree = tree_flatten(fun(*given) if unpacked else fun(given))
             return [operand(f"the result of {what} in {op}", x, i) for i, x in enumerate(outs)]
 
-        closed = trace_to_jaxpr(flat, avals, DebugInfo(op, getattr(fun, "__name__", what)))
+        args_tree = treedef_tuple([tree if unpacked else treedef_tuple([tree]), _NO_KEYWORDS])
+        closed = trace_to_jaxpr(flat, avals, DebugInfo(
+            op, source_of(fun), names_when_asked(fun, args_tree)))
         if any([type(a) is AbstractRef for a in closed.out_avals]):
             check_not_returned(closed, source_of(fun), op, lambda i: path_in(out_tree, i))
+        # What is derived from it has other arguments.
+        closed.jaxpr.debug_info = closed.debug_info.with_unknown_names()
         body = TracedBody(closed, out_tree)
         if not any([isinstance(c, Tracer) and type(c) is not Ref for c in closed.consts]):
             known[key] = body

@@ -402,26 +402,9 @@ def _traces_of(fun: Callable[..., Any], key: Any) -> Traces:
     return known  # type: ignore[no-any-return]
 
 
-def _weak_reference(x: Any) -> Any:
-    try:
-        return weakref.ref(x)
-    except TypeError:
-        return None
-
-
 def _debug_info(traced_for: str, fun: Any, in_tree: TreeDef, static: Any) -> TracedInfo:
-    """The names of arguments are found when they are asked for."""
-    # Not the function itself: traces are kept with it, and are to go with it.
-    code = signature.plain_code(fun)
-    reference = None if code is not None else _weak_reference(fun)
-
-    def arg_names() -> tuple[str, ...]:
-        target = reference and reference()
-        parameters = signature.parameters_of_code(code) if code is not None else \
-            signature.parameters_of(target) if target is not None else None
-        return signature.leaf_names(parameters, in_tree, static)
-
-    info = TracedInfo(traced_for, source_of(fun), arg_names)
+    info = TracedInfo(traced_for, source_of(fun),
+                      signature.names_when_asked(fun, in_tree, static))
     info.entry = info.history = None
     return info
 

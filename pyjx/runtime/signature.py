@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
@@ -204,6 +205,29 @@ def leaf_names(parameters: Parameters | None, in_tree: TreeDef, static: Any) -> 
         known = parameters.keywords is None or key in parameters.every
         add(key if known else f"{parameters.keywords}[{key!r}]", value)
     return tuple([names[i] for i in range(in_tree.num_leaves)])
+
+
+def names_when_asked(fun: Callable[..., Any], in_tree: TreeDef, static: Any = ()
+                     ) -> Callable[[], tuple[str, ...]]:
+    """The names of the leaves of a function's arguments, found when they are asked for."""
+    # Not the function itself is held: what it was traced to is kept with it, and is to go with it.
+    code = plain_code(fun)
+    reference = None if code is not None else _weak_reference(fun)
+
+    def names() -> tuple[str, ...]:
+        target = reference and reference()
+        parameters = parameters_of_code(code) if code is not None else \
+            parameters_of(target) if target is not None else None
+        return leaf_names(parameters, in_tree, static)
+
+    return names
+
+
+def _weak_reference(x: Any) -> Any:
+    try:
+        return weakref.ref(x)
+    except TypeError:
+        return None
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -8,9 +8,12 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.evaluation import eval_jaxpr
+from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.core.tracebacks import api_boundary
-from pyjx.engine.functions import FlatFun, flatten, name_of
+from pyjx.engine.functions import FlatFun, flatten, name_of, source_of
+from pyjx.runtime.signature import names_when_asked
+from pyjx.tree_util import tree_structure
 
 
 @api_boundary
@@ -32,7 +35,9 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any
     """
     leaves, in_tree = flatten(example_args)
     flat = FlatFun(fun, in_tree)
-    closed = trace_to_jaxpr(flat, [get_aval(x) for x in leaves])
+    closed = trace_to_jaxpr(flat, [get_aval(x) for x in leaves], DebugInfo(
+        "closure_convert", source_of(fun),
+        names_when_asked(fun, tree_structure((example_args, {})))))
     hoist = [_may_be_perturbed(c) for c in closed.consts]
     values = [c for c, h in zip(closed.consts, hoist, strict=True) if h]
     kept = [None if h else c for c, h in zip(closed.consts, hoist, strict=True)]
