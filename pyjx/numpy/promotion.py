@@ -254,28 +254,40 @@ def stretch(x: Any, shape: tuple[int, ...]) -> Any:
 # -- dtypes and shapes together --------------------------------------------------------------------
 
 
+def _with_numbers(name: str, *args: Any) -> list[Any]:
+    """`operands`, none of which is a tangent of integers."""
+    values = operands(name, *args)
+    for x in values:
+        if get_aval(x).dtype == dtypes.float0:
+            raise TypeError(
+                f"Called {name} with a float0 array: that is the dtype of tangents of integers, "
+                "which hold no numbers. Was a gradient taken with respect to an integer argument? "
+                "For zeros to compute with use np.zeros(x.shape).")
+    return values
+
+
 def promote_args(name: str, *args: Any) -> list[Any]:
     """The arguments of the function `name` with their common dtype and shape.
 
     Raises:
       TypeError: an argument is no array or scalar, or the shapes do not broadcast.
     """
-    return promote_shapes(name, *promote_dtypes(*operands(name, *args)))
+    return promote_shapes(name, *promote_dtypes(*_with_numbers(name, *args)))
 
 
 def promote_args_inexact(name: str, *args: Any) -> list[Any]:
     """Like `promote_args`, with the float dtype for integers."""
-    return promote_shapes(name, *promote_dtypes_inexact(*operands(name, *args)))
+    return promote_shapes(name, *promote_dtypes_inexact(*_with_numbers(name, *args)))
 
 
 def promote_args_numeric(name: str, *args: Any) -> list[Any]:
     """Like `promote_args`, with int32 for booleans."""
-    return promote_shapes(name, *promote_dtypes_numeric(*operands(name, *args)))
+    return promote_shapes(name, *promote_dtypes_numeric(*_with_numbers(name, *args)))
 
 
 def promote_args_complex(name: str, *args: Any) -> list[Any]:
     """Like `promote_args`, with the complex dtype."""
-    return promote_shapes(name, *promote_dtypes_complex(*operands(name, *args)))
+    return promote_shapes(name, *promote_dtypes_complex(*_with_numbers(name, *args)))
 
 
 def _literal_beside(x: Any, a: Any) -> Any:
@@ -326,7 +338,7 @@ def promote_inexact(name: str, x: Any) -> Any:
         dtype = x.aval.dtype
         if dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes:
             return x
-    return promote_dtypes_inexact(*operands(name, x))[0]
+    return promote_dtypes_inexact(*_with_numbers(name, x))[0]
 
 
 __all__ = [

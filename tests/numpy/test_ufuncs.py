@@ -567,3 +567,16 @@ def test_the_gradient_is_of_the_dtype_of_samples_and_spacing():
 ])
 def test_weak_types_of_derivatives_of_scalars(fun, weak):
     assert jax.grad(fun)(0.3).weak_type is weak
+
+
+def test_tangents_of_integers_are_refused_by_name():
+    z = np.zeros(3, jax.dtypes.float0)
+    x = jnp.ones(3)
+    for name, call in {
+        "add": lambda: x + z, "subtract": lambda: x - z, "multiply": lambda: z * x,
+        "equal": lambda: jnp.equal(x, z), "sin": lambda: jnp.sin(z),
+        "logical_and": lambda: jnp.logical_and(z, True),
+        "true_divide": lambda: jax.jit(lambda z: z / 2)(z),
+    }.items():
+        with pytest.raises(TypeError, match=f"Called {name} with a float0 array"):
+            call()
