@@ -94,8 +94,10 @@ class Placement:
             places = np.array([moved[d] for d in mesh.devices.flat], dtype=object)
             return mesh.update(devices=places.reshape(mesh.axis_sizes))
 
+        # Jaxlib 0.7 tells of no memories of GPUs that are only described.
+        told = {} if devices[0].addressable_memories() else {"memory_kind": None}
         return placed_on(devices, there(self.mesh), *[
-            tuple([s and s.update(mesh=there(s.mesh)) for s in shardings])
+            tuple([s and s.update(mesh=there(s.mesh), **told) for s in shardings])
             for shardings in (self.in_shardings, self.out_shardings)],
             self.in_layouts, self.out_layouts, self.kinds)
 
