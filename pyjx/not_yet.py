@@ -21,14 +21,10 @@ NAMES: dict[str, str] = {
     "pyjx.experimental.rnn":
         "rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
     "pyjx.extend": "pallas",
-    "pyjx.sharding":
-        "no_collectives",
 }
 
 # What serves meanwhile, and the names that it serves for.
 SERVES: dict[str, str] = {
-    "jax.device_put(x, device), which places an array on one device":
-        "pyjx.sharding.no_collectives",
     "jax.jit(f).lower(*args).as_text(), which is StableHLO":
         "pyjx.experimental.jax2tf pyjx.tools.jax_to_ir.jax_to_tf "
         "pyjx.tools.jax_to_ir.tf_wrap_with_input_names",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyjx.core.meshes import AbstractDevice, AbstractMesh, AxisType, Mesh
+from pyjx.core.primitive import no_collectives
 from pyjx.core.specs import ManualAxisType, PartitionSpec, UnreducedKind
 from pyjx.lazy import directory, refuse
 from pyjx.runtime.meshes import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
@@ -14,8 +15,8 @@ from pyjx.runtime.sharding import NamedSharding, Sharding, SingleDeviceSharding
 __all__ = [
     "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh", "NamedSharding",
     "PartitionSpec", "Sharding", "SingleDeviceSharding", "UnreducedKind", "auto_axes",
-    "explicit_axes", "get_abstract_mesh", "get_mesh", "make_single_device_sharding", "reshard",
-    "set_mesh", "use_abstract_mesh",
+    "explicit_axes", "get_abstract_mesh", "get_mesh", "make_single_device_sharding",
+    "no_collectives", "reshard", "set_mesh", "use_abstract_mesh",
 ]
 __dir__ = directory(__name__, __all__)
 

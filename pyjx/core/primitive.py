@@ -13,6 +13,7 @@ from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import Effects
 from pyjx.core.explicit import are_typed, typed_results
+from pyjx.core.forbidden import ForbiddenAxes, check_types
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.memories import are_elsewhere, results_in_memory
 from pyjx.core.named_axes import trace_of_axes
@@ -262,7 +263,10 @@ class Primitive:
                 out = list(out)
         if self.cached and (are_typed(in_avals) or "sharding" in params
                             or "out_sharding" in params):
-            return typed_results(self, in_avals, params, out)
+            out = typed_results(self, in_avals, params, out)
+            if no_collectives.value and not self.contracts:
+                check_types(no_collectives.value, self.name, in_avals,
+                            out if self.multiple_results else [out])
         return out
 
     # How primitives of other libraries are given their rules, which they may give anew.
@@ -302,6 +306,17 @@ def register(primitive: Primitive) -> Primitive:
         _modules[primitive.name] = frame.f_globals["__name__"]
     _named[primitive.name] = primitive
     return primitive
+
+
+def _forget_answers(axes: Any, local: bool) -> None:
+    """Ask shape rules again: answers that are kept were not asked of collectives."""
+    if axes:
+        for primitive in list(_named.values()):
+            primitive._out_avals.clear()
+
+
+no_collectives = ForbiddenAxes("no_collectives", frozenset(), in_jit_key=True,
+                               in_trace_context=True, on_change=_forget_answers)
 
 
 def _pvary_shape(x: Any, *, axes: tuple[Any, ...]) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import aval_on, entries_of
+from pyjx.core.forbidden import check_types
 from pyjx.core.open_sums import cotangent_aval
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Primitive, no_collectives, register
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import BatchDims, Operand, Value, Values
@@ -36,10 +37,17 @@ def _along(aval: Any, mesh: Any) -> Any:
     return NamedSharding(mesh, PartitionSpec(*[None] * aval.ndim)) if found is None else found
 
 
+def _shape_rule(x: Any, *, dst_sharding: Any, concrete_mesh: Any) -> Any:
+    out = aval_on(x, dst_sharding)
+    if no_collectives.value:
+        check_types(no_collectives.value, "reshard", [x], [out])
+    return out
+
+
 # `dst_sharding` is over an abstract mesh; `concrete_mesh` has its devices, where they were given.
 reshard_p: Primitive = register(Primitive(
     "reshard",
-    shape_rule=lambda x, *, dst_sharding, concrete_mesh: aval_on(x, dst_sharding),
+    shape_rule=_shape_rule,
     cached=False,
     transpose=_transpose,
     batch=_batch,

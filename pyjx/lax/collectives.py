@@ -26,9 +26,11 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
+from pyjx.core.forbidden import check_names
 from pyjx.core.named_axes import find_frame
 from pyjx.core.primitive import (
     Primitive,
+    no_collectives,
     preduced_p,
     pvary_p,
     reduced_vary_cast_p,
@@ -130,6 +132,14 @@ def checked_groups(function: str, groups: Any, names: Axes) -> Groups:
 
 
 # -- primitives over names -------------------------------------------------------------------------
+
+
+def check_allowed(operation: str, names: Axes) -> None:
+    """Raise ForbiddenCollectiveError where the user forbids collectives across one of these axes of
+    a mesh."""
+    if no_collectives.value:
+        check_names(no_collectives.value, operation,
+                    [n for n in names if not is_position(n) and is_manual((n,))])
 
 
 def bind_checked(primitive: Primitive, x: Value, params: Params,
@@ -418,6 +428,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
             return leaf
         if named and _is_host_value(leaf):
             return leaf * _group_size(params)
+        check_allowed("psum", params["axes"])
         psum_p.out_avals((get_aval(leaf),), params)
         return sum_over(leaf, **params)
 
@@ -460,7 +471,10 @@ def _extremum(primitive: Primitive, x: Any, axis_name: Any, axis_index_groups: A
         _check_ungrouped_types(primitive.name, axis_index_groups)
 
     def extremum(leaf: Any) -> Any:
-        return bind_checked(primitive, leaf, params, typed) if params["axes"] else leaf
+        if not params["axes"]:
+            return leaf
+        check_allowed(primitive.name, params["axes"])
+        return bind_checked(primitive, leaf, params, typed)
 
     return tree_map(extremum, x)
 

@@ -24,9 +24,10 @@ from pyjx.core.explicit import (
     replicated,
     resolved_sharding,
 )
+from pyjx.core.forbidden import check_contracted
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import Primitive, no_collectives, register
 from pyjx.core.records import Record
 from pyjx.core.specs import axes_of
 from pyjx.engine.axes import transpose
@@ -327,8 +328,11 @@ def result_sharding(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotDi
     shape = dot_shape(lhs, rhs, dimension_numbers)
     found = resolved_sharding(out_sharding, shape, caller)
     unreduced = found and found.spec.unreduced
+    (lc, rc), _ = dimension_numbers
+    if no_collectives.value:
+        along = axes_of([entries_of(x)[i] for x, axes in ((lhs, lc), (rhs, rc)) for i in axes])
+        check_contracted(no_collectives.value, "dot_general", along, unreduced or frozenset())
     if unreduced:
-        (lc, rc), _ = dimension_numbers
         for x, axes in ((lhs, lc), (rhs, rc)):
             along = axes_of([entries_of(x)[i] for i in axes])
             if unreduced != frozenset(along):
@@ -342,6 +346,9 @@ def _dot_general_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, 
                           dimension_numbers: DotDimensionNumbers, **params: Any) -> Entries:
     (lc, rc), (lb, rb) = dimension_numbers
     a, b = entries_of(lhs), entries_of(rhs)
+    if no_collectives.value:
+        check_contracted(no_collectives.value, "dot_general",
+                         axes_of([*[a[i] for i in lc], *[b[i] for i in rc]]), frozenset())
     lhs_batch, rhs_batch = tuple([a[i] for i in lb]), tuple([b[i] for i in rb])
     if lhs_batch != rhs_batch:
         raise ShardingTypeError(

@@ -41,6 +41,7 @@ from pyjx.lax.collectives import (
     axis_index,
     bind_checked,
     bound_names,
+    check_allowed,
     check_ungrouped,
     checked_groups,
     is_unreduced,
@@ -133,6 +134,7 @@ def _sizes(names: Axes) -> list[int]:
 def _over(function: str, axis_name: Any, axis_index_groups: Any) -> Params:
     """The parameters of a collective over names: how many positions take part, and which."""
     names = bound_names(function, axis_name)
+    check_allowed({"psum_scatter": "reduce_scatter"}.get(function, function), names)
     groups = checked_groups(function, axis_index_groups, names)
     if groups is not None and len({len(group) for group in groups}) > 1:
         raise ValueError(f"{function}: axis_index_groups must all be of one size, got {groups}")
@@ -204,6 +206,7 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     [0, 5, 6]
     """
     names = bound_names("ppermute", axis_name)
+    check_allowed("ppermute", names)
     if not isinstance(perm, (list, tuple)):
         raise TypeError("`perm` passed to `jax.lax.ppermute` must be a list or a tuple. Got perm "
                         f"of type {type(perm)}")
@@ -302,6 +305,7 @@ def pbroadcast(x: Any, axis_name: Any, source: Any) -> Any:
     [6, 6, 6]
     """
     names = bound_names("pbroadcast", axis_name)
+    check_allowed("pbroadcast", names)
     if not isinstance(source, (int, np.integer)):
         return tree_map(lambda leaf: lax.dynamic_index_in_dim(
             all_gather(leaf, names), source, keepdims=False), x)

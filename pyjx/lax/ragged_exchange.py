@@ -25,6 +25,7 @@ from pyjx.lax.collectives import (
     Axes,
     Groups,
     bound_names,
+    check_allowed,
     check_ungrouped,
     checked_groups,
     raise_unmanual,
@@ -160,6 +161,7 @@ def ragged_all_to_all(
     [[0.0, 0.0, 0.0], [5.0, 7.0, 0.0]]
     """
     names = bound_names("ragged_all_to_all", axis_name)
+    check_allowed("ragged_all_to_all", names)
     values = (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes)
     values = tuple([_operand("ragged_all_to_all", v, i) for i, v in enumerate(values)])
     params = {"axis_name": names,

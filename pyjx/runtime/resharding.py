@@ -11,6 +11,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.explicit import entries_of, names_no_mesh, resolved_sharding
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.prefixes import broadcast_argument
+from pyjx.core.primitive import no_collectives
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.explicit import reshard_p
@@ -58,6 +59,9 @@ def _reshard(x: Any, target: Any) -> Any:
 
 
 def _impl(x: Value, *, dst_sharding: Any, concrete_mesh: Any) -> Value:
+    if no_collectives.value:
+        reshard_p.out_avals((get_aval(x),), {"dst_sharding": dst_sharding,
+                                             "concrete_mesh": concrete_mesh})
     mesh = concrete_mesh or configuration.mesh.value
     if mesh is None:
         mesh = getattr(getattr(x, "sharding", None), "mesh", None)

@@ -7,6 +7,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core.explicit import ShardingTypeError
+from pyjx.core.forbidden import ForbiddenCollectiveError
 from pyjx.sharding import AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
@@ -181,3 +182,44 @@ def test_a_scattered_gradient():
     assert "reduce_scatter" in jax.jit(mapped).lower(cut(X), cut(X)).as_text()
     sharding = NamedSharding(jax.sharding.get_mesh(), P("x"))
     assert mapped(cut(X), cut(X)).sharding.is_equivalent_to(sharding, 2)
+
+
+FORBIDDEN = {
+    "reduce_sum` loses": lambda x, w: x.sum(0),
+    "argmax` loses": lambda x, w: jnp.argmax(x, 0),
+    "reshard` loses": lambda x, w: jax.reshard(x, P()),
+    "dot_general` contracts": lambda x, w: jnp.matmul(w, x, out_sharding=P()),
+    "psum` acts": lambda x, w: smap(summed, out_specs=P())(x),
+    "all_gather` acts": lambda x, w: smap(lambda x: lax.all_gather(x, "x"))(x),
+    "ppermute` acts": lambda x, w: smap(lambda x: lax.ppermute(x, "x", [(0, 1)]))(x),
+    "reduce_scatter` acts": lambda x, w: smap(
+        lambda x: lax.psum_scatter(x[0, :, None] * jnp.ones(8), "x", scatter_dimension=1,
+                                   tiled=True))(x),
+}
+
+
+@pytest.mark.parametrize("message", FORBIDDEN)
+def test_forbidden_collectives(message):
+    f, x, w = FORBIDDEN[message], cut(X), jax.device_put(X.T, P(None, "x"))
+    for call in (f, jax.jit(f)):
+        call(x, w)
+        for _ in range(2):
+            with jax.sharding.no_collectives({"x"}), \
+                    pytest.raises(ForbiddenCollectiveError, match=f"'x' is forbidden.*`{message}"):
+                call(x, w)
+        with jax.sharding.no_collectives({"y"}):
+            call(x, w)
+
+
+def test_what_needs_no_collective_is_allowed():
+    x = cut(X)
+    with jax.sharding.no_collectives({"x"}):
+        np.testing.assert_allclose(jax.reshard(2 * x.sum(1), P("x")), 2 * X.sum(1), rtol=1e-5)
+        smap(lambda x: x * lax.psum(1, "x") + lax.axis_index("x"))(x)
+        assert jax.vmap(lambda a: lax.psum(a, "x"), axis_name="x")(jnp.ones(3)).tolist() == [3] * 3
+        types = jax.eval_shape(lambda w: jnp.matmul(w, x, out_sharding=P(unreduced={"x"})),
+                               jax.device_put(X.T, P(None, "x")))
+        assert jax.typeof(types).str_short() == "float32[4,4]{U:x}"
+    for wrong in (["x"], "x", None):
+        with pytest.raises(TypeError, match="Expected axis name"):
+            jax.sharding.no_collectives(wrong)
