@@ -327,7 +327,7 @@ def _lin_jvp(primals: Values, tangents: Tangents, *, num_res: int, **_: Any) -> 
 custom_lin_p = register(Primitive(
     "custom_lin", shape_rule=_lin_shape, transpose=_lin_transpose, impl=_raise_forward_mode,
     jvp=_lin_jvp, batch_axis=_raise_forward_mode, multiple_results=True, cached=False,
-    printed=lambda params: [
+    own_rules=True, printed=lambda params: [
         ("bwd", params["bwd"]), ("in_zeros", list(params["in_zeros"])),
         ("num_res", params["num_res"]), ("symbolic_zeros", params["symbolic_zeros"]),
     ],

@@ -272,13 +272,17 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
                   replay: source_info.replaying | None = None) -> None:
     """Move the cotangents in `cts` backwards through linear equations, adding where paths meet.
 
-    With `replay` what is recorded gets the sources of the equations.
+    With `replay` what is recorded gets the sources of the equations. A rule that a user gave is
+    called where all its cotangents are zero, too, if what has cotangents depends on its results: it
+    may give others than zeros.
     """
+    outs = list(cts)
     take = cts.pop
     for primitive, operands, results, params, source in reversed(eqns):
         if primitive.multiple_results:
             ct: Tangent = [take(v, None) for v in results]
-            if all(c is None or type(c) is Zero for c in ct):
+            if all(c is None or type(c) is Zero for c in ct) and not (
+                    primitive.own_rules and _is_read(results, eqns, outs)):
                 continue
             ct = [Zero(v.aval) if c is None else c for c, v in zip(ct, results, strict=True)]
             if replay is not None:
@@ -311,6 +315,16 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
                 if getattr(c, "aval", aval).explicit_sharding is not aval.explicit_sharding:
                     c = with_sharding_of(c, aval)
                 cts[x] = add_tangents(cts[x], c) if x in cts else c
+
+
+def _is_read(results: Sequence[LinearVar], eqns: Sequence[LinearEqn], outs: Sequence[LinearVar]
+             ) -> bool:
+    """Whether `outs` depend on one of these results of an equation."""
+    read = set(outs)
+    for eqn in reversed(eqns):
+        if not read.isdisjoint(eqn[2]):
+            read.update([x for x in eqn[1] if type(x) is LinearVar])
+    return not read.isdisjoint(results)
 
 
 def linearize_flat(

@@ -287,3 +287,32 @@ def test_a_cotangent_stands_for_a_whole_argument():
     f.defvjp(lambda x, y: (f(x, y), y), lambda y, g: (g * y, None))
     grads = jax.grad(f, (0, 1))({"a": 1.0, "b": [2.0]}, 3.0)
     assert jax.tree.map(float, grads) == ({"a": 3.0, "b": [3.0]}, 0.0)
+
+
+def test_a_rule_is_called_with_zeros_if_what_reads_its_result_gives_none():
+    @jax.custom_vjp
+    def noted(x, h):
+        return 2 * x
+
+    noted.defvjp(lambda x, h: (2 * x, x), lambda x, ct: (None, x + 7 + ct))
+
+    @jax.custom_vjp
+    def product(x, y):
+        return x * y
+
+    product.defvjp(lambda x, y: (x * y, y), lambda y, ct: (ct * y, None))
+
+    def f(x, h):
+        return product(x, jnp.sin(noted(x, h)))
+
+    for g in (jax.grad(f, 1), jax.jit(jax.grad(f, 1)), jax.grad(jax.jit(f), 1)):
+        assert float(g(1.0, 2.0)) == 8
+    scanned = jax.grad(lambda x, h: jax.lax.scan(
+        lambda c, _: (f(c, h), None), x, None, length=2)[0], 1)
+    assert float(scanned(0.0, 2.0)) == 14
+    batched = jax.vmap(jax.grad(f, 1))(jnp.array([1.0, 2.0]), jnp.ones(2))
+    assert batched.tolist() == [8, 9]
+    # What the result does not depend on has no say.
+    assert float(jax.grad(lambda h: (noted(1.0, h), h)[1])(2.0)) == 1
+    both = jax.jit(lambda h: (noted(1.0, h), h))
+    assert float(jax.grad(lambda h: both(h)[1])(2.0)) == 1
