@@ -745,4 +745,5 @@ for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", proper
 for _name in ("addupdate", "bitcast", "get", "memory_space_cast", "reshape", "set", "swap",
               "transpose"):
     setattr(AbstractRef, _name, _method_of(_name))
+    setattr(Ref, _name, _method_of(_name).fun)
 setattr(AbstractRef, "T", aval_property(lambda self: TransformedRef(self, ()).T))  # noqa: B010

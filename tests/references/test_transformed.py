@@ -108,6 +108,12 @@ def test_bits(dtype, to):
     np.testing.assert_array_equal(ref.bitcast(to).at[...].bitcast(dtype)[...], ref[...])
 
 
+def test_methods_of_references_are_listed():
+    assert {"addupdate", "bitcast", "get", "reshape", "set", "swap", "transpose"} <= set(
+        dir(jax.ref.Ref))
+    assert "Add to it" in jax.ref.Ref.addupdate.__doc__
+
+
 def test_types():
     ref = jax.new_ref(X)
     seen = ref.at[0].T
