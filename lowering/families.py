@@ -39,7 +39,7 @@ FAMILIES: dict[str, str] = {
     ),
     "lowering.loops": "scan while",
     "lowering.manual": "custom_partitioning shard_map",
-    "lowering.random_bits": "rng_bit_generator rng_uniform threefry2x32",
+    "lowering.random_bits": "bits_apart rng_bit_generator rng_uniform threefry2x32",
     "lowering.reductions": (
         "argmax argmin reduce reduce_and reduce_max reduce_min reduce_or reduce_prod "
         "reduce_sum reduce_xor"

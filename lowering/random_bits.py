@@ -33,16 +33,10 @@ def _threefry2x32(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     return b.call(function, operands, avals, [out, out])
 
 
-@rule("threefry2x32", platform="cpu")
-def _threefry2x32_apart(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
-    """The cipher in a loop of its own. In one loop with it what makes numbers of the bits is not
-    vectorized, and log and the inverse of erf round otherwise in the scalar form."""
-    words = _threefry2x32(b, eqn, *operands)
-    out = eqn.outvars[0].aval
-    if not out.shape:
-        return words
-    types = ", ".join([tensor_type(out)] * 2)
-    return b.multi(f"stablehlo.optimization_barrier {', '.join(words)} : {types}", 2)
+@rule("bits_apart", platform="cpu")
+def _bits_apart(b: Block, eqn: JaxprEqn, bits: str) -> str:
+    aval = eqn.outvars[0].aval
+    return b.line(f"stablehlo.optimization_barrier {bits} : {tensor_type(aval)}")
 
 
 def _rounds(b: Block, operands: Any, avals: Any, aval: ShapedArray) -> list[str]:

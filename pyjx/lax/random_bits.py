@@ -17,7 +17,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import BatchDims, Dims, Value, Values
-from pyjx.lax.nary import operand
+from pyjx.lax.nary import ANY, elementwise, operand
 
 _UINT32 = np.dtype(np.uint32)
 
@@ -64,6 +64,12 @@ def _spread(x: Value, d: int | None, size: int, shape: tuple[int, ...]) -> Value
 
 
 threefry2x32_p = cipher("threefry2x32", 4, 2)
+
+# Bits that are made in a loop of their own on CPU. In one loop with the cipher what makes numbers
+# of them is not vectorized, and log and the inverse of erf round otherwise in the scalar form.
+bits_apart_p = elementwise("bits_apart", ANY, moves=True,
+                           decomposition=lambda bits: bits)
+bits_apart_p.define(jvp=jvp_zero(bits_apart_p))
 
 
 # -- rng_bit_generator -----------------------------------------------------------------------------

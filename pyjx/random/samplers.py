@@ -21,6 +21,7 @@ from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.wide import unnarrowed
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcast_to, broadcasts_to
+from pyjx.lax.random_bits import bits_apart_p
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.keys import random_bits_p
 
@@ -118,20 +119,23 @@ def total(x: Any, axes: tuple[int, ...]) -> Any:
 # -- uniform and normal ----------------------------------------------------------------------------
 
 
-def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any, *, apart: bool = True) -> Any:
     """Uniform numbers from [0, 1): random mantissas with the exponent of 1, minus 1.
 
     The maximum changes nothing but how XLA rounds what follows, where it computes half-precision
-    numbers in float32.
+    numbers in float32. The bits are made `apart` from what is computed of the numbers, whose last
+    bits may depend on it.
     """
-    return lax.max(constant(0, dtype), _unit_floats(key, shape, dtype))
+    return lax.max(constant(0, dtype), _unit_floats(key, shape, dtype, apart))
 
 
-def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType) -> Value:
+def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, apart: bool) -> Value:
     info = dtypes.finfo(dtype)
     width, mantissa = int(info.bits), int(info.nmant)
     drawn = 8 if mantissa < 8 else width
     bits = random_bits_p.bind(key, bit_width=drawn, shape=shape)
+    if apart and shape:
+        bits = bits_apart_p.bind(bits)
     uint = _UINTS[width]
     if drawn != width:
         bits = lax.convert_element_type(bits, uint)
@@ -141,10 +145,11 @@ def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType) -> Value:
     return lax.sub(floats, constant(1, dtype))
 
 
-def uniform_floats(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
-    """Uniform numbers from [low, high)."""
+def uniform_floats(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any, *,
+                   apart: bool = True) -> Any:
+    """Uniform numbers from [low, high); `apart` as for `unit_floats`."""
     low, high = as_array(low, dtype), as_array(high, dtype)
-    u = _unit_floats(key, shape, dtype)
+    u = _unit_floats(key, shape, dtype, apart)
     if isinstance(low, np.generic) and low == 0 and isinstance(high, np.generic) and high == 1:
         return lax.max(low, u)
     span = lax.sub(high, low)
@@ -169,7 +174,7 @@ def _over(x: Value, shape: tuple[int, ...]) -> Value:
 def _uniform(key: Value, low: Value = 0.0, high: Value = 1.0, *, shape: tuple[int, ...],
              dtype: DType) -> Value:
     low, high = [_over(as_array(x, dtype), shape) for x in (low, high)]
-    return uniform_floats(key, shape, dtype, low, high)
+    return uniform_floats(key, shape, dtype, low, high, apart=False)
 
 
 def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any = 0.0,
@@ -505,10 +510,10 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Sequence[int] | No
 def coins(key: Any, p: Any, shape: tuple[int, ...], mode: str = "low") -> Any:
     dtype = get_aval(p).dtype
     if mode == "high":
-        high, low = lax.unstack(unit_floats(key, (2, *shape), dtype))
+        high, low = lax.unstack(unit_floats(key, (2, *shape), dtype, apart=False))
         rest = lax.mul(low, constant(dtypes.finfo(dtype).eps, dtype))
         return lax.lt(rest, lax.sub(_over(p, shape), high))
-    return lax.lt(unit_floats(key, shape, dtype), _over(p, shape))
+    return lax.lt(unit_floats(key, shape, dtype, apart=False), _over(p, shape))
 
 
 @on_key("shape", "mode")

@@ -62,6 +62,8 @@ def _cipher(name: str, operands: int, want: tuple[int, ...]) -> Sample:
 
 
 SAMPLES = [
+    Sample("bits_apart", find_primitive("bits_apart").bind, (_words(3, 2),), lambda x: x,
+           diff=False),
     Sample("threefry2x32", _threefry, (_KEY[0], _KEY[1], _U32(0x243F6A88), _U32(0x85A308D3)),
            lambda *_: (_U32(0xC4923A9C), _U32(0x483DF7A0)), diff=False, id="threefry2x32-known"),
     Sample("threefry2x32", _threefry, (_KEY[0], _KEY[1], _words(3, 2), _words(3, 2)), threefry,
