@@ -269,11 +269,24 @@ def test_a_chain_with_results_on_its_way_keeps_its_order():
         results = []
         for _ in range(8):
             x = jnp.sin(x) * 2.0
-            results.append(jnp.exp(x))
+            results.append(jnp.tanh(jnp.exp(x) * 0.5) - jnp.abs(jnp.cos(x)) * 3.0)
         return results
 
     jaxpr = jax.make_jaxpr(fun)(jnp.ones(3)).jaxpr
     assert by_result(jaxpr, 0) is jaxpr
+
+
+def test_the_order_stays_where_nothing_repeats():
+    def fun(x):
+        kinds = [jnp.sin, jnp.cos, jnp.tanh, jnp.exp, jnp.log1p, jnp.arctan, jnp.sqrt, jnp.square]
+        stage = [f(x) for f in kinds]
+        for i in range(6):
+            stage = [v * float(8 * i + k) for k, v in enumerate(stage)]
+        return stage
+
+    jaxpr = jax.make_jaxpr(fun)(jnp.ones(3))
+    assert by_result(jaxpr.jaxpr, 0) is not jaxpr.jaxpr
+    assert outline(jaxpr) is jaxpr
 
 
 def test_a_function_that_asks_to_be_inlined_is_no_function(x):

@@ -13,35 +13,46 @@ from operator import is_not
 
 from pyjx.core.jaxpr import Atom, Jaxpr, JaxprEqn, Literal
 
-# A run stays where more than one in so many equations is for several results: it is no map over
-# them but a chain, such as the steps of an unrolled loop, each of which has a result besides.
-MOST_SHARED = 4
-_SHARED = -1
-
 
 def by_result(jaxpr: Jaxpr, at_least: int) -> Jaxpr:
     """The jaxpr with each run of `at_least` fusible equations ordered by the results that they are
-    for; what is for several comes first."""
+    for, where its values then live half as long or less; what is for several results stands before
+    the first of these."""
     eqns = list(jaxpr.eqns)
     barriers = [i for i, e in enumerate(eqns) if e.primitive.cost is None]
     for before, end in pairwise([-1, *barriers, len(eqns)]):
         if end - before > at_least:
-            eqns[before + 1:end] = _ordered(eqns[before + 1:end])
+            run = eqns[before + 1:end]
+            ordered = _ordered(run)
+            if 2 * _lifetimes(ordered) <= _lifetimes(run):
+                eqns[before + 1:end] = ordered
     return jaxpr.replace(eqns=eqns) if any(map(is_not, eqns, jaxpr.eqns)) else jaxpr
 
 
 def _ordered(run: list[JaxprEqn]) -> list[JaxprEqn]:
-    """A result is made by an equation whose values no other one of the run reads. An equation for
-    one result reads what is for the same one or for several, so values are made before they are
-    read in the order by results, too."""
-    of_value: dict[Atom, int] = {}  # the place of the result that a value is for, or _SHARED
-    of_eqn = [0] * len(run)
+    """A result is made by an equation whose values no other one of the run reads. What an equation
+    reads is for the same result or for several, of which none comes before the equation's, so in
+    the order by results, too, values are made before they are read."""
+    first: dict[Atom, int] = {}  # by value, the place of the first result that it is for
+    shared: set[Atom] = set()  # values for several results
+    order: list[tuple[int, bool]] = [(0, False)] * len(run)
     for i in range(len(run) - 1, -1, -1):
-        results = {of_value[v] for v in run[i].outvars if v in of_value}
-        of_eqn[i] = result = i if not results else results.pop() if len(results) == 1 else _SHARED
-        for v in run[i].invars:
-            if type(v) is not Literal and of_value.setdefault(v, result) != result:
-                of_value[v] = _SHARED
-    if of_eqn.count(_SHARED) * MOST_SHARED > len(run):
-        return run
-    return [run[i] for i in sorted(range(len(run)), key=of_eqn.__getitem__)]
+        eqn = run[i]
+        results = {first[v] for v in eqn.outvars if v in first}
+        result = min(results, default=i)
+        for_several = len(results) > 1 or not shared.isdisjoint(eqn.outvars)
+        order[i] = result, not for_several
+        for v in eqn.invars:
+            if type(v) is not Literal:
+                known = first.setdefault(v, result)
+                if for_several or known != result:
+                    shared.add(v)
+                    first[v] = min(known, result)
+    return [run[i] for i in sorted(range(len(run)), key=order.__getitem__)]
+
+
+def _lifetimes(run: list[JaxprEqn]) -> int:
+    """Over how many equations values wait to be read for the last time in the run, in all."""
+    made = {v: i for i, e in enumerate(run) for v in e.outvars}
+    last = {v: i for i, e in enumerate(run) for v in e.invars if v in made}
+    return sum([i - made[v] for v, i in last.items()])

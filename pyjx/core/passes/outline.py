@@ -68,7 +68,7 @@ def _outlined(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr],
             eqns = [_shared(e, calls, done) if id(e) in inside else e for e in jaxpr.eqns]
             if any(map(is_not, eqns, jaxpr.eqns)):
                 jaxpr = jaxpr.replace(eqns=eqns)
-        jaxpr = outline_jaxpr(by_result(jaxpr, 2 * MIN_BLOCK), 0)
+        jaxpr = outline_jaxpr(jaxpr, 0)
         found = closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
         done[closed] = found
     return found
@@ -90,13 +90,15 @@ def outline_jaxpr(jaxpr: Jaxpr, depth: int) -> Jaxpr:
     """The jaxpr with its own repeats as functions; `depth` says inside how many others it is."""
     if len(jaxpr.eqns) < 2 * MIN_BLOCK or depth > MAX_DEPTH:
         return jaxpr
-    numbers = _number(jaxpr.eqns)
+    ordered = by_result(jaxpr, 2 * MIN_BLOCK) if depth == 0 else jaxpr
+    numbers = _number(ordered.eqns)
     if not _has_repeats(numbers):
         return jaxpr
     # most programs repeat nothing
     from pyjx.core.passes.functions import with_functions
 
-    return with_functions(jaxpr, numbers, depth)
+    outlined = with_functions(ordered, numbers, depth)
+    return jaxpr if outlined is ordered else outlined
 
 
 def _number(eqns: Sequence[JaxprEqn]) -> list[int]:
