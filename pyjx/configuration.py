@@ -706,8 +706,7 @@ class Config:
 
 
 def _absl() -> Any:
-    import absl.app  # an optional package
-    import absl.flags  # an optional package
+    import absl.app  # an optional package; it loads absl.flags
 
     return absl
 

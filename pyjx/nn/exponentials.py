@@ -24,7 +24,6 @@ __all__ = ["log_softmax", "logmeanexp", "logsumexp"]
 Axis = int | str | Sequence[int | str] | None
 
 _sum = reductions.sum.__wrapped__
-_max = reductions.max.__wrapped__
 
 
 def along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:

@@ -1,4 +1,8 @@
-"""Functions that scale along axes: softmax and standardize."""
+"""Functions that scale along axes: softmax and standardize.
+
+`log_softmax` is among the logarithms of sums of exponentials: its derivative is that of its parts.
+Softmax has a rule of its own, by its result, for which the custom derivatives are loaded.
+"""
 
 from __future__ import annotations
 
