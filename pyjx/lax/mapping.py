@@ -27,7 +27,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     Args:
       f: from an element to a pytree of arrays.
       xs: pytree of arrays, which are taken apart along their first axis.
-      batch_size: how many elements `f` is applied to at a time, by `vmap`.
+      batch_size: how many elements `f` is applied to at a time, by `vmap`; 0 is as None.
 
     Raises:
       ValueError: the arrays differ in their length, or there is none.
@@ -39,10 +39,10 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     """
     if not callable(f):
         raise TypeError(f"lax.map: f argument should be callable, got {f!r}.")
-    if batch_size is None:
+    if batch_size is None or batch_size == 0:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     if as_int("lax.map", "batch_size", batch_size) < 1:
-        raise ValueError(f"lax.map: batch_size must be a positive int, got {batch_size}.")
+        raise ValueError(f"lax.map: batch_size must be a nonnegative int, got {batch_size}.")
     leaves, tree = tree_flatten(xs)
     leaves = [operand("map (xs)", x, i) for i, x in enumerate(leaves)]
     shapes = [get_aval(x).shape for x in leaves]

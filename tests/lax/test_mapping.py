@@ -142,8 +142,9 @@ def test_map_of_nothing():
 def test_bad_maps():
     with pytest.raises(ValueError, match="no values"):
         lax.map(jnp.sin, ())
-    with pytest.raises(ValueError, match="batch_size must be a positive"):
-        lax.map(jnp.sin, X, batch_size=0)
+    np.testing.assert_array_equal(lax.map(jnp.sin, X, batch_size=0), lax.map(jnp.sin, X))
+    with pytest.raises(ValueError, match="batch_size must be a nonnegative"):
+        lax.map(jnp.sin, X, batch_size=-1)
     with pytest.raises(ValueError, match="leading axis"):
         lax.map(lambda x: x, (X, X[:2]), batch_size=2)
     for scalars in (1.0, (1.0, X), ()):
