@@ -241,8 +241,13 @@ class Primitive:
                     f"{self.name} got a Ref of type {aval} at position {i}, but a Ref can't be "
                     "passed where an array is expected. Did you forget to read its value with "
                     "`ref[...]`?")
-        out = self._shape_rule_result(in_avals, params)
-        self._out_avals[(in_avals, *params.items()) if params else in_avals] = out
+        key: Any = (in_avals, *params.items()) if params else in_avals
+        if are_typed(in_avals):  # the answer may tell of a collective, which is allowed or not
+            key = (no_collectives.value, key)
+            out = self._out_avals.get(key)
+            if out is not None:
+                return out
+        out = self._out_avals[key] = self._shape_rule_result(in_avals, params)
         return out
 
     def _shape_rule_result(self, in_avals: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -308,15 +313,8 @@ def register(primitive: Primitive) -> Primitive:
     return primitive
 
 
-def _forget_answers(axes: Any, local: bool) -> None:
-    """Ask shape rules again: answers that are kept were not asked of collectives."""
-    if axes:
-        for primitive in list(_named.values()):
-            primitive._out_avals.clear()
-
-
 no_collectives = ForbiddenAxes("no_collectives", frozenset(), in_jit_key=True,
-                               in_trace_context=True, on_change=_forget_answers)
+                               in_trace_context=True)
 
 
 def _pvary_shape(x: Any, *, axes: tuple[Any, ...]) -> Any:

@@ -1,5 +1,7 @@
 """Values in shard_map that are yet to be summed over devices, and those whose cotangents are."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -209,6 +211,19 @@ def test_forbidden_collectives(message):
                 call(x, w)
         with jax.sharding.no_collectives({"y"}):
             call(x, w)
+
+
+def test_other_threads_do_not_allow_what_is_forbidden():
+    def types():
+        return jax.make_jaxpr(lambda x: x.sum(0))(x)
+
+    x = cut(X)
+    with jax.sharding.no_collectives({"x"}):
+        other = threading.Thread(target=types)
+        other.start()
+        other.join()
+        with pytest.raises(ForbiddenCollectiveError, match="'x' is forbidden"):
+            types()
 
 
 def test_what_needs_no_collective_is_allowed():
