@@ -277,13 +277,18 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
     may give others than zeros.
     """
     outs = list(cts)
+    read: set[LinearVar] | None = None
     take = cts.pop
     for primitive, operands, results, params, source in reversed(eqns):
         if primitive.multiple_results:
             ct: Tangent = [take(v, None) for v in results]
-            if all(c is None or type(c) is Zero for c in ct) and not (
-                    primitive.own_rules and _is_read(results, eqns, outs)):
-                continue
+            if all(c is None or type(c) is Zero for c in ct):
+                if not primitive.own_rules:
+                    continue
+                if read is None:
+                    read = _read_for(outs, eqns)
+                if read.isdisjoint(results):
+                    continue
             ct = [Zero(v.aval) if c is None else c for c, v in zip(ct, results, strict=True)]
             if replay is not None:
                 replay.source = source
@@ -317,14 +322,13 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
                 cts[x] = add_tangents(cts[x], c) if x in cts else c
 
 
-def _is_read(results: Sequence[LinearVar], eqns: Sequence[LinearEqn], outs: Sequence[LinearVar]
-             ) -> bool:
-    """Whether `outs` depend on one of these results of an equation."""
+def _read_for(outs: Sequence[LinearVar], eqns: Sequence[LinearEqn]) -> set[LinearVar]:
+    """The variables that `outs` depend on, and themselves."""
     read = set(outs)
     for eqn in reversed(eqns):
         if not read.isdisjoint(eqn[2]):
             read.update([x for x in eqn[1] if type(x) is LinearVar])
-    return not read.isdisjoint(results)
+    return read
 
 
 def linearize_flat(
