@@ -67,7 +67,7 @@ def trace_body(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
         if any([type(a) is AbstractRef for a in closed.out_avals]):
             check_not_returned(closed, source_of(fun), op, lambda i: path_in(out_tree, i))
         # What is derived from it has other arguments.
-        closed.jaxpr.debug_info = closed.debug_info.with_unknown_names()
+        closed = closed.replace(debug_info=closed.debug_info.with_unknown_names())
         body = TracedBody(closed, out_tree)
         if not any([isinstance(c, Tracer) and type(c) is not Ref for c in closed.consts]):
             known[key] = body
