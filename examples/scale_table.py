@@ -15,10 +15,6 @@ import re
 import time
 from collections import Counter
 
-os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # there is no machine to ask
-os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v5litepod-4")
-os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
-os.environ.setdefault("TPU_WORKER_ID", "0")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import ml_dtypes

@@ -85,7 +85,7 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
         raise RuntimeError(f"get_topology_desc: the PJRT plugin of {name} is not installed; it is "
                            "needed to compile for that platform, though no device is.")
     try:
-        topology = jaxlib_api.make_topology(backends.load_plugin(name), topology_name, kwargs)
+        topology = jaxlib_api.make_topology(backends.load_compiler(name), topology_name, kwargs)
         return TopologyDescription(topology._make_compile_only_devices())
     except jaxlib_api.JaxRuntimeError as error:
         if str(error).startswith("UNIMPLEMENTED"):

@@ -35,11 +35,6 @@ class Platform(Record):
 
 
 PIP = {"cuda": "jax-cuda13-pjrt", "tpu": "libtpu"}
-# libtpu asks no metadata server what machine this is, and may be in several processes.
-_TPU_ENVIRONMENT = {
-    "TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TPU_WORKER_ID": "0",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-4", "TPU_WORKER_HOSTNAMES": "localhost",
-}
 DEFAULT_TOPOLOGY = "v5e:2x2"
 DEFAULT_GPU = "h100"
 
@@ -130,7 +125,7 @@ def _here(name: str, devices: Any, n_devices: int) -> Platform:
 def _described(name: str, kind: str, topology: str, options: dict[str, Any], n_devices: int
                ) -> Platform:
     try:
-        made = jaxlib_api.make_topology(backends.load_plugin(name), topology, options)
+        made = jaxlib_api.make_topology(backends.load_compiler(name), topology, options)
     except (jaxlib_api.JaxRuntimeError, RuntimeError) as error:
         raise UnavailableError(f"{name}:{kind}: the compiler knows no such device: "
                                f"{str(error).splitlines()[0]}") from None
@@ -141,8 +136,8 @@ def _described(name: str, kind: str, topology: str, options: dict[str, Any], n_d
 
 
 def _tpu(kind: str, n_devices: int) -> Platform:
-    for variable, value in _TPU_ENVIRONMENT.items():
-        os.environ.setdefault(variable, value)
+    # On a machine with TPUs, another process may hold them.
+    os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")
     if ":" not in kind:
         kind += ":2x2x1" if kind in ("v4", "v5p", "tpu7x") else ":2x2"
     return _described("tpu", kind, kind, {}, n_devices)

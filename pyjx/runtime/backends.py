@@ -61,6 +61,13 @@ _PLUGINS = (
 
 jaxlib_api.set_shaped_array(avals.ShapedArray)
 
+# Where there is no TPU, libtpu need not ask a metadata server what machine this is, which it would
+# do for minutes, nor be in one process only. Nothing here makes `has_hardware` see a TPU.
+_NO_TPU = {
+    "TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4", "TPU_WORKER_HOSTNAMES": "localhost",
+}
+
 _lock = threading.RLock()
 _clients: dict[str, Any] = {}  # by platform, those that have started
 _failures: dict[str, str] = {}  # by platform, why it did not start
@@ -120,6 +127,18 @@ def load_plugin(platform: str) -> Any:
                 _find_cuda_libraries(path)
             _plugin_apis[platform] = jaxlib_api.load_plugin(platform, path)
         return _plugin_apis[platform]
+
+
+def load_compiler(platform: str) -> Any:
+    """As `load_plugin`, to compile for devices that are only described.
+
+    Raises:
+      RuntimeError: the plugin is not installed.
+    """
+    if platform == "tpu" and not has_hardware(platform):
+        for variable, value in _NO_TPU.items():
+            os.environ.setdefault(variable, value)
+    return load_plugin(platform)
 
 
 def _find_cuda_libraries(plugin_path: str) -> None:

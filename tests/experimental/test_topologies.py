@@ -1,7 +1,5 @@
 """Devices that are described, and compiling for them."""
 
-import os
-
 import pytest
 
 import pyjx as jax
@@ -45,11 +43,9 @@ def test_bytes_of_topologies():
 
 
 @pytest.mark.aot
-def test_compiling_for_a_described_device(monkeypatch):
+def test_compiling_for_a_described_device():
     if backends.plugin_library("tpu") is None:
         pytest.skip("libtpu is not installed")
-    for name, value in {"TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}.items():
-        monkeypatch.setitem(os.environ, name, value)
     topology = topologies.get_topology_desc("v5e:2x2", "tpu")
     assert len(topology.devices) == 4
     program = jax.jit(lambda x: jnp.sin(x) @ x).trace(jax.ShapeDtypeStruct((8, 8), "float32")

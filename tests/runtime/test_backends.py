@@ -100,6 +100,29 @@ def test_an_installed_plugin_without_hardware(run_python, tmp_path):
         assert out == "cpu its plugin is installed, but no NVIDIA GPU was found\n"
 
 
+DESCRIBED_TPU = """
+import os
+from pyjx import inspect
+from pyjx.experimental import topologies
+from pyjx.runtime import backends
+names = "TPU_SKIP_MDS_QUERY", "ALLOW_MULTIPLE_LIBTPU_LOAD"
+for describe in topologies.get_topology_desc, lambda *_: inspect.platform("tpu:v5e:2x2"):
+    for name in names:
+        os.environ.pop(name, None)
+    try: describe("v5e:2x2", "tpu")
+    except RuntimeError: print(*[os.environ[name] for name in names])
+print(backends.has_hardware("tpu"), backends.devices()[0].platform)
+"""
+
+
+@pytest.mark.skipif(backends.has_hardware("tpu"), reason="there is a TPU")
+def test_to_describe_a_tpu_looks_for_none(run_python, tmp_path):
+    library = tmp_path / "libtpu.so"
+    library.write_bytes(b"no library")
+    out = run_python(DESCRIBED_TPU, TPU_LIBRARY_PATH=str(library), JAX_PLATFORMS="")
+    assert out == "1 1\n1 1\nFalse cpu\n"
+
+
 def test_a_plugin_that_fails_to_load(run_python, tmp_path):
     library = tmp_path / "jax_plugins" / "xla_cuda12" / "xla_cuda_plugin.so"
     library.parent.mkdir(parents=True)
