@@ -348,3 +348,26 @@ def test_owens_t_of_narrow_floats_is_single(dtype):
     out = special.owens_t(x, 2)
     assert out.dtype == np.float32
     np.testing.assert_allclose(out, reference.owens_t(np.asarray(x, "f"), 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32"])
+def test_owens_t_is_of_the_default_float_dtype_at_least(dtype):
+    with jax.enable_x64(True):
+        assert special.owens_t(jnp.ones(2, dtype), jnp.ones(2, dtype)).dtype == np.float64
+
+
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py"])
+def test_products_with_logarithms_of_complex_numbers(name):
+    x = np.array([1 + 2j, 0, 0, 0.3], "complex64")
+    y = np.array([0.5 - 1j, 0, -1, 2j], "complex64")
+    ours, theirs = getattr(special, name), getattr(reference, name)
+    np.testing.assert_allclose(ours(x, y), theirs(x, y), rtol=1e-5, atol=1e-6)
+    assert ours(np.float32(2), y).dtype == np.complex64
+    slope = jax.grad(ours, argnums=1, holomorphic=True)(x[0], y[0])
+    np.testing.assert_allclose(slope, x[0] / (y[0] + (name == "xlog1py")), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["betaln", "comb", "zeta"])
+def test_gamma_functions_of_complex_numbers_are_type_errors(name):
+    with pytest.raises(TypeError, match="does not accept dtype complex64"):
+        getattr(special, name)(1 + 2j, 2.0)

@@ -176,7 +176,7 @@ def betaln(a: Any, b: Any) -> Array:
     >>> round(float(jax.scipy.special.betaln(2.0, 3.0)), 4)
     -2.4849
     """
-    a, b = reals("betaln", a, b)
+    a, b = floats("betaln", a, b)
     return weak_as(betaln_of(a, b), a, b)
 
 
@@ -289,7 +289,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     >>> round(float(jax.scipy.special.comb(4, 2)), 3)
     6.0
     """
-    n, k = reals("comb", N, k)
+    n, k = floats("comb", N, k)
     out = _choose(n + k - 1, k) if repetition else _choose(n, k)
     return weak_as(out, n, k)
 
@@ -362,7 +362,7 @@ def zeta(x: Any, q: Any = None) -> Array:
     if q is None:
         raise NotImplementedError("Riemann zeta function not implemented; pass q != None to "
                                   "compute the Hurwitz Zeta function.")
-    return lax.zeta(*reals("zeta", x, q))
+    return lax.zeta(*floats("zeta", x, q))
 
 
 def _bernoulli_numbers(n: int) -> np.ndarray[Any, Any]:

@@ -46,7 +46,7 @@ def xlogy(x: Any, y: Any) -> Array:
     >>> float(jax.scipy.special.xlogy(0.0, 0.0))
     0.0
     """
-    return xlogy_of(*reals("xlogy", x, y))
+    return xlogy_of(*floats("xlogy", x, y))
 
 
 @numpy_function
@@ -57,7 +57,7 @@ def xlog1py(x: Any, y: Any) -> Array:
     >>> float(jax.scipy.special.xlog1py(0.0, -1.0))
     0.0
     """
-    return xlog1py_of(*reals("xlog1py", x, y))
+    return xlog1py_of(*floats("xlog1py", x, y))
 
 
 @numpy_function

@@ -16,10 +16,9 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
-from pyjx.numpy.promotion import convert, promote_args_inexact, promote_inexact
+from pyjx.numpy.promotion import promote_args_inexact, promote_inexact
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special import coefficients as parts
 from pyjx.scipy.special.coefficients import evaluate
@@ -348,13 +347,11 @@ partials(
 def owens_t(h: Any, a: Any) -> Array:
     """Owen's T function: 1/(2 pi) times the integral of e^(-h^2 (1 + x^2)/2)/(1 + x^2) from 0 to a.
 
-    The result is float32 where the arguments are narrower.
+    The result is of the default float dtype where the arguments are narrower.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.owens_t(0.0, 1.0)), 4)
     0.125
     """
-    h, a = reals("owens_t", h, a)
-    if get_aval(h).dtype.itemsize < 4:
-        h, a = convert(h, np.dtype(np.float32)), convert(a, np.dtype(np.float32))
+    h, a, _ = reals("owens_t", h, a, np.zeros((), dtypes.default_float_dtype()))
     return _owens_t(h, a)
