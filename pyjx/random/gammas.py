@@ -313,8 +313,8 @@ def chisquare(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any 
 def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     den_key, num_key = split_traced(key)
     dfnum, dfden = arrays(dtype, shape, dfnum, dfden)
-    num = lax.mul(_chisquare_floats(num_key, dfnum, "exact"), dfden)
-    return lax.div(num, lax.mul(_chisquare_floats(den_key, dfden, "exact"), dfnum))
+    num = lax.div(_chisquare_floats(num_key, dfnum, "exact"), dfnum)
+    return lax.div(num, lax.div(_chisquare_floats(den_key, dfden, "exact"), dfden))
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,

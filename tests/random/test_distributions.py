@@ -104,6 +104,8 @@ def test_figures_of_loops_with_the_platforms_generator(sample: Any, want: Any) -
      [-2.671875, 3.796875, -4.4375, 1.703125]),
     (lambda k: random.ball(k, 3, shape=(1,), dtype=jnp.float16),
      [[0.76318359375, 0.0380859375, -0.0017938613891601562]]),
+    (lambda k: random.f(k, jnp.bfloat16(3.7), jnp.bfloat16(5.3), (8,), jnp.bfloat16),
+     [0.98046875, 1.4765625, 3.234375, 1.34375, 2.265625, 0.8046875, 0.66015625, 1.046875]),
     (lambda k: random.binomial(k, 20.0, 0.3, (8,), jnp.bfloat16), [5, 7, 11, 5, 9, 7, 4, 4]),
     (lambda k: random.binomial(k, 100.0, 0.6, (8,), jnp.float16),
      [62, 62, 60, 58, 66, 68, 65, 58]),
