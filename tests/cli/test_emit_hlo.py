@@ -85,6 +85,11 @@ def test_arguments_that_the_function_describes(run, model, tmp_path):
     path.write_text("import numpy as np\nexample_args = (np.ones(5, np.float32),)\n"
                     "def f(x):\n    return x\n")
     assert "f32[5]" in run(f"{path}:f", "--emit", "jaxpr")[1]
+    (tmp_path / "steps.py").write_text("def make(n):\n    return lambda x: x * n\n")
+    path = tmp_path / "made_elsewhere.py"
+    path.write_text("import numpy as np\nfrom steps import make\n"
+                    "step, example_args = make(3), (np.ones(7, np.float32),)\n")
+    assert "f32[7]" in run(f"{path}:step", "--emit", "jaxpr")[1]
     path = tmp_path / "annotated.py"
     path.write_text('from __future__ import annotations\n'
                     'def f(x: Float[Array, "8 n"], y: Int[Array, ""]):\n    return x + y\n')

@@ -13,6 +13,7 @@ import pyjx as jax
 from emit_hlo.arguments import instead_of
 from pyjx.cli.emit.argspecs import Reader, SpecError, Static, python_value
 from pyjx.cli.emit.messages import IMPORT, CommandError, described
+from pyjx.cli.emit.targets import module_of
 from pyjx.core import dtypes
 from pyjx.core.records import Record
 from pyjx.tree_util import tree_leaves, tree_map
@@ -73,10 +74,7 @@ def _arguments(function: Any, name: str, specs: Sequence[str]) -> tuple[list[Any
 def _described_by_itself(function: Any, name: str, reader: Reader
                          ) -> tuple[list[Any], dict[str, Any]]:
     """Arguments where the command line names none."""
-    module = sys.modules.get(getattr(function, "__module__", None) or "")
-    examples = vars(module).get("example_args") if module is not None else None
-    if examples is None and hasattr(function, "__globals__"):
-        examples = function.__globals__.get("example_args")
+    examples = _example_args(function, name)
     if isinstance(examples, dict):
         examples = examples.get(name.rpartition(":")[2])
     if examples is not None:
@@ -100,6 +98,14 @@ def _described_by_itself(function: Any, name: str, reader: Reader
         else:
             args.append(found)
     return args, kwargs
+
+
+def _example_args(function: Any, name: str) -> Any:
+    """What the module that the command line names says, or that which the function was made in."""
+    for module in (module_of(name), sys.modules.get(getattr(function, "__module__", None) or "")):
+        if hasattr(module, "example_args"):
+            return module.example_args
+    return getattr(function, "__globals__", {}).get("example_args")
 
 
 def _parameters(function: Any) -> list[inspect.Parameter]:

@@ -38,6 +38,16 @@ def load_function(target: str) -> Any:
     return value
 
 
+def module_of(target: str) -> Any:
+    """The module of a target that is loaded; None if it names none."""
+    place = target.rpartition(":")[0]
+    if not place.endswith(".py"):
+        return sys.modules.get(place)
+    module = sys.modules.get(os.path.splitext(os.path.basename(place))[0])
+    file = getattr(module, "__file__", None)
+    return module if file and os.path.abspath(file) == os.path.abspath(place) else None
+
+
 def _no_colon(target: str) -> str:
     text = f"{target!r}: expected FILE.py:FUNCTION or module:FUNCTION."
     if os.path.isfile(target):
