@@ -17,9 +17,8 @@ def branch_of(platforms: Sequence[tuple[str, ...] | None], platform: str) -> int
     Raises:
       NotImplementedError: none does.
     """
-    names = {"cuda", "rocm"} if platform == "gpu" else {platform}
     for i, own in enumerate(platforms):
-        if own is None or not names.isdisjoint(own):
+        if own is None or platform in own:
             return i
     raise NotImplementedError(
         f"MLIR translation rule for primitive 'platform_index(platforms={tuple(platforms)})' not "

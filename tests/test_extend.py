@@ -72,6 +72,18 @@ def test_a_linear_primitive():
     assert ad.is_undefined_primal(ad.UndefinedPrimal(jax.typeof(1.0)))
 
 
+def test_a_lowering_rule_for_gpus():
+    only_p = jex.Primitive("only_on_gpus_of_test")
+    only_p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(only_p, mlir.lower_fun(lambda x: jnp.sin(x), multiple_results=False),
+                           platform="gpu")
+    traced = jax.jit(only_p.bind).trace(1.0)
+    for platform in ("cuda", "rocm"):
+        assert "sine" in traced.lower(lowering_platforms=(platform,)).as_text()
+    with pytest.raises(NotImplementedError, match="only_on_gpus_of_test"):
+        traced.lower()
+
+
 def test_rules_of_the_axis_in_both_signatures():
     size_p = jex.Primitive("size_of_test")
     size_p.def_abstract_eval(lambda x: x)

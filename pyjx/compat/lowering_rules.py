@@ -25,6 +25,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.decompose import decompose
 from pyjx.engine.physical import physicalize
+from pyjx.runtime import backends
 
 Rule = Callable[..., Any]
 
@@ -67,7 +68,7 @@ def register_lowering(prim: Primitive, rule: Rule, platform: str | None = None,
 
     Args:
       rule: builds MLIR operations, or is what `lower_fun` gives.
-      platform: the only one it is for.
+      platform: the only one it is for; gpu stands for cuda and rocm.
       inline, cacheable: rules are functions of the program in any case.
 
     Raises:
@@ -76,10 +77,11 @@ def register_lowering(prim: Primitive, rule: Rule, platform: str | None = None,
     if isinstance(rule, LoweredFun) and platform is None:
         prim.decomposition = rule.fun
         return rule
-    platform = "cuda" if platform == "gpu" else platform
-    if not any([p.name == prim.name and where == platform for p, where in _rules]):
-        lowering_rule(prim.name, platform=platform)(_emit)
-    _rules[prim, platform] = rule
+    for named in (None,) if platform is None else \
+            backends.platforms_named(platform, "register_lowering"):
+        if not any([p.name == prim.name and where == named for p, where in _rules]):
+            lowering_rule(prim.name, platform=named)(_emit)
+        _rules[prim, named] = rule
     return rule
 
 

@@ -136,8 +136,7 @@ class Exported:
         return tree_unflatten(self.out_tree, list(self._flat_function()(*leaves)))
 
     def _check_platform(self) -> None:
-        platform = backends.default_device().platform
-        platform = "cuda" if platform == "gpu" else platform
+        platform = jaxlib_api.raw_platform(backends.default_device().client)
         if platform not in self.platforms and \
                 DisabledSafetyCheck.platform() not in self.disabled_safety_checks:
             raise ValueError(

@@ -35,9 +35,6 @@ from pyjx.tree_util import tree_leaves
 # StableHLO of the oldest jaxlib that is supported: all of them read what is written for it.
 STABLEHLO_VERSION = "1.13.0"
 
-_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
-
-
 def default_export_platform() -> str:
     """The platform that `export` lowers for unless it is told others: the default device's.
 
@@ -45,8 +42,7 @@ def default_export_platform() -> str:
     >>> export.default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
     True
     """
-    platform = backends.default_device().platform
-    return "cuda" if platform == "gpu" else str(platform)
+    return jaxlib_api.raw_platform(backends.default_device().client)
 
 
 def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None,
@@ -101,11 +97,7 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
 
 
 def _canonical(platforms: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(["cuda" if p in ("gpu", "CUDA") else p for p in platforms])
-    for p in names:
-        if p not in _PLATFORMS:
-            raise ValueError(f"export: unknown platform {p!r}; the platforms are "
-                             f"{', '.join(_PLATFORMS)}.")
+    names = tuple([backends.platforms_named(p, "export")[0] for p in platforms])
     if not names or len(set(names)) < len(names):
         raise ValueError(f"export: platforms must be some different ones, got {names}.")
     return names

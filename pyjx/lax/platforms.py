@@ -13,6 +13,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eager_trace, state
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.rules import jvp_zero
+from pyjx.jaxlib_api import raw_platform
 from pyjx.lax.branches import trace_branches
 from pyjx.lax.conditionals import cond_p, with_all_consts
 from pyjx.lax.nary import operand
@@ -61,7 +62,7 @@ def platform_dependent(*args: Any, default: Callable[..., Any] | None = None,
         branches.append(default)
         platforms.append(None)
     if state.dynamic is eager_trace:
-        place = branch_of(tuple(platforms), backends.default_device().platform)
+        place = branch_of(tuple(platforms), raw_platform(backends.default_device().client))
         return branches[place](*args)
     leaves, tree = tree_flatten(args)
     leaves = [operand("platform_dependent (args)", x, i) for i, x in enumerate(leaves)]

@@ -384,6 +384,20 @@ def report() -> dict[str, str]:
 # ---- queries ------------------------------------------------------------------------------
 
 
+def platforms_named(name: str, caller: str) -> tuple[str, ...]:
+    """The platforms that users mean by a name, as lowering rules call them: gpu is cuda or rocm.
+
+    Raises:
+      ValueError: there is no such platform.
+    """
+    known = ("cpu", *[p.platform for p in _PLUGINS], *_factories)
+    found = (name,) if name in known else _ALIASES.get(name.lower(), (name.lower(),))
+    if found[0] not in known:
+        raise ValueError(f"{caller}: unknown platform {name!r}; the platforms are "
+                         f"{', '.join(sorted({*known, *_ALIASES}))}.")
+    return found
+
+
 def public_name(client: Any) -> str:
     """"cpu", "gpu" or "tpu"."""
     return _PUBLIC_NAMES.get(client.platform, client.platform)

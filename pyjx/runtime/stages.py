@@ -171,7 +171,15 @@ class Traced(_Stage):
         return Traced(self._spec, physical, self._given)
 
     def lower(self, *, lowering_platforms: Any = None, _private_parameters: Any = None) -> Lowered:
-        """The StableHLO program, for the default backend's platform or another one."""
+        """The StableHLO program, for the default backend's platform or another one.
+
+        Args:
+          lowering_platforms: one of cpu, cuda, rocm and tpu, or gpu for cuda.
+
+        Raises:
+          ValueError: there is no such platform.
+          NotImplementedError: there are several, or an operation has no rule for it.
+        """
         platform = None
         if lowering_platforms:
             if len(lowering_platforms) > 1:
@@ -179,7 +187,7 @@ class Traced(_Stage):
                     "lower: one program for several platforms is made by `export`; got "
                     f"lowering_platforms={tuple(lowering_platforms)}"
                 )
-            platform = lowering_platforms[0]
+            platform = backends.platforms_named(lowering_platforms[0], "lower")[0]
         return Lowered(self._spec, self._traced, self._given, platform)
 
 

@@ -5,11 +5,9 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from lowering.program import lower
 from pyjx import lax
 from pyjx.core.check import check_jaxpr
 from pyjx.core.passes.dce import dce
-from pyjx.engine.decompose import decompose
 
 X = np.float32([0.5, 1, 2])
 
@@ -19,7 +17,7 @@ def chosen(x):
 
 
 def text_for(f, platform):
-    return lower(dce(decompose(jax.make_jaxpr(f)(X), platform)), "f", platform=platform).text
+    return jax.jit(f).trace(X).lower(lowering_platforms=(platform,)).as_text()
 
 
 def test_each_platform_gets_its_branch_alone():

@@ -92,6 +92,15 @@ def test_lowering_for_another_platform(f, x, platform):
     assert "stablehlo.sine" in f.trace(x, 1.0).lower(lowering_platforms=(platform,)).as_text()
 
 
+def test_names_of_platforms_to_lower_for():
+    traced = jax.jit(jnp.linalg.eigh).trace(jnp.eye(3))
+    on_cuda = traced.lower(lowering_platforms=("cuda",)).as_text()
+    for name in ("gpu", "CUDA"):
+        assert traced.lower(lowering_platforms=(name,)).as_text() == on_cuda
+    with pytest.raises(ValueError, match=r"lower: unknown platform 'gpus'; .* cpu, cuda, gpu"):
+        traced.lower(lowering_platforms=("gpus",))
+
+
 # -- lowered ---------------------------------------------------------------------------------------
 
 
