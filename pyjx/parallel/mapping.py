@@ -23,6 +23,7 @@ from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
 from pyjx.runtime.meshes import get_abstract_mesh
+from pyjx.runtime.sharding import check_spec
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.tree_util import keystr, tree_flatten_with_path
@@ -239,6 +240,8 @@ class _Mapped:
                 f"shard_map {what} argument must refer to an axis marked as manual "
                 f"({set(names)}), but:\n\n  {what} refers to {unknown[0]!r}\n\n"
                 f"Check the {what} values passed to shard_map.")
+        for spec in specs:
+            check_spec(mesh, spec)
 
     def _check_arguments(self, mesh: Any, specs: Specs, in_tree: TreeDef, avals: Sequence[Any]
                          ) -> None:

@@ -45,8 +45,9 @@ class DuplicateSpecError(ValueError):
 # ---- meshes -------------------------------------------------------------------------------
 
 
-def _check_pspec(mesh: Any, spec: Any, *_: Any) -> None:
-    """Called by C++ for each NamedSharding: every axis exists and is used once."""
+def check_spec(mesh: Any, spec: Any, *_: Any) -> None:
+    """Raise ValueError unless every axis exists and is used once. C++ asks for each NamedSharding.
+    """
     seen = set()
     names = getattr(mesh, "axis_names", ())
     for axis in axes_of(spec):
@@ -64,7 +65,7 @@ def _check_pspec(mesh: Any, spec: Any, *_: Any) -> None:
                          f"Got pspec={spec}")
 
 
-jaxlib_api.set_check_pspec(_check_pspec, PartitionSpec())
+jaxlib_api.set_check_pspec(check_spec, PartitionSpec())
 
 
 # ---- methods of every sharding ------------------------------------------------------------

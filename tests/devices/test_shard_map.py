@@ -8,6 +8,7 @@ import pyjx.numpy as jnp
 from pyjx import configuration, lax
 from pyjx.experimental import io_callback
 from pyjx.experimental.shard_map import shard_map as old_shard_map
+from pyjx.runtime.sharding import DuplicateSpecError
 from pyjx.sharding import AbstractMesh, AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
@@ -318,6 +319,11 @@ def test_errors(mesh):
         smap(lambda x: x, P("x", None, None), P("x"))(X)
     with pytest.raises(ValueError, match="out_specs entry which is too long"):
         smap(lambda x: x.sum(), P("x"), P("x"))(X)
+    for twice in (P("x", "x"), P(("x", "x"))):
+        with pytest.raises(DuplicateSpecError, match="duplicate entries for `x`"):
+            smap(lambda x: x, twice, P("x"))(X)
+        with pytest.raises(DuplicateSpecError, match="duplicate entries for `x`"):
+            smap(lambda x: x, P("x"), twice)(X)
     with pytest.raises(ValueError, match="must refer to an axis marked as manual"):
         smap(lambda x: x, P("z"), P("x"))(X)
     with pytest.raises(ValueError, match="pytree structure error"):
