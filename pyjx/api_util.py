@@ -12,6 +12,7 @@ from pyjx.engine.types import TreeDef
 from pyjx.extend.linear_util import EqualStore, Store, WrappedFun
 from pyjx.lazy import directory
 from pyjx.runtime import signature
+from pyjx.transforms.arguments import check_callable
 from pyjx.transforms.vmap import prefix_leaves
 from pyjx.tree_util import tree_flatten, tree_structure
 
@@ -23,7 +24,10 @@ __dir__ = directory(__name__, __all__)
 
 
 def _wrapped(fun: Any) -> WrappedFun:
-    return fun if isinstance(fun, WrappedFun) else WrappedFun(fun, fun)
+    if isinstance(fun, WrappedFun):
+        return fun
+    check_callable(fun)
+    return WrappedFun(fun, fun)
 
 
 class _Structure(Store):
@@ -54,9 +58,12 @@ def _with_leaves(fun: Callable[..., Any], out_tree: Store, in_tree: TreeDef, has
 
 def _of_leaves(fun: Any, given: tuple[Any, ...], has_kwargs: bool, use_eq_store: bool,
                unk_names: bool) -> tuple[WrappedFun, Callable[[], TreeDef]]:
-    (in_tree,) = given
+    wrapped = _wrapped(fun)
+    if len(given) != 1:
+        raise TypeError(f"flatten_fun{'' if has_kwargs else '_nokwargs'}: expected one static "
+                        f"argument, the structure of the arguments, got {len(given)}: {given}.")
     store = EqualStore() if use_eq_store else _Structure()
-    flat = _wrapped(fun).wrap(_with_leaves, (in_tree, has_kwargs), store)
+    flat = wrapped.wrap(_with_leaves, (*given, has_kwargs), store)
     return flat.with_unknown_names() if unk_names else flat, store
 
 

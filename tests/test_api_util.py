@@ -26,6 +26,16 @@ def test_functions_of_leaves():
     assert len(jaxpr.out_avals) == 2
 
 
+def test_what_cannot_be_flattened():
+    for flatten in (api_util.flatten_fun, api_util.flatten_fun_nokwargs):
+        for given in ((), (structure(1),) * 2):
+            with pytest.raises(TypeError, match=rf"{flatten.__name__}: expected one static .*"
+                                                rf"got {len(given)}"):
+                flatten(f, *given)
+        with pytest.raises(TypeError, match="Expected a callable value, got 3"):
+            flatten(3)
+
+
 def test_what_flattened_functions_keep():
     flat, tree = api_util.flatten_fun(lambda x: [x] * len(x), structure((((1,),), {})),
                                       use_eq_store=True, unk_names=True)

@@ -352,6 +352,10 @@ def test_mapped_functions_say_where_results_have_the_axis():
         outs = fun.call_wrapped(jnp.arange(3), 1)
     assert outs[0].tolist() == [1, 2, 3] and list(dims()) == [0, None]
     assert fun.debug_info.arg_names is None
+    with pytest.raises(TypeError, match=r"batch_subtrace: expected three static .* got 1"):
+        batching.batch_subtrace(fun, axis)
+    with pytest.raises(TypeError, match="expected a function that is wrapped by"):
+        batching.batch_subtrace(jnp.sin, axis)
 
 
 def lowered(rule, *args):

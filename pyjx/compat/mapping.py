@@ -71,6 +71,13 @@ def batch_subtrace(fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = 
       use_eq_store: the results of several calls must have it at the same places.
       unk_names: nothing is known of the names of arguments and results.
     """
+    if not isinstance(fun, WrappedFun):
+        raise TypeError("batch_subtrace: expected a function that is wrapped by "
+                        f"linear_util.wrap_init, got {fun!r}.")
+    if len(gen_static_args) != 3:
+        raise TypeError("batch_subtrace: expected three static arguments (a tag, the axis and "
+                        f"where the operands have it), got {len(gen_static_args)}: "
+                        f"{gen_static_args}.")
     _, axis_data, in_dims = gen_static_args
     dims = in_dims if callable(in_dims) else tuple(in_dims)
     store = EqualStore() if use_eq_store else Store()
