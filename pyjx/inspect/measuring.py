@@ -83,6 +83,8 @@ def measure(program: TracedProgram, args: Sequence[Any] | None = None, runs: int
       runs: how often, after one run that does not count.
 
     Raises:
+      TypeError: there are more or fewer arguments than the program takes.
+      ValueError: it is to run less than once.
       UnsupportedError: the runtime does not tell of operations, or something else profiles.
 
     >>> import pyjx as jax
@@ -95,30 +97,29 @@ def measure(program: TracedProgram, args: Sequence[Any] | None = None, runs: int
     (True, 3)
     """
     modules = program.executable.hlo_modules()
-    names = {m.name for m in modules}
-    once = runner(program, args)
+    once = runner("measure", program, args, runs)
     once()
     _, events = recorded(lambda: [once() for _ in range(runs)])
-    found: dict[str, tuple[int, float]] = {}
+    found: dict[str, dict[str, tuple[int, float]]] = {m.name: {} for m in modules}
     for event in events:
         told = dict(event.stats)
-        if told.get("hlo_module") in names and "hlo_op" in told:
-            times, seconds = found.get(told["hlo_op"], (0, 0.0))
-            found[told["hlo_op"]] = times + 1, seconds + event.duration_ns / 1e9
-    if not found:
+        of_module = found.get(told.get("hlo_module", ""))
+        if of_module is not None and "hlo_op" in told:
+            times, seconds = of_module.get(told["hlo_op"], (0, 0.0))
+            of_module[told["hlo_op"]] = times + 1, seconds + event.duration_ns / 1e9
+    if not any(found.values()):
         raise UnsupportedError("XLA's profiler told of no operations: this platform does not, or "
                                "the process is profiled already")
-    known: dict[str, Computation] = {}
     places = Places()
-    for m in modules:
-        known.update(computations(m.to_string(), places))
-    return Measurement(runs, _attributed(found, known, places))
+    rows = [row for m in modules for row in _attributed(
+        found.pop(m.name, {}), computations(m.to_string(), places), places)]
+    return Measurement(runs, sorted(rows, key=lambda r: (-r.seconds, r.name)))
 
 
 def _attributed(found: Mapping[str, tuple[int, float]], known: Mapping[str, Computation],
                 places: Places) -> list[OperationTime]:
-    """The operations with their lines. Loops and branches are left out where what they run is
-    there itself."""
+    """The operations of a module with their lines. Loops and branches are left out where what they
+    run is there itself."""
     instructions = {i.name: i for c in known.values() for i in c.body}
     rows = []
     for name, (times, seconds) in found.items():
@@ -130,7 +131,7 @@ def _attributed(found: Mapping[str, tuple[int, float]], known: Mapping[str, Comp
         at = [places.position(i.place) for i in (*own, *inner)]
         lines = dict.fromkeys([f"{p[0]}:{p[1]}" for p in at if p is not None])
         rows.append(OperationTime(name, times, seconds, tuple(lines)))
-    return sorted(rows, key=lambda r: (-r.seconds, r.name))
+    return rows
 
 
 def _inside(instruction: Instruction, known: Mapping[str, Computation]) -> Iterator[Instruction]:

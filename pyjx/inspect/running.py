@@ -84,6 +84,14 @@ def _argument(aval: Any, rng: np.random.Generator) -> Any:
     return rng.standard_normal(shape).astype(dtype)
 
 
+def _given(caller: str, closed: ClosedJaxpr, args: Sequence[Any] | None) -> list[Any]:
+    given = arguments(closed) if args is None else list(args)
+    if len(given) != len(closed.in_avals):
+        raise TypeError(f"inspect.{caller}: the program takes {len(closed.in_avals)} flat "
+                        f"arguments, got {len(given)}.")
+    return given
+
+
 def run(program: TracedProgram, args: Sequence[Any] | None = None, times: int = 1) -> Run:
     """Run a program on this machine.
 
@@ -92,23 +100,34 @@ def run(program: TracedProgram, args: Sequence[Any] | None = None, times: int = 
       args: its flat arguments; by default random ones.
       times: how often.
 
+    Raises:
+      TypeError: there are more or fewer arguments than the program takes.
+      ValueError: it is to run less than once.
+
     >>> import pyjx as jax
     >>> from pyjx import inspect
     >>> program = inspect.trace(lambda x: x + 1, jax.ShapeDtypeStruct((), "float32"))
     >>> [(name, float(x)) for name, x in inspect.run(program, [2.0]).results]
     [('result', 3.0)]
     """
-    once = runner(program, args)
+    once = runner("run", program, args, times)
     done = [once() for _ in range(times)]
     out = jax.tree.leaves(done[-1][0])
     return Run(list(zip(_names(program.jaxpr), out, strict=True)), [seconds for _, seconds in done])
 
 
-def runner(program: TracedProgram, args: Sequence[Any] | None = None
+def runner(caller: str, program: TracedProgram, args: Sequence[Any] | None, times: int
            ) -> Callable[[], tuple[Any, float]]:
-    """What runs a program once, on these flat arguments: it gives the result, and the seconds."""
+    """What runs a program once, on these flat arguments: it gives the result, and the seconds.
+
+    Raises:
+      TypeError: there are more or fewer arguments than the program takes.
+      ValueError: it is to run less than once.
+    """
     closed = program.jaxpr
-    given = arguments(closed) if args is None else list(args)
+    if times < 1:
+        raise ValueError(f"inspect.{caller}: a program runs at least once, got {times} times.")
+    given = _given(caller, closed, args)
     compiled = program.compiled()
     call = jax.tree.unflatten(compiled.in_tree, [
         jax.numpy.asarray(x, dtype=a.dtype) if not dtypes.is_extended(a.dtype) else x
@@ -150,7 +169,7 @@ def check(program: TracedProgram, how: str, args: Sequence[Any] | None = None) -
     if how not in _WAYS:
         raise ValueError(f"check: expected {', '.join(_WAYS)}, got {how!r}")
     closed = program.jaxpr
-    given = arguments(closed) if args is None else list(args)
+    given = _given("check", closed, args)
     ours = [x for _, x in run(program, given).results]
     others: set[str] = set()
     theirs = _WAYS[how](program, given, others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect as python
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration, inspect
+from pyjx.inspect import measuring
 from pyjx.inspect.measuring import LineTime, Measurement, OperationTime
 
 
@@ -51,6 +53,43 @@ def test_what_computes_for_several_lines_counts_for_each() -> None:
     assert found.seconds == 6
     assert found.by_line == [LineTime("a.py:2", 2.0, 3.0), LineTime("a.py:1", 0.0, 3.0),
                              LineTime("", 1.0, 0.0)]
+
+
+def test_runs_need_a_number_and_all_arguments() -> None:
+    program = inspect.trace(lambda x, y: x + y, *[jax.ShapeDtypeStruct((8,), "float32")] * 2)
+    with pytest.raises(ValueError, match=r"inspect\.measure: a program runs at least once, got 0"):
+        inspect.measure(program, runs=0)
+    with pytest.raises(ValueError, match=r"inspect\.run: a program runs at least once, got -1"):
+        inspect.run(program, times=-1)
+    calls: dict[str, Any] = {"run": inspect.run, "measure": inspect.measure,
+                             "check": lambda p, args: inspect.check(p, "eager", args)}
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=rf"inspect\.{name}: the program takes 2 .*, got 1"):
+            call(program, [1.0])
+
+
+def test_operations_of_one_name_in_two_modules_are_two(monkeypatch: Any) -> None:
+    def event(module: str, nanoseconds: int) -> Any:
+        return SimpleNamespace(stats=[("hlo_module", module), ("hlo_op", "add.1")],
+                               duration_ns=nanoseconds)
+
+    def module(name: str, line: int) -> Any:
+        text = f"""HloModule {name}
+ENTRY main {{
+  p = f32[8] parameter(0)
+  ROOT add.1 = f32[8] add(p, p), metadata={{source_file="a.py" source_line={line}}}
+}}
+"""
+        return SimpleNamespace(name=name, to_string=lambda: text)
+
+    events = [event("one", 1000), event("two", 5000), event("three", 9000)]
+    monkeypatch.setattr(measuring, "runner", lambda *_: lambda: None)
+    monkeypatch.setattr(measuring, "recorded", lambda work: (work(), events))
+    modules = [module("one", 1), module("two", 2)]
+    program: Any = SimpleNamespace(
+        executable=SimpleNamespace(hlo_modules=lambda: modules))
+    assert inspect.measure(program).operations == [
+        OperationTime("add.1", 1, 5e-6, ("a.py:2",)), OperationTime("add.1", 1, 1e-6, ("a.py:1",))]
 
 
 def test_one_profile_at_a_time(tmp_path: Any) -> None:
