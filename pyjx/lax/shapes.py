@@ -435,14 +435,14 @@ PaddingConfig = tuple[tuple[int, int, int], ...]
 
 def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig
                ) -> ShapedArray:
+    if value.shape:
+        raise ValueError(f"pad: padding_value must be a scalar; got np.shape(padding_value)="
+                         f"{value.shape}")
     if x.dtype != value.dtype:
         raise TypeError(
             "pad operand and padding_value must be same dtype: got "
             f"{dtypes.name(x.dtype)} and {dtypes.name(value.dtype)}."
         )
-    if value.shape:
-        raise ValueError(f"pad: padding_value must be a scalar; got np.shape(padding_value)="
-                         f"{value.shape}")
     if len(padding_config) != x.ndim:
         raise ValueError(
             "pad: length of padding_config must equal the number of axes of operand, got "

@@ -542,7 +542,8 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
 
     Args:
       a: array; without `axis`, it is flattened first.
-      indices: integers, or booleans, which are 0 and 1; negative ones count from the end.
+      indices: integers, or booleans, which are 0 and 1; negative ones count from the end. None at
+        all may be of any dtype.
       out: must be None.
       mode: for indices out of bounds: "fill" (the default) gives `fill_value`, or nan, or for
         integers the least or, if unsigned, the greatest one; "clip" the nearest element, negative
@@ -558,7 +559,9 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.take is not supported.")
     x, i = operands("take", a, indices)
-    if get_aval(i).dtype == np.bool_:
+    if not get_aval(i).size:
+        i = ops.full(get_aval(i).shape, 0, np.int32)
+    elif get_aval(i).dtype == np.bool_:
         i = convert(i, np.dtype(np.int32))
     if get_aval(i).dtype not in dtypes.integer_dtypes:
         raise ValueError("indices must have an integer type")

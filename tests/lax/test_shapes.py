@@ -72,6 +72,8 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
      "is not at least 0, got result shape (-2,), for padding_config ((-5, 0, 0),)"),
     (lambda: lax.pad(V, V, [(0, 0, 0)]), ValueError,
      "padding_value must be a scalar; got np.shape(padding_value)=(3,)"),
+    (lambda: lax.pad(V, np.ones(3, "int32"), [(0, 0, 0)]), ValueError,
+     "padding_value must be a scalar; got np.shape(padding_value)=(3,)"),
     (lambda: lax.iota(bool, 3), TypeError, "iota does not accept dtype bool. Accepted dtypes are "
      "subtypes of integer, floating, complexfloating."),
     (lambda: lax.iota(int, -1), TypeError,

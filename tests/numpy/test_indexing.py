@@ -323,6 +323,12 @@ def test_a_lost_imaginary_part_is_warned_of():
         assert jnp.zeros(2).at[0].set(2j).tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "uint8"])
+def test_take_of_no_indices_of_any_dtype(dtype):
+    out = jnp.take(jnp.ones((2, 3)), jnp.zeros((0, 4), dtype), axis=1)
+    assert out.shape == (2, 0, 4) and out.dtype == np.float32
+
+
 def test_what_take_refuses():
     x = jnp.ones(2)
     with pytest.raises(ValueError, match="Invalid mode 'promise_in_bounds'"):
