@@ -313,8 +313,12 @@ def chisquare(key: Any, df: Any, shape: Sequence[int] | None = None, dtype: Any 
 def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     den_key, num_key = split_traced(key)
     dfnum, dfden = arrays(dtype, shape, dfnum, dfden)
-    num = lax.div(_chisquare_floats(num_key, dfnum, "exact"), dfnum)
-    return lax.div(num, lax.div(_chisquare_floats(den_key, dfden, "exact"), dfden))
+    num = _chisquare_floats(num_key, dfnum, "exact")
+    den = _chisquare_floats(den_key, dfden, "exact")
+    if dtype.itemsize < 4:
+        return lax.div(lax.div(num, dfnum), lax.div(den, dfden))
+    # What XLA makes of it in JAX; half-precision quotients are rounded one by one.
+    return lax.div(lax.mul(num, dfden), lax.mul(den, dfnum))
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
