@@ -327,6 +327,14 @@ def test_results_of_weak_numbers_are_not_weak(name):
     assert not getattr(special, name)(0.5).weak_type
 
 
+def test_derivatives_of_integrals_at_weak_numbers_are_strong():
+    for f in (special.exp1, special.expi):
+        assert not jax.grad(f)(0.5).weak_type
+    for f in (special.sici, special.fresnel):
+        for i in range(2):
+            assert not jax.grad(lambda x, f=f, i=i: f(x)[i])(0.5).weak_type
+
+
 def test_weak_types_of_arrays():
     weak = jnp.broadcast_to(0.3, (2,))
     assert special.betaln(weak, 0.5).weak_type and special.comb(weak, weak).weak_type

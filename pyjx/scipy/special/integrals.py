@@ -186,7 +186,8 @@ def _sici(x: Array) -> tuple[Array, Array]:
     return sine, jnp.where(end, jnp.where(x > 0, 0, math.nan), cosine)
 
 
-_sici.defjvps(lambda g, out, x: (g * jnp.sinc(x / math.pi), g * (jnp.cos(x) / x)))
+_sici.defjvps(lambda g, out, x: (
+    lax.mul(g, strong(jnp.sinc(x / math.pi))), lax.mul(g, strong(jnp.cos(x) / x))))
 
 
 @numpy_function
@@ -227,8 +228,9 @@ def _fresnel(x: Array) -> tuple[Array, Array]:
             jnp.copysign(jnp.where(end, 0.5, cosine), x))
 
 
-_fresnel.defjvps(lambda g, out, x: (g * jnp.sin(math.pi / 2 * x * x),
-                                    g * jnp.cos(math.pi / 2 * x * x)))
+_fresnel.defjvps(lambda g, out, x: (
+    lax.mul(g, strong(jnp.sin(math.pi / 2 * x * x))),
+    lax.mul(g, strong(jnp.cos(math.pi / 2 * x * x)))))
 
 
 @numpy_function
