@@ -35,8 +35,8 @@ def main(argv: Sequence[str] | None = None, *, owns_process: bool = False) -> in
             return 2
         if isinstance(options, str) or options.listed or options.completion:
             return _print(importlib.import_module("emit_hlo.listing").text_for(options))
-        if not options.verbose:  # what XLA logs of devices that are not here
-            os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        if owns_process and not options.verbose:  # what XLA logs of devices that are not here
+            os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         run = importlib.import_module("pyjx.cli.emit.command").run
         if owns_process:
             importlib.import_module("pyjx.jax_imports").answer_when_asked()

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import emit_hlo
 import pyjx as jax
 from pyjx import configuration, jaxlib_api
 from pyjx.cli.emit import argspecs, messages
@@ -580,3 +581,9 @@ def test_the_text_compiles_and_runs(run, model):
     text = run(f"{model}:affine", "f32[2]")[1]
     outs = compile(text).execute_sharded([jax.numpy.ones(2)])
     np.testing.assert_array_equal(outs.disassemble_into_single_device_arrays()[0][0], [3, 3])
+
+
+def test_callers_keep_what_their_process_logs(model, monkeypatch):
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL")
+    assert emit_hlo.main([f"{model}:affine", "f32[2]"]) == 0
+    assert "TF_CPP_MIN_LOG_LEVEL" not in os.environ
