@@ -211,24 +211,6 @@ class AbstractValue:
         raise NotImplementedError(f"{type(self).__name__} must override {method}")
 
 
-class aval_method:
-    """A method that values of a type have: `fun(value, *args)`."""
-
-    fun: Callable[..., Any]
-
-    def __init__(self, fun: Callable[..., Any]) -> None:
-        self.fun = fun
-
-
-class aval_property:
-    """A property that values of a type have: `fget(value)`."""
-
-    fget: Callable[..., Any]
-
-    def __init__(self, fget: Callable[..., Any]) -> None:
-        self.fget = fget
-
-
 class AbstractToken(AbstractValue):
     """The type of a token, which orders side effects. There is one instance, `abstract_token`."""
 

@@ -16,6 +16,10 @@ from pyjx.core.avals import AbstractRef, is_ref_type
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.trace import Tracer, eager_trace
 
+# Its methods, which tracers of references have, too.
+METHODS = ("addupdate", "bitcast", "get", "memory_space_cast", "reshape", "set", "swap",
+           "transpose")
+
 _BINARY = (
     "add and divmod floordiv ge gt le lshift lt matmul mod mul or pow radd rand rdivmod rfloordiv "
     "rlshift rmatmul rmod rmul ror rpow rrshift rshift rsub rtruediv rxor sub truediv xor"

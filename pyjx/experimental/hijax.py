@@ -11,16 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.core.avals import (
-    AbstractRef,
-    AbstractValue,
-    ShapedArray,
-    aval_makers,
-    aval_method,
-    aval_property,
-)
+from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray, aval_makers
 from pyjx.core.open_primitives import Primitive
 from pyjx.core.primitive import RULE_KINDS
+from pyjx.core.type_members import aval_method, aval_property
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
 from pyjx.experimental.hi_primitives import (
     HiPrim,

@@ -15,19 +15,12 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import (
-    AbstractRef,
-    ShapedArray,
-    aval_method,
-    aval_property,
-    get_aval,
-    is_ref_type,
-)
+from pyjx.core.avals import AbstractRef, ShapedArray, get_aval, is_ref_type
 from pyjx.core.bounded import kept
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
-from pyjx.core.references import Ref, is_ref
+from pyjx.core.references import METHODS, Ref, is_ref
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
@@ -722,7 +715,12 @@ def _parts(self: Any) -> _At:
     return _At(self)
 
 
-def _method_of(name: str) -> aval_method:
+def _turned(self: Any) -> TransformedRef:
+    """It with its axes in reverse order."""
+    return TransformedRef(self, ()).T
+
+
+def _method_of(name: str) -> Callable[..., Any]:
     """A method that references have, and what is seen of them."""
     method = getattr(TransformedRef, name)
 
@@ -730,7 +728,7 @@ def _method_of(name: str) -> aval_method:
     def of_ref(self: Any, *args: Any, **kwargs: Any) -> Any:
         return method(TransformedRef(self, ()), *args, **kwargs)
 
-    return aval_method(of_ref)
+    return of_ref
 
 
 def _deepcopy(self: Ref, memo: Any) -> Ref:
@@ -740,10 +738,6 @@ def _deepcopy(self: Ref, memo: Any) -> Ref:
 
 Ref.__deepcopy__ = _deepcopy  # type: ignore[assignment, method-assign]
 # Tracers of references have these methods, too (numpy/array_methods.py).
-for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", property(_parts))):
+for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", property(_parts)),
+                       ("T", property(_turned)), *[(n, _method_of(n)) for n in METHODS]):
     setattr(Ref, _name, _method)
-for _name in ("addupdate", "bitcast", "get", "memory_space_cast", "reshape", "set", "swap",
-              "transpose"):
-    setattr(AbstractRef, _name, _method_of(_name))
-    setattr(Ref, _name, _method_of(_name).fun)
-setattr(AbstractRef, "T", aval_property(lambda self: TransformedRef(self, ()).T))  # noqa: B010

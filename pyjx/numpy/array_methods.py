@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -17,16 +16,9 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, tracebacks
-from pyjx.core.avals import (
-    AbstractRef,
-    ShapedArray,
-    aval_makers,
-    aval_method,
-    aval_property,
-    canonical_shape,
-)
+from pyjx.core.avals import AbstractRef, aval_makers, canonical_shape
 from pyjx.core.dimensions import check_decided
-from pyjx.core.references import Ref
+from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
@@ -193,6 +185,20 @@ def _tracer_setitem(self: Any, index: Any, x: Any, /) -> None:
         raise
 
 
+class _OfReference:
+    """A method of tracers of references, which arrays have not."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tracer: Any, cls: type) -> Any:
+        if tracer is None or type(tracer.aval) is not AbstractRef:
+            raise AttributeError(f"{cls.__name__!r} object has no attribute {self.name!r}")
+        return getattr(Ref, self.name).__get__(tracer)
+
+
 def _tracer_iter(self: Any) -> Iterator[Any]:
     if not self.aval.shape:
         raise TypeError("iteration over a 0-d array")
@@ -229,6 +235,8 @@ def _at(self: Any) -> Any:
 
 def _T(self: Any) -> Any:
     """The array with its axes in reverse order."""
+    if type(self.aval) is AbstractRef:
+        return Ref.T.__get__(self)
     return transpose(self, range(self.aval.ndim - 1, -1, -1))
 
 
@@ -275,6 +283,8 @@ def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> An
 
 def _tracer_reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
     """The elements in another shape, given as a tuple or as several ints; one may be -1."""
+    if type(self.aval) is AbstractRef and order == "C" and out_sharding is None:
+        return Ref.reshape(self, *args)
     shape = args[0] if len(args) == 1 else args
     if order == "C" and out_sharding is None:
         return ops.reshape(self, _sizes(self.aval, shape))
@@ -328,6 +338,8 @@ def _sizes(aval: Any, shape: Any) -> tuple[int, ...]:
 
 def _transpose(self: Any, *args: Any) -> Any:
     """The array with its axes in another order, given as a tuple or as several ints."""
+    if type(self.aval) is AbstractRef:
+        return Ref.transpose(self, *args)
     if not args or args == (None,):
         return _T(self)
     axes = args[0] if len(args) == 1 and not isinstance(args[0], (int, np.integer)) else args
@@ -489,46 +501,6 @@ def _positive(self: Any) -> Any:
     return self
 
 
-def _of_traced(name: str, method: _Body) -> _Body:
-    """A method of tracers: of arrays or, where a library brought the type, what that has by the
-    name (`hijax.aval_method`). So what it takes is the type's to say."""
-
-    def traced(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if type(self.aval) is not ShapedArray:
-            own = getattr(type(self.aval), name, None)
-            if type(own) is aval_method:
-                return own.fun(self, *args, **kwargs)
-        return method(self, *args, **kwargs)
-
-    traced.__name__ = name
-    traced.__qualname__ = f"Tracer.{name}"
-    traced.__doc__ = method.__doc__
-    return traced
-
-
-def _property_of_traced(name: str, getter: _Body) -> property:
-    def traced(self: Any) -> Any:
-        if type(self.aval) is not ShapedArray:
-            own = getattr(type(self.aval), name, None)
-            if type(own) is aval_property:
-                return own.fget(self)
-        return getter(self)
-
-    return property(traced, doc=getter.__doc__)
-
-
-def _tracer_getattr(self: Any, name: str) -> Any:
-    """What arrays have not, but the type that a library brought."""
-    aval = object.__getattribute__(self, "aval")
-    if type(aval) is not ShapedArray and not name.startswith("__"):
-        own = getattr(type(aval), name, None)
-        if type(own) is aval_method:
-            return MethodType(own.fun, self)
-        if type(own) is aval_property:
-            return own.fget(self)
-    return object.__getattribute__(self, name)  # raises what it did
-
-
 class _Forwarded:
     """A method that is the function of this package by the same, or another, name.
 
@@ -543,7 +515,7 @@ class _Forwarded:
     def __get__(self, obj: Any, owner: Any = None) -> Any:
         function = getattr(_numpy(), self.function)
         if self.cls is Tracer:
-            function = _of_traced(self.name, getattr(function, "__wrapped__", function))
+            function = getattr(function, "__wrapped__", function)
         setattr(self.cls, self.name, function)
         return function if obj is None else function.__get__(obj, owner)
 
@@ -592,21 +564,21 @@ def install() -> None:
     for cls in (ArrayImpl, Tracer):
         for name in _FORWARDED.split():
             setattr(cls, name, _Forwarded(name, cls, name))
-    for name, method in _METHODS.items():
-        setattr(ArrayImpl, name, method)
-        setattr(Tracer, name, method if name[0] == "_" else _of_traced(name, method))
-    for name, getter in _PROPERTIES.items():
-        setattr(ArrayImpl, name, property(getter))
-        setattr(Tracer, name, _property_of_traced(name, getter))
+        for name, method in _METHODS.items():
+            setattr(cls, name, method)
+        for name, getter in _PROPERTIES.items():
+            setattr(cls, name, property(getter))
     _set(ArrayImpl, "reshape", _array_reshape)
     _set(ArrayImpl, "__iter__", iteration.rows)
-    _set(Tracer, "reshape", _of_traced("reshape", _tracer_reshape))
-    _set(Tracer, "__getattr__", _tracer_getattr)
+    _set(Tracer, "reshape", _tracer_reshape)
     _set(ArrayImpl, "__getitem__", _array_getitem)
     _set(Tracer, "__getitem__", _tracer_getitem)
     _set(Tracer, "__iter__", _tracer_iter)
     _set(Tracer, "__reversed__", _tracer_reversed)
-    _set(Tracer, "item", _of_traced("item", _item))
+    _set(Tracer, "item", _item)
+    for name in METHODS:
+        if name not in vars(Tracer):
+            setattr(Tracer, name, _OfReference(name))
     for name, value in (("__setitem__", _tracer_setitem), ("nbytes", property(_nbytes)),
                         ("itemsize", property(_itemsize))):
         setattr(Tracer, name, value)

@@ -5,6 +5,8 @@ What is expected is what JAX 0.12 gives.
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -157,6 +159,29 @@ def test_tracers_have_the_methods_of_a_type_of_a_library():
         return x.T.sum(0)
 
     assert jax.jit(f)(jnp.ones((2, 3))).shape == (2,)
+
+
+def test_tracers_of_arrays_pay_nothing_for_types_of_libraries():
+    # Python reads each attribute of a class more slowly that has a hook for those it has not.
+    assert not hasattr(jax.core.Tracer, "__getattr__")
+
+    def f(x):
+        assert inspect.signature(x.std) == inspect.signature(jnp.ones(3).std)
+        assert "order" in inspect.signature(x.reshape).parameters
+        assert not hasattr(x, "get") and not hasattr(x, "of_a_type_defined_below")
+        return x
+
+    jax.make_jaxpr(f)(1.0)
+
+    class Named(avals.AbstractValue):
+        get = hijax.aval_method(lambda self: "got")
+        of_a_type_defined_below = hijax.aval_property(lambda self: 3)
+        std = hijax.aval_method(lambda self: "own")
+
+    tracer = jax.core.Tracer(None, Named())
+    assert (tracer.get(), tracer.of_a_type_defined_below, tracer.std()) == ("got", 3, "own")
+    jax.make_jaxpr(f)(1.0)
+    assert jax.jit(lambda ref: ref.get())(jax.new_ref(jnp.float32(2))) == 2
 
 
 def test_recorded_values():
