@@ -314,6 +314,11 @@ def raw_platform(client: Any) -> str:
     return client._raw_platform  # type: ignore[no-any-return]
 
 
+def lacks_tiles(error: Exception) -> bool:
+    """Whether XLA refuses a product because there is no GPU to try kernels of Triton's on."""
+    return any([words in str(error) for words in ("output tile sizes", "autotune result")])
+
+
 def is_compile_only(client: Any) -> bool:
     """Whether the devices of a client are only described, by a topology."""
     return type(client).__name__ == "CompileOnlyPyClient"

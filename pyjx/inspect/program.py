@@ -53,6 +53,7 @@ class Program:
         self.notes: list[str] = []
         self._watches = False
         self._compiler_options = dict(compiler_options)
+        self._instead: dict[str, Any] = {}  # options that XLA needs, besides those asked for
         self._keeps_kernels = False
 
     # -- forms that differ between functions and files
@@ -148,30 +149,24 @@ class Program:
 
     def _compiled(self, more: Mapping[str, Any] = types.MappingProxyType({})) -> Any:
         """The executable; `more` are options besides those that were asked for."""
-        def compile() -> Any:
-            return self._compile({**self._compiler_options, **more})
-
-        def watch() -> Any:
-            made, self.xla_seconds = watched(compile)
-            return made
-
-        work = watch if self._watches else compile
+        options = {**self._compiler_options, **self._instead, **more}
         try:
-            return work()
+            return self._built(options)
         except jaxlib_api.JaxRuntimeError as error:
-            if not self._lacks_tiles(str(error)):
+            if (self.platform.name != "cuda" or self.platform.is_here or _TRITON in options
+                    or not jaxlib_api.lacks_tiles(error)):
                 raise
-        self._compiler_options[_TRITON] = False
+        self._instead = {_TRITON: False}
         self.notes.append(
             "without the GPU to try them on, XLA finds no tiles for Triton's kernels; this is "
             f"compiled without them ({_TRITON}=false).")
-        return work()
+        return self._built({**options, **self._instead})
 
-    def _lacks_tiles(self, error: str) -> bool:
-        """Whether XLA refuses a product because it cannot try kernels of Triton's."""
-        return (self.platform.name == "cuda" and not self.platform.is_here
-                and _TRITON not in self._compiler_options
-                and ("output tile sizes" in error or "autotune result" in error))
+    def _built(self, options: Mapping[str, Any]) -> Any:
+        if not self._watches:
+            return self._compile(options)
+        made, self.xla_seconds = watched(lambda: self._compile(options))
+        return made
 
     @cached_property
     def executable(self) -> Any:
@@ -366,7 +361,7 @@ class TracedProgram(Program):
 
     def compiled(self) -> Compiled:
         """The compiled stage."""
-        return self._stage(self._compiler_options)
+        return self._stage({**self._compiler_options, **self._instead})
 
     def _stage(self, options: Mapping[str, Any]) -> Compiled:
         devices = None if self.mesh is not None else self.platform.devices[:1]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import pyjx as jax
 from emit_hlo import tables
 from pyjx import configuration, inspect, jaxlib_api
 from pyjx.inspect.platforms import UnavailableError
-from pyjx.inspect.program import UnsupportedError
+from pyjx.inspect.program import Program, UnsupportedError
 from pyjx.runtime import backends
 from pyjx.sharding import AxisType, Mesh, NamedSharding
 from pyjx.sharding import PartitionSpec as P
@@ -117,3 +119,21 @@ def test_programs_over_meshes_have_the_rules_of_their_platform(eight_chips: Any)
     x = jax.ShapeDtypeStruct((8, 4, 4), np.float32, sharding=NamedSharding(mesh, P("data")))
     text = jax.jit(jax.numpy.linalg.eigh).lower(x).as_text()
     assert ("cusolver" in text) == (eight_chips.flat[0].platform == "gpu")
+
+
+def test_what_xla_needs_besides_is_kept_apart_from_what_was_asked_for() -> None:
+    class Refused(Program):
+        def _compile(self, options: Mapping[str, Any]) -> Any:
+            if not options.keys() & {"xla_gpu_enable_triton_gemm"}:
+                raise jaxlib_api.JaxRuntimeError("Couldn't find output tile sizes")
+            return dict(options)
+
+    gpu: Any = SimpleNamespace(name="cuda", is_here=False)
+    here: Any = SimpleNamespace(name="cuda", is_here=True)
+    program = Refused("f", gpu, {"xla_asked": 1})
+    without = {"xla_asked": 1, "xla_gpu_enable_triton_gemm": False}
+    assert [program._compiled({"xla_more": 2}), program._compiled()] == [
+        {**without, "xla_more": 2}, without]
+    assert len(program.notes) == 1 and program._compiler_options == {"xla_asked": 1}
+    with pytest.raises(jaxlib_api.JaxRuntimeError, match="tile sizes"):
+        Refused("f", here, {})._compiled()
