@@ -190,9 +190,11 @@ class AvalQDD:
         return self.aval.read_loval(self.qdd, val)  # type: ignore[no-any-return]
 
     def read_loval_in(self, val: Any) -> list[Any]:
+        """The parts of a value that a program takes."""
         return self.aval.read_loval_in(self.qdd, val)  # type: ignore[no-any-return]
 
     def read_loval_out(self, val: Any) -> list[Any]:
+        """The parts of a value that a program gives."""
         return self.aval.read_loval_out(self.qdd, val)  # type: ignore[no-any-return]
 
     def new_from_loval(self, *lo_vals: Any) -> Any:
@@ -202,6 +204,17 @@ class AvalQDD:
     def to_tangent_aval(self) -> AvalQDD:
         """The type of tangents, of which as much is known."""
         return AvalQDD(self.aval.to_tangent_aval(), self.qdd)
+
+
+class AvalMutableQDD:
+    """A type with what else is known of a value, which changes."""
+
+    aval: Any
+    mutable_qdd: Any
+
+    def __init__(self, aval: Any, mutable_qdd: Any) -> None:
+        self.aval = aval
+        self.mutable_qdd = mutable_qdd
 
 
 def cur_qdd(x: Any) -> Any:
@@ -223,17 +236,6 @@ def cur_qdd(x: Any) -> Any:
         raise TypeError("cur_qdd: of a value nothing is known but its type unless it has a method "
                         f"`cur_qdd`, got {type(x)}")
     return method()
-
-
-class AvalMutableQDD:
-    """A type with what else is known of a value, which changes."""
-
-    aval: Any
-    mutable_qdd: Any
-
-    def __init__(self, aval: Any, mutable_qdd: Any) -> None:
-        self.aval = aval
-        self.mutable_qdd = mutable_qdd
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:

@@ -199,7 +199,18 @@ def transpose_of(shape: Shape, permutation: Sequence[int]) -> Transpose:
 
 def bitcast_of(shape: Shape, dtype: Any, to: Any) -> Bitcast:
     """The transform that `ref.bitcast(to)` stands for; NotImplementedError or ValueError where
-    there is none."""
-    transform = Bitcast(dtypes.check_and_canonicalize_user_dtype(to, "bitcast"))
-    transform.shape(shape, dtype)
+    there is none.
+
+    Raises:
+      TypeError: the dtypes differ, and one has no bits to look at: bool, complex, keys.
+    """
+    new = dtypes.check_and_canonicalize_user_dtype(to, "bitcast")
+    transform = Bitcast(new)
+    extended = dtypes.is_extended(dtype) or dtypes.is_extended(new)
+    if not extended:
+        transform.shape(shape, dtype)
+    if new != dtype and (extended or dtype.kind in "bc" or new.kind in "bc"):
+        raise TypeError(f"bitcast of a reference of dtype {dtypes.name(dtype)} to "
+                        f"{dtypes.name(new)}: both must be dtypes of real numbers; read the "
+                        "reference and convert its value instead.")
     return transform

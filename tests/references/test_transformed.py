@@ -133,6 +133,9 @@ def test_types():
     (lambda r: r.transpose((0, 1)), ValueError, "each axis of shape"),
     (lambda r: r.at[0, 0].bitcast("int16"), NotImplementedError, "at least two axes"),
     (lambda r: r.at[0].bitcast("complex64"), ValueError, "no whole elements"),
+    (lambda r: r.bitcast("bool"), TypeError, "dtype float32 to bool"),
+    (lambda r: r.at[:, :2].bitcast("complex64"), TypeError, "dtype float32 to complex64"),
+    (lambda r: r.bitcast(jax.random.key(0).dtype), TypeError, "dtype float32 to key<fry>"),
     (lambda r: r.T.set(jnp.zeros((4, 3))), ValueError, "Invalid shape for `swap`"),
     (lambda r: r.bitcast("int32").set(jnp.zeros((2, 3, 4))), ValueError, "Invalid dtype"),
 ])
