@@ -71,21 +71,24 @@ def _reducing(b: Block, head: str, reducer: str, x: ShapedArray, out: ShapedArra
 
 
 @rule("all_reduce")
-@rule("unreduced_psum")
 def _all_reduce(b: Block, eqn: JaxprEqn, x: str) -> str:
-    params = eqn.params
-    groups = _groups(b, params["axes"], params.get("axis_index_groups"))
+    groups = _groups(b, eqn.params["axes"], eqn.params["axis_index_groups"])
+    return _reduced(b, eqn, x, groups, eqn.params["reducer"])
+
+
+@rule("unreduced_psum")
+def _unreduced_psum(b: Block, eqn: JaxprEqn, x: str) -> str:
+    return _reduced(b, eqn, x, _groups(b, eqn.params["axes"]), "reduce_sum")
+
+
+def _reduced(b: Block, eqn: JaxprEqn, x: str, groups: Any, reducer: str) -> str:
     if groups.shape[1] == 1:
         return x
     head = f'"stablehlo.all_reduce"({x}) <{{{_taking_part(groups)}, use_global_device_ids}}>'
-    reducer = params.get("reducer", "reduce_sum")
     return _reducing(b, head, reducer, eqn.invars[0].aval, out_aval(eqn))
 
 
-@rule("preduced")
-@rule("pvary")
-@rule("reduced_vary_cast")
-@rule("vary_unreduced_cast")
+@rule("preduced", "pvary", "reduced_vary_cast", "vary_unreduced_cast")
 def _cast(b: Block, eqn: JaxprEqn, x: str) -> str:
     return x
 

@@ -108,7 +108,7 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: Any, out_tree: Any,
                   placement: Placement) -> Exported:
     """A traced function, exported for as many devices as it is placed on."""
     in_avals = tuple(closed.in_avals)
-    scope_of(in_avals)
+    scope_of(in_avals)  # raises where there are two
     solve(in_avals)
     if references.has_refs(closed):
         raise NotImplementedError(
