@@ -202,7 +202,9 @@ class AxisData:
       NotImplementedError: there is an explicit mesh axis.
     """
 
-    __slots__ = ("explicit_mesh_axis", "name", "size", "spmd_name")
+    __slots__ = ("name", "size", "spmd_name")
+
+    explicit_mesh_axis = None
 
     def __init__(self, name: Any, size: int, spmd_name: Any = None, explicit_mesh_axis: Any = None
                  ) -> None:
@@ -212,7 +214,6 @@ class AxisData:
         self.name = name
         self.size = size
         self.spmd_name = spmd_name
-        self.explicit_mesh_axis = explicit_mesh_axis
 
 
 def axis_of(axis_data: Any) -> Axis:
