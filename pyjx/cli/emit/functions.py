@@ -103,7 +103,7 @@ def _described_by_itself(function: Any, name: str, reader: Reader
 def _example_args(function: Any, name: str) -> Any:
     """What the module that the command line names says, or that which the function was made in."""
     for module in (module_of(name), sys.modules.get(getattr(function, "__module__", None) or "")):
-        if hasattr(module, "example_args"):
+        if module is not None and hasattr(module, "example_args"):
             return module.example_args
     return getattr(function, "__globals__", {}).get("example_args")
 
