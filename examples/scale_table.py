@@ -12,6 +12,7 @@ import argparse
 import math
 import os
 import re
+import sys
 import time
 from collections import Counter
 
@@ -109,13 +110,17 @@ def main():
     print(f"a training step, bfloat16: {sizes}\n"
           "target         devices data x model  arguments  temporary  text     lower    compile\n"
           "                                     MiB each   MiB each   KiB      s        s")
+    missing = []
     for target in targets or TARGETS:
         try:
             report(*target, **sizes)
         except RuntimeError as error:
             if "not installed" not in str(error):
                 raise
-            print(f"{target[0]} {target[1]}: {error}")
+            missing.append(f"{target[0]} {target[1]}: {error}")
+    if missing:
+        sys.exit("\n".join([*missing, "The compilers of TPUs and GPUs come with: pip install "
+                            "'.[tpu]' and '.[cuda13]'"]))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ warning that tells users so is off, but where it is tested.
 """
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,10 @@ if jaxlib_api.HAS_OLDER_CPU_EMITTERS:  # others do not know the flag, and end th
     CHEAP.append("--xla_cpu_use_fusion_emitters=false")
 
 os.environ.setdefault("XLA_FLAGS", " ".join(CHEAP))
+if "PYJX_CACHE_DIR" not in os.environ:  # the programs of tests are not to drive out the user's
+    programs = str(Path(__file__).parents[1] / ".pytest_cache" / "programs")
+    os.environ["PYJX_CACHE_DIR"] = programs
+    configuration.cache_dir.update(programs)
 configuration.retraces_warn_count.update(-1)
 
 

@@ -137,10 +137,11 @@ def _older(options: Options, revision: str) -> str:
     if options.code is not None or targets.is_program(options.target or ""):
         raise CommandError(f"--diff {revision}: there is no such file; an older version there is "
                            "of functions in files and modules.")
-    root = _git(folder, "rev-parse", "--show-toplevel").strip()
-    commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}",
-                  what=f"{revision} is neither a file, nor a target with ':', nor a version in "
-                       "git").strip()
+    root = _git(folder, "rev-parse", "--show-toplevel", refusal=(
+        f"--diff {revision}: there is no such file, and {folder} is in no git repository."))
+    commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", refusal=(
+        f"--diff {revision}: {revision} is neither a file, nor a target with ':', nor a version in "
+        "git."))
     with tempfile.TemporaryDirectory(prefix="emit-hlo-") as copy:
         archive = subprocess.run(["git", "-C", root, "archive", commit], capture_output=True)
         unpacked = subprocess.run(["tar", "-x", "-C", copy], input=archive.stdout,
@@ -162,9 +163,8 @@ def _inside(path: str, root: str) -> bool:
         os.path.realpath(root)
 
 
-def _git(folder: str, *words: str, what: str = "") -> str:
+def _git(folder: str, *words: str, refusal: str) -> str:
     done = subprocess.run(["git", "-C", folder, *words], capture_output=True, text=True)
     if done.returncode:
-        raise CommandError(f"--diff {words[-1].removesuffix('^{commit}')}: "
-                           f"{what or done.stderr.strip()}.")
-    return done.stdout
+        raise CommandError(refusal)
+    return done.stdout.strip()
