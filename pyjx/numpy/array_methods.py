@@ -249,13 +249,21 @@ def _mT(self: Any) -> Any:
     return transpose(self, (*range(rank - 2), rank - 1, rank - 2))
 
 
+def _check_numbers(self: Any, name: str) -> None:
+    if dtypes.is_extended(self.aval.dtype):
+        raise TypeError(f"{name}: arrays of dtype {dtypes.name(self.aval.dtype)} hold no numbers; "
+                        "of random keys, jax.random.key_data(keys) gives the ones behind them.")
+
+
 def _real(self: Any) -> Any:
     """The real part."""
+    _check_numbers(self, "real")
     return ops.real(self) if self.aval.dtype in dtypes.complex_dtypes else self
 
 
 def _imag(self: Any) -> Any:
     """The imaginary part."""
+    _check_numbers(self, "imag")
     return ufuncs.imag(self)
 
 
@@ -372,6 +380,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """
     if type is not None:
         raise NotImplementedError("`type` argument of array.view() is not supported.")
+    _check_numbers(self, "view")
     old = self.aval.dtype
     if dtype is None:
         return self
@@ -423,6 +432,7 @@ def _bitcast(x: Any, old: Any, new: Any) -> Any:
 
 def _byteswap(self: Any) -> Any:
     """The array with the bytes of each element in reverse order."""
+    _check_numbers(self, "byteswap")
     dtype = self.aval.dtype
     size = dtype.itemsize
     if dtype in dtypes.complex_dtypes:

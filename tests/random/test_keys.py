@@ -237,3 +237,10 @@ def test_keys_have_no_methods_of_numbers(method):
     keys = jax.random.split(jax.random.key(0), 2)
     with pytest.raises(NotImplementedError, match=f"{method}: key arrays hold no numbers"):
         getattr(keys, method)(keys)
+
+
+@pytest.mark.parametrize("read", [
+    lambda k: k.real, lambda k: k.imag, lambda k: k.view("uint32"), lambda k: k.byteswap()])
+def test_traced_keys_hold_no_numbers(read):
+    with pytest.raises(TypeError, match="hold no numbers; of random keys"):
+        jax.make_jaxpr(read)(jax.random.key(0))
