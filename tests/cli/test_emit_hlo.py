@@ -535,15 +535,21 @@ def test_readers_that_go_and_outputs_that_are_closed_are_silent(model, tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def interruptible(tmp_path, *words):
+    """The command in a process that heeds Ctrl-C also where those in the background do not."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "emit_hlo", *words], env=environment(tmp_path), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+
+
 def test_an_interrupt_ends_what_xla_compiles(tmp_path):
     """A Ctrl-C while C++ runs: at once, with its status, and without a word."""
     path = tmp_path / "slow.py"
     path.write_text("import pyjx.numpy as jnp\ndef f(x):\n    for i in range(3000):\n"
                     "        x = jnp.sin(x) @ x * i\n    return x\n")
-    running = subprocess.Popen(
-        [sys.executable, "-m", "emit_hlo", f"{path}:f", "f32[64,64]", "--outline", "off", "--emit",
-         "stablehlo,hlo-opt"], env=environment(tmp_path), stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True)
+    running = interruptible(
+        tmp_path, f"{path}:f", "f32[64,64]", "--outline", "off", "--emit", "stablehlo,hlo-opt")
     assert running.stdout.readline() == "==== stablehlo\n"  # tracing and lowering are over
     while "return" not in running.stdout.readline():
         pass
@@ -555,10 +561,8 @@ def test_an_interrupt_ends_what_xla_compiles(tmp_path):
 
 
 def test_watching_runs_again(model, tmp_path):
-    running = subprocess.Popen(
-        [sys.executable, "-m", "emit_hlo", f"{model}:affine", "f32[2]", "--watch", "-q", "--emit",
-         "jaxpr"], env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True)
+    running = interruptible(
+        tmp_path, f"{model}:affine", "f32[2]", "--watch", "-q", "--emit", "jaxpr")
 
     def next_program():
         lines = [running.stdout.readline()]
