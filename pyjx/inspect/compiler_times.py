@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from pyjx import jaxlib_api
 from pyjx.core.records import Record
+
+T = TypeVar("T")
 
 
 class PassTime(Record):
@@ -21,9 +24,9 @@ class PassTime(Record):
     seconds: float
 
 
-def recorded(work: Callable[[], Any]) -> tuple[Any, list[Any]]:
-    """The result of `work`, and the events that XLA's profiler told meanwhile; none where somebody
-    else profiles already."""
+def recorded(work: Callable[[], Any], read: Callable[[Any], T]) -> tuple[Any, list[T]]:
+    """The result of `work`, and what `read` gives of the events that XLA's profiler told meanwhile;
+    none where somebody else profiles already. Events live as long as the profile that has them."""
     profiler, data = jaxlib_api.profiler(), jaxlib_api.profile_data()
     options = profiler.ProfileOptions()
     options.python_tracer_level = 0
@@ -40,16 +43,20 @@ def recorded(work: Callable[[], Any]) -> tuple[Any, list[Any]]:
             told = session.stop()
     if told is None:
         return result, []
-    return result, [event for plane in data.ProfileData.from_serialized_xspace(told).planes
-                    for line in plane.lines for event in line.events]
+    profile = data.ProfileData.from_serialized_xspace(told)
+    with warnings.catch_warnings():
+        # of how jaxlib's C++ makes a type; as an error it would end the process
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return result, [read(event) for plane in profile.planes
+                        for line in plane.lines for event in line.events]
 
 
 def watched(work: Callable[[], Any]) -> tuple[Any, list[PassTime]]:
     """The result of `work`, and the passes that XLA ran meanwhile, the longest first."""
-    result, events = recorded(work)
+    result, events = recorded(work, lambda event: (event.name, event.duration_ns))
     found: dict[str, tuple[int, float]] = {}
-    for event in events:
-        times, seconds = found.get(event.name, (0, 0.0))
-        found[event.name] = times + 1, seconds + event.duration_ns / 1e9
+    for name, duration in events:
+        times, seconds = found.get(name, (0, 0.0))
+        found[name] = times + 1, seconds + duration / 1e9
     rows = [PassTime(name, *counted) for name, counted in found.items()]
     return result, sorted(rows, key=lambda r: (-r.seconds, r.name))

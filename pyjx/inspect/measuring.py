@@ -99,14 +99,14 @@ def measure(program: TracedProgram, args: Sequence[Any] | None = None, runs: int
     modules = program.executable.hlo_modules()
     once = runner("measure", program, args, runs)
     once()
-    _, events = recorded(lambda: [once() for _ in range(runs)])
+    _, events = recorded(lambda: [once() for _ in range(runs)],
+                         lambda event: (dict(event.stats), event.duration_ns))
     found: dict[str, dict[str, tuple[int, float]]] = {m.name: {} for m in modules}
-    for event in events:
-        told = dict(event.stats)
+    for told, duration in events:
         of_module = found.get(told.get("hlo_module", ""))
         if of_module is not None and "hlo_op" in told:
             times, seconds = of_module.get(told["hlo_op"], (0, 0.0))
-            of_module[told["hlo_op"]] = times + 1, seconds + event.duration_ns / 1e9
+            of_module[told["hlo_op"]] = times + 1, seconds + duration / 1e9
     if not any(found.values()):
         raise UnsupportedError("XLA's profiler told of no operations: this platform does not, or "
                                "the process is profiled already")

@@ -537,10 +537,11 @@ def test_readers_that_go_and_outputs_that_are_closed_are_silent(model, tmp_path)
 
 def interruptible(tmp_path, *words):
     """The command in a process that heeds Ctrl-C also where those in the background do not."""
+    heeding = ("import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+               "runpy.run_module('emit_hlo', run_name='__main__', alter_sys=True)")
     return subprocess.Popen(
-        [sys.executable, "-m", "emit_hlo", *words], env=environment(tmp_path), text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        [sys.executable, "-c", heeding, *words], env=environment(tmp_path), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def test_an_interrupt_ends_what_xla_compiles(tmp_path):

@@ -84,7 +84,7 @@ ENTRY main {{
 
     events = [event("one", 1000), event("two", 5000), event("three", 9000)]
     monkeypatch.setattr(measuring, "runner", lambda *_: lambda: None)
-    monkeypatch.setattr(measuring, "recorded", lambda work: (work(), events))
+    monkeypatch.setattr(measuring, "recorded", lambda work, read: (work(), list(map(read, events))))
     modules = [module("one", 1), module("two", 2)]
     program: Any = SimpleNamespace(
         executable=SimpleNamespace(hlo_modules=lambda: modules))
