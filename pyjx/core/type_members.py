@@ -13,7 +13,14 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.trace import Tracer
 
 
-class aval_method:
+class _Member:
+    """What the class of a type has for its values."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        _give_tracers(name)
+
+
+class aval_method(_Member):
     """A method that values of a type have, `fun(value, *args)`: an attribute of the type's class.
 
     >>> import pyjx as jax
@@ -29,20 +36,14 @@ class aval_method:
     def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        _give_tracers(name)
 
-
-class aval_property:
+class aval_property(_Member):
     """A property that values of a type have, `fget(value)`: an attribute of the type's class."""
 
     fget: Callable[..., Any]
 
     def __init__(self, fget: Callable[..., Any]) -> None:
         self.fget = fget
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        _give_tracers(name)
 
 
 class _OfType:
