@@ -22,7 +22,7 @@ def _jit(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     debug = closed.debug_info
     function = debug.func_name.rpartition(".")[2], debug.func_filename
     inline = eqn.params["inline"]
-    if inline is Inline.JAX_LATE:
+    if inline is Inline.JAX_LATE:  # one with constants: the others are in place already
         return write_in_place(b, closed, operands)
     attributes = _XLA_INLINES.get(inline, "") if inline else ""
     return call_closed(b, closed, name, operands, scope=Scope("", function),
