@@ -26,8 +26,9 @@ from pyjx.engine.types import Avals, Dims, Rule, Value, Values
 from pyjx.numpy import array_methods
 from pyjx.random.implementations import PRNGImpl, over_batch
 from pyjx.runtime import key_reuse
-from pyjx.runtime.array import Array, ArrayImpl
+from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put, put_handlers
+from pyjx.runtime.extended_arrays import DataArray
 from pyjx.runtime.transfers import array_from_host
 
 _UINT32 = np.dtype(np.uint32)
@@ -62,7 +63,6 @@ class KeyTy(dtypes.ExtendedDType):
 
     def from_physical(self, data: Any) -> PRNGKeyArray:
         return PRNGKeyArray(self._impl, data)
-
 
     def filled(self, shape: tuple[int, ...], value: Any) -> Any:
         """A key array all of whose words are `value`."""
@@ -99,10 +99,10 @@ def _sharding_of_keys(impl: PRNGImpl, key_data: Any) -> Any:
     return explicit_sharding(found.mesh, spec, ndim)
 
 
-class PRNGKeyArray(Array):
+class PRNGKeyArray(DataArray):
     """An array of random keys. Make them with `key`, `split` and `wrap_key_data`."""
 
-    __slots__ = ("__weakref__", "_base_array", "_consumed", "_impl", "aval")
+    __slots__ = ("_consumed", "_impl")
 
     def __init__(self, impl: PRNGImpl, key_data: Any) -> None:
         check_key_data(impl, key_data)
@@ -113,32 +113,7 @@ class PRNGKeyArray(Array):
         self.aval = ShapedArray(shape[:len(shape) - len(impl.key_shape)], KeyTy(impl),
                                 sharding=_sharding_of_keys(impl, key_data))
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: self.aval.size)
-    weak_type = property(lambda self: False)
-    itemsize = property(lambda self: self.aval.dtype.itemsize)
-    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
-    sharding = property(lambda self: self._base_array.sharding)
-    device = property(lambda self: self._base_array.device)
-    committed = property(lambda self: self._base_array.committed)
-    is_fully_addressable = property(lambda self: self._base_array.is_fully_addressable)
-    is_fully_replicated = property(lambda self: self._base_array.is_fully_replicated)
     T = property(lambda self: self.transpose())
-
-    def devices(self) -> set[Any]:
-        return self._base_array.devices()  # type: ignore[no-any-return]
-
-    def is_deleted(self) -> bool:
-        return self._base_array.is_deleted()  # type: ignore[no-any-return]
-
-    def delete(self) -> None:
-        self._base_array.delete()
-
-    def block_until_ready(self) -> PRNGKeyArray:
-        self._base_array.block_until_ready()
-        return self
 
     def copy_to_host_async(self) -> None:
         self._base_array.copy_to_host_async()
@@ -184,9 +159,6 @@ class PRNGKeyArray(Array):
         if isinstance(data, Tracer):
             return random_wrap_p.bind(data, impl=self._impl)
         return PRNGKeyArray(self._impl, data)
-
-    def __len__(self) -> int:
-        return len(self.aval)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.ndim:

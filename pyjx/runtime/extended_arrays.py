@@ -1,34 +1,21 @@
-"""Arrays of extended dtypes that libraries bring: a type over the array of their data."""
+"""Arrays of extended dtypes: a type over the array of their data."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from pyjx.core.avals import ShapedArray, aval_makers
 from pyjx.runtime.array import Array
 from pyjx.runtime.device_put import device_put, put_handlers
 
 
-class ExtendedArray(Array):
-    """An array of an extended dtype, whose rules are those of a library.
-
-    Args:
-      aval: its type.
-      data: the array that programs have in its place.
-
-    Raises:
-      ValueError: the data has another shape or dtype than the type says.
-    """
+class DataArray(Array):
+    """An array with a type of its own, `aval`, over that of its data, `_base_array`."""
 
     __slots__ = ("__weakref__", "_base_array", "aval")
 
-    def __init__(self, aval: ShapedArray, data: Any) -> None:
-        physical = aval.dtype.physical_aval(aval)
-        if (data.shape, data.dtype) != (physical.shape, physical.dtype):
-            raise ValueError(f"EArray: the data of an array of type {aval} is {physical}, got "
-                             f"shape {data.shape} and dtype {data.dtype}")
-        self.aval = aval
-        self._base_array = data
+    _base_array: Any
+    aval: ShapedArray
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -36,7 +23,7 @@ class ExtendedArray(Array):
     size = property(lambda self: self.aval.size)
     weak_type = property(lambda self: False)
     itemsize = property(lambda self: self.aval.dtype.itemsize)
-    nbytes = property(lambda self: self._base_array.nbytes)
+    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
     sharding = property(lambda self: self._base_array.sharding)
     device = property(lambda self: self._base_array.device)
     committed = property(lambda self: self._base_array.committed)
@@ -52,12 +39,34 @@ class ExtendedArray(Array):
     def delete(self) -> None:
         self._base_array.delete()
 
-    def block_until_ready(self) -> ExtendedArray:
+    def block_until_ready(self) -> Self:
         self._base_array.block_until_ready()
         return self
 
     def __len__(self) -> int:
         return len(self.aval)
+
+
+class ExtendedArray(DataArray):
+    """An array of an extended dtype, whose rules are those of a library.
+
+    Args:
+      aval: its type.
+      data: the array that programs have in its place.
+
+    Raises:
+      ValueError: the data has another shape or dtype than the type says.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, aval: ShapedArray, data: Any) -> None:
+        physical = aval.dtype.physical_aval(aval)
+        if (data.shape, data.dtype) != (physical.shape, physical.dtype):
+            raise ValueError(f"EArray: the data of an array of type {aval} is {physical}, got "
+                             f"shape {data.shape} and dtype {data.dtype}")
+        self.aval = aval
+        self._base_array = data
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(f"an array of dtype {self.dtype} cannot be converted to a NumPy array; "
