@@ -7,8 +7,9 @@ columns are looked up when someone asks.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, MutableSequence
 from types import CodeType
+from typing import Any
 
 from pyjx.core.records import Record
 from pyjx.jaxlib_api import Traceback
@@ -32,12 +33,42 @@ class Frame(Record):
 
 _package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _stdlib = os.path.dirname(os.__file__)
-excluded: list[str] = [
+_is_internal_file: dict[str, bool] = {}
+
+
+class Exclusions(MutableSequence[str]):
+    """Paths of internal files, and of folders of such, which end with the separator.
+
+    Whoever adds or removes one changes what is known of files.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = list(paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._paths[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._paths[index] = value
+        _is_internal_file.clear()
+
+    def __delitem__(self, index: Any) -> None:
+        del self._paths[index]
+        _is_internal_file.clear()
+
+    def insert(self, index: int, value: str) -> None:
+        self._paths.insert(index, value)
+        _is_internal_file.clear()
+
+
+excluded = Exclusions([
     _package + os.sep,
     os.path.join(os.path.dirname(_package), "lowering") + os.sep,
     os.path.join(_stdlib, "contextlib.py"),  # frames of decorators and context managers
-]
-_is_internal_file: dict[str, bool] = {}
+])
 
 
 def register_exclusion(path: str) -> None:
@@ -47,8 +78,8 @@ def register_exclusion(path: str) -> None:
     """
     if os.path.isdir(path):
         path = os.path.join(path, "")
-    excluded.append(path)
-    _is_internal_file.clear()
+    if path not in excluded:  # tracebacks and locations share the list: one removal is to do
+        excluded.append(path)
 
 
 def is_internal(file_name: str) -> bool:

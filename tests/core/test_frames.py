@@ -46,7 +46,7 @@ def test_user_frames_skip_the_library_and_start_with_the_innermost():
 
 
 def test_register_exclusion_moves_the_user_frame_outwards(monkeypatch):
-    monkeypatch.setattr(frames, "excluded", list(frames.excluded))
+    monkeypatch.setattr(frames, "excluded", frames.Exclusions(frames.excluded))
     monkeypatch.setattr(frames, "_is_internal_file", {})
     path = "/somewhere/library.py"
     scope: dict = {}
@@ -56,3 +56,8 @@ def test_register_exclusion_moves_the_user_frame_outwards(monkeypatch):
     frames.register_exclusion(path)
     assert frames.user_frame(info.traceback).file_name == THIS_FILE
     assert not frames.is_internal("/somewhere/library.pyx")
+    frames.register_exclusion(path)  # by another name of this function, say
+    frames.excluded.remove(path)
+    assert frames.user_frame(info.traceback).file_name == path
+    frames.excluded[-1:] = [path]
+    assert frames.user_frame(info.traceback).file_name == THIS_FILE
