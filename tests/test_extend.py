@@ -210,6 +210,27 @@ def test_partial_evaluation():
     assert kept == [True, False] and len(live.eqns) == 1
 
 
+def test_partial_evaluation_of_functions_with_derivatives_of_their_own():
+    @jax.custom_vjp
+    def both(x, y):
+        return {"known": jnp.sin(x), "unknown": jnp.cos(y)}
+
+    both.defvjp(lambda x, y: (both(x, y), y), lambda y, ct: (ct["known"], ct["unknown"]))
+
+    def f(x, y):
+        given = both(x, jax.nn.relu(y))
+        return [given["known"], given["unknown"]]
+
+    pvals = [pe.PartialVal.known(3.0), pe.PartialVal.unknown(jax.typeof(jnp.ones(2)))]
+    for _ in range(2):
+        jaxpr, outs, consts = pe.trace_to_jaxpr_nounits(lu.wrap_init(f), pvals)
+        assert [p.is_known() for p in outs] == [True, False]
+        np.testing.assert_allclose(outs[0].get_known(), np.sin(3.0), rtol=1e-6)
+        assert [e.primitive.name for e in jaxpr.eqns] == ["max", "cos"]
+    (cos,) = jax.core.eval_jaxpr(jaxpr, consts, jnp.array([-1.0, 2.0]))
+    np.testing.assert_allclose(cos, np.cos([0.0, 2.0]), rtol=1e-6)
+
+
 def test_derivatives_of_programs():
     closed = jax.make_jaxpr(lambda x, y: x * y)(1.0, 2.0)
     derived, nonzero = derivatives.jvp_jaxpr(closed, [True, False], False)

@@ -23,6 +23,11 @@ from pyjx.core.jaxpr import (
 from pyjx.core.passes import dce as dead_code
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, literal_types, new_level, trace_to_jaxpr
+from pyjx.engine.custom_derivative_calls import (
+    called_function,
+    custom_jvp_call_p,
+    custom_vjp_call_p,
+)
 
 
 class PartialVal(tuple[Any, Any]):
@@ -80,7 +85,8 @@ class JaxprTracer(Tracer):
 
 class PartialTrace(Trace):
     """Records operations that have an unknown operand. All others go to the interpreters outside,
-    and calls are taken apart, so that what is known in them is computed."""
+    and calls are taken apart, so that what is known in them is computed; of functions with
+    derivatives of their own the program has what they compute, without their rules."""
 
     def __init__(self) -> None:
         self.eqns: list[JaxprEqn] = []
@@ -104,6 +110,8 @@ class PartialTrace(Trace):
         if primitive.is_call:
             closed = params["jaxpr"]
             return eval_jaxpr(closed.jaxpr, closed.consts, *operands)
+        if primitive in (custom_jvp_call_p, custom_vjp_call_p):
+            return called_function(params["call_jaxpr"])(*operands)
         if primitive in custom_partial_eval_rules:
             return custom_partial_eval_rules[primitive](self, *operands, **params)
         invars = [self.atom(x) for x in operands]
