@@ -111,6 +111,7 @@ BARS: dict[Key, float] = {
         for what in ("vector of 1000", "matrix of 1000 rows", "integers")
     },
     ("transforms", "grad(f)(x)"): 0.20,
+    ("transforms", "grad(jit(f))(x)"): 0.15,
     ("transforms", "vmap(f)(x)"): 0.20,
     ("jit", "one array"): 1.05,
     ("jit", "100 leaves"): 1.05,

@@ -200,8 +200,10 @@ def measure_transforms():
     def three_ops_each(x):
         return jnp.sin(x) * x + 1.0
 
+    jitted = jax.jit(three_ops)
     return {
         "grad(f)(x)": microseconds_per_call(lambda: jax.grad(three_ops)(x)),
+        "grad(jit(f))(x)": microseconds_per_call(lambda: jax.grad(jitted)(x)),
         "vmap(f)(x)": microseconds_per_call(lambda: jax.vmap(three_ops_each)(x)),
     }
 

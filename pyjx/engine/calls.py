@@ -146,22 +146,27 @@ class _Call:
         return [next(tangents) if d else next(known) for d in dependent]
 
     def transpose(self, cts: Tangents, *operands: Operand, **params: Any) -> list[Any]:
-        return self.accumulate([None] * len(operands), cts, *operands, **params)
+        return self.pulled_back(cts, operands, params, (), (False,) * len(operands))
 
     def accumulate(self, totals: Tangents, cts: Tangents, *operands: Operand, **params: Any
                    ) -> list[Any]:
         """Totals go into the program that is called where it reads parts of their operands."""
+        added = parts_added(totals, read_in_parts(params[self.jaxpr_name]))
+        return with_totals(
+            self.pulled_back(cts, operands, params, selected(totals, added), added), totals, added)
+
+    def pulled_back(self, cts: Tangents, operands: Sequence[Operand], params: Params,
+                    totals: Sequence[Any], added: Flags) -> list[Any]:
+        """Cotangents of the operands; those of the operands `added` contain their `totals`."""
         closed: ClosedJaxpr = params[self.jaxpr_name]
         linear = linear_flags(operands)
-        added = parts_added(totals, read_in_parts(closed))
         pulled = transpose_with_log(closed, linear, nonzero_flags(cts), False, added)
         known = [i for i, lin in enumerate(linear) if not lin]
-        given = [ct for ct in cts if type(ct) is not Zero]
-        given += selected(totals, added)
+        given = [*[ct for ct in cts if type(ct) is not Zero], *totals]
         outs = self.rebind(pulled.jaxpr, [*[operands[i] for i in known], *given], params,
                          [*known, *[None] * len(given)], True)
         pulled.write_log(outs)
-        return with_totals(with_cotangents(operands, pulled.nonzero, iter(outs)), totals, added)
+        return with_cotangents(operands, pulled.nonzero, iter(outs))
 
     def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]
@@ -240,12 +245,13 @@ jit_p = register(Primitive(
 def _derive_jit(params: Params, origins: Dims, linear: bool) -> Params:
     donated = params["donated_invars"]
     keep_unused = params["keep_unused"]
+    if True not in donated and not keep_unused:
+        return {**params, "donated_invars": (False,) * len(origins)}
     if linear:  # its operands are residuals
         origins = [None] * len(origins)
     return {
         **params,
-        "donated_invars": tuple([i is not None and donated[i] for i in origins])
-        if True in donated else (False,) * len(origins),
+        "donated_invars": tuple([i is not None and donated[i] for i in origins]),
         "keep_unused": keep_unused and None not in origins,
     }
 

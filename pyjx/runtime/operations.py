@@ -7,7 +7,7 @@ behind a C++ callable; where something is traced the Python itself runs, so jaxp
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar, overload
 
 from pyjx.core import tracebacks
@@ -47,7 +47,7 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
         return partial(op_jit, static_argnums=static_argnums, static_argnames=static_argnames,
                        lists=lists, trees=trees)
     positions, names = argument_sets(fun, static_argnums, static_argnames)
-    spec = JitSpec(fun, Options(positions, names, inline=Inline.JAX_EARLY), on_probation=True)
+    spec = JitSpec(fun, _options(positions, names), on_probation=True)
     compiled_miss = spec.miss
     known = _is_tree_of_arrays if trees else _is_array_or_list if lists else _is_array
     is_traced = _is_traced_tree if trees else _is_tracer
@@ -98,6 +98,13 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
             raise
 
     return pjit_callable(spec, miss, fun)
+
+
+@cache
+def _options(positions: tuple[int, ...], names: tuple[str, ...]) -> Options:
+    """The options of an operation: many have the same, and modules that define some load while
+    users' functions are traced."""
+    return Options(positions, names, inline=Inline.JAX_EARLY)
 
 
 # From so many equations on, a call under an eager derivative is faster as one operation.

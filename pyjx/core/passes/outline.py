@@ -11,11 +11,12 @@ All of it is linear in the number of equations for a bounded number of distances
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 from operator import is_not
 from typing import Any
+
+import numpy as np
 
 from pyjx.core.derived import derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
@@ -121,9 +122,8 @@ def _number(eqns: Sequence[JaxprEqn]) -> list[int]:
 
 def _has_repeats(numbers: Sequence[int]) -> bool:
     """Whether a run of so many numbers as make a block stands at two places."""
-    data = array("q", numbers)
-    width = data.itemsize
-    runs = data.tobytes()
+    width = 8
+    runs = np.asarray(numbers, np.int64).tobytes()
     starts = range(0, len(runs) - MIN_BLOCK * width + 1, width)
     return len({runs[i:i + MIN_BLOCK * width] for i in starts}) < len(starts)
 
