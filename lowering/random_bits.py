@@ -36,6 +36,8 @@ def _threefry2x32(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
 @rule("bits_apart", platform="cpu")
 def _bits_apart(b: Block, eqn: JaxprEqn, bits: str) -> str:
     aval = eqn.outvars[0].aval
+    if not aval.shape:
+        return bits
     return b.line(f"stablehlo.optimization_barrier {bits} : {tensor_type(aval)}")
 
 

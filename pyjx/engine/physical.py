@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, abstract_token, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.evaluation import eval_jaxpr, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.nested import holders, holders_in, map_jaxprs, within
+from pyjx.core.options import Inline
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
+from pyjx.engine.calls import call_params, jit_p
 from pyjx.engine.tangents import add_any_p
 
 
@@ -132,13 +136,23 @@ def _added(avals: Sequence[Any], x: Any, y: Any) -> Any:
 add_any_p.define(physical=_added)  # here, as it is a program that is made physical again
 
 
+_programs = BoundedDict(512)  # of operations, by primitive, types and parameters
+
+
 def _decomposed(eqn: JaxprEqn, avals: list[Any], operands: list[Any]) -> list[Any]:
-    """The results of an operation that is a program of others."""
+    """The results of an operation that is a program of others: a function, one for all uses with
+    the same types and parameters. XLA may put it where it is called: of constants, and together
+    with what follows, some of it rounds otherwise."""
     def fun(*args: Any) -> list[Any]:
         return _results(eqn, eqn.primitive.decomposition(*args, **eqn.params))  # type: ignore[misc]
 
-    program = physicalize(trace_to_jaxpr(fun, avals))
-    return eval_jaxpr(program.jaxpr, program.consts, *operands)
+    primitive = eqn.primitive
+    key = primitive, tuple(avals), configuration.trace_context(), *eqn.params.items()
+    program = _programs.get(key)
+    if program is None:
+        program = _programs[key] = physicalize(trace_to_jaxpr(fun, avals))
+    params = call_params(program, primitive.name, len(operands))
+    return jit_p.bind(*operands, **{**params, "inline": Inline.AUTO})  # type: ignore[no-any-return]
 
 
 def _results(eqn: JaxprEqn, out: Any) -> list[Any]:

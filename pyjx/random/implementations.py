@@ -19,7 +19,7 @@ from pyjx.core.named_axes import Axis
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.types import Value
-from pyjx.lax.random_bits import rng_bit_generator_p, threefry2x32_p
+from pyjx.lax.random_bits import bits_apart_p, rng_bit_generator_p, threefry2x32_p
 
 _UINT32 = np.dtype(np.uint32)
 
@@ -32,22 +32,25 @@ class PRNGImpl:
       seed: `seed -> key`, from an integer scalar.
       split: `(key, shape) -> keys`, of shape `(*shape, *key_shape)`.
       random_bits: `(key, bit_width, shape) -> bits`, unsigned integers of 8 to 64 bits.
+      fused_bits: the same bits, for what is the same numbers in one loop with them.
       fold_in: `(key, data) -> key`, from a uint32 scalar.
       name: what `impl=` arguments say.
       tag: the short name in `key<tag>`.
     """
 
-    __slots__ = ("fold_in", "key_shape", "name", "random_bits", "seed", "split", "tag")
+    __slots__ = ("fold_in", "fused_bits", "key_shape", "name", "random_bits", "seed", "split",
+                 "tag")
 
     def __init__(self, key_shape: tuple[int, ...], seed: Callable[[Any], Any],
                  split: Callable[[Any, tuple[int, ...]], Any],
                  random_bits: Callable[[Any, int, tuple[int, ...]], Any],
-                 fold_in: Callable[[Any, Any], Any], name: str = "<unnamed>", tag: str = "?"
-                 ) -> None:
+                 fold_in: Callable[[Any, Any], Any], name: str = "<unnamed>", tag: str = "?", *,
+                 fused_bits: Callable[[Any, int, tuple[int, ...]], Any] | None = None) -> None:
         self.key_shape = tuple(key_shape)
         self.seed = seed
         self.split = split
         self.random_bits = random_bits
+        self.fused_bits = fused_bits or random_bits
         self.fold_in = fold_in
         self.name = name
         self.tag = tag
@@ -160,7 +163,7 @@ def counters(shape: Sequence[int]) -> tuple[Any, Any]:
     return high, low
 
 
-def _hash_flat(key: Value, count: int) -> Value:
+def _hash_flat(key: Value, count: int, word: Callable[[Value], Value] = lambda word: word) -> Value:
     """`count` words from the counters 0, 1, ..., of which the i-th is paired with the one half
     their number after it."""
     half = (count + 1) // 2
@@ -168,7 +171,7 @@ def _hash_flat(key: Value, count: int) -> Value:
     if count % 2:
         numbers = lax.concatenate([numbers, lax.full((1,), 0, _UINT32)], 0)
     first, second = lax.slice(numbers, (0,), (half,)), lax.slice(numbers, (half,), (2 * half,))
-    bits = lax.concatenate(_threefry(key, first, second), 0)
+    bits = lax.concatenate([word(w) for w in _threefry(key, first, second)], 0)
     return lax.slice(bits, (0,), (count,)) if count % 2 else bits
 
 
@@ -191,20 +194,28 @@ def wide(high: Any, low: Any) -> Any:
 
 
 def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    """Bits that are made apart from what is computed of them, whose last bits depend on it."""
+    if configuration.threefry_partitionable.value:
+        return bits_apart_p.bind(_threefry_fused_bits(key, bit_width, shape))
+    return _bits_in_sequence(key, bit_width, shape, bits_apart_p.bind)
+
+
+def _threefry_fused_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
     if configuration.threefry_partitionable.value:
         high, low = _threefry(key, *counters(shape))
         if bit_width == 64:
             return wide(high, low)
         bits = lax.bitwise_xor(high, low)
         return bits if bit_width == 32 else lax.convert_element_type(bits, _unsigned(bit_width))
-    return _bits_in_sequence(key, bit_width, shape)
+    return _bits_in_sequence(key, bit_width, shape, lambda word: word)
 
 
-def _bits_in_sequence(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
-    """The bits when `jax_threefry_partitionable` is off."""
+def _bits_in_sequence(key: Value, bit_width: int, shape: tuple[int, ...],
+                      word: Callable[[Value], Value]) -> Value:
+    """The bits when `jax_threefry_partitionable` is off; `word` is done to each half of them."""
     size = math.prod(shape)
     words = -(-bit_width * size // 32)
-    bits = _hash_long(key, words)
+    bits = _hash_long(key, words, word)
     if bit_width == 64:
         high, low = lax.slice(bits, (0,), (size,)), lax.slice(bits, (size,), (2 * size,))
         bits = wide(high, low)
@@ -217,20 +228,21 @@ def _bits_in_sequence(key: Value, bit_width: int, shape: tuple[int, ...]) -> Val
     return lax.reshape(bits, shape)
 
 
-def _hash_long(key: Value, words: int) -> Value:
+def _hash_long(key: Value, words: int, word: Callable[[Value], Value]) -> Value:
     """`_hash_flat`, in blocks that 32-bit counters can number."""
     block = 2**32 - 1
     blocks, rest = divmod(words, block)
     if not blocks:
-        return _hash_flat(key, words)
+        return _hash_flat(key, words, word)
     keys = threefry_split(key, (blocks + 1,))
     parts = [_hash_flat(lax.reshape(lax.slice(keys, (i, 0), (i + 1, 2)), (2,)),
-                        block if i < blocks else rest) for i in range(blocks + 1)]
+                        block if i < blocks else rest, word) for i in range(blocks + 1)]
     return lax.concatenate(parts, 0)
 
 
 threefry2x32 = register(PRNGImpl((2,), threefry_seed, threefry_split, threefry_random_bits,
-                                 threefry_fold_in, "threefry2x32", "fry"))
+                                 threefry_fold_in, "threefry2x32", "fry",
+                                 fused_bits=_threefry_fused_bits))
 
 
 # -- rbg and unsafe_rbg: XLA's generator, whose bits depend on the platform ------------------------

@@ -344,14 +344,17 @@ def _split(avals: Avals, data: Value, *, shape: tuple[int, ...]) -> Value:
 random_split_p = _primitive("random_split", _split_shape, _split)
 
 
-def _bits_shape(keys: ShapedArray, *, bit_width: int, shape: tuple[int, ...]) -> ShapedArray:
+def _bits_shape(keys: ShapedArray, *, bit_width: int, shape: tuple[int, ...], fused: bool = False
+                ) -> ShapedArray:
     _impl_of("random_bits", keys)
     return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
 
 
-def _bits(avals: Avals, data: Value, *, bit_width: int, shape: tuple[int, ...]) -> Value:
+def _bits(avals: Avals, data: Value, *, bit_width: int, shape: tuple[int, ...], fused: bool = False
+          ) -> Value:
     impl = avals[0].dtype._impl
-    return over_batch(avals[0].ndim, lambda k: impl.random_bits(k, bit_width, shape), data)
+    draw = impl.fused_bits if fused else impl.random_bits
+    return over_batch(avals[0].ndim, lambda k: draw(k, bit_width, shape), data)
 
 
 random_bits_p = _primitive("random_bits", _bits_shape, _bits)

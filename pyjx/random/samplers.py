@@ -21,7 +21,6 @@ from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.wide import unnarrowed
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcast_to, broadcasts_to
-from pyjx.lax.random_bits import bits_apart_p
 from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.keys import random_bits_p
 
@@ -119,23 +118,26 @@ def total(x: Any, axes: tuple[int, ...]) -> Any:
 # -- uniform and normal ----------------------------------------------------------------------------
 
 
-def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any, *, apart: bool = True) -> Any:
+def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any, *, fused: bool = False) -> Any:
     """Uniform numbers from [0, 1): random mantissas with the exponent of 1, minus 1.
 
     The maximum changes nothing but how XLA rounds what follows, where it computes half-precision
-    numbers in float32. The bits are made `apart` from what is computed of the numbers, whose last
-    bits may depend on it.
+    numbers in float32. With `fused` the random bits are made in one loop with what is computed of
+    the numbers, which is faster, but may round otherwise.
     """
-    return lax.max(constant(0, dtype), _unit_floats(key, shape, dtype, apart))
+    return lax.max(constant(0, dtype), _unit_floats(key, shape, dtype, fused))
 
 
-def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, apart: bool) -> Value:
+def draw_bits(key: Any, bit_width: int, shape: tuple[int, ...], *, fused: bool) -> Any:
+    how = {"fused": True} if fused else {}
+    return random_bits_p.bind(key, bit_width=bit_width, shape=shape, **how)
+
+
+def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, fused: bool) -> Value:
     info = dtypes.finfo(dtype)
     width, mantissa = int(info.bits), int(info.nmant)
     drawn = 8 if mantissa < 8 else width
-    bits = random_bits_p.bind(key, bit_width=drawn, shape=shape)
-    if apart and shape:
-        bits = bits_apart_p.bind(bits)
+    bits = draw_bits(key, drawn, shape, fused=fused)
     uint = _UINTS[width]
     if drawn != width:
         bits = lax.convert_element_type(bits, uint)
@@ -146,10 +148,10 @@ def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, apart: bool) 
 
 
 def uniform_floats(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any, *,
-                   apart: bool = True) -> Any:
-    """Uniform numbers from [low, high); `apart` as for `unit_floats`."""
+                   fused: bool = False) -> Any:
+    """Uniform numbers from [low, high); `fused` as for `unit_floats`."""
     low, high = as_array(low, dtype), as_array(high, dtype)
-    u = _unit_floats(key, shape, dtype, apart)
+    u = _unit_floats(key, shape, dtype, fused)
     if isinstance(low, np.generic) and low == 0 and isinstance(high, np.generic) and high == 1:
         return lax.max(low, u)
     span = lax.sub(high, low)
@@ -174,7 +176,7 @@ def _over(x: Value, shape: tuple[int, ...]) -> Value:
 def _uniform(key: Value, low: Value = 0.0, high: Value = 1.0, *, shape: tuple[int, ...],
              dtype: DType) -> Value:
     low, high = [_over(as_array(x, dtype), shape) for x in (low, high)]
-    return uniform_floats(key, shape, dtype, low, high, apart=False)
+    return uniform_floats(key, shape, dtype, low, high, fused=True)
 
 
 def uniform(key: Any, shape: Sequence[int] = (), dtype: Any = None, minval: Any = 0.0,
@@ -298,7 +300,7 @@ def integers(key: Any, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) 
     half = lax.rem(lax.full(size, 2 ** (width // 2), uint), span)
     scale = lax.rem(lax.mul(half, half), span)
     low, span, scale = [broadcast_to(x, shape) for x in (low, span, scale)]
-    w0, w1 = [random_bits_p.bind(k, bit_width=width, shape=shape) for k in split_traced(key)]
+    w0, w1 = [draw_bits(k, width, shape, fused=True) for k in split_traced(key)]
     number = lax.add(lax.mul(lax.rem(w0, span), scale), lax.rem(w1, span))
     return lax.add(low, lax.convert_element_type(lax.rem(number, span), dtype))
 
@@ -510,10 +512,10 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Sequence[int] | No
 def coins(key: Any, p: Any, shape: tuple[int, ...], mode: str = "low") -> Any:
     dtype = get_aval(p).dtype
     if mode == "high":
-        high, low = lax.unstack(unit_floats(key, (2, *shape), dtype, apart=False))
+        high, low = lax.unstack(unit_floats(key, (2, *shape), dtype, fused=True))
         rest = lax.mul(low, constant(dtypes.finfo(dtype).eps, dtype))
         return lax.lt(rest, lax.sub(_over(p, shape), high))
-    return lax.lt(unit_floats(key, shape, dtype, apart=False), _over(p, shape))
+    return lax.lt(unit_floats(key, shape, dtype, fused=True), _over(p, shape))
 
 
 @on_key("shape", "mode")

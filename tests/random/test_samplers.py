@@ -233,5 +233,26 @@ def test_bits_are_kept_apart_from_what_rounds_on_cpu() -> None:
 
     assert barriers(lambda key: random.normal(key, (4,)), "cpu") == 1
     assert barriers(lambda key: random.normal(key, (4,)), "tpu") == 0
-    for draw in (random.uniform, random.bernoulli, random.bits):
+    assert barriers(jax.vmap(random.normal, axis_size=3, in_axes=None), "cpu") == 0  # one number
+    assert barriers(lambda key: jax.vmap(random.normal)(random.split(key)), "cpu") == 1
+    for draw in (random.uniform, random.bernoulli):
         assert barriers(lambda key, draw=draw: draw(key, shape=(4,)), "cpu") == 0
+
+
+def test_words_are_kept_apart_where_they_are_made_in_sequence() -> None:
+    with jax.threefry_partitionable(False):
+        text = jax.jit(lambda key: random.normal(key, (4,))).lower(KEY).as_text()
+    lines = text.splitlines()
+    first, second = [i for i, line in enumerate(lines) if "optimization_barrier" in line]
+    together = next(i for i, line in enumerate(lines)
+                    if "stablehlo.concatenate" in line and "tensor<2xui32>, tensor<2xui32>" in line)
+    assert first < second < together
+
+
+def test_gamma_numbers_are_one_function_that_is_put_in_its_places() -> None:
+    lowered = jax.jit(lambda key: random.beta(key, 1.0, 2.0, (64, 5))).lower(KEY)
+    text = lowered.as_text()
+    assert text.count("func.func private @random_gamma") == 1
+    assert text.count('call @random_gamma(') == 2
+    assert "@block" not in text
+    assert "to_apply=%random_gamma" not in lowered.compile().as_text()

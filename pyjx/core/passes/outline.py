@@ -60,7 +60,7 @@ def _count_calls(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr], seen: set[Clo
 def _outlined(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr],
               done: dict[ClosedJaxpr, ClosedJaxpr]) -> ClosedJaxpr:
     """The program outlined, and those inside it; calls of a jaxpr that is called several times stay
-    calls when compiled."""
+    calls when compiled, unless they say where they are to be inlined."""
     found = done.get(closed)
     if found is None:
         jaxpr = closed.jaxpr
@@ -79,7 +79,7 @@ def _shared(eqn: JaxprEqn, calls: Counter[ClosedJaxpr], done: dict[ClosedJaxpr, 
             ) -> JaxprEqn:
     params = map_jaxprs(
         eqn.params, lambda inner: _outlined(inner, calls, done), lambda jaxpr: jaxpr)
-    if eqn.primitive.is_call:
+    if eqn.primitive.is_call and not eqn.params.get("inline"):
         called: ClosedJaxpr = eqn.params["jaxpr"]
         if calls[called] > 1 and len(called.eqns) >= MIN_BLOCK and not called.consts:
             return eqn.replace(primitive=outlined_call_p,
