@@ -98,6 +98,7 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
                                             getattr(aval, "ndim", 0), free)  # a token has none
                        for spec, aval in zip(params[key], avals, strict=True)])
             for key, avals in (("in_specs", in_avals(eqn)), ("out_specs", outs))]
+        operands = _still_open(b, operands, params["in_specs"], in_avals(eqn), mesh)
         head, results = _results(b, len(outs))
         args = [b.name() for _ in operands]
         jaxpr = closed.jaxpr
@@ -112,6 +113,17 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
             b.raw(f"sdy.return{end}")
         b.raw(f"}} : ({tensor_types(in_avals(eqn))}) -> ({tensor_types(outs)})")
         return results
+
+
+def _still_open(b: Block, operands: Sequence[str], specs: Sequence[Any], avals: Sequence[Any],
+                mesh: Any) -> list[str]:
+    """The operands, with a constraint where arguments of the program come with open sums, which
+    go on inside: Shardy wants an operation between them that says so."""
+    return [b.line(f"sdy.sharding_constraint {x} "
+                   f"{manual_sharding_text(b.module.meshes, mesh, spec, a.ndim, False)} : "
+                   f"{tensor_type(a)}")
+            if spec.unreduced and x.startswith("%arg") else x
+            for x, spec, a in zip(operands, specs, avals, strict=True)]
 
 
 @rule("custom_partitioning")

@@ -23,7 +23,7 @@ from pyjx.core.layouts import Format, Layout
 from pyjx.core.trace import Tracer
 from pyjx.runtime import backends
 from pyjx.runtime import sharding as shardings  # noqa: F401  (gives the shardings their methods)
-from pyjx.runtime.sharding import SingleDeviceSharding, single_device_sharding
+from pyjx.runtime.sharding import SingleDeviceSharding, open_sums, single_device_sharding
 
 jaxlib_api.initialize(Tracer)
 
@@ -36,6 +36,10 @@ _ELSEWHERE = (
     "possible. You can use `jax.experimental.multihost_utils.process_allgather` to print the "
     "global array or use `.addressable_shards` method of jax.Array to inspect the addressable "
     "(process local) shards.")
+_UNREDUCED = (
+    "An array {} with an unreduced sharding has no values yet: what its devices hold is to be "
+    "summed along the mesh axes {}. Sum it with jax.reshard(x, PartitionSpec()), or look at its "
+    "`.addressable_shards`.")
 
 
 class Shard:
@@ -94,6 +98,8 @@ def _gather(self: Any) -> np.ndarray[Any, Any]:
     """Put the parts of all devices together."""
     _raise_if_deleted(self)
     sharding = self._sharding
+    if axes := open_sums(sharding):
+        raise RuntimeError(_UNREDUCED.format(self.aval.str_short(), ", ".join(sorted(axes))))
     if sharding.is_fully_replicated and self._arrays:
         return _to_numpy(self._fully_replicated_shard())
     if not sharding.is_fully_addressable:
@@ -207,6 +213,8 @@ def _dtype_text(aval: Any) -> str:
 def _is_known_here(self: Any) -> bool:
     """Whether the devices of this process have all elements."""
     sharding = self._sharding
+    if open_sums(sharding):
+        return False
     return bool(sharding.is_fully_addressable
                 or (sharding.is_fully_replicated and sharding.has_addressable_devices))
 
@@ -215,7 +223,8 @@ def _repr(self: Any) -> str:
     _raise_if_deleted(self)
     aval = self.aval
     if not _is_known_here(self):
-        return f"Array(shape={aval.shape}, {_dtype_text(aval)}"
+        where = f", sharding={self._sharding})" if open_sums(self._sharding) else ")"
+        return f"Array(shape={aval.shape}, {_dtype_text(aval)[:-1]}{where}"
     if aval.size == 0:
         return f"Array([], shape={aval.shape}, {_dtype_text(aval)}"
     width = np.get_printoptions()["linewidth"]
@@ -236,6 +245,8 @@ def _str(self: Any) -> str:
 
 
 def _format(self: Any, format_spec: str) -> str:
+    if not format_spec and not _is_known_here(self):
+        return _repr(self)
     if not self.aval.shape:
         return format(value(self)[()], format_spec)
     return format(value(self), format_spec)

@@ -162,12 +162,12 @@ def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
     return bool(
         self._internal_device_list == other._internal_device_list
         and self.memory_kind == other.memory_kind
-        and _unreduced(self) == _unreduced(other)
+        and open_sums(self) == open_sums(other)
         and _same_hlo(self._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim))
     )
 
 
-def _unreduced(sharding: Any) -> Any:
+def open_sums(sharding: Any) -> Any:
     """The axes along which what the devices hold is yet to be summed."""
     return sharding.spec.unreduced if type(sharding) is NamedSharding else frozenset()
 
@@ -313,7 +313,7 @@ def _named_repr(self: Any) -> str:
 
 def _named_is_replicated(self: Any) -> bool:
     sizes = self.mesh.shape
-    return all(sizes[a] == 1 for a in axes_of(self.spec))
+    return not self.spec.unreduced and all(sizes[a] == 1 for a in axes_of(self.spec))
 
 
 def _named_check_aval(self: Any, aval_shape: Shape) -> None:

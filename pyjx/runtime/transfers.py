@@ -22,6 +22,7 @@ from pyjx.runtime.sharding import (
     IndivisibleError,
     NamedSharding,
     SingleDeviceSharding,
+    open_sums,
     single_device_sharding,
 )
 
@@ -153,12 +154,8 @@ def _is_read(x: Any, sharding: Any) -> bool:
     of CPU devices wait for each other's threads, three times as long as that takes."""
     old = x._sharding
     return (old._device_assignment[0].platform == "cpu" and old.is_fully_addressable
-            and not _has_open_sums(old) and not _has_open_sums(sharding)
+            and not open_sums(old) and not open_sums(sharding)
             and (old.is_fully_replicated or x.nbytes <= _LONGEST_READ))
-
-
-def _has_open_sums(sharding: Any) -> bool:
-    return type(sharding) is NamedSharding and bool(sharding.spec.unreduced)
 
 
 def _read(x: Any, sharding: Any) -> Any:

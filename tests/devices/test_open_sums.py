@@ -238,3 +238,37 @@ def test_what_needs_no_collective_is_allowed():
     for wrong in (["x"], "x", None):
         with pytest.raises(TypeError, match="Expected axis name"):
             jax.sharding.no_collectives(wrong)
+
+
+def open_product():
+    """An array of open sums, and what it is."""
+    x = cut(X)
+    return jax.jit(lambda x: jnp.einsum("ij,ik->jk", x, x, out_sharding=P(unreduced={"x"})))(x), \
+        X.T @ X
+
+
+def test_open_sums_as_arguments_of_shard_map():
+    product, wanted = open_product()
+    f = smap(summed, P(unreduced={"x"}), P())
+    for call in (f, jax.jit(f)):
+        np.testing.assert_allclose(call(product), wanted, rtol=1e-5)
+    kept = smap(lambda x: -x, P(unreduced={"x"}), P(unreduced={"x"}))(product)
+    np.testing.assert_allclose(jax.reshard(kept, P()), -wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("read", [
+    np.asarray, jax.device_get, lambda x: x.tolist(), lambda x: float(x.sum()),
+    lambda x: f"{x.sum():.3f}",
+], ids=["asarray", "device_get", "tolist", "float", "format"])
+def test_open_sums_have_no_values(read):
+    with pytest.raises(RuntimeError, match=r"float32\[.*\]\{U:x\} with an unreduced sharding has "
+                                           r"no values yet: .* axes x\. Sum it with jax\.reshard"):
+        read(open_product()[0])
+
+
+def test_open_sums_are_shown_by_their_sharding():
+    product, _ = open_product()
+    assert not product.is_fully_replicated
+    shown = repr(product)
+    assert shown.startswith("Array(shape=(4, 4), dtype=float32, sharding=NamedSharding(")
+    assert str(product) == f"{product}" == shown
