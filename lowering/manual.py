@@ -98,14 +98,14 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
                                             getattr(aval, "ndim", 0), free)  # a token has none
                        for spec, aval in zip(params[key], avals, strict=True)])
             for key, avals in (("in_specs", in_avals(eqn)), ("out_specs", outs))]
-        operands = _still_open(b, operands, params["in_specs"], in_avals(eqn), mesh)
+        given = _still_open(b, operands, params["in_specs"], in_avals(eqn), mesh)
         head, results = _results(b, len(outs))
-        args = [b.name() for _ in operands]
+        args = [b.name() for _ in given]
         jaxpr = closed.jaxpr
         typed = ", ".join([f"{n}: {tensor_type(v.aval)}"
                            for n, v in zip(args, jaxpr.invars, strict=True)])
         b.opening(
-            f"{head}sdy.manual_computation({', '.join(operands)}) in_shardings=[{shardings[0]}] "
+            f"{head}sdy.manual_computation({', '.join(given)}) in_shardings=[{shardings[0]}] "
             f"out_shardings=[{shardings[1]}] manual_axes={axes_text(mesh, names)} ({typed}) {{")
         with b.isolated(args, jaxpr.in_avals):
             values = emit_jaxpr(b, jaxpr, dict(zip(jaxpr.invars, args, strict=True)))
