@@ -48,7 +48,7 @@ def walk(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
     """
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
-    ends = _last_uses(jaxpr) if state.dynamic is eager_trace and len(jaxpr.eqns) > 1 else None
+    ends = jaxpr.last_uses() if state.dynamic is eager_trace and len(jaxpr.eqns) > 1 else None
     with source_info.replaying() as replay:
         for i, eqn in enumerate(jaxpr.eqns):
             operands = [env[v] if type(v) is not Literal else literal_value(v) for v in eqn.invars]
@@ -66,24 +66,6 @@ def walk(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
                 for v in ends[i]:
                     del env[v]
     return [env[v] if type(v) is not Literal else literal_value(v) for v in jaxpr.outvars]
-
-
-def _last_uses(jaxpr: Jaxpr) -> list[list[Any]]:
-    """For each equation the variables that nothing behind it reads."""
-    if jaxpr.last_uses is not None:
-        return jaxpr.last_uses
-    last: dict[Any, int] = {}
-    for i, eqn in enumerate(jaxpr.eqns):
-        last.update(dict.fromkeys(eqn.outvars, i))
-        last.update({x: i for x in eqn.invars if type(x) is not Literal})
-    for x in jaxpr.outvars:
-        if type(x) is not Literal:
-            last.pop(x, None)
-    ends: list[list[Any]] = [[] for _ in jaxpr.eqns]
-    for v, i in last.items():
-        ends[i].append(v)
-    jaxpr.last_uses = ends
-    return ends
 
 
 def literal_value(literal: Literal) -> Any:

@@ -306,10 +306,8 @@ no_debug_info = DebugInfo()
 class Jaxpr:
     """A program: constants and arguments in, equations, results out."""
 
-    __slots__ = ("__weakref__", "constvars", "debug_info", "effects", "eqns", "invars",
-                 "is_high", "last_uses", "outvars")
-
-    last_uses: list[list[Var]] | None  # for each equation, once it has run on values
+    __slots__ = ("__weakref__", "_last_uses", "constvars", "debug_info", "effects", "eqns",
+                 "invars", "is_high", "outvars")
 
     def __init__(
         self,
@@ -327,7 +325,7 @@ class Jaxpr:
         self.effects = effects
         self.debug_info = debug_info
         self.is_high = False
-        self.last_uses = None
+        self._last_uses: list[list[Var]] | None = None
 
     def replace(self, **fields: Any) -> Jaxpr:
         """A copy with some fields replaced."""
@@ -336,6 +334,22 @@ class Jaxpr:
         if unknown:
             raise TypeError(f"Jaxpr.replace: no field named {', '.join(sorted(unknown))}")
         return Jaxpr(**{n: fields[n] if n in fields else getattr(self, n) for n in names})
+
+    def last_uses(self) -> list[list[Var]]:
+        """For each equation the variables that nothing behind it reads; found once."""
+        if self._last_uses is None:
+            last: dict[Any, int] = {}
+            for i, eqn in enumerate(self.eqns):
+                last.update(dict.fromkeys(eqn.outvars, i))
+                last.update({x: i for x in eqn.invars if type(x) is not Literal})
+            for x in self.outvars:
+                if type(x) is not Literal:
+                    last.pop(x, None)
+            ends: list[list[Var]] = [[] for _ in self.eqns]
+            for v, i in last.items():
+                ends[i].append(v)
+            self._last_uses = ends
+        return self._last_uses
 
     @property
     def jaxpr(self) -> Jaxpr:

@@ -286,9 +286,7 @@ def test_values_go_after_their_last_use():
 
 def test_last_uses_are_found_once():
     closed = jax.make_jaxpr(lambda x: jnp.sin(x) * jnp.cos(x))(1.0)
-    assert closed.jaxpr.last_uses is None
-    eval_jaxpr(closed.jaxpr, closed.consts, jnp.ones(3))
-    found = closed.jaxpr.last_uses
+    found = closed.jaxpr.last_uses()
     assert list(map(len, found)) == [0, 1, 2]
     eval_jaxpr(closed.jaxpr, closed.consts, jnp.ones(2))
-    assert closed.jaxpr.last_uses is found
+    assert closed.jaxpr.last_uses() is found
