@@ -55,7 +55,8 @@ def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = Non
                    ) -> ShapedArray:
         if check is not None:
             check(name, x)
-        return ShapedArray(reduced_shape(name, x, axes), x.dtype, x.weak_type)
+        weak = x.weak_type and check is not _check_logical  # bits are those of one width
+        return ShapedArray(reduced_shape(name, x, axes), x.dtype, weak)
 
     primitive = register(Primitive(name, arithmetic=reduction, shape_rule=shape_rule,
                                    sharding_rule=reduced_sharding))

@@ -191,7 +191,7 @@ def mish(x: Any) -> Array:
     >>> float(jax.nn.mish(0.0))
     0.0
     """
-    x = promote_inexact("mish", x)
+    x = promote_inexact("mish", weak_int("mish", x))
     return lax.mul(x, lax.tanh(jnp.logaddexp(x, like(x, 0.0))))
 
 
@@ -336,7 +336,7 @@ def squareplus(x: Any, b: Any = 4) -> Array:
     >>> float(jax.nn.squareplus(0.0))
     1.0
     """
-    x, b = promote_args_inexact("squareplus", x, b)
+    x, b = promote_args_inexact("squareplus", promote_inexact("squareplus", x), b)
     root = ufuncs.sqrt(ufuncs.add(lax.square(x), b))
     return ufuncs.divide(ufuncs.add(x, root), 2)
 

@@ -571,7 +571,8 @@ def array_equiv(a1: Any, a2: Any) -> Array:
         return jnp.asarray(False)
     try:
         shape = ops.broadcast_shapes(pair[0].shape, pair[1].shape)
-    except ValueError:
+        dtypes.lattice_result_type(*pair)
+    except ValueError:  # shapes or dtypes that do not go together
         return jnp.asarray(False)
     x, y = (jnp.broadcast_to(a, shape) for a in pair)
     return _array_equal(x, y, equal_nan=False)

@@ -261,7 +261,7 @@ def block(arrays: Any) -> Array:
     [[1, 2], [3, 4]]
     """
     blocks, depth = _joined_blocks(arrays, 0)
-    return operands("block", blocks)[0] if not depth else blocks
+    return jnp.ufuncs.as_array(*operands("block", blocks)) if not depth else blocks
 
 
 def _joined_blocks(arrays: Any, level: int) -> tuple[Any, int]:

@@ -145,7 +145,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     >>> jax.numpy.transpose(jax.numpy.ones((2, 3, 4)), (1, 2, 0)).shape
     (3, 4, 2)
     """
-    (a,) = operands("transpose", a)
+    a = jnp.ufuncs.as_array(*operands("transpose", a))
     ndim = get_aval(a).ndim
     if axes is None:
         return permuted(a, all_axes(ndim)[::-1])

@@ -138,7 +138,8 @@ def _prefixes(scan: Callable[..., Any]) -> Callable[..., Any]:
         if axis is None or isinstance(axis, (tuple, list)):
             raise ValueError("accumulate does not allow multiple axes")
         a = jnp.asarray(a) if dtype is None else jnp.asarray(a, dtype)
-        return scan(a, canonical_axis(axis, get_aval(a).ndim))
+        out = scan(a, canonical_axis(axis, get_aval(a).ndim))
+        return convert(out, dtype_of(out))
 
     return accumulate
 

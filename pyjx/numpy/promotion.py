@@ -106,9 +106,11 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     """The value `x` with another dtype and weak type."""
     if type(x) in _python_scalars:
         return literal(x, dtype, weak)
-    if isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, np.generic):
         x = x if x.dtype == dtype else _cast_on_host(x, dtype)
-        return unnarrowed(x) if isinstance(x, np.generic) else x
+        return weakly_typed(x) if weak else unnarrowed(x)
+    if isinstance(x, np.ndarray) and not weak:
+        return x if x.dtype == dtype else _cast_on_host(x, dtype)
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x

@@ -648,7 +648,7 @@ def as_default_float(x: Any) -> Any:
 
 
 def _imag(x: Any) -> Any:
-    return ops.imag(x) if is_complex(x) else filled_like(x, 0)
+    return ops.imag(x) if is_complex(x) else as_array(filled_like(x, 0))
 
 
 real = _function("real", lambda x: ops.real(x) if is_complex(x) else as_array(x),
@@ -676,14 +676,14 @@ def angle(z: Any, deg: bool = False) -> Array:
 def _isfinite(x: Any) -> Any:
     if is_complex(x):
         return ops.bitwise_and(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
-    return ops.is_finite(x) if is_inexact(x) else filled_like(x, True, bool)
+    return ops.is_finite(x) if is_inexact(x) else as_array(filled_like(x, True, bool))
 
 
 def _isinf(x: Any) -> Any:
     if is_complex(x):
         return ops.bitwise_or(_isinf(ops.real(x)), _isinf(ops.imag(x)))
     if not is_inexact(x):
-        return filled_like(x, False, bool)
+        return as_array(filled_like(x, False, bool))
     return ops.eq(ops.abs(x), scalar_constant(np.inf, dtype_of(x)))
 
 
@@ -695,7 +695,7 @@ def _infinity_test(name: str, value: float) -> _Unary:
         if is_complex(x):
             raise ValueError("isposinf/isneginf are not well defined for complex types")
         if not is_inexact(x):
-            return filled_like(x, False, bool)
+            return as_array(filled_like(x, False, bool))
         return ops.eq(x, scalar_constant(value, dtype_of(x)))
 
     return _named(body, name, f"Where x is {value}.")

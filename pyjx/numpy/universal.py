@@ -412,7 +412,8 @@ def _reduced_at(function: ufunc, a: Any, indices: Any, axis: int, dtype: Any) ->
         return jnp.where(inside, convert(body(totals, x[None]), dtype), totals), None
 
     out, _ = lax.scan(step, jnp.take(x, indices, 0), (jnp.arange(size), x))
-    return jnp.moveaxis(out, 0, axis)
+    return convert(jnp.moveaxis(out, 0, axis), dtype,
+                   get_aval(a).weak_type and get_aval(a).dtype == dtype)
 
 
 @op_jit(static_argnames=("function",))

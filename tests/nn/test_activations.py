@@ -141,6 +141,13 @@ def test_softplus_has_the_sigmoid_as_derivative():
     np.testing.assert_allclose(slope, special.expit(x), rtol=1e-6)
 
 
+def test_types_of_booleans():
+    mask = jnp.ones(2, bool)
+    assert nn.mish(mask).weak_type and not nn.squareplus(mask).weak_type
+    with jax.enable_x64(True):
+        assert nn.mish(mask).dtype == "float64" and nn.squareplus(mask).dtype == "float32"
+
+
 def test_squareplus_promotes_both_arguments():
     assert nn.squareplus(jnp.arange(2), jnp.bfloat16(4)).dtype == "bfloat16"
     assert nn.squareplus(jnp.bfloat16(1), jnp.float32(4)).dtype == "float32"

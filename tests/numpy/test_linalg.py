@@ -153,6 +153,9 @@ def test_conditions_of_singular_matrices():
 
 
 def test_integers_become_floats():
+    with jax.enable_x64(True):
+        assert linalg.matrix_rank(np.ones(3)).dtype == np.int32
+        assert linalg.vector_norm(np.ones(3, np.int32)).dtype == np.float64
     with jax.enable_x64(False):
         x = np.array([[2, 1], [1, 3]])
         for name in ("inv", "det", "cholesky", "eigvalsh", "norm", "pinv", "cond"):

@@ -225,6 +225,27 @@ def test_promotion(x, y, dtype):
     assert jax.jit(jnp.add)(x, y).dtype == dtype
 
 
+@pytest.mark.parametrize("x", [np.bool_(True), np.int8(3), np.ones(2, np.int32), np.ones(2, bool)])
+@pytest.mark.parametrize("name", ["add", "minimum", "multiply"])
+def test_types_of_constants_in_traces(x, name):
+    """NumPy's integers beside a Python float are of weak type there, too."""
+    def call():
+        return getattr(jnp, name)(x, 1.0)
+
+    assert jax.eval_shape(call).weak_type and call().weak_type
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jnp.imag(1.0), lambda: jnp.imag(True), lambda: jnp.isfinite(1), lambda: jnp.isinf(1),
+    lambda: jnp.isposinf(1), lambda: jnp.iscomplex(1), lambda: jnp.transpose(1.0),
+    lambda: jnp.block(1.0), lambda: jnp.fft.fftshift(1.0), lambda: jnp.isneginf(jnp.int32(1)),
+])
+def test_results_in_traces_are_arrays(call):
+    found = []
+    jax.jit(lambda: found.append(call()))()
+    assert isinstance(found[0], jax.Array)
+
+
 def test_weak_types_stay_weak():
     assert jnp.add(1.0, 2).weak_type
     assert not jnp.add(np.float32(1), 2).weak_type
@@ -296,6 +317,7 @@ def test_closeness_and_equality():
     assert not bool(jnp.array_equal([1, 2], [1, 2, 3]))
     assert bool(jnp.array_equal(x, x, equal_nan=True))
     assert bool(jnp.array_equiv([1, 2], [[1, 2], [1, 2]]))
+    assert not bool(jnp.array_equiv(jnp.ones(2, "int4"), jnp.ones(2, "int8")))
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "equal"])

@@ -130,6 +130,16 @@ def test_at_of_one_operand():
     assert jnp.logaddexp.at(jnp.ones(2), jnp.array([5]), 1.0, inplace=False).tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("name", ["add", "maximum", "minimum", "subtract", "bitwise_and"])
+def test_weak_types_of_methods(name):
+    a, function = jnp.broadcast_to(3, (4,)), getattr(jnp, name)
+    assert a.weak_type
+    assert not function.accumulate(a).weak_type and not function.reduce(a).weak_type
+    assert function.reduceat(a, np.array([0, 2])).weak_type
+    assert not jnp.logaddexp.accumulate(1.0 * a).weak_type
+    assert jnp.logaddexp.reduceat(1.0 * a, np.array([0, 2])).weak_type
+
+
 @pytest.mark.parametrize("name", BINARY)
 def test_reduceat_and_outer(name):
     function, reference, a = getattr(jnp, name), getattr(np, name), operand(name)

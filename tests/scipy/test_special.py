@@ -261,6 +261,8 @@ def test_multigammaln():
                                [reference.multigammaln(a, 4) for a in x], rtol=1e-5)
     with pytest.raises(jax.errors.ConcretizationTypeError):
         jax.jit(special.multigammaln)(3.0, 2)
+    with jax.enable_x64(True):
+        assert special.multigammaln(np.ones(2, bool), 1).dtype == np.float64
 
 
 def test_comb_with_repetition():

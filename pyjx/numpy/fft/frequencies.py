@@ -78,7 +78,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
 
 
 def _halves(name: str, x: Any, axes: Any, sign: int) -> Any:
-    (x,) = operands(name, x)
+    x = jnp.ufuncs.as_array(*operands(name, x))
     shape = get_aval(x).shape
     if axes is None:
         places = all_axes(len(shape))

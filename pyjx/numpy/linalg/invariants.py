@@ -107,7 +107,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     if aval.ndim < 2:
         zero = lax.eq(m, lax.full_like(m, 0))
         return lax.convert_element_type(
-            lax.bitwise_not(lax.reduce_and(zero, tuple(range(aval.ndim)))), integer)
+            lax.bitwise_not(lax.reduce_and(zero, tuple(range(aval.ndim)))), np.dtype(np.int32))
     if not aval.shape[-1] or not aval.shape[-2]:
         raise ValueError("zero-size array to reduction operation max which has no identity: "
                          f"matrix_rank of shape {aval.shape}")

@@ -138,5 +138,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     >>> float(jax.numpy.linalg.vector_norm(jax.numpy.array([[3.0, 0.0], [0.0, 4.0]])))
     5.0
     """
-    x = promote_dtypes_inexact(*operands("jnp.linalg.vector_norm", x))[0]
+    (x,) = operands("jnp.linalg.vector_norm", x)
+    if ord is None or ord == 2:  # a sum of squares, which of integers is of the default dtype
+        x = ufuncs.as_default_float(x)
+    (x,) = promote_dtypes_inexact(x)
     return _of_vectors(x, ord, canonical_axes(axis, get_aval(x).ndim), keepdims)

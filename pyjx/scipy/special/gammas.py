@@ -20,7 +20,13 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex, is_integer
-from pyjx.numpy.promotion import operands, promote_args_inexact, promote_inexact
+from pyjx.numpy.promotion import (
+    operands,
+    promote_args_inexact,
+    promote_dtypes_inexact,
+    promote_inexact,
+)
+from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special.operands import floats, in_single, partials, reals, weak_as
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -245,7 +251,7 @@ def multigammaln(a: Any, d: Any) -> Array:
     """
     d = concrete_or_error(operator.index, d,
                           "The error arose in jax.scipy.special.multigammaln argument `d`.")
-    (a,) = floats("multigammaln", a)
+    a = as_array(promote_dtypes_inexact(*operands("multigammaln", a), d)[0])
     steps = jnp.asarray(np.arange(d) / 2, a.dtype)
     return d * (d - 1) / 4 * math.log(math.pi) + lax.lgamma(a[..., None] - steps).sum(-1)
 
