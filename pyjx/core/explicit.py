@@ -182,6 +182,14 @@ def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
     return fitting(NamedSharding(mesh, spec), shape)
 
 
+def permuted_sharding(sharding: Any, permutation: Sequence[int]) -> Any:
+    """A resolved sharding, or none, of the same value with its dimensions in another order."""
+    if sharding is None:
+        return None
+    spec = sharding.spec
+    return sharding.update(spec=spec.update(partitions=[spec[i] for i in permutation]))
+
+
 def fitting(sharding: Any, shape: Sequence[Any]) -> Any:
     """The sharding with an entry for each dimension.
 

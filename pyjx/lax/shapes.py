@@ -19,6 +19,7 @@ from pyjx.core.explicit import (
     batched_sharding,
     entries_of,
     mesh_of,
+    permuted_sharding,
     resized,
     resolved_sharding,
     sharding_for,
@@ -97,10 +98,12 @@ def _reshape_shape(x: ShapedArray, *, new_sizes: tuple[int, ...],
 
 def _reshape_transpose(ct: Tangent, aval: ShapedArray, *, new_sizes: tuple[int, ...],
                        dimensions: tuple[int, ...] | None, sharding: Any = None) -> Value:
+    sharding = sharding_for(aval, get_aval(ct))
     if dimensions is None:
-        return reshape(ct, aval.shape, out_sharding=sharding_for(aval, get_aval(ct)))
+        return reshape(ct, aval.shape, out_sharding=sharding)
     inverse = np.argsort(dimensions).tolist()
-    return transpose(reshape(ct, [aval.shape[i] for i in dimensions]), inverse)
+    return transpose(reshape(ct, [aval.shape[i] for i in dimensions],
+                             out_sharding=permuted_sharding(sharding, dimensions)), inverse)
 
 
 def _reshape_batch(operands: Values, dims: BatchDims, *, new_sizes: tuple[int, ...],

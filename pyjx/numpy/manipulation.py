@@ -15,6 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.dimensions import check_decided
+from pyjx.core.explicit import permuted_sharding, resolved_sharding
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
@@ -96,9 +97,11 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
         if new != old or out_sharding is not None or not isinstance(a, Tracer):
             x = lax.reshape(a, new, out_sharding=out_sharding)
     elif order == "F":
-        reversed_axes = tuple(range(len(old)))[::-1]
-        x = lax.reshape(a, new[::-1], reversed_axes)
-        x = placed(lax.transpose(x, tuple(range(len(new)))[::-1]), out_sharding)
+        back = tuple(range(len(new)))[::-1]
+        if out_sharding is not None:
+            out_sharding = permuted_sharding(resolved_sharding(out_sharding, new, "reshape"), back)
+        x = lax.reshape(a, new[::-1], tuple(range(len(old)))[::-1], out_sharding=out_sharding)
+        x = lax.transpose(x, back)
     elif order == "A":
         raise NotImplementedError("np.reshape order=A is not implemented.")
     else:

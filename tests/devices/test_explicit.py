@@ -90,6 +90,7 @@ OPS = {
     "split an axis": (lambda x: x.reshape(8, 4, 4), "8@x,4@y,4"),
     "singleton": (lambda x: x.reshape(8, 1, 16), "8@x,1,16@y"),
     "reshape": (lambda x: lax.reshape(x, (4, 32), out_sharding=P("y")), "4@y,32"),
+    "reshape by columns": (lambda x: x.reshape((32, 4), order="F", out_sharding=P("y")), "32@y,4"),
     "concatenate": (lambda x: jnp.concatenate([x, x], 1), "8@x,32@y"),
     "stack": (lambda x: jnp.stack([x, x]), "2,8@x,16@y"),
     "pad": (lambda x: lax.pad(x, np.float32(0), ((4, 0, 0), (1, 1, 0))), "12@x,18@y"),
