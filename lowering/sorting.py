@@ -233,9 +233,12 @@ def _top_k(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
 def _to_float32(b: Block, x: str, aval: ShapedArray) -> str:
     """Values of up to 32 bits as floats in the same total order.
 
-    A 32-bit integer becomes the float whose bits have its place in the total order.
+    A 32-bit integer becomes the float whose bits have its place in the total order. The barrier
+    keeps XLA from comparing what narrow floats were before they were rounded.
     """
     out = aval.update(dtype=np.float32)
+    if dtypes.issubdtype(aval.dtype, np.floating) and dtypes.itemsize_bits(aval.dtype) < 32:
+        x = b.line(f"stablehlo.optimization_barrier {x} : {tensor_type(aval)}")
     if aval.dtype not in (np.int32, np.uint32):
         return b.convert(x, aval, out)
     bits = aval.update(dtype=np.int32)

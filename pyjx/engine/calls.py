@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx.core.effects import Effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.options import Inline
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.batching import BatchTrace
@@ -275,5 +276,12 @@ def call_eqn(eqn: JaxprEqn, closed: ClosedJaxpr, name: str, invars: Sequence[Ato
 def call(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:
     """Call a jaxpr as one operation."""
     return jit_p.bind(*args, **call_params(closed, name, len(args)))  # type: ignore[no-any-return]
+
+
+def call_in_place(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:
+    """`call`, of a program that XLA puts where it is called: of constants, and together with what
+    follows, some of it rounds otherwise than in a function of its own."""
+    params = {**call_params(closed, name, len(args)), "inline": Inline.AUTO}
+    return jit_p.bind(*args, **params)  # type: ignore[no-any-return]
 
 

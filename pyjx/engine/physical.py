@@ -18,10 +18,9 @@ from pyjx.core.derived import derived, derived_structure
 from pyjx.core.evaluation import eval_jaxpr, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.nested import holders, holders_in, map_jaxprs, within
-from pyjx.core.options import Inline
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
-from pyjx.engine.calls import call_params, jit_p
+from pyjx.engine.calls import call_in_place
 from pyjx.engine.tangents import add_any_p
 
 
@@ -141,8 +140,7 @@ _programs = BoundedDict(512)  # of operations, by primitive, types and parameter
 
 def _decomposed(eqn: JaxprEqn, avals: list[Any], operands: list[Any]) -> list[Any]:
     """The results of an operation that is a program of others: a function, one for all uses with
-    the same types and parameters. XLA may put it where it is called: of constants, and together
-    with what follows, some of it rounds otherwise."""
+    the same types and parameters."""
     def fun(*args: Any) -> list[Any]:
         return _results(eqn, eqn.primitive.decomposition(*args, **eqn.params))  # type: ignore[misc]
 
@@ -151,8 +149,7 @@ def _decomposed(eqn: JaxprEqn, avals: list[Any], operands: list[Any]) -> list[An
     program = _programs.get(key)
     if program is None:
         program = _programs[key] = physicalize(trace_to_jaxpr(fun, avals))
-    params = call_params(program, primitive.name, len(operands))
-    return jit_p.bind(*operands, **{**params, "inline": Inline.AUTO})  # type: ignore[no-any-return]
+    return call_in_place(program, primitive.name, *operands)
 
 
 def _results(eqn: JaxprEqn, out: Any) -> list[Any]:

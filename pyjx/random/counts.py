@@ -20,7 +20,7 @@ from pyjx.random.base import check_key, on_key, placed, split_traced
 from pyjx.random.distributions import arrays
 from pyjx.random.gammas import check_method
 from pyjx.random.implementations import threefry2x32
-from pyjx.random.keys import random_clone_p
+from pyjx.random.keys import random_clone_p, random_split_p
 from pyjx.random.samplers import (
     as_array,
     constant,
@@ -401,14 +401,15 @@ def _multinomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtyp
     parts = lax.transpose(lax.div(p, left), (last, *range(last)))
     one, zero = constant(1, kind), constant(0, kind)
 
-    if not shape[-1]:
-        return lax.full(shape, 0, dtype)
-    remaining, counts = n, []
-    for i, k in enumerate(split_traced(key, shape[-1])):
-        part = lax.index_in_dim(parts, i, keepdims=False)
-        counts.append(_binomial_floats(k, remaining, lax.clamp(zero, part, one), kind))
-        remaining = lax.sub(remaining, counts[-1])
-    return lax.convert_element_type(lax.stack(counts, last), dtype)
+    def draw(remaining: Value, outcome: tuple[Value, Value]) -> tuple[Value, Value]:
+        part, k = outcome
+        count = _binomial_floats(k, remaining, lax.clamp(zero, part, one), kind)
+        return lax.sub(remaining, count), count
+
+    keys = random_split_p.bind(key, shape=(shape[-1],))
+    _, counts = lax.scan(draw, n, (parts, keys), unroll=unroll)
+    counts = lax.transpose(counts, (*range(1, last + 1), 0))
+    return lax.convert_element_type(counts, dtype)
 
 
 def multinomial(key: Any, n: Any, p: Any, *, shape: Sequence[int] | None = None, dtype: Any = None,

@@ -15,15 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.bounded import BoundedDict
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
+from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front
+from pyjx.engine.calls import call_in_place
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Tangent, Tangents, Value, Values
 from pyjx.lax.common import broadcasts_to
@@ -171,9 +174,28 @@ _CUBE_ROOT = (
 )
 
 
-def _approximate(key: Value, a: Value, log_space: bool) -> Value:
-    """A gamma number of a + 4, times u_i^(1 / (a + i)) for i = 0, ..., 3."""
-    shape, dtype = get_aval(a).shape, get_aval(a).dtype
+_approximations = BoundedDict(64)  # programs, by types and the flags of tracing
+
+
+def _approximate(key: Value, a: Value, log_space: bool, dtype: DType) -> Value:
+    """Numbers of the approximate method, by one function for all uses with the same types."""
+    avals = get_aval(key), get_aval(a)
+    at = *avals, log_space, dtype, configuration.trace_context()
+    program = _approximations.get(at)
+    if program is None:
+        program = _approximations[at] = trace_to_jaxpr(
+            lambda k, x: [_approximate_floats(k, x, log_space, dtype)], avals)
+    return call_in_place(program, "_gamma_approx", key, a)[0]
+
+
+def _at_least_float32(dtype: DType) -> DType:
+    return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
+
+
+def _approximate_floats(key: Value, a: Value, log_space: bool, result: DType) -> Value:
+    """A gamma number of a + 4, times u_i^(1 / (a + i)) for i = 0, ..., 3; in float32 at least."""
+    shape, dtype = get_aval(a).shape, _at_least_float32(get_aval(a).dtype)
+    a = lax.convert_element_type(a, dtype)
     normal_key, exponential_key = split_traced(key)
     above = lax.add(a, lax.full_like(a, 4))
     double = lax.mul(constant(2, dtype), above)
@@ -185,12 +207,12 @@ def _approximate(key: Value, a: Value, log_space: bool) -> Value:
     steps = lax.add(lax.broadcast(a, (4,)), lax.broadcasted_iota(dtype, (4, *shape), 0))
     down = lax.div(lax.neg(exponential_floats(exponential_key, (4, *shape), dtype)), steps)
     log = lax.add(log, total(down, (0,)))
-    return log if log_space else lax.exp(log)
+    return lax.convert_element_type(log if log_space else lax.exp(log), result)
 
 
 def gamma_floats(key: Any, a: Any, log_space: bool, method: str) -> Any:
     if method == "approximate":
-        return _approximate(key, a, log_space)
+        return _approximate(key, a, log_space, get_aval(a).dtype)
     return random_gamma_p.bind(key, a, log_space=log_space)
 
 
@@ -207,9 +229,12 @@ def check_method(name: str, method: Any) -> str:
 @on_key("shape", "dtype", "log_space", "method")
 def _gamma(key: Value, a: Value, *, shape: tuple[int, ...], dtype: DType, log_space: bool,
            method: str) -> Value:
-    (a,) = arrays(dtype, shape, a)
-    return gamma_floats(key, a if not is_scalar_constant(a) else lax.broadcast(a, ()), log_space,
-                        method)
+    approximate = method == "approximate"
+    (a,) = arrays(_at_least_float32(dtype) if approximate else dtype, shape, a)
+    a = a if not is_scalar_constant(a) else lax.broadcast(a, ())
+    if approximate:
+        return _approximate(key, a, log_space, dtype)
+    return gamma_floats(key, a, log_space, method)
 
 
 def _sample_gamma(name: str, key: Any, a: Any, shape: Any, dtype: Any, log_space: bool,
@@ -414,10 +439,15 @@ def _generalized_normal_floats(key: Value, p: Value, shape: tuple[int, ...], dty
     return lax.mul(signs(sign_key, shape, dtype), lax.pow(x, a))
 
 
+def _exponent(p: Value) -> Value:
+    """The parameter p in a dtype of its own: what is computed of it is rounded to the result's."""
+    own = dtypes.to_inexact_dtype(dtypes.canonicalize_dtype(get_aval(p).dtype))
+    return as_array(p, own)
+
+
 @on_key("shape", "dtype")
 def _generalized_normal(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
-    own = dtypes.to_inexact_dtype(dtypes.canonicalize_dtype(get_aval(p).dtype))
-    return _generalized_normal_floats(key, as_array(p, own), shape, dtype)
+    return _generalized_normal_floats(key, _exponent(p), shape, dtype)
 
 
 def generalized_normal(key: Any, p: Any, shape: Sequence[int] = (), dtype: Any = None, *,
@@ -444,12 +474,13 @@ def _require_scalar(name: str, p: Any) -> None:
 @on_key("shape", "dtype")
 def _ball(key: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     direction_key, radius_key = split_traced(key)
-    p = as_array(p, dtype)
+    p = _exponent(p)
+    inverse = lax.div(constant(1, get_aval(p).dtype), p)
     x = _generalized_normal_floats(direction_key, p, shape, dtype)
     last = len(shape) - 1
     e = exponential_floats(radius_key, shape[:-1], dtype)
-    powers = lax.pow(lax.abs(x), lax.broadcast(p, shape))
-    root = lax.broadcast(lax.div(constant(1, dtype), p), shape[:-1])
+    powers = lax.pow(lax.abs(x), lax.broadcast(as_array(p, dtype), shape))
+    root = lax.broadcast(as_array(inverse, dtype), shape[:-1])
     length = lax.pow(lax.add(total(powers, (last,)), e), root)
     return lax.div(x, lax.broadcast_in_dim(length, shape, range(last)))
 

@@ -138,3 +138,10 @@ def test_positions_are_as_weak_as_the_values(name):
     for found in (choose(x, 2), jax.jit(choose, static_argnums=1)(x, 2)):
         assert found[1].weak_type and found[1].dtype == np.int32
     assert not choose(jnp.ones(3), 2)[1].weak_type
+
+
+@pytest.mark.optimized
+def test_top_k_compares_what_narrow_floats_are_rounded_to():
+    x, y = np.random.RandomState(0).randn(2, 400).astype(jnp.bfloat16)
+    places = jax.jit(lambda x, y: lax.top_k(x + y, 64)[1])(x, y)
+    assert (places == lax.top_k(jnp.add(x, y), 64)[1]).all()

@@ -242,3 +242,27 @@ def test_multinomial_is_computed_in_the_dtype_of_its_parameters():
     with jax.enable_x64(True):
         counts = random.multinomial(random.key(0), 9.0, np.float32([0.2, 0.3, 0.5]))
         assert counts.dtype == np.float64 and counts.tolist() == [1, 1, 7]
+
+
+def test_the_approximate_method_computes_in_float32_at_least() -> None:
+    for sample in (random.gamma, random.loggamma):
+        wide = sample(KEY, 0.3, (64,), method="approximate")
+        narrow = sample(KEY, 0.3, (64,), jnp.float16, method="approximate")
+        assert narrow.dtype == np.float16
+        assert (narrow == wide.astype(np.float16)).all()
+
+
+def test_the_exponent_of_ball_keeps_its_precision() -> None:
+    wide, narrow = [random.ball(KEY, 3, p, (64,), jnp.float16)
+                    for p in (np.float32(1.3), np.float16(1.3))]
+    assert wide.dtype == narrow.dtype == np.float16
+    assert not (wide == narrow).all()
+
+
+def test_multinomial_is_one_loop_for_any_number_of_outcomes() -> None:
+    def size(outcomes: int) -> int:
+        draw = jax.jit(lambda key, p: random.multinomial(key, 9, p))
+        return len(draw.lower(KEY, jax.ShapeDtypeStruct((outcomes,), np.float32)).as_text())
+
+    assert size(40) < 1.3 * size(3)
+    assert random.multinomial(KEY, 9, jnp.ones(0)).shape == (0,)
