@@ -147,7 +147,7 @@ def _batched_matmul(a: Any, b: Any, precision: Any, preferred: Any, out_sharding
         n = y.shape[i - skip_b] if i >= skip_b else None
         if m is not None and m == n:
             shared.append(i)
-        elif n is None or n == 1:
+        elif n is None or (n == 1 and m is not None):
             only_a.append(i)
             drop_b += [i - skip_b] if n == 1 else []
         elif m is None or m == 1:

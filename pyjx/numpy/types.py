@@ -134,7 +134,7 @@ def isscalar(element: Any) -> bool:
 
 
 def _shape(name: str, a: Any) -> tuple[int, ...]:
-    if isinstance(a, (list, tuple)):
+    if isinstance(a, (list, tuple, np.ndarray)):  # whatever the elements are
         return np.shape(a)
     if not (is_valid_value(a) or hasattr(a, "__jax_array__")):
         warnings.warn(f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. "

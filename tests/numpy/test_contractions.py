@@ -30,6 +30,15 @@ def test_products(name, args):
     agrees(name, *args, tol=1e-4)
 
 
+@pytest.mark.parametrize("first", [(), (1,), (2,), (1, 1), (3, 1)])
+@pytest.mark.parametrize("second", [(), (1,), (2,), (1, 1), (1, 2)])
+def test_batches_of_products_are_broadcast(first, second):
+    a, b = floats(*first, 2, 3), floats(*second, 3, 4)
+    agrees("matmul", a, b, tol=1e-4)
+    agrees("matmul", a[(0,) * (len(first) + 1)], b, tol=1e-4)
+    agrees("matmul", a, b[(0,) * len(second)][:, 0], tol=1e-4)
+
+
 def test_matvec_and_vecmat():
     np.testing.assert_allclose(jnp.matvec(t, v), t @ v, rtol=1e-5)
     np.testing.assert_allclose(jnp.vecmat(v, u), v @ u, rtol=1e-5)

@@ -339,6 +339,8 @@ def test_questions_about_types():
     assert jnp.isscalar(1.0) and jnp.isscalar(jnp.array(1)) and not jnp.isscalar(jnp.ones(1))
     x = jnp.ones((2, 3))
     assert (jnp.shape(x), jnp.ndim(x), jnp.size(x), jnp.size(x, 1)) == ((2, 3), 2, 6, 3)
+    words = np.array([["a"], ["b"]])
+    assert (jnp.shape(words), jnp.ndim(words), jnp.size(words)) == ((2, 1), 2, 2)
     assert isinstance(x, jnp.ndarray)
 
 
