@@ -65,7 +65,7 @@ def _spread(x: Value, d: int | None, size: int, shape: tuple[int, ...]) -> Value
 
 threefry2x32_p = cipher("threefry2x32", 4, 2)
 
-# Bits that are made in a loop of their own on CPU. In one loop with the cipher what makes numbers
+# Words that are made in a loop of their own on CPU. In one loop with the cipher what makes numbers
 # of them is not vectorized, and log and the inverse of erf round otherwise in the scalar form.
 bits_apart_p = elementwise("bits_apart", ANY, moves=True,
                            decomposition=lambda bits: bits)

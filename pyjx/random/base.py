@@ -16,6 +16,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_shape, as_sizes
 from pyjx.core.scalars import scalar_constant
+from pyjx.core.trace import eager_trace, state
 from pyjx.engine.types import Value
 from pyjx.random.implementations import (
     PRNGImpl,
@@ -125,10 +126,12 @@ def _check_legacy(name: str) -> None:
 
 
 def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function `(key, *arrays, **static)` one compiled call on concrete arguments.
+    """Make a function `(key, *arrays, **static)` one compiled call, of a batch or of a derivative
+    that is computed at once, too.
 
     The compiled program takes the key's data, since C++ passes on no other arrays; a key array
-    that is the result comes back as data too. Under a trace the function itself runs.
+    that is the result comes back as data too. While a program is recorded the function itself
+    runs.
     """
     def decorate(core: Callable[..., Any]) -> Callable[..., Any]:
         def on_data(data: Value, *arrays: Value, impl: PRNGImpl, **options: Any) -> Value:
@@ -139,10 +142,11 @@ def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         compiled = op_jit(on_data, static_argnames=("impl", *static))
 
         def call(key: Value, *arrays: Value, **options: Any) -> Value:
-            if (type(key) is PRNGKeyArray and is_eager(key._base_array, *arrays)
-                    and not configuration.debug_key_reuse.value):
+            if state.dynamic is not eager_trace or configuration.debug_key_reuse.value:
+                return core(key, *arrays, **options)
+            if type(key) is PRNGKeyArray:
                 return compiled(key._base_array, *arrays, impl=key._impl, **options)
-            return core(key, *arrays, **options)
+            return compiled(random_unwrap_p.bind(key), *arrays, impl=key.dtype._impl, **options)
 
         call.__name__ = core.__name__
         return call
@@ -398,7 +402,7 @@ def fold_in(key: Any, data: Any) -> Array:
 
 @on_key("shape", "dtype")
 def _bits(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
-    return random_bits_p.bind(key, bit_width=dtype.itemsize * 8, shape=shape)
+    return random_bits_p.bind(key, bit_width=dtype.itemsize * 8, shape=shape, fused=True)
 
 
 def bits(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_sharding: Any = None

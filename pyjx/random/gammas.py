@@ -340,10 +340,7 @@ def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype:
     dfnum, dfden = arrays(dtype, shape, dfnum, dfden)
     num = _chisquare_floats(num_key, dfnum, "exact")
     den = _chisquare_floats(den_key, dfden, "exact")
-    if dtype.itemsize < 4:
-        return lax.div(lax.div(num, dfnum), lax.div(den, dfden))
-    # What XLA makes of it in JAX; half-precision quotients are rounded one by one.
-    return lax.div(lax.mul(num, dfden), lax.mul(den, dfnum))
+    return lax.div(lax.div(num, dfnum), lax.div(den, dfden))
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,

@@ -194,20 +194,25 @@ def wide(high: Any, low: Any) -> Any:
 
 
 def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Bits that are made apart from what is computed of them, whose last bits depend on it."""
-    if configuration.threefry_partitionable.value:
-        return bits_apart_p.bind(_threefry_fused_bits(key, bit_width, shape))
-    return _bits_in_sequence(key, bit_width, shape, bits_apart_p.bind)
+    """Bits of words that are made apart from what is computed of them, whose last bits depend on
+    it: on how many arrays the loop reads, too."""
+    return _threefry_bits(key, bit_width, shape, bits_apart_p.bind)
 
 
 def _threefry_fused_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
-    if configuration.threefry_partitionable.value:
-        high, low = _threefry(key, *counters(shape))
-        if bit_width == 64:
-            return wide(high, low)
-        bits = lax.bitwise_xor(high, low)
-        return bits if bit_width == 32 else lax.convert_element_type(bits, _unsigned(bit_width))
-    return _bits_in_sequence(key, bit_width, shape, lambda word: word)
+    return _threefry_bits(key, bit_width, shape, lambda word: word)
+
+
+def _threefry_bits(key: Value, bit_width: int, shape: tuple[int, ...],
+                   word: Callable[[Value], Value]) -> Value:
+    """`word` is done to each of the two arrays of words."""
+    if not configuration.threefry_partitionable.value:
+        return _bits_in_sequence(key, bit_width, shape, word)
+    high, low = map(word, _threefry(key, *counters(shape)))
+    if bit_width == 64:
+        return wide(high, low)
+    bits = lax.bitwise_xor(high, low)
+    return bits if bit_width == 32 else lax.convert_element_type(bits, _unsigned(bit_width))
 
 
 def _bits_in_sequence(key: Value, bit_width: int, shape: tuple[int, ...],

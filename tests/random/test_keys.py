@@ -125,7 +125,7 @@ def test_through_jit_and_vmap() -> None:
 def test_jaxpr() -> None:
     text = str(jax.make_jaxpr(lambda k: random.bits(random.split(k)[0], (3,)))(KEY))
     assert "random_split[shape=(2,)]" in text
-    assert "random_bits[bit_width=32 shape=(3,)]" in text
+    assert "random_bits[bit_width=32 fused=True shape=(3,)]" in text
     assert "a:key<fry>[]" in text
     assert "random_wrap[impl=fry]" in str(jax.make_jaxpr(random.normal)(random.PRNGKey(0)))
 

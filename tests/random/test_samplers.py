@@ -231,11 +231,11 @@ def test_bits_are_kept_apart_from_what_rounds_on_cpu() -> None:
         lowered = jax.jit(draw).trace(KEY).lower(lowering_platforms=(platform,))
         return int(lowered.as_text().count("optimization_barrier"))
 
-    assert barriers(lambda key: random.normal(key, (4,)), "cpu") == 1
+    assert barriers(lambda key: random.normal(key, (4,)), "cpu") == 2
     assert barriers(lambda key: random.normal(key, (4,)), "tpu") == 0
     assert barriers(jax.vmap(random.normal, axis_size=3, in_axes=None), "cpu") == 0  # one number
-    assert barriers(lambda key: jax.vmap(random.normal)(random.split(key)), "cpu") == 1
-    for draw in (random.uniform, random.bernoulli):
+    assert barriers(lambda key: jax.vmap(random.normal)(random.split(key)), "cpu") == 2
+    for draw in (random.uniform, random.bernoulli, random.bits):
         assert barriers(lambda key, draw=draw: draw(key, shape=(4,)), "cpu") == 0
 
 
@@ -256,3 +256,14 @@ def test_gamma_numbers_are_one_function_that_is_put_in_its_places() -> None:
     assert text.count('call @random_gamma(') == 2
     assert "@block" not in text
     assert "to_apply=%random_gamma" not in lowered.compile().as_text()
+
+
+@pytest.mark.optimized
+def test_a_batch_is_drawn_by_one_program() -> None:
+    """And has the bits that it has in a compiled function."""
+    def draw(key: Any, mean: Any) -> Any:
+        return random.wald(key, mean, (64, 5))
+
+    batch = jax.vmap(draw, (0, None))
+    keys = random.split(KEY, 3)
+    assert (batch(keys, 1.8) == jax.jit(batch)(keys, 1.8)).all()
