@@ -240,7 +240,8 @@ _STIRLING = np.array([
 
 
 def _stirling_rest(k: Value) -> Value:
-    """The rest of Stirling's formula: from a table up to 9, then its series."""
+    """The rest of Stirling's formula: from a table up to 9, then its series at 9, as in JAX: of the
+    series at k itself other numbers would be accepted."""
     dtype = get_aval(k).dtype
 
     def number(value: float) -> Any:
@@ -250,7 +251,7 @@ def _stirling_rest(k: Value) -> Value:
     table = lax.full_like(k, _STIRLING[0])
     for i in range(1, 10):
         table = lax.select(lax.ge(k, number(i)), _like(k, _STIRLING[i]), table)
-    k1 = lax.add(k, one)
+    k1 = lax.add(lax.min(k, number(9)), one)
     square = lax.mul(k1, k1)
     series = lax.sub(number(1 / 360), lax.div(number(1 / 1260), square))
     series = lax.sub(number(1 / 12), lax.div(series, square))

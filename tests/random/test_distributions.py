@@ -12,6 +12,7 @@ import pyjx as jax
 from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.jaxlib_api import JAXLIB_VERSION
+from pyjx.random.counts import _stirling_rest
 
 KEY = random.key(42)
 N = (8000,)
@@ -266,3 +267,10 @@ def test_multinomial_is_one_loop_for_any_number_of_outcomes() -> None:
 
     assert size(40) < 1.3 * size(3)
     assert random.multinomial(KEY, 9, jnp.ones(0)).shape == (0,)
+
+
+def test_the_rest_of_stirlings_formula_is_jaxs() -> None:
+    rest = _stirling_rest(jnp.array([8.0, 9.0, 10.0, 500.0]))
+    assert rest[0] > rest[1]
+    assert rest[2] == rest[3]
+    assert abs(rest[1] - rest[3]) < 1e-6
