@@ -210,25 +210,29 @@ def test_partial_evaluation():
     assert kept == [True, False] and len(live.eqns) == 1
 
 
-def test_partial_evaluation_of_functions_with_derivatives_of_their_own():
+def test_partial_evaluation_keeps_the_rules_of_custom_vjp():
     @jax.custom_vjp
     def both(x, y):
-        return {"known": jnp.sin(x), "unknown": jnp.cos(y)}
+        return {"first": jnp.sin(x), "second": jnp.cos(y)}
 
-    both.defvjp(lambda x, y: (both(x, y), y), lambda y, ct: (ct["known"], ct["unknown"]))
+    both.defvjp(lambda x, y: (both(x, y), None),
+                lambda _, ct: (10 * ct["first"], 100 * ct["second"]))
 
     def f(x, y):
-        given = both(x, jax.nn.relu(y))
-        return [given["known"], given["unknown"]]
+        given = both(x, jax.nn.relu(y))  # of custom_jvp, relu is what it computes
+        return [given["first"], given["second"]]
 
     pvals = [pe.PartialVal.known(3.0), pe.PartialVal.unknown(jax.typeof(jnp.ones(2)))]
-    for _ in range(2):
-        jaxpr, outs, consts = pe.trace_to_jaxpr_nounits(lu.wrap_init(f), pvals)
-        assert [p.is_known() for p in outs] == [True, False]
-        np.testing.assert_allclose(outs[0].get_known(), np.sin(3.0), rtol=1e-6)
-        assert [e.primitive.name for e in jaxpr.eqns] == ["max", "cos"]
-    (cos,) = jax.core.eval_jaxpr(jaxpr, consts, jnp.array([-1.0, 2.0]))
-    np.testing.assert_allclose(cos, np.cos([0.0, 2.0]), rtol=1e-6)
+    for function in (f, jax.jit(f)):
+        jaxpr, outs, consts = pe.trace_to_jaxpr_nounits(lu.wrap_init(function), pvals)
+        assert not any(p.is_known() for p in outs)
+        assert [e.primitive.name for e in jaxpr.eqns] == ["max", "custom_vjp_call"]
+        outs = jax.core.eval_jaxpr(jaxpr, consts, jnp.array([-1.0, 2.0]))
+        np.testing.assert_allclose(outs[0], np.sin(3.0), rtol=1e-6)
+        np.testing.assert_allclose(outs[1], np.cos([0.0, 2.0]), rtol=1e-6)
+        slopes = jax.grad(lambda y, j=jaxpr, c=consts: jax.core.eval_jaxpr(j, c, y)[1].sum())(
+            jnp.array([-1.0, 2.0]))
+        assert slopes.tolist() == [0, 100]
 
 
 def test_derivatives_of_programs():
@@ -324,6 +328,18 @@ def test_results_are_kept_as_long_as_the_function():
     del double, fun
     gc.collect()
     assert dead() is None
+
+
+def test_results_are_kept_for_each_size_of_a_named_axis():
+    trace = lu.cache(lambda fun, aval: pe.trace_to_jaxpr_dynamic(fun, [aval]))
+    fun = lu.wrap_init(lambda x: [x * jax.lax.psum(1, "i")])
+
+    def through_program(x):
+        jaxpr, _, consts = trace(fun, jax.typeof(x))
+        return jax.core.eval_jaxpr(jaxpr, consts, x)[0]
+
+    for n in (3, 5):
+        assert jax.vmap(through_program, axis_name="i")(jnp.ones(n)).tolist() == [n] * n
 
 
 def test_kept_results_fill_the_stores():

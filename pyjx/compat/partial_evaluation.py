@@ -27,6 +27,7 @@ from pyjx.engine.custom_derivative_calls import (
     called_function,
     custom_jvp_call_p,
     custom_vjp_call_p,
+    record_call,
 )
 
 
@@ -85,8 +86,8 @@ class JaxprTracer(Tracer):
 
 class PartialTrace(Trace):
     """Records operations that have an unknown operand. All others go to the interpreters outside,
-    and calls are taken apart, so that what is known in them is computed; of functions with
-    derivatives of their own the program has what they compute, without their rules."""
+    and calls are taken apart, so that what is known in them is computed. Of a `custom_jvp` function
+    the program has what it computes; a `custom_vjp` function is in it with its rules."""
 
     def __init__(self) -> None:
         self.eqns: list[JaxprEqn] = []
@@ -110,8 +111,10 @@ class PartialTrace(Trace):
         if primitive.is_call:
             closed = params["jaxpr"]
             return eval_jaxpr(closed.jaxpr, closed.consts, *operands)
-        if primitive in (custom_jvp_call_p, custom_vjp_call_p):
+        if primitive is custom_jvp_call_p:
             return called_function(params["call_jaxpr"])(*operands)
+        if primitive is custom_vjp_call_p and not isinstance(params["call_jaxpr"], ClosedJaxpr):
+            return record_call(primitive, operands, params)
         if primitive in custom_partial_eval_rules:
             return custom_partial_eval_rules[primitive](self, *operands, **params)
         invars = [self.atom(x) for x in operands]

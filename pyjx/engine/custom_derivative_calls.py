@@ -68,7 +68,7 @@ class SymbolicZero:
         return "SymbolicZero"
 
 
-def _record(primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
+def record_call(primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
     """The function of a call as a jaxpr; what it closes over comes first as operands."""
     fun = params["call_jaxpr"]
     if isinstance(fun, ClosedJaxpr):
@@ -118,7 +118,7 @@ def _custom_call(name: str, *rules: str) -> Primitive:
         impl=lambda *args, call_jaxpr, **_: _run(primitive, args, call_jaxpr),
         printed=lambda params: _printed(params, *rules),
         stands_for=lambda params: params["call_jaxpr"],
-        record=lambda trace, operands, params: _record(primitive, operands, params),
+        record=lambda trace, operands, params: record_call(primitive, operands, params),
         split=lambda trace, operands, params: called_function(params["call_jaxpr"])(*operands),
         transpose=lambda cts, *operands, call_jaxpr, **_: backward_jaxpr(
             call_jaxpr, operands, cts),

@@ -10,6 +10,7 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import DebugInfo, no_debug_info
+from pyjx.core.named_axes import named_axes
 from pyjx.lazy import directory
 
 __all__ = [
@@ -256,8 +257,9 @@ def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun, *gen_stati
 
 def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
           ) -> Callable[..., Any]:
-    """`call(fun, *args)` with its results kept by function and arguments, and by the flags that a
-    trace depends on; as long as the function lives, and no more than 1024 a function.
+    """`call(fun, *args)` with its results kept by function and arguments, and by the flags and the
+    named axes that a trace depends on; as long as the function lives, and no more than 1024 a
+    function.
 
     Args:
       explain: `explain(fun, *args)` is called where no result is kept yet.
@@ -266,7 +268,7 @@ def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
 
     @functools.wraps(call)
     def cached(fun: WrappedFun, *args: Any) -> Any:
-        key = fun.key[1:], args, configuration.trace_context()
+        key = fun.key[1:], args, configuration.trace_context(), named_axes()
         try:
             results = kept.setdefault(fun.f, BoundedDict(1024))
             found = results.get(key)
