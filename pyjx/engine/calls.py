@@ -28,6 +28,7 @@ from pyjx.engine.subjaxprs import (
     parts_added,
     read_in_parts,
     selected,
+    strong_cotangents,
     transpose_with_log,
     with_cotangents,
     with_totals,
@@ -161,7 +162,8 @@ class _Call:
         """Cotangents of the operands; those of the operands `added` contain their `totals`."""
         closed: ClosedJaxpr = params[self.jaxpr_name]
         linear = linear_flags(operands)
-        pulled = transpose_with_log(closed, linear, nonzero_flags(cts), False, added)
+        pulled = transpose_with_log(closed, linear, nonzero_flags(cts), False, added, None,
+                                    strong_cotangents(closed, cts))
         known = [i for i, lin in enumerate(linear) if not lin]
         given = [*[ct for ct in cts if type(ct) is not Zero], *totals]
         outs = self.rebind(pulled.jaxpr, [*[operands[i] for i in known], *given], params,

@@ -12,7 +12,7 @@ from operator import is_
 from typing import Any
 
 from pyjx.core import source_info
-from pyjx.core.avals import AbstractValue, ShapedArray
+from pyjx.core.avals import AbstractValue, ShapedArray, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.effects import keeps_alive
 from pyjx.core.evaluation import jaxpr_as_fun, literal_value
@@ -441,23 +441,30 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
 
 @derived
 def transpose_with_log(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
-                       instantiated: bool = False, added: Flags | None = None
+                       instantiated: bool = False, added: Flags | None = None,
+                       strong: Flags | None = None, strong_cts: Flags | None = None
                        ) -> TransposedJaxpr:
     """As `transpose_jaxpr`, with what rules log.
 
-    The cotangents of inputs with a flag in `added` are added to totals, which are given.
+    The cotangents of inputs with a flag in `added` are added to totals, which are given; those of
+    inputs with a flag in `strong` need not be of weak type where these are, and those of outputs
+    with a flag in `strong_cts` are not.
     """
-    in_avals, out_avals = closed.in_avals, closed.out_avals
+    in_avals, out_avals = closed.in_avals, list(closed.out_avals)
+    if strong_cts is not None:
+        out_avals = [a.strip_weak_type() if flag else a
+                     for a, flag in zip(out_avals, strong_cts, strict=True)]
     residual_avals = selected(in_avals, negated(linear))
-    added = added or (False,) * len(in_avals)
+    none = (False,) * len(in_avals)
+    added, strong = added or none, strong or none
     nonzero: Flags = ()
     log_tree: logs.LogTree | None = None
 
     def fun(*args: Any) -> list[Any]:
         nonlocal nonzero, log_tree
         values: Iterator[Any] = iter(args)
-        operands = [UndefinedPrimal(a) if lin else next(values)
-                    for a, lin in zip(in_avals, linear, strict=True)]
+        operands = [UndefinedPrimal(a.strip_weak_type() if free else a) if lin else next(values)
+                    for a, lin, free in zip(in_avals, linear, strong, strict=True)]
         cts = with_zeros([next(values) for flag in ct_nonzero if flag], ct_nonzero,
                          list(map(cotangent_aval, out_avals)))
         totals = dict(zip(selected(operands, added), values, strict=True))
@@ -475,6 +482,13 @@ def transpose_with_log(closed: ClosedJaxpr, linear: Flags, ct_nonzero: Flags,
                                                      *selected(in_avals, added)])],
         closed.debug_info)
     return TransposedJaxpr(program, nonzero, log_tree)
+
+
+def strong_cotangents(closed: ClosedJaxpr, cts: Tangents) -> Flags | None:
+    """Which cotangents are of strong type where the outputs are not; None where none is."""
+    flags = [v.aval.weak_type and type(ct) is not Zero and not get_aval(ct).weak_type
+             for v, ct in zip(closed.jaxpr.outvars, cts, strict=True)]
+    return tuple(flags) if True in flags else None
 
 
 @derived_structure

@@ -105,7 +105,7 @@ def zeros_like(x: Any) -> Any:
 def _add_any_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     if x.shape != y.shape or x.dtype != y.dtype:
         raise TypeError(f"add_any: expected equal shapes and dtypes, got {x} and {y}")
-    return x if not x.weak_type else y
+    return x  # of weak type where the first is, as in JAX
 
 
 def _add_any_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:

@@ -26,8 +26,9 @@ def promote_carry(leaves: Sequence[Value], out_avals: Sequence[ShapedArray]
     for x, out in zip(leaves, out_avals, strict=True):
         aval = get_aval(x)
         if aval.weak_type and aval is not out and aval.shape == out.shape:
-            x = convert_element_type(x, dtypes.result_type(x, out))
-            changed = changed or get_aval(x).dtype != aval.dtype
+            dtype = dtypes.result_type(x, out)
+            if dtype != aval.dtype:
+                x, changed = convert_element_type(x, dtype), True
         new.append(x)
     return new, changed
 

@@ -229,7 +229,9 @@ def bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
 
 def _while_shape(*avals: ShapedArray, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
                  body_jaxpr: ClosedJaxpr, body_nconsts: int, max_steps: int | None) -> list[Any]:
-    return list(avals[cond_nconsts + body_nconsts:])
+    carry = avals[cond_nconsts + body_nconsts:]
+    return [a if out.weak_type or not a.weak_type else a.strip_weak_type()
+            for a, out in zip(carry, body_jaxpr.out_avals, strict=True)]
 
 
 def _while_discharge(operands: Values, params: Params, derivable: bool) -> list[Any]:

@@ -438,8 +438,10 @@ def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonz
     n_carry = len(avals) - n_consts - n_xs
     linear = linear_consts + (True,) * n_carry + linear_xs
     ct_nonzero = (True,) * n_carry + ys_nonzero
+    strong = (False,) * n_consts + tuple([not a.weak_type for a in body.out_avals[:n_carry]]) \
+        + (False,) * n_xs
     pulled = transpose_with_log(body, linear, ct_nonzero, False,
-                                linear_consts + (False,) * (n_carry + n_xs))
+                                linear_consts + (False,) * (n_carry + n_xs), strong)
     n_lin = sum(linear_consts)
     carry, xs = (pulled.nonzero[n_lin:n_lin + n_carry], pulled.nonzero[n_lin + n_carry:])
     program = pulled.jaxpr
@@ -452,7 +454,8 @@ def _backward(body: ClosedJaxpr, linear_consts: Flags, linear_xs: Flags, ys_nonz
         (True,) * (len(program.jaxpr.invars) - n_lin) + consts)
     const_avals = list(map(cotangent_aval, selected(
         selected(avals[:n_consts], linear_consts), consts)))
-    carry_avals = list(map(cotangent_aval, avals[n_consts:n_consts + n_carry]))
+    # A carry that becomes of strong type has cotangents of strong type.
+    carry_avals = list(map(cotangent_aval, body.out_avals[:n_carry]))
     residual_avals = selected(avals[:n_consts], negated(linear_consts))
     stacked_avals = selected(avals[n_consts + n_carry:], negated(linear_xs))
     ys_avals = list(map(cotangent_aval, selected(body.out_avals[n_carry:], ys_nonzero)))

@@ -292,3 +292,19 @@ def test_results_of_a_weak_carry_are_weak():
     assert ys.weak_type and not carry.weak_type
     carry, ys = lax.scan(lambda c, x: (c + x, c), 0, jnp.arange(3.0))
     assert ys.dtype == np.float32 and not ys.weak_type and not carry.weak_type
+
+
+def test_weak_types_of_derivatives_by_carries():
+    """That by a weakly typed carry that the body makes strong is of strong type, as in JAX."""
+    two = np.float32(2)
+
+    def loop(x):
+        return lax.fori_loop(0, 3, lambda i, c: c * two, x)
+
+    def stacked(x):
+        return lax.scan(lambda c, _: (c * two, c), x, None, length=2)[1].sum()
+
+    assert not loop(1.0).weak_type and not jax.grad(loop)(1.0).weak_type
+    assert jax.grad(lambda x: lax.fori_loop(0, 3, lambda i, c: c * 2, x))(1.0).weak_type
+    assert jax.grad(stacked)(1.0).weak_type
+    assert str(jax.make_jaxpr(loop)(1.0)).count("convert") == 1

@@ -229,3 +229,13 @@ def test_gradients_by_weak_arrays_that_are_not_weak(f, value, x64):
         assert x.weak_type
         assert not jax.grad(lambda x: jnp.sum(f(x)))(x).weak_type
         assert isinstance(value, complex) or jax.grad(lambda x: jnp.sum(jnp.sin(x)))(x).weak_type
+
+
+def test_cotangents_of_calls_have_the_types_they_come_with():
+    """A program whose results are of weak type is pulled back with those of strong type, too."""
+    weak = jax.numpy.broadcast_to(jax.numpy.asarray(1j), (2,))
+
+    def fun(x):
+        return jax.numpy.real(jax.jit(lambda x: x)(x)).sum()
+
+    assert weak.weak_type and not jax.grad(fun)(weak).weak_type
