@@ -26,6 +26,7 @@ from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import at_front
+from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
 from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
@@ -183,10 +184,11 @@ def _with_tangent(primitive: Primitive, rule: Rule) -> None:
             ) -> tuple[Value, Tangent]:
         (x,), (g,) = primals, tangents
         axis %= get_aval(x).ndim or 1  # the recurrence counts from the front
-        y = primitive.bind(x, axis=axis, reverse=reverse)
+        dtype = get_aval(x).dtype
+        y = cast(primitive.bind(x, axis=axis, reverse=reverse), dtype)
         if get_aval(g).dtype == dtypes.float0 or type(g) is Zero:
             return y, Zero.of_primal(y)
-        return y, rule(instantiate(g), x, y, axis, reverse)
+        return y, cast(rule(instantiate(g), x, y, axis, reverse), dtype)
 
     primitive.define(jvp=jvp)
 

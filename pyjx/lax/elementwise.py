@@ -362,7 +362,8 @@ def _pow_tangent_y(g: Tangent, ans: Value, x: Value, y: Value) -> Value:
         safe = like(g, x if x != 0 else 1)
     else:
         safe = lax.select(lax.eq(x, like(x, 0)), full_aval(get_aval(x), 1), x)
-    return mul(g, mul(lax.log(safe), ans))
+    tangent = mul(g, mul(lax.log(safe), ans))
+    return cast(tangent, get_aval(ans).dtype) if is_scalar_constant(x) else tangent
 
 
 pow_p = register(Primitive("pow", arithmetic=transcendental, shape_rule=_pow_shape, cost=DEAR))

@@ -8,6 +8,7 @@ from typing import Any
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.tracebacks import api_boundary
+from pyjx.engine.conversion import cast
 from pyjx.lax.joining import concatenate
 from pyjx.lax.nary import operand
 from pyjx.lax.scans import scan
@@ -147,6 +148,7 @@ def _interleaved(even: Any, odd: Any, axis: int) -> Any:
     paired = slice_in_dim(even, 0, n, axis=axis) if m > n else even
     both = reshape(concatenate([expand_dims(x, (axis + 1,)) for x in (paired, odd)], axis + 1),
                    tuple(shape))
+    both = cast(both, get_aval(both).dtype)
     if m == n:
         return both
     return concatenate([both, slice_in_dim(even, n, m, axis=axis)], axis)

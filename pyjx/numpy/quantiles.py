@@ -78,7 +78,8 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: b
     given = get_aval(a).dtype
     # Between elements of 16 bits there are places that only single precision tells apart.
     dtype = np.dtype(np.float32) if dtypes.itemsize_bits(given) == 16 else given
-    a, q = a if given == dtype else convert(a, dtype), convert(q, dtype)
+    a = a if given == dtype else convert(a, dtype)
+    q = q if get_aval(q).dtype == dtype else convert(q, dtype)
     if weights is not None:
         (weights,) = operands(name, weights)
         weights = _flattened(stretch(convert(weights, dtype), get_aval(a).shape), axes)
@@ -115,7 +116,7 @@ def _interpolated(x: Any, q: Any, method: str, skip_nan: bool) -> Any:
         size = reductions.sum.__wrapped__(present(x), last, dtype=dtype, keepdims=bool(many))
         q = stretch(q, (*lead, get_aval(q).shape[0])) if many else q
     top = ufuncs.subtract(size, literal(1.0, dtype))
-    place = ufuncs.multiply(q, top)
+    place = lax.mul(q, top)  # of strong type, as `top` is
     low, high = lax.floor(place), lax.ceil(place)
     weight = lax.sub(place, low)
     low_value, high_value = (

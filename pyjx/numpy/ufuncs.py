@@ -134,9 +134,7 @@ reciprocal = _float_function("reciprocal", lambda x: ops.integer_pow(x, -1),
 log10 = _float_function(
     "log10", lambda x: _scaled(ops.log(x), 1 / np.log(10.0), _strong_product),
     "The logarithm of x to base 10, elementwise.")
-log2 = _float_function(
-    "log2", lambda x: _scaled(ops.log(x), np.log(2.0), ops.div),
-    "The logarithm of x to base 2, elementwise.")
+log2 = _float_function("log2", ops.log2, "The logarithm of x to base 2, elementwise.")
 deg2rad = _float_function("deg2rad", lambda x: _times(x, np.pi / 180),
                           "Degrees as radians, elementwise.")
 rad2deg = _float_function("rad2deg", lambda x: _times(x, 180 / np.pi),

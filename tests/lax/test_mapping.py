@@ -209,3 +209,13 @@ def test_a_function_is_mapped_by_one_program(batch_size):
         jax.monitoring.clear_event_listeners()
     np.testing.assert_array_equal(again, first + 2)
     assert "/jax/core/compile/backend_compile_duration" not in events
+
+
+def test_weak_types_of_prefixes():
+    """What is put together of several is of strong type; so are derivatives of accumulations."""
+    weak = jnp.broadcast_to(1.5, (3,))
+    assert not lax.associative_scan(jnp.add, weak).weak_type
+    assert lax.associative_scan(jnp.add, weak[:1]).weak_type
+    for accumulation in (lax.cumlogsumexp, lax.cummax, lax.cummin, lax.cumprod):
+        assert accumulation(weak).weak_type
+        assert not any(y.weak_type for y in jax.jvp(accumulation, (weak,), (weak,)))

@@ -246,6 +246,16 @@ def test_results_in_traces_are_arrays(call):
     assert isinstance(found[0], jax.Array)
 
 
+def test_weak_types_of_derivatives():
+    weak = jnp.broadcast_to(1.5, (2,))
+    out, tangent = jax.jvp(jnp.log2, (weak,), (weak,))
+    assert out.weak_type and not tangent.weak_type
+    out, tangent = jax.jvp(lambda x: 2.0**x, (weak,), (weak,))
+    assert out.weak_type and not tangent.weak_type
+    assert not jax.grad(lambda q: jnp.quantile(np.arange(3.0, dtype=np.float32), q))(0.5).weak_type
+    assert jax.grad(lambda x: jnp.pad(x, 1, mode="reflect").sum())(weak).weak_type
+
+
 def test_weak_types_stay_weak():
     assert jnp.add(1.0, 2).weak_type
     assert not jnp.add(np.float32(1), 2).weak_type

@@ -337,6 +337,12 @@ def test_derivatives_of_integrals_at_weak_numbers_are_strong():
             assert not jax.grad(lambda x, f=f, i=i: f(x)[i])(0.5).weak_type
 
 
+@pytest.mark.parametrize("name", ["expi", "sici", "fresnel"])
+def test_tangents_of_integrals_at_weak_numbers_are_weak(name):
+    _, tangents = jax.jvp(getattr(special, name), (0.5,), (1.0,))
+    assert all(t.weak_type for t in jax.tree.leaves(tangents))
+
+
 def test_weak_types_of_arrays():
     weak = jnp.broadcast_to(0.3, (2,))
     assert special.betaln(weak, 0.5).weak_type and special.comb(weak, weak).weak_type

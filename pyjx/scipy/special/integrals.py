@@ -67,7 +67,7 @@ def _expi(x: Array) -> Array:
     return jnp.where(jnp.isnan(x), x, jnp.where(x > 0, above, below))
 
 
-_expi.defjvps(lambda g, out, x: lax.mul(g, strong(jnp.exp(x) / x)))
+_expi.defjvps(lambda g, out, x: lax.mul(g, jnp.exp(x) / x))
 
 
 @numpy_function
@@ -187,7 +187,7 @@ def _sici(x: Array) -> tuple[Array, Array]:
 
 
 _sici.defjvps(lambda g, out, x: (
-    lax.mul(g, strong(jnp.sinc(x / math.pi))), lax.mul(g, strong(jnp.cos(x) / x))))
+    lax.mul(g, jnp.sinc(x / math.pi)), lax.mul(g, jnp.cos(x) / x)))
 
 
 @numpy_function
@@ -229,8 +229,8 @@ def _fresnel(x: Array) -> tuple[Array, Array]:
 
 
 _fresnel.defjvps(lambda g, out, x: (
-    lax.mul(g, strong(jnp.sin(math.pi / 2 * x * x))),
-    lax.mul(g, strong(jnp.cos(math.pi / 2 * x * x)))))
+    lax.mul(g, jnp.sin(math.pi / 2 * x * x)),
+    lax.mul(g, jnp.cos(math.pi / 2 * x * x))))
 
 
 @numpy_function
