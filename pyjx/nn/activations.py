@@ -16,7 +16,14 @@ from pyjx.numpy import ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_inexact
-from pyjx.numpy.promotion import convert, literal, operands, promote_args_inexact, promote_inexact
+from pyjx.numpy.promotion import (
+    convert,
+    literal,
+    operands,
+    promote_args_inexact,
+    promote_dtypes_numeric,
+    promote_inexact,
+)
 from pyjx.transforms.custom_jvp import custom_jvp
 
 __all__ = [
@@ -336,7 +343,8 @@ def squareplus(x: Any, b: Any = 4) -> Array:
     >>> float(jax.nn.squareplus(0.0))
     1.0
     """
-    x, b = promote_args_inexact("squareplus", promote_inexact("squareplus", x), b)
+    (x,) = promote_dtypes_numeric(*operands("squareplus", x))
+    x, b = promote_args_inexact("squareplus", x, b)
     root = ufuncs.sqrt(ufuncs.add(lax.square(x), b))
     return ufuncs.divide(ufuncs.add(x, root), 2)
 

@@ -146,6 +146,7 @@ def test_types_of_booleans():
     assert nn.mish(mask).weak_type and not nn.squareplus(mask).weak_type
     with jax.enable_x64(True):
         assert nn.mish(mask).dtype == "float64" and nn.squareplus(mask).dtype == "float32"
+        assert nn.squareplus(mask, jnp.uint32(4)).dtype == "float64"
 
 
 def test_squareplus_promotes_both_arguments():
