@@ -501,12 +501,15 @@ def jit(  # type: ignore[misc]
 
 
 def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., Any]) -> Any:
-    """The C++ callable of a function, with the function's name and documentation."""
+    """The C++ callable of a function, with the function's name, documentation and attributes."""
     fn = dispatch.compiled_callable(spec.name, fun, miss, spec.options, spec.options.static_argnums,
                                     spec.options.static_argnames)
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         value = getattr(fun, attribute, None)
         if value is not None:
+            setattr(fn, attribute, value)
+    for attribute, value in getattr(fun, "__dict__", {}).items():
+        if not attribute.startswith("__") and not hasattr(type(fn), attribute):
             setattr(fn, attribute, value)
     fn.__wrapped__ = fun
     fn._jit_spec = spec

@@ -267,10 +267,14 @@ def test_decorator_with_options(x):
     equal(f(x, 2), [0, 2, 4])
 
 
-def test_names_and_wrapped_function():
+def test_names_and_wrapped_function(monkeypatch):
     f = jax.jit(scaled)
     assert f.__name__ == "scaled"
     assert f.__wrapped__ is scaled
+    monkeypatch.setattr(scaled, "tag", "mine", raising=False)
+    monkeypatch.setattr(scaled, "lower", None, raising=False)
+    tagged = jax.jit(scaled)
+    assert tagged.tag == "mine" and tagged.lower is not None
     assert f.__doc__ == scaled.__doc__
     assert f.__module__ == scaled.__module__
     assert isinstance(f, jax.stages.Wrapped)
