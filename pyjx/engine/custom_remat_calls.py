@@ -24,7 +24,7 @@ from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call, call_eqn
 from pyjx.engine.functions import name_of
-from pyjx.engine.residuals import CutEqn, Policy, is_saved
+from pyjx.engine.residuals import CutEqn, Policy, kept_by
 from pyjx.engine.subjaxprs import (
     batch_jaxpr,
     consts_as_inputs,
@@ -166,7 +166,7 @@ def _remat_forward(params: Params) -> ClosedJaxpr:
 
 
 def _remat_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
-    if is_saved(policy, eqn):
+    if kept_by(policy, eqn):
         return CutEqn(eqn, selected(eqn.outvars, needed), None)
     program = _both_rules(eqn.params)
     n, n_consts = len(eqn.outvars), eqn.params["num_consts"]

@@ -122,6 +122,16 @@ class LinearTrace(Trace):
         return x
 
 
+def split_of(trace: LinearTrace, primitive: Primitive, values: Sequence[Any], params: Params
+             ) -> list[Any]:
+    """The results of a primitive with a rule `split`, for variables among other values: variables
+    where they depend on these. The linear part goes into the program of `trace`."""
+    with new_level(trace):
+        outs = primitive.split(trace, [  # type: ignore[misc]
+            LinearTracer(trace, x) if type(x) is LinearVar else x for x in values], params)
+        return [x._var if type(x) is LinearTracer and x._trace is trace else x for x in outs]
+
+
 def _at_x64(x64: bool, scalar: Any, aval: ShapedArray) -> Any:
     """A scalar that is of this type here as one that is of it where the flag is `x64`."""
     with configuration.enable_x64(x64):

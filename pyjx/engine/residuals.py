@@ -19,6 +19,7 @@ from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.passes.dce import dce_jaxpr, used_variables
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.engine.moves import in_kind, moved_eqn
 from pyjx.engine.subjaxprs import LinearizedJaxpr, linearize_jaxpr, selected, tangent_avals
 from pyjx.engine.types import Flags
 from pyjx.states import LocalState
@@ -47,20 +48,23 @@ Recompute = _Answer("Recompute")
 
 
 class Offloadable(Record):
-    """A policy's answer: keep the value, in memory of the kind `dst` until it is read."""
+    """A policy's answer: keep the value in memory of the kind `dst`, and move it back to that of
+    the kind `src` before it is read."""
 
     src: str
     dst: str
 
 
-def is_saved(policy: Policy, eqn: JaxprEqn) -> bool:
-    """Whether the policy has the results of an equation kept.
+def kept_by(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
+    """Whether, or where, the policy has the results of an equation kept.
 
     Raises:
       TypeError: the policy gives none of the answers there are.
     """
     answer = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
-    if answer is Saveable or isinstance(answer, Offloadable):
+    if isinstance(answer, Offloadable):
+        return answer
+    if answer is Saveable:
         return True
     if answer is Recompute or answer is None:
         return False
@@ -107,7 +111,7 @@ def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags
     known: list[JaxprEqn] = []
     again: list[JaxprEqn] = []
     saved: list[Var] = []
-    keep = [e.primitive.cut is None and is_saved(policy, e) for e in jaxpr.eqns]
+    keep = [e.primitive.cut is None and kept_by(policy, e) for e in jaxpr.eqns]
     for eqn, kept in zip(reversed(jaxpr.eqns), reversed(keep), strict=True):
         used = tuple([v in live for v in eqn.outvars])
         if not any(used) and (kept or not _repeated(eqn)):
@@ -119,6 +123,13 @@ def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags
             if parts.again is not None:
                 again.append(parts.again)
                 live.update(parts.again.invars)
+        elif isinstance(kept, Offloadable):
+            for v in selected(eqn.outvars, used)[::-1]:
+                there = Var(in_kind(v.aval, kept.dst))
+                known.append(moved_eqn(v, there, kept.dst, eqn.source_info))
+                again.append(moved_eqn(there, v, kept.src, eqn.source_info))
+                saved.append(there)
+            known.append(eqn)
         else:
             known.append(eqn)
             if kept:

@@ -28,12 +28,13 @@ from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.linearize import (
-    LinearEqn,
     LinearProgram,
+    LinearTrace,
     accumulate,
     backward_eqns,
     linearize_flat,
     record_flat,
+    split_of,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Flags, FlatFunction, Params, Tangents
@@ -373,20 +374,26 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
     """Cotangents of the operands that are `UndefinedPrimal`, None for the others.
 
     They contain the cotangents from elsewhere that `totals` gives for some of these operands.
-    Equations without a linear operand are evaluated, the others are transposed.
+    Equations without a linear operand are evaluated, the others are transposed; of what holds
+    programs that part is evaluated which does not depend on linear operands.
     """
     jaxpr = closed.jaxpr
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     env.update(zip(jaxpr.invars, operands, strict=True))
-    eqns: list[LinearEqn] = []
+    trace = LinearTrace()
+    eqns = trace.eqns
     with source_info.replaying() as replay:
         for eqn in jaxpr.eqns:
             primitive = eqn.primitive
             values = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
             if any([type(v) is UndefinedPrimal for v in values]):
-                results = [UndefinedPrimal(v.aval) for v in eqn.outvars]
+                results: list[Any] = [UndefinedPrimal(v.aval) for v in eqn.outvars]
+                if primitive.split is not None and not eqn.effects:
+                    replay.source = eqn.source_info
+                    results = split_of(trace, primitive, values, eqn.params)
+                else:
+                    eqns.append((primitive, values, results, eqn.params, eqn.source_info))
                 env.update(zip(eqn.outvars, results, strict=True))
-                eqns.append((primitive, values, results, eqn.params, eqn.source_info))
                 continue
             replay.source = eqn.source_info
             out = primitive.bind(*values, **eqn.params)

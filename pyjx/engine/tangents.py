@@ -14,6 +14,7 @@ from pyjx.core.primitive import CHEAP, Primitive, cast_like, register
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import JaxprTrace, JaxprTracer, literal_types, state
 from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
+from pyjx.engine.moves import moved
 from pyjx.engine.types import Tangent, Tangents, Value, Values
 
 
@@ -84,12 +85,17 @@ def full_aval(aval: ShapedArray, value: Any) -> Any:
     """An array of the given aval, filled with one value."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    if getattr(aval.dtype, "_rules", None) is not None:  # of a library
-        scalar = aval.dtype._rules.zero(aval.dtype) if value == 0 else aval.dtype.filled((), value)
+    if dtypes.is_extended(aval.dtype):
+        rules = aval.dtype._rules
+        if rules is None:  # keys
+            return aval.dtype.filled(aval.shape, value)
+        scalar = rules.zero(aval.dtype) if value == 0 else aval.dtype.filled((), value)
     else:
         scalar = scalar_of(aval, value)
     full = broadcast_in_dim(scalar, aval.shape, (), out_sharding=aval.explicit_sharding) \
         if aval.shape else scalar
+    if aval.memory_space is not None:
+        full = moved(full, aval.memory_space)
     return full if aval.manual_axis_type is None else cast_like(full, aval)
 
 

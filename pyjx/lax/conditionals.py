@@ -321,7 +321,7 @@ def _with_slots(known: ClosedJaxpr, n_out: int, filled: tuple[int | None, ...],
     def fun(*args: Any) -> list[Any]:
         results = jaxpr_as_fun(known)(*args)
         return results[:n_out] + [
-            full(a.shape, 0, a.dtype) if at is None else results[n_out + at]
+            full_aval(a, 0) if at is None else results[n_out + at]
             for at, a in zip(filled, avals, strict=True)]
 
     return trace_to_jaxpr(fun, known.in_avals, known.debug_info)
@@ -380,6 +380,8 @@ def _cond_split(trace: LinearTrace, operands: Values, params: Params) -> list[An
     branches = params["branches"]
     linear = trace.linear_flags(operands[1:])
     either = _either([dependent_outputs(b, linear) for b in branches])
+    if all(either) and not any([b.effects for b in branches]):
+        return trace.record(cond_p, operands, params)  # type: ignore[no-any-return]
     parts = [split_jaxpr(b, linear, either) for b in branches]
     outs, out_tangents = _run_parts(
         trace, operands[0], parts, selected(operands[1:], negated(linear)),

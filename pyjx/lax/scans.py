@@ -404,6 +404,8 @@ def _scan_split(trace: LinearTrace, operands: Values, params: Params) -> list[An
     consts, start, xs = map(trace.linear_flags, given)
     carry = fixpoint(lambda flags: dependent_outputs(body, consts + flags + xs)[:n], start)
     flags = consts + carry + xs
+    if all(dependent_outputs(body, flags)) and not body.effects:
+        return trace.record(scan_p, operands, params)  # type: ignore[no-any-return]
     parts = split_jaxpr(body, flags, _only_carry(carry, body))
     known = _Parts(*[selected(part, negated(lin))
                      for part, lin in zip(given, (consts, carry, xs), strict=True)])

@@ -15,9 +15,9 @@ from pyjx.core.layouts import Format, Layout
 from pyjx.core.memories import MEMORY_KINDS, Space, in_memory, in_space
 from pyjx.core.meshes import Mesh
 from pyjx.core.prefixes import broadcast_argument, is_none
-from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.engine.moves import device_put_p as device_put_p
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime import backends, dispatch
@@ -303,8 +303,7 @@ def _placed(params: dict[str, Any]) -> list[Any]:
     return [d for d in params["devices"] if type(d) is NamedSharding]
 
 
-device_put_p: Primitive = register(Primitive(
-    "device_put", moves=True,
+device_put_p.define(
     shape_rule=_device_put_shape,
     jvp=_device_put_jvp,
     batch_axis=_device_put_batch,  # it says itself in which memory results are
@@ -312,10 +311,7 @@ device_put_p: Primitive = register(Primitive(
     impl=_device_put_impl,
     physical=lambda avals, *operands, **params: device_put_p.bind(*operands, **params),
     placed=_placed,
-    multiple_results=True,
-    linear=True,
-    cached=False,
-))
+)
 
 
 # ---- device to host, and waiting ----------------------------------------------------------

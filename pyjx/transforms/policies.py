@@ -39,8 +39,6 @@ def _is_weight_product(prim: Primitive, params: dict[str, Any]) -> bool:
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
     """Save the results of contractions without batch dimensions in memory of another kind.
 
-    Programs have one kind of memory in pyjx, so they are saved in that: where they are.
-
     Args:
       offload_src, offload_dst: kinds of memory, such as "device" and "pinned_host".
     """
@@ -107,8 +105,6 @@ def save_and_offload_only_these_names(
     offload_dst: str,
 ) -> Policy:
     """Save values by their names, some of them in memory of another kind.
-
-    Programs have one kind of memory in pyjx, so all are saved in that: where they are.
 
     Args:
       names_which_can_be_saved, names_which_can_be_offloaded: names that `checkpoint_name` gives.

@@ -1,12 +1,14 @@
 """Transformations of nested `jit`: the same as without it, and derived once."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx import lax
 from pyjx.core.check import check_jaxpr
 from pyjx.core.effects import Effect
 from pyjx.core.named_axes import Axis
@@ -205,3 +207,39 @@ def test_donation_under_eager_transformations(run, x_goes, y_goes):
         run(f, x, y)
         gone = x_goes and donated == (0,), y_goes and donated == (1,)
         assert (x.is_deleted(), y.is_deleted()) == gone
+
+
+LINEAR = {
+    "counter of a loop": lambda v: lax.fori_loop(0, 3, lambda i, c: c * (i + 1.0), v),
+    "loop in a loop": lambda v: lax.fori_loop(0, 2, lambda j, d: lax.fori_loop(
+        0, 3, lambda i, c: c * (i + 1.0) * (j + 1.0), d), v),
+    "known results": lambda v: lax.scan(
+        lambda c, _: ((c[0] + 1, c[1] * c[0]), jnp.sin(1.0 * c[0])), (1, v), None, length=4
+        )[1].sum() * v,
+    "known result of a branch": lambda v: math.prod(lax.cond(
+        v.shape == (3,), lambda a, k: (a * k, k + 1), lambda a, k: (a, k), v, 3.0)),
+    "index": lambda v: lax.fori_loop(0, 3, lambda i, c: c.at[i].multiply(i + 1.0), v),
+    "switch": lambda v: lax.scan(lambda c, i: (lax.switch(
+        i, [lambda a: a, lambda a: 2 * a, lambda a: a[::-1]], c), None), v, jnp.arange(3))[0],
+}
+
+
+@pytest.mark.parametrize("wrap", [jax.jit, jax.checkpoint, lambda f: jax.jit(jax.checkpoint(f))],
+                         ids=["jit", "checkpoint", "both"])
+@pytest.mark.parametrize("name", LINEAR)
+def test_transposed_calls_hold_what_is_known(name, wrap):
+    f, x, ct = LINEAR[name], jnp.arange(1.0, 4.0), jnp.arange(3.0)
+    wanted = jnp.stack([f(e) for e in jnp.eye(3)]) @ ct
+    (found,) = jax.linear_transpose(wrap(f), x)(ct)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(lambda v: wrap(f)(v) @ ct)(x), wanted, rtol=1e-6)
+
+
+def test_solvers_transpose_jitted_maps_with_loops():
+    @jax.jit
+    def scaled(v):
+        return lax.fori_loop(0, 2, lambda i, c: c * (i + 2.0), v)
+
+    b = jnp.arange(1.0, 4.0)
+    found = jax.grad(lambda b: jax.scipy.sparse.linalg.gmres(scaled, b)[0].sum())(b)
+    np.testing.assert_allclose(found, np.full(3, 1 / 6), rtol=1e-5)

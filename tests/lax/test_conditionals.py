@@ -222,3 +222,18 @@ def test_what_all_branches_pass_on_needs_no_choice():
     assert out.tolist() == [1, -1, 3]
     assert isinstance(lax.cond(True, lambda s: s, lambda s: s, 1.0), jax.Array)
     assert jax.grad(lambda s: lax.cond(s > 0, lambda s: s, lambda s: s, s))(2.0) == 1
+
+
+def test_residuals_of_a_branch_may_be_keys():
+    noisy = jax.custom_vjp(lambda key, x: x * 2.0)
+    noisy.defvjp(lambda key, x: (x * 2.0, key),
+                 lambda key, ct: (None, ct * jax.random.normal(key)))
+
+    def f(x):
+        return lax.cond(x.sum() > 0, lambda key, x: noisy(jax.random.fold_in(key, 1), x),
+                        lambda key, x: x, jax.random.key(0), x).sum()
+
+    drawn = jax.random.normal(jax.random.fold_in(jax.random.key(0), 1))
+    for grad in (jax.grad(f), jax.jit(jax.grad(f))):
+        np.testing.assert_allclose(grad(jnp.ones(3)), [drawn] * 3, rtol=1e-6)
+        np.testing.assert_allclose(grad(-jnp.ones(3)), [1.0] * 3)

@@ -40,7 +40,7 @@ KEPT = [
     (policies.dots_with_no_batch_dims_saveable, ["dot_general", "dot_general"]),
     (policies.checkpoint_dots_with_no_batch_dims, ["dot_general", "dot_general"]),
     (policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
-     ["dot_general", "dot_general"]),
+     ["device_put", "device_put"]),
     (NAMED, ["named 'a'"]),
     (policies.save_only_these_names("a", "b"), ["named 'a'", "named 'b'"]),
     (policies.save_any_names_but_these("a"), ["named 'b'"]),
@@ -50,7 +50,7 @@ KEPT = [
      ["dot_general", "named 'a'", "dot_general"]),
     (policies.save_and_offload_only_these_names(
         names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"], **OFFLOAD),
-     ["named 'a'", "named 'b'"]),
+     ["named 'a'", "device_put"]),
     (lambda prim, *_, **__: prim.name == "sin", ["named 'a'", "named 'b'"]),
     (lambda *_, **__: ad_checkpoint.Recompute, []),
     (lambda prim, *_, **__: ad_checkpoint.Saveable if prim.name == "cos" else False,
@@ -256,3 +256,63 @@ def test_names():
     assert "b:f32[3] = name[name=s] a" in text
     assert ad_checkpoint.name_p.name == "name"
     assert ad_checkpoint.Offloadable("device", "pinned_host") == ("device", "pinned_host")
+
+
+OFFLOADING = policies.save_and_offload_only_these_names(
+    names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"],
+    offload_src="device", offload_dst="pinned_host")
+
+
+def over_scan(w1, w2, x):
+    def body(c, _):
+        step = jax.checkpoint(lambda w2, c: c + network(w1, w2, c), policy=OFFLOADING)
+        return step(w2, c), None
+
+    return jax.lax.scan(body, x, None, length=3)[0]
+
+
+def in_branch(w1, w2, x):
+    return jax.lax.cond(x[0] < 1, jax.checkpoint(network, policy=OFFLOADING), network, w1, w2, x)
+
+
+@pytest.mark.parametrize("f", [
+    lambda w1, w2, x: jax.checkpoint(network, policy=OFFLOADING)(w1, w2, x),
+    lambda w1, w2, x: jax.checkpoint(jax.jit(network), policy=OFFLOADING)(w1, w2, x),
+    over_scan, in_branch,
+], ids=["flat", "jit", "scan", "cond"])
+def test_offloaded(f):
+    def loss(w1, w2, x):
+        return jnp.sum(f(w1, w2, x))
+
+    plain = jax.grad(lambda *args: jnp.sum(without_policy(f)(*args)), (0, 1, 2))(W, W, X)
+    for grad in (jax.grad(loss, (0, 1, 2)), jax.jit(jax.grad(loss, (0, 1, 2)))):
+        for found, wanted in zip(grad(W, W, X), plain, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+            assert found.sharding.memory_kind == "device"
+    closed = jax.make_jaxpr(jax.grad(loss))(W, W, X)
+    check_jaxpr(closed.jaxpr)
+    text = str(closed)
+    assert "f32<host>[" in text
+    assert "devices=(MemorySpace.Host,)" in text and "devices=(MemorySpace.Device,)" in text
+    lowered = jax.jit(jax.grad(loss)).trace(W, W, X).lower(lowering_platforms=("tpu",)).as_text()
+    assert '_xla_buffer_placement = "pinned_host"' in lowered
+    assert '_xla_buffer_placement = "device"' in lowered
+
+
+def without_policy(f):
+    """The function with the policy's answer taken as nothing."""
+    def run(*args):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(jax, "checkpoint", lambda fun, policy: fun)
+            return f(*args)
+    return network_of_branch if f is in_branch else run
+
+
+def network_of_branch(w1, w2, x):
+    return jax.lax.cond(x[0] < 1, network, network, w1, w2, x)
+
+
+def test_kinds_of_memory_that_there_are_not():
+    policy = policies.offload_dot_with_no_batch_dims("device", "disk")
+    with pytest.raises(ValueError, match="of the kinds 'device' and 'pinned_host', got 'disk'"):
+        jax.grad(jax.checkpoint(network, policy=policy))(W, W, X)

@@ -1,0 +1,54 @@
+"""Values moved to another memory or device: the primitive, for policies of rematerialization that
+keep values elsewhere. Its rules stand with `device_put` (runtime/device_put.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyjx import jaxlib_api
+from pyjx.core.avals import ShapedArray
+from pyjx.core.effects import no_effects
+from pyjx.core.jaxpr import JaxprEqn, Var
+from pyjx.core.memories import MEMORY_KINDS, Space, in_space
+from pyjx.core.primitive import Primitive, register
+from pyjx.core.source_info import SourceInfo
+
+device_put_p: Primitive = register(Primitive(
+    "device_put", moves=True, multiple_results=True, linear=True, cached=False))
+
+_SPACES = {kind: space for space, kind in MEMORY_KINDS.items()}
+
+
+def space_of(kind: str) -> Space:
+    """The memory that devices call `kind`.
+
+    Raises:
+      ValueError: programs have no values there.
+    """
+    if kind not in _SPACES:
+        raise ValueError(f"values of programs are kept in memory of the kinds "
+                         f"{' and '.join(map(repr, sorted(_SPACES)))}, got {kind!r}")
+    return _SPACES[kind]
+
+
+def in_kind(aval: Any, kind: str) -> ShapedArray:
+    """The type of a value in memory of this kind."""
+    space = space_of(kind)
+    return in_space(aval, None if space is Space.Device else space)  # type: ignore[no-any-return]
+
+
+def moved(x: Any, space: Space) -> Any:
+    """The value in this memory."""
+    return device_put_p.bind(x, **_params(space))[0]
+
+
+def moved_eqn(source: Var, target: Var, kind: str, source_info: SourceInfo) -> JaxprEqn:
+    """`target` is `source` in memory of this kind."""
+    return JaxprEqn(device_put_p, [source], [target], _params(space_of(kind)), no_effects,
+                    source_info)
+
+
+def _params(space: Space) -> dict[str, Any]:
+    return {"devices": (space,), "srcs": (None,),
+            "copy_semantics": (jaxlib_api.ArrayCopySemantics.ALWAYS_COPY,)}
