@@ -19,6 +19,7 @@ from lowering.rules import rule as lowering_rule
 from pyjx import jaxlib_api
 from pyjx.compat.mlir_contexts import LoweringRuleContext, ModuleContext, TokenSet
 from pyjx.compat.mlir_values import aval_to_ir_type, flatten_ir_values, i32_attr, ir_constant
+from pyjx.core import bounded
 from pyjx.core.effects import Effect
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive
@@ -64,7 +65,8 @@ _rules: dict[tuple[Primitive, str | None], Rule] = {}
 
 def register_lowering(prim: Primitive, rule: Rule, platform: str | None = None,
                       inline: bool = True, cacheable: bool = True) -> Rule:
-    """Give a primitive its lowering rule, `(ctx, *values, **params) -> values`.
+    """Give a primitive its lowering rule, `(ctx, *values, **params) -> values`; what is traced from
+    now on has it.
 
     Args:
       rule: builds MLIR operations, or is what `lower_fun` gives.
@@ -74,6 +76,8 @@ def register_lowering(prim: Primitive, rule: Rule, platform: str | None = None,
     Raises:
       ValueError: pyjx has a rule for operations of this name.
     """
+    if prim.decomposition is not None or any([p is prim for p, _ in _rules]):
+        bounded.clear_all()  # eager loops are found by their operations, whatever the rules are
     if isinstance(rule, LoweredFun) and platform is None:
         prim.decomposition = rule.fun
         return rule

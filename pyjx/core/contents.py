@@ -138,8 +138,8 @@ def _value_key(value: Any) -> Hashable:
         return tuple([(name, _value_key(v)) for name, v in value.items()])
     if kind is float or kind is complex:  # zeros have signs
         return kind, repr(value)
-    if isinstance(value, np.ndarray):
-        return value.dtype, value.shape, value.tobytes()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return kind, value.dtype, value.shape, value.tobytes()
     try:
         hash(value)
     except TypeError:

@@ -12,8 +12,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from lowering.rules import rules_for
-from pyjx import configuration
-from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -21,13 +19,11 @@ from pyjx.core.name_stack import NameStack
 from pyjx.core.nested import holders, holders_in, map_jaxprs, within
 from pyjx.core.options import Inline
 from pyjx.core.source_info import SourceInfo
-from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.calls import call_eqn
+from pyjx.engine.decompositions import decomposition_of
 
 # A program of up to so many equations stands where it is used.
 IN_PLACE_EQNS = 6
-
-_traced = BoundedDict(4096)  # programs of operations
 
 
 @derived
@@ -95,26 +91,9 @@ def _with_rewritten_jaxprs(eqn: JaxprEqn, platform: str) -> JaxprEqn:
 
 def _program_of(eqn: JaxprEqn, platform: str) -> ClosedJaxpr | None:
     """What an operation without a rule is made of, decomposed; None if nobody has said."""
-    primitive, params = eqn.primitive, eqn.params
-    if primitive.stands_for is not None:
-        return decompose(primitive.stands_for(params), platform)
-    if primitive.decomposition is None:
-        return None
-    avals = tuple([v.aval for v in eqn.invars])
-    key: Any = (primitive, avals, configuration.trace_context(), *params.items())
-    try:
-        program = _traced.get(key)
-    except TypeError:  # an unhashable parameter
-        program = key = None
-    if program is None:
-        def fun(*args: Any) -> Any:
-            out = primitive.decomposition(*args, **params)  # type: ignore[misc]
-            return out if primitive.multiple_results else [out]
-
-        program = trace_to_jaxpr(fun, avals)
-        if key is not None:
-            _traced[key] = program
-    return decompose(program, platform)
+    stands_for = eqn.primitive.stands_for
+    program = decomposition_of(eqn) if stands_for is None else stands_for(eqn.params)
+    return None if program is None else decompose(program, platform)
 
 
 def _put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: dict[Var, Any],

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, abstract_token, get_aval
-from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.evaluation import eval_jaxpr, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
@@ -21,6 +19,7 @@ from pyjx.core.nested import holders, holders_in, map_jaxprs, within
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.calls import call_in_place
+from pyjx.engine.decompositions import decomposition_of
 from pyjx.engine.tangents import add_any_p
 
 
@@ -106,8 +105,9 @@ def _apply(eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
         return _results(eqn, rule(avals, *operands, **params))
     if all(map(_has_rank_of_data, [*avals, *[v.aval for v in eqn.outvars]])):
         return _results(eqn, primitive.bind(*operands, **params))
-    if primitive.decomposition is not None:
-        return _decomposed(eqn, avals, operands)
+    program = decomposition_of(eqn)
+    if program is not None:
+        return call_in_place(physicalize(program), primitive.name, *operands)
     if primitive.batch is None:
         raise TypeError(f"{primitive.name} does not accept dtype "
                         f"{dtypes.name(avals[in_keys.index(True)].dtype)}.")
@@ -133,23 +133,6 @@ def _added(avals: Sequence[Any], x: Any, y: Any) -> Any:
 
 
 add_any_p.define(physical=_added)  # here, as it is a program that is made physical again
-
-
-_programs = BoundedDict(512)  # of operations, by primitive, types and parameters
-
-
-def _decomposed(eqn: JaxprEqn, avals: list[Any], operands: list[Any]) -> list[Any]:
-    """The results of an operation that is a program of others: a function, one for all uses with
-    the same types and parameters."""
-    def fun(*args: Any) -> list[Any]:
-        return _results(eqn, eqn.primitive.decomposition(*args, **eqn.params))  # type: ignore[misc]
-
-    primitive = eqn.primitive
-    key = primitive, tuple(avals), configuration.trace_context(), *eqn.params.items()
-    program = _programs.get(key)
-    if program is None:
-        program = _programs[key] = physicalize(trace_to_jaxpr(fun, avals))
-    return call_in_place(program, primitive.name, *operands)
 
 
 def _results(eqn: JaxprEqn, out: Any) -> list[Any]:

@@ -15,18 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import configuration, lax
+from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.bounded import BoundedDict
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
-from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front
 from pyjx.engine.calls import call_in_place
+from pyjx.engine.decompositions import traced
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Tangent, Tangents, Value, Values
 from pyjx.lax.common import broadcasts_to
@@ -174,17 +173,10 @@ _CUBE_ROOT = (
 )
 
 
-_approximations = BoundedDict(64)  # programs, by types and the flags of tracing
-
-
 def _approximate(key: Value, a: Value, log_space: bool, dtype: DType) -> Value:
     """Numbers of the approximate method, by one function for all uses with the same types."""
-    avals = get_aval(key), get_aval(a)
-    at = *avals, log_space, dtype, configuration.trace_context()
-    program = _approximations.get(at)
-    if program is None:
-        program = _approximations[at] = trace_to_jaxpr(
-            lambda k, x: [_approximate_floats(k, x, log_space, dtype)], avals)
+    program = traced(_approximate_floats, [get_aval(key), get_aval(a)],
+                     {"log_space": log_space, "result": dtype})
     return call_in_place(program, "_gamma_approx", key, a)[0]
 
 
@@ -192,7 +184,7 @@ def _at_least_float32(dtype: DType) -> DType:
     return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
 
 
-def _approximate_floats(key: Value, a: Value, log_space: bool, result: DType) -> Value:
+def _approximate_floats(key: Value, a: Value, *, log_space: bool, result: DType) -> Value:
     """A gamma number of a + 4, times u_i^(1 / (a + i)) for i = 0, ..., 3; in float32 at least."""
     shape, dtype = get_aval(a).shape, _at_least_float32(get_aval(a).dtype)
     a = lax.convert_element_type(a, dtype)

@@ -1,0 +1,44 @@
+"""Programs of what operations are made of: one for all uses with the same types and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pyjx import configuration
+from pyjx.core.bounded import BoundedDict
+from pyjx.core.contents import are_plain, params_key
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.trace import trace_to_jaxpr
+
+_programs = BoundedDict(4096)
+
+
+def traced(fun: Callable[..., Any], avals: Sequence[Any], params: Mapping[str, Any],
+           multiple_results: bool = False) -> ClosedJaxpr:
+    """The program of `fun(*operands, **params)` for operands of these types.
+
+    It is kept by the function itself, as an operation may get another one, unless a parameter is
+    something of the user's, which is to go with its operation, or has no key.
+    """
+    def flat(*args: Any) -> Any:
+        out = fun(*args, **params)
+        return out if multiple_results else [out]
+
+    given = params_key(params) if are_plain(params) else None
+    if given is None:
+        return trace_to_jaxpr(flat, avals)
+    key = fun, multiple_results, tuple(avals), given, configuration.trace_context()
+    program = _programs.get(key)
+    if program is None:
+        program = _programs[key] = trace_to_jaxpr(flat, avals)
+    return program  # type: ignore[no-any-return]
+
+
+def decomposition_of(eqn: JaxprEqn) -> ClosedJaxpr | None:
+    """The program of the operations that one is made of; None if nobody has said."""
+    primitive = eqn.primitive
+    if primitive.decomposition is None:
+        return None
+    return traced(primitive.decomposition, [v.aval for v in eqn.invars], eqn.params,
+                  primitive.multiple_results)
