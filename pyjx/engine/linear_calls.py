@@ -11,10 +11,12 @@ from typing import Any
 
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
+from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Primitive, register
-from pyjx.engine.batching import BatchTrace, batch_flat
+from pyjx.engine.batching import BatchTrace, match_axis
 from pyjx.engine.forward import jvp_flat
-from pyjx.engine.tangents import Zero, instantiate
+from pyjx.engine.subjaxprs import batch_jaxpr
+from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Operand, Params, Tangents, Value, Values
 
 
@@ -41,9 +43,15 @@ def _jvp(primals: Values, tangents: Tangents, *, num_consts: tuple[int, int], nu
     params = {"num_consts": num_consts, "num_res": num_res, **params}
     n = sum(num_consts) + num_res
     outs = linear_call_p.bind(*primals, **params)
-    if any(type(t) is not Zero for t in tangents[:n]):  # the function itself, then
-        return outs, jvp_flat(lambda *xs: _apply(*xs, **params), primals, tangents)[1]
-    return outs, linear_call_p.bind(*primals[:n], *map(instantiate, tangents[n:]), **params)
+    out_tangents: list[Any] = [Zero.of_primal(x) for x in outs]
+    linear = tangents[n:]
+    if any(type(t) is not Zero for t in tangents[:n]):  # of what it closes over: by the function
+        still = [*tangents[:n], *map(Zero.of_primal, primals[n:])]
+        out_tangents = jvp_flat(lambda *xs: _apply(*xs, **params), primals, still)[1]
+    if any(type(t) is not Zero for t in linear):
+        out_tangents = list(map(add_tangents, out_tangents, linear_call_p.bind(
+            *primals[:n], *map(instantiate, linear), **params)))
+    return outs, out_tangents
 
 
 def _transpose(cts: Tangents, *operands: Operand, callee: Jaxpr, transpose: Jaxpr,
@@ -58,8 +66,32 @@ def _transpose(cts: Tangents, *operands: Operand, callee: Jaxpr, transpose: Jaxp
     return [None] * n + list(outs)
 
 
-def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
-    return batch_flat(lambda *xs: _apply(*xs, **params), operands, dims, trace.axis)
+def _batched(jaxpr: Jaxpr, dims: Sequence[int | None], axis: Axis) -> tuple[Jaxpr, list[Any]]:
+    """The program for all examples, its results along their first axis, and constants that come
+    before its own."""
+    closed = ClosedJaxpr(jaxpr.replace(constvars=[], invars=jaxpr.all_invars), [])
+    batched, _ = batch_jaxpr(closed, tuple(dims), axis, (0,) * len(jaxpr.outvars))
+    n = len(batched.consts) + len(jaxpr.constvars)
+    inputs = batched.jaxpr.all_invars
+    return batched.jaxpr.replace(constvars=inputs[:n], invars=inputs[n:]), list(batched.consts)
+
+
+def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, callee: Jaxpr, transpose: Jaxpr,
+           num_consts: tuple[int, int], num_res: int) -> Any:
+    """Linear operands and results are mapped, all of them: what is the same for all examples has
+    the sum of their cotangents."""
+    ours, theirs = num_consts
+    both, n = ours + theirs, ours + theirs + num_res
+    axis = trace.axis
+    linear = [match_axis(x, d, 0, axis.size) for x, d in zip(operands[n:], dims[n:], strict=True)]
+    residuals = dims[both:n]
+    run, run_consts = _batched(callee, [*dims[:ours], *residuals, *[0] * len(linear)], axis)
+    back, back_consts = _batched(
+        transpose, [*dims[ours:both], *residuals, *[0] * len(callee.outvars)], axis)
+    outs = linear_call_p.bind(
+        *run_consts, *operands[:ours], *back_consts, *operands[ours:n], *linear, callee=run,
+        transpose=back, num_consts=(len(run.constvars), len(back.constvars)), num_res=num_res)
+    return outs, [0] * len(outs)
 
 
 linear_call_p = register(Primitive(

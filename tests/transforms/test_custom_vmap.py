@@ -165,6 +165,24 @@ def test_linear_call():
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+@pytest.mark.parametrize("in_axes", [(0, 0), (0, None), (None, 0)])
+def test_linear_call_keeps_its_transpose_where_it_is_mapped(wrap, in_axes):
+    x, r = [V + 1 if axis == 0 else np.float32(2) for axis in in_axes]
+    mapped = jax.vmap(wrap(quotient), in_axes)
+    np.testing.assert_allclose(mapped(x, r), x / r, rtol=1e-6)
+    np.testing.assert_allclose(
+        jax.grad(lambda x, r: mapped(x, r).sum())(x, r),
+        np.sum(np.broadcast_to(9 / r, 3)) if in_axes[0] is None else np.broadcast_to(9 / r, 3))
+
+
+def test_linear_call_keeps_its_transpose_beside_derivatives_of_residuals():
+    assert float(jax.grad(lambda x: quotient(2 * x, x))(4.0)) == 18 / 4 - 8 / 16
+    captured = jax.jit(lambda x, w: jax.vmap(lambda x, w: linear_call(
+        lambda _, x: w * x, lambda _, ct: 10 * w * ct, (), x))(x, w).sum())
+    np.testing.assert_array_equal(jax.grad(captured)(V, V), 10 * V)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
 def test_the_rule_is_kept_where_the_function_closes_over_values(wrap):
     def outer(w, x):
         @custom_vmap
