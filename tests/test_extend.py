@@ -475,6 +475,20 @@ def test_two_primitives_of_one_name():
     assert jax.jit(second.bind)(2.0) == 2
 
 
+def test_the_latest_lowering_rule_counts():
+    def as_itself(ctx, x):
+        return [x]
+
+    doubled = mlir.lower_fun(lambda x: 2 * x, multiple_results=False)
+    for i, rules in enumerate([(as_itself, doubled), (doubled, as_itself),
+                               (as_itself, doubled, as_itself), (doubled, as_itself, doubled)]):
+        p = jex.Primitive(f"latest_of_test_{i}")
+        p.def_abstract_eval(lambda x: x)
+        for rule in rules:
+            mlir.register_lowering(p, rule)
+        assert jax.jit(p.bind)(3.0) == (6 if rules[-1] is doubled else 3)
+
+
 def test_values_and_types_of_mlir():
     class Meters:
         def __init__(self, n):
@@ -544,6 +558,14 @@ def test_dead_code_of_library_primitives():
     from pyjx.lax import cond_p
 
     assert cond_p in pe.dce_rules
+
+
+@pytest.mark.parametrize("used", [[False, True], [True, False]])
+def test_dead_code_of_an_operation_that_reads_one_variable_twice(used):
+    inner = jax.jit(lambda x, y: (x * 2, y * 3))
+    (eqn,) = jax.make_jaxpr(lambda x: inner(x, x))(1.0).jaxpr.eqns
+    kept, live = pe.dce_rules[eqn.primitive](used, eqn)
+    assert kept == used and live.invars == eqn.invars[:1] and len(live.outvars) == 1
 
 
 def test_rules_of_partial_evaluation():

@@ -61,6 +61,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowered
 
 
 _rules: dict[tuple[Primitive, str | None], Rule] = {}
+_emitted: set[tuple[str, str | None]] = set()  # which names the lowering looks for here, and where
 
 
 def register_lowering(prim: Primitive, rule: Rule, platform: str | None = None,
@@ -78,13 +79,15 @@ def register_lowering(prim: Primitive, rule: Rule, platform: str | None = None,
     """
     if prim.decomposition is not None or any([p is prim for p, _ in _rules]):
         bounded.clear_all()  # eager loops are found by their operations, whatever the rules are
-    if isinstance(rule, LoweredFun) and platform is None:
-        prim.decomposition = rule.fun
-        return rule
+    if platform is None and isinstance(_rules.get((prim, None)), LoweredFun):
+        prim.decomposition = None
     for named in (None,) if platform is None else \
             backends.platforms_named(platform, "register_lowering"):
-        if not any([p.name == prim.name and where == named for p, where in _rules]):
+        if named is None and isinstance(rule, LoweredFun):
+            prim.decomposition = rule.fun
+        elif (prim.name, named) not in _emitted:
             lowering_rule(prim.name, platform=named)(_emit)
+            _emitted.add((prim.name, named))
         _rules[prim, named] = rule
     return rule
 

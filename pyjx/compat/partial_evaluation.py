@@ -287,14 +287,10 @@ def _dce_of(rule: Callable[..., JaxprEqn]) -> Callable[..., tuple[list[bool], Ja
         eqn = live_ins_and_eqn[-1]
         if not any(used_outputs) and not eqn.effects:
             return [False] * len(eqn.invars), None
-        new = rule(eqn, tuple(used_outputs))
-        left = list(new.invars)
-        used = []
-        for v in eqn.invars:
-            used.append(bool(left) and left[0] is v)
-            if used[-1]:
-                left.pop(0)
-        return used, new
+        distinct = [Var(v.aval) for v in eqn.invars]  # it may read one variable twice
+        new = rule(eqn.replace(distinct), tuple(used_outputs))
+        given: dict[Any, Any] = dict(zip(distinct, eqn.invars, strict=True))
+        return [v in new.invars for v in distinct], new.replace([given[v] for v in new.invars])
 
     return dce
 
