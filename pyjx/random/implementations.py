@@ -163,7 +163,15 @@ def counters(shape: Sequence[int]) -> tuple[Any, Any]:
     return high, low
 
 
-def _hash_flat(key: Value, count: int, word: Callable[[Value], Value] = lambda word: word) -> Value:
+# What is done to each of the words that the cipher makes.
+EachWord = Callable[[Value], Value]
+
+
+def _as_it_is(word: Value) -> Value:
+    return word
+
+
+def _hash_flat(key: Value, count: int, each_word: EachWord = _as_it_is) -> Value:
     """`count` words from the counters 0, 1, ..., of which the i-th is paired with the one half
     their number after it."""
     half = (count + 1) // 2
@@ -171,7 +179,7 @@ def _hash_flat(key: Value, count: int, word: Callable[[Value], Value] = lambda w
     if count % 2:
         numbers = lax.concatenate([numbers, lax.full((1,), 0, _UINT32)], 0)
     first, second = lax.slice(numbers, (0,), (half,)), lax.slice(numbers, (half,), (2 * half,))
-    bits = lax.concatenate([word(w) for w in _threefry(key, first, second)], 0)
+    bits = lax.concatenate([each_word(w) for w in _threefry(key, first, second)], 0)
     return lax.slice(bits, (0,), (count,)) if count % 2 else bits
 
 
@@ -200,15 +208,15 @@ def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> An
 
 
 def _threefry_fused_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Value:
-    return _threefry_bits(key, bit_width, shape, lambda word: word)
+    return _threefry_bits(key, bit_width, shape, _as_it_is)
 
 
 def _threefry_bits(key: Value, bit_width: int, shape: tuple[int, ...],
-                   word: Callable[[Value], Value]) -> Value:
-    """`word` is done to each of the two arrays of words."""
+                   each_word: EachWord) -> Value:
+    """`each_word` is done to each of the two arrays of words."""
     if not configuration.threefry_partitionable.value:
-        return _bits_in_sequence(key, bit_width, shape, word)
-    high, low = map(word, _threefry(key, *counters(shape)))
+        return _bits_in_sequence(key, bit_width, shape, each_word)
+    high, low = map(each_word, _threefry(key, *counters(shape)))
     if bit_width == 64:
         return wide(high, low)
     bits = lax.bitwise_xor(high, low)
@@ -216,11 +224,11 @@ def _threefry_bits(key: Value, bit_width: int, shape: tuple[int, ...],
 
 
 def _bits_in_sequence(key: Value, bit_width: int, shape: tuple[int, ...],
-                      word: Callable[[Value], Value]) -> Value:
-    """The bits when `jax_threefry_partitionable` is off; `word` is done to each half of them."""
+                      each_word: EachWord) -> Value:
+    """The bits when `jax_threefry_partitionable` is off; `each_word` is done to both halves."""
     size = math.prod(shape)
     words = -(-bit_width * size // 32)
-    bits = _hash_long(key, words, word)
+    bits = _hash_long(key, words, each_word)
     if bit_width == 64:
         high, low = lax.slice(bits, (0,), (size,)), lax.slice(bits, (size,), (2 * size,))
         bits = wide(high, low)
@@ -233,15 +241,15 @@ def _bits_in_sequence(key: Value, bit_width: int, shape: tuple[int, ...],
     return lax.reshape(bits, shape)
 
 
-def _hash_long(key: Value, words: int, word: Callable[[Value], Value]) -> Value:
+def _hash_long(key: Value, words: int, each_word: EachWord) -> Value:
     """`_hash_flat`, in blocks that 32-bit counters can number."""
     block = 2**32 - 1
     blocks, rest = divmod(words, block)
     if not blocks:
-        return _hash_flat(key, words, word)
+        return _hash_flat(key, words, each_word)
     keys = threefry_split(key, (blocks + 1,))
     parts = [_hash_flat(lax.reshape(lax.slice(keys, (i, 0), (i + 1, 2)), (2,)),
-                        block if i < blocks else rest, word) for i in range(blocks + 1)]
+                        block if i < blocks else rest, each_word) for i in range(blocks + 1)]
     return lax.concatenate(parts, 0)
 
 

@@ -359,7 +359,10 @@ def _bits(avals: Avals, data: Value, *, bit_width: int, shape: tuple[int, ...], 
 
 random_bits_p = _primitive("random_bits", _bits_shape, _bits)
 # 20 rounds of threefry give two words, with three operations each.
-random_bits_p.define(arithmetic=lambda eqn: (60 * out_size(eqn), 0.0))
+random_bits_p.define(
+    arithmetic=lambda eqn: (60 * out_size(eqn), 0.0),
+    printed=lambda params: [item for item in sorted(params.items())
+                            if item != ("fused", False)])
 
 
 def _fold_in_shape(keys: ShapedArray, data: ShapedArray) -> ShapedArray:

@@ -129,8 +129,7 @@ def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any, *, fused: bool = F
 
 
 def draw_bits(key: Any, bit_width: int, shape: tuple[int, ...], *, fused: bool) -> Any:
-    how = {"fused": True} if fused else {}
-    return random_bits_p.bind(key, bit_width=bit_width, shape=shape, **how)
+    return random_bits_p.bind(key, bit_width=bit_width, shape=shape, fused=fused)
 
 
 def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, fused: bool) -> Value:

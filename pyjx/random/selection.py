@@ -38,7 +38,7 @@ def shuffle(key: Any, x: Any, axis: int) -> Any:
     rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
     for _ in range(rounds):
         key, subkey = split_traced(key)
-        words = random_bits_p.bind(subkey, bit_width=32, shape=aval.shape)
+        words = random_bits_p.bind(subkey, bit_width=32, shape=aval.shape, fused=False)
         _, x = lax.sort_key_val(words, x, axis)
     return x
 

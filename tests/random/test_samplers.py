@@ -267,3 +267,18 @@ def test_a_batch_is_drawn_by_one_program() -> None:
     batch = jax.vmap(draw, (0, None))
     keys = random.split(KEY, 3)
     assert (batch(keys, 1.8) == jax.jit(batch)(keys, 1.8)).all()
+
+
+def test_bits_with_and_without_the_flag_are_one_operation():
+    eqns = jax.make_jaxpr(lambda k: (jax.random.uniform(k), jax.random.bits(k)))(jax.random.key(0))
+    names = [sorted(params) for params in _params_of("random_bits", eqns.jaxpr)]
+    assert names == [["bit_width", "fused", "shape"]] * 2
+    assert "fused=False" not in str(eqns)
+
+
+def _params_of(name, jaxpr):
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name == name:
+            yield eqn.params
+        elif "jaxpr" in eqn.params:
+            yield from _params_of(name, eqn.params["jaxpr"].jaxpr)
