@@ -8,7 +8,8 @@ import enum
 class Inline(enum.Enum):
     """Where the call of a jitted function inside another one is replaced by its operations.
 
-    `jit(f, inline=True)` is JAX_LATE, False is AUTO.
+    `jit(f, inline=True)` is JAX_LATE, False is AUTO; where that is asked for, a call's parameter
+    `inline` is False, as in JAX.
     """
 
     JAX_EARLY = "jax_early"  # while the function around it is traced
@@ -16,6 +17,11 @@ class Inline(enum.Enum):
     XLA_EARLY = "xla_early"  # by XLA, before its other passes
     XLA_LATE = "xla_late"  # by XLA, after them
     AUTO = "auto"  # as XLA decides
+
+
+# In the place of an `Inline`: a call of pyjx's own that XLA inlines as it decides, too, but that
+# never becomes a function that XLA must keep.
+NEVER_OUTLINED = "never outlined"
 
 
 class CompilerEffortLevel(enum.Enum):

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyjx.core.effects import Effects
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Var
-from pyjx.core.options import Inline
+from pyjx.core.options import NEVER_OUTLINED
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.batching import BatchTrace
@@ -283,7 +283,7 @@ def call(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:
 def call_in_place(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:
     """`call`, of a program that XLA puts where it is called: of constants, and together with what
     follows, some of it rounds otherwise than in a function of its own."""
-    params = {**call_params(closed, name, len(args)), "inline": Inline.AUTO}
+    params = {**call_params(closed, name, len(args)), "inline": NEVER_OUTLINED}
     return jit_p.bind(*args, **params)  # type: ignore[no-any-return]
 
 

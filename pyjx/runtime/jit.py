@@ -307,7 +307,7 @@ class JitSpec:
             *consts, *leaves, jaxpr=consts_as_inputs(closed) if consts else closed,
             name=self.name, donated_invars=(False,) * len(consts) + traced.donated,
             keep_unused=options.keep_unused,
-            inline=options.inline is not Inline.AUTO and options.inline,
+            inline=False if options.inline is Inline.AUTO else options.inline,
             compiler_options_kvs=options.compiler_options,
         )
         if asked:

@@ -60,7 +60,7 @@ def _count_calls(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr], seen: set[Clo
 def _outlined(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr],
               done: dict[ClosedJaxpr, ClosedJaxpr]) -> ClosedJaxpr:
     """The program outlined, and those inside it; calls of a jaxpr that is called several times stay
-    calls when compiled, unless they say where they are to be inlined."""
+    calls when compiled, unless their parameter `inline` says anything."""
     found = done.get(closed)
     if found is None:
         jaxpr = closed.jaxpr
