@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from lowering.rules import rules_for
 from pyjx import configuration
 from pyjx.core.avals import is_ref_type
 from pyjx.core.derived import derived_structure
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.source_info import no_source_info
@@ -16,10 +18,7 @@ from pyjx.engine.barriers import optimization_barrier_p
 from pyjx.engine.calls import call, define_call
 from pyjx.engine.origins import origin
 from pyjx.engine.residuals import Recompute, linearize_saving
-from pyjx.engine.subjaxprs import (
-    LinearizedJaxpr,
-    selected,
-)
+from pyjx.engine.subjaxprs import LinearizedJaxpr, selected
 from pyjx.engine.types import Dims, Flags, Params
 
 
@@ -54,8 +53,19 @@ def _behind_barrier(closed: ClosedJaxpr, flags: Flags) -> ClosedJaxpr:
 
 
 def _run(*args: Any, **params: Any) -> list[Any]:
+    if _is_python(params["jaxpr"]):
+        return jaxpr_as_fun(params["jaxpr"])(*args)
     closed = _with_barrier(params)
     return call(closed, closed.debug_info.func_name, *args)
+
+
+@derived_structure
+def _is_python(closed: ClosedJaxpr) -> bool:
+    """Whether an operation is computed by a function of Python's alone, as those of libraries are
+    that have no lowering rule: it cannot be compiled."""
+    rules = rules_for("cpu")
+    return any([p.impl is not None and rules[p.name] is None and p.decomposition is None
+                and p.stands_for is None for p in {e.primitive for e in closed.eqns}])
 
 
 # -- derivatives -----------------------------------------------------------------------------------

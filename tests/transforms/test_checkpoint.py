@@ -10,6 +10,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import ad_checkpoint, lax
 from pyjx.core.check import check_jaxpr
+from pyjx.core.primitive import Primitive
 
 X = np.linspace(0.1, 1.0, 4).astype(np.float32)
 W = (np.arange(16).reshape(4, 4) / 16 - 0.4).astype(np.float32)
@@ -409,3 +410,16 @@ def test_blocks_are_outlined():
         text = jax.jit(f).lower(*args).as_text()
         assert text.count("call @block") >= 12
         assert text.count("stablehlo.dot_general") < 24
+
+
+def test_operations_of_libraries_that_only_python_computes():
+    doubled_p = Primitive("doubled_by_numpy", shape_rule=lambda x: x,
+                          impl=lambda x: jnp.asarray(2 * np.asarray(x)))
+    doubled_p.define(jvp=lambda primals, tangents: (doubled_p.bind(*primals), 2 * tangents[0]))
+    f = jax.checkpoint(lambda x: jnp.sin(doubled_p.bind(x)) + 1)
+    x = jnp.arange(3.0)
+    np.testing.assert_allclose(f(x), np.sin(2 * np.arange(3)) + 1, rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(lambda x: f(x).sum())(x), 2 * np.cos(2 * np.arange(3)),
+                               rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="'doubled_by_numpy' not found"):
+        jax.jit(f)(x)
