@@ -12,6 +12,7 @@ objects, once; `jax_imports` blocks the one that is looked up for every array.
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import os
 import re
@@ -87,6 +88,19 @@ def initialize(tracer_class: Any) -> None:
     watch()
     if hasattr(_jax, "set_tracer_class"):
         _jax.set_tracer_class(tracer_class)
+
+
+# Lets go of the Python objects that C++ has no more use for, such as callbacks of programs that are
+# gone and NumPy arrays behind buffers. C++ does so by itself at the next call only.
+collect_garbage: Callable[[], None] = _jax.collect_garbage
+
+
+def _with_python(phase: str, info: Any, collect: Callable[[], None] = collect_garbage) -> None:
+    """What goes while Python collects takes what it held along."""
+    collect()
+
+
+gc.callbacks.append(_with_python)
 
 
 def set_check_pspec(check_pspec: Callable[..., None], spec: Any) -> None:

@@ -23,7 +23,7 @@ from typing import (
     overload,
 )
 
-from pyjx import configuration
+from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded, tracebacks
 from pyjx.core.avals import AbstractRef, get_aval, is_valid_value
 from pyjx.core.effects import has_state
@@ -541,6 +541,7 @@ def clear_caches() -> None:
             traces.clear()
     bounded.clear_all()
     dispatch.clear_caches()
+    jaxlib_api.collect_garbage()
     _return_memory()
 
 

@@ -1,8 +1,10 @@
 """Callbacks: what they get, what they may give, and how often they are called."""
 
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -472,3 +474,21 @@ def test_an_error_is_of_the_program_that_failed(monkeypatch):
         jax.effects_barrier()
     jax.effects_barrier()
     assert sorted(calls) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("call", "let_go"), [
+    (jax.pure_callback, gc.collect), (jax.pure_callback, jax.clear_caches),
+    (io_callback, gc.collect)])
+def test_a_callback_goes_with_its_program(call, let_go):
+    class Same:
+        def __call__(self, x):
+            return x
+
+    def run():
+        same = Same()
+        jax.jit(lambda x: call(same, x, x))(jnp.ones(2)).block_until_ready()
+        return weakref.ref(same)
+
+    kept = [run() for _ in range(3)]
+    let_go()
+    assert [k() for k in kept] == [None] * 3
