@@ -13,6 +13,7 @@ from types import ModuleType
 # Modules of `jax._src` that are modules of pyjx, by their names there.
 MODULES = {
     "ad_checkpoint": "pyjx.ad_checkpoint",
+    "api_util": "pyjx.api_util",
     "compiler": "pyjx.runtime.compile",
     "config": "pyjx.configuration",
     "custom_batching": "pyjx.custom_batching",

@@ -19,6 +19,7 @@ def _canonical(x: Any) -> Any:
     return array.astype(dtypes.canonicalize_dtype(array.dtype), copy=False)
 
 
-# What makes a value of a type one of a canonical dtype. Types that are registered here are known to
-# `pytype_aval_mappings`, too.
+# What makes a value of a type one of a canonical dtype. Nothing reads what libraries put here:
+# arrays have such a dtype from the start, and other types of operands are those that
+# `pytype_aval_mappings` knows.
 canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = {np.ndarray: _canonical}
