@@ -50,12 +50,14 @@ __all__ = [
 # -- reductions whose results have the operand's dtype ---------------------------------------------
 
 
-def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = None) -> Primitive:
+def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = None,
+               keeps_weak: bool = True) -> Primitive:
+    """A reduction; one of bits, which are those of one width, has no weak type."""
     def shape_rule(x: ShapedArray, *, axes: tuple[int, ...], out_sharding: Any = None
                    ) -> ShapedArray:
         if check is not None:
             check(name, x)
-        weak = x.weak_type and check is not _check_logical  # bits are those of one width
+        weak = x.weak_type and keeps_weak
         return ShapedArray(reduced_shape(name, x, axes), x.dtype, weak)
 
     primitive = register(Primitive(name, arithmetic=reduction, shape_rule=shape_rule,
@@ -78,9 +80,9 @@ def _check_logical(name: str, x: ShapedArray) -> None:
 reduce_max_p = _reduction("reduce_max")
 reduce_min_p = _reduction("reduce_min")
 reduce_prod_p = _reduction("reduce_prod", _check_number)
-reduce_and_p = _reduction("reduce_and", _check_logical)
-reduce_or_p = _reduction("reduce_or", _check_logical)
-reduce_xor_p = _reduction("reduce_xor", _check_logical)
+reduce_and_p = _reduction("reduce_and", _check_logical, keeps_weak=False)
+reduce_or_p = _reduction("reduce_or", _check_logical, keeps_weak=False)
+reduce_xor_p = _reduction("reduce_xor", _check_logical, keeps_weak=False)
 for _p in (reduce_and_p, reduce_or_p, reduce_xor_p):
     _p.define(jvp=jvp_zero(_p))
 
