@@ -47,6 +47,11 @@ class Block:
         self._count = n + 1
         return f"%{n}"
 
+    @staticmethod
+    def is_argument(name: str) -> bool:
+        """Whether a value is an argument of the function, and no result of an operation."""
+        return name.startswith("%arg")
+
     def line(self, text: str) -> str:
         """Append an operation with one result; its name is returned."""
         n = self._count

@@ -122,7 +122,7 @@ def _still_open(b: Block, operands: Sequence[str], specs: Sequence[Any], avals: 
     return [b.line(f"sdy.sharding_constraint {x} "
                    f"{manual_sharding_text(b.module.meshes, mesh, spec, a.ndim, False)} : "
                    f"{tensor_type(a)}")
-            if spec.unreduced and x.startswith("%arg") else x
+            if spec.unreduced and b.is_argument(x) else x
             for x, spec, a in zip(operands, specs, avals, strict=True)]
 
 

@@ -218,7 +218,7 @@ def constrained(b: Block, outs: Sequence[str], avals: Sequence[Any], shardings: 
     that says so."""
     return [b.line(f"sdy.sharding_constraint {x} {sharding_text(b.module.meshes, s, a.ndim)} : "
                    f"{tensor_type(a)}")
-            if s is not None and x.startswith("%arg") and not s.spec.unreduced else x
+            if s is not None and b.is_argument(x) and not s.spec.unreduced else x
             for x, a, s in zip(outs, avals, shardings or [None] * len(outs), strict=True)]
 
 
