@@ -229,15 +229,22 @@ def with_all_consts(branches: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr],
 # -- the primitive ---------------------------------------------------------------------------------
 
 
+def _without_tracers(branches: Sequence[ClosedJaxpr], operands: Sequence[Any]
+                     ) -> tuple[Sequence[ClosedJaxpr], Sequence[Any]]:
+    """The branches and their operands; where branches hold tracers, these are operands, too."""
+    if not any([isinstance(c, Tracer) for b in branches for c in b.consts]):
+        return branches, operands
+    branches, consts = with_all_consts(branches)
+    return branches, [*consts, *operands]
+
+
 def bind_cond(index: Any, branches: Sequence[ClosedJaxpr], operands: Sequence[Any],
               platforms: Params) -> list[Any]:
     """The results of the branch with this index; those that hold tracers get them as operands.
 
     Where `platforms` holds a parameter `branches_platforms`, the platform chooses the branch.
     """
-    if any([isinstance(c, Tracer) for b in branches for c in b.consts]):
-        branches, consts = with_all_consts(branches)
-        operands = [*consts, *operands]
+    branches, operands = _without_tracers(branches, operands)
     return cond_p.bind(  # type: ignore[no-any-return]
         index, *operands, branches=tuple(branches), **platforms)
 
@@ -353,11 +360,9 @@ def _run_parts(trace: LinearTrace, index: Any, parts: Sequence[Any], known_args:
     linear = [_from_slots(p.linear, p.forwarded, filled, slots.avals, forwarded, avals)
               for p, filled in zip(parts, slots.filled, strict=True)]
     operands = [*results[n_out:], *[known_args[i] for i in forwarded], *tangents]
-    if any([isinstance(c, Tracer) for b in linear for c in b.consts]):
-        linear, consts = with_all_consts(linear)
-        operands = [*consts, *operands]
+    branches, given = _without_tracers(linear, operands)
     return results[:n_out], trace.record(
-        cond_p, [index, *operands], {**platforms, "branches": tuple(linear)})
+        cond_p, [index, *given], {**platforms, "branches": tuple(branches)})
 
 
 def _cond_linearize(trace: LinearTrace, primals: Values, tangents: Tangents, *,
@@ -548,7 +553,6 @@ def _effects(params: Params) -> Any:
 
 def _cond_count(counted: Any, params: Params, times: int) -> None:
     counted.dearest(params["branches"], times)
-
 
 
 cond_p = register(Primitive(
