@@ -81,7 +81,7 @@ class _Call:
         return {**self.derive(params, origins, linear), self.jaxpr_name: closed}
 
     def rebind(self, closed: ClosedJaxpr, args: Values, params: Params, origins: Dims,
-             linear: bool = False) -> list[Any]:
+               linear: bool = False) -> list[Any]:
         """A call of a jaxpr derived from that of a call with parameters `params`."""
         if closed.consts:
             closed, consts = without_tracers(closed)
@@ -108,7 +108,7 @@ class _Call:
         pushed = jvp_jaxpr(closed, nonzero)
         operands = range(len(primals))
         results = self.rebind(pushed.jaxpr, [*primals, *selected(tangents, nonzero)], params,
-                            [*operands, *selected(operands, nonzero)])
+                              [*operands, *selected(operands, nonzero)])
         n = len(closed.outvars)
         return results[:n], with_zeros(results[n:], pushed.nonzero, closed.out_avals)
 
@@ -167,7 +167,7 @@ class _Call:
         known = [i for i, lin in enumerate(linear) if not lin]
         given = [*[ct for ct in cts if type(ct) is not Zero], *totals]
         outs = self.rebind(pulled.jaxpr, [*[operands[i] for i in known], *given], params,
-                         [*known, *[None] * len(given)], True)
+                           [*known, *[None] * len(given)], True)
         pulled.write_log(outs)
         return with_cotangents(operands, pulled.nonzero, iter(outs))
 
@@ -285,5 +285,3 @@ def call_in_place(closed: ClosedJaxpr, name: str, *args: Any) -> list[Any]:
     follows, some of it rounds otherwise than in a function of its own."""
     params = {**call_params(closed, name, len(args)), "inline": NEVER_OUTLINED}
     return jit_p.bind(*args, **params)  # type: ignore[no-any-return]
-
-

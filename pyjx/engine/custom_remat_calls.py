@@ -141,7 +141,7 @@ def bind_custom_remat(fwd: FlatRule, rem: FlatRule, args: Values) -> tuple[list[
 
 
 @derived
-def _in_turn(fwd: ClosedJaxpr, rem: ClosedJaxpr, num_saved: int, num_consts: int) -> ClosedJaxpr:
+def _chained(fwd: ClosedJaxpr, rem: ClosedJaxpr, num_saved: int, num_consts: int) -> ClosedJaxpr:
     """From (constants, arguments) to (residuals, results, saved values), by one rule after the
     other."""
     n_res = len(rem.out_avals) - len(fwd.out_avals) + num_saved
@@ -157,7 +157,7 @@ def _in_turn(fwd: ClosedJaxpr, rem: ClosedJaxpr, num_saved: int, num_consts: int
 
 
 def _both_rules(params: Params) -> ClosedJaxpr:
-    return _in_turn(*[params[name] for name in ("fwd", "rem", "num_saved", "num_consts")])
+    return _chained(*[params[name] for name in ("fwd", "rem", "num_saved", "num_consts")])
 
 
 def _remat_forward(params: Params) -> ClosedJaxpr:

@@ -71,7 +71,7 @@ def _is_python(closed: ClosedJaxpr) -> bool:
 # -- derivatives -----------------------------------------------------------------------------------
 
 
-def _derived(params: Params, origins: Dims, linear: bool) -> Params:
+def _derive_remat(params: Params, origins: Dims, linear: bool) -> Params:
     flags = params["prevent_cse"]
     if not isinstance(flags, bool):
         flags = tuple([i is None or flags[i] for i in origins])
@@ -108,4 +108,4 @@ def _printed(params: Params) -> list[tuple[str, Any]]:
 remat_p = define_call(register(Primitive(
     "remat2", multiple_results=True, cached=False, impl=_run, stands_for=_with_barrier,
     printed=_printed,
-)), _derived, linearized=_linearized)
+)), _derive_remat, linearized=_linearized)

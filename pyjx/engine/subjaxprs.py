@@ -343,7 +343,7 @@ class _Recording:
 
 
 def _residuals_to_keep(known: ClosedJaxpr, n_out: int
-            ) -> tuple[ClosedJaxpr, tuple[int, ...], list[tuple[int, Params | None]]]:
+                       ) -> tuple[ClosedJaxpr, tuple[int, ...], list[tuple[int, Params | None]]]:
     """What is to be kept of the residuals, which are the outputs from `n_out` on.
 
     Each is kept once and as it was before it was broadcast, and one that is an input not at all.
@@ -562,5 +562,3 @@ def batched_aval(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
     if dim is None:
         return aval
     return with_dim(aval, dim, size)
-
-

@@ -202,8 +202,8 @@ def _parts(xs: Values, params: Params) -> _Parts:
 
 
 def bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
-                body_consts: Sequence[Any], carry: Sequence[Any], max_steps: int | None
-                ) -> list[Any]:
+               body_consts: Sequence[Any], carry: Sequence[Any], max_steps: int | None
+               ) -> list[Any]:
     """The last carry of a loop that does at most `max_steps` iterations, if that is known.
 
     What the body does not change of the carry is a constant of both programs.
@@ -499,7 +499,7 @@ def _loop(holds: Callable[..., Any], step: Callable[..., list[Any]], start: Sequ
     cond = trace_to_jaxpr(lambda *carry: [holds(*carry)], avals)
     body = trace_to_jaxpr(step, avals)
     return bind_while(consts_as_inputs(cond), cond.consts, consts_as_inputs(body), body.consts,
-                       start, max_steps)
+                      start, max_steps)
 
 
 # -- batching, dead code ---------------------------------------------------------------------------
@@ -544,7 +544,7 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
                                          params["max_steps"] is not None)
         new_cond = _while_any(new_cond)
     return bind_while(new_cond, cond_consts, new_body, body_consts, carry,
-                       params["max_steps"]), places
+                      params["max_steps"]), places
 
 
 @derived
@@ -687,7 +687,6 @@ def _while_count(counted: Any, params: Params, times: int) -> None:
     counted.exact = False
     counted.program(params["cond_jaxpr"], times)
     counted.program(params["body_jaxpr"], times)
-
 
 
 while_p = register(Primitive(

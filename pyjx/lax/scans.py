@@ -335,9 +335,9 @@ def _run_known(known: ClosedJaxpr, args: _Parts, n_out: int, forwarded: Sequence
     """
     n_consts, n_carry = len(args.consts), len(args.carry)
     outvars = known.jaxpr.outvars
-    varying = dependent_outputs(
+    per_iteration = dependent_outputs(
         known, (False,) * n_consts + (True,) * (n_carry + len(args.xs)), True)
-    fixed = tuple([i >= n_out and not v for i, v in enumerate(varying)])
+    fixed = tuple([i >= n_out and not v for i, v in enumerate(per_iteration)])
     once = iter(jaxpr_as_fun(part_of(known, fixed, (True,) * n_consts + (False,) * (
         n_carry + len(args.xs)), False))(*args.consts) if any(fixed) else ())
     order = list(range(n_out))  # of the results of the scan; the ones after n_out are stacked
@@ -619,7 +619,6 @@ def _scan_check(eqn: JaxprEqn) -> None:
 
 def _scan_count(counted: Any, params: Params, times: int) -> None:
     counted.program(params["jaxpr"], times * params["length"])
-
 
 
 scan_p = register(Primitive(
