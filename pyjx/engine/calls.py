@@ -17,6 +17,7 @@ from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     LinearizedJaxpr,
     batch_jaxpr,
+    batch_shardings,
     dependent_outputs,
     jvp_jaxpr,
     linear_flags,
@@ -173,7 +174,8 @@ class _Call:
 
     def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]
-        batched = batch_jaxpr(closed, tuple(dims), trace.axis)
+        batched = batch_jaxpr(closed, tuple(dims), trace.axis, None,
+                              batch_shardings(operands, dims))
         return self.rebind(batched.jaxpr, operands, params, range(len(operands))), batched.dims
 
     def dce(self, eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:

@@ -37,7 +37,7 @@ from pyjx.engine.linearize import (
     split_of,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
-from pyjx.engine.types import Flags, FlatFunction, Params, Tangents
+from pyjx.engine.types import Dims, Flags, FlatFunction, Params, Tangents
 
 Places = tuple[int | None, ...]  # dims that are part of a key
 
@@ -538,9 +538,10 @@ class BatchedJaxpr(Record):
 
 
 @derived
-def batch_jaxpr(closed: ClosedJaxpr, dims: Places, axis: Axis, out_dims: Places | None = None
-                ) -> BatchedJaxpr:
-    """The batched program. With `out_dims`, outputs are moved (or repeated) to have them there."""
+def batch_jaxpr(closed: ClosedJaxpr, dims: Places, axis: Axis, out_dims: Places | None = None,
+                shardings: tuple[Any, ...] = ()) -> BatchedJaxpr:
+    """The batched program. With `out_dims`, outputs are moved (or repeated) to have them there.
+    `shardings` are those in the types of the inputs, of which one is cut along its batch axis."""
     found: Places = ()
 
     def fun(*args: Any) -> list[Any]:
@@ -554,7 +555,18 @@ def batch_jaxpr(closed: ClosedJaxpr, dims: Places, axis: Axis, out_dims: Places 
         return outs
 
     in_avals = [batched_aval(a, d, axis.size) for a, d in zip(closed.in_avals, dims, strict=True)]
+    if shardings:
+        in_avals = [a if s is None else a.update(sharding=s)
+                    for a, s in zip(in_avals, shardings, strict=True)]
     return BatchedJaxpr(trace_to_jaxpr(fun, in_avals, closed.debug_info), found)
+
+
+def batch_shardings(operands: Sequence[Any], dims: Dims) -> tuple[Any, ...]:
+    """For `batch_jaxpr`: the shardings in the types of operands where a batch is cut, else none."""
+    found = [get_aval(x).explicit_sharding if d is not None else None
+             for x, d in zip(operands, dims, strict=True)]
+    cut = any([s is not None and s.spec[d] is not None for s, d in zip(found, dims, strict=True)])
+    return tuple(found) if cut else ()
 
 
 def batched_aval(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:

@@ -454,3 +454,18 @@ def test_axes_that_a_program_for_each_device_leaves_to_types(explicit):
             jax.jit(jax.shard_map(product, in_specs=(P("x"), P()), out_specs=P("x"),
                                   axis_names={"x"}))(
                 x, jax.device_put(np.ones((4, 4), "f4"), NamedSharding(mesh, P("y"))))
+
+
+def test_batches_of_calls_are_cut_as_their_operands():
+    @jax.jit
+    def called(a, b):
+        return jnp.sin(a) * 2 + a @ b
+
+    x, w = jax.device_put(jnp.ones((8, 3)), P("x")), jnp.ones((3, 3))
+    for f in (jax.vmap(called, (0, None)), jax.jit(jax.vmap(called, (0, None))),
+              jax.vmap(jax.checkpoint(called), (0, None))):
+        out = f(x, w)
+        assert str(jax.typeof(out)) == "float32[8@x,3]"
+        assert out.sharding.spec == P("x", None)
+    swapped = jax.vmap(called, (1, None))(jax.device_put(jnp.ones((3, 8)), P(None, "y")), w)
+    assert str(jax.typeof(swapped)) == "float32[8@y,3]"
