@@ -29,8 +29,12 @@ def api_boundary(fun: _F) -> _F:
     What exactly happens to the other frames is up to the flag `jax_traceback_filtering`. Of nested
     entries only the outermost one acts. A call that succeeds pays for one more Python call.
     """
+    return wraps(fun)(unnamed_boundary(fun))  # type: ignore[return-value]
 
-    @wraps(fun)
+
+def unnamed_boundary(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """`api_boundary` of a function whose name and documentation the caller gives."""
+
     def boundary(*args: Any, **kwargs: Any) -> Any:
         try:
             return fun(*args, **kwargs)
@@ -38,8 +42,8 @@ def api_boundary(fun: _F) -> _F:
             leave_boundary(e)
             raise  # a bare raise adds no frame of its own
 
-    _boundary_codes.add(boundary.__code__)  # type: ignore[attr-defined]
-    return boundary  # type: ignore[return-value]
+    _boundary_codes.add(boundary.__code__)
+    return boundary
 
 
 _boundary_codes: set[CodeType] = set()

@@ -130,8 +130,8 @@ class _Call:
         after = selected(tangents, nonzero)
         operands = [*before, *[primals[i] for i in parts.forwarded], *after]
         origins = [*[None] * len(before), *parts.forwarded, *[None] * len(after)]
-        out_tangents = trace.record(
-            self.primitive, operands, self.derived_params(linear, params, origins, True))
+        out_tangents = trace.record(self.primitive, operands, self.derived_params(
+            linear, params, origins, True), linear.out_avals)
         return results[:n], with_zeros(out_tangents, parts.nonzero, closed.out_avals)
 
     def split(self, trace: LinearTrace, operands: Any, params: Params) -> list[Any]:

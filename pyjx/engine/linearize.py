@@ -84,8 +84,10 @@ class LinearTrace(Trace):
         """Which operands are variables of the program."""
         return tuple([type(x) is LinearTracer and x._trace is self for x in operands])
 
-    def record(self, primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
-        """Add an equation. Its operands are variables for tangents and values for residuals."""
+    def record(self, primitive: Primitive, operands: Sequence[Any], params: Params,
+               out: Any = None) -> Any:
+        """Add an equation. Its operands are variables for tangents and values for residuals; `out`
+        is the type of its result, or the types of its results, where that is known."""
         inputs: list[Any] = []
         avals: list[Any] = []
         for x in operands:
@@ -102,7 +104,8 @@ class LinearTrace(Trace):
                     x = _at_x64(self.x64, x, aval)
                 inputs.append(x)
                 avals.append(aval)
-        out = primitive.out_avals(tuple(avals), params)
+        if out is None:
+            out = primitive.out_avals(tuple(avals), params)
         eager = state.dynamic is eager_trace
         source = (source_info.no_source_info if eager else
                   source_state.source or source_info.current())

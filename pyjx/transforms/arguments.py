@@ -10,7 +10,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints
 from pyjx.core.name_stack import current_name_stack, transform_name_stack
-from pyjx.core.tracebacks import api_boundary
+from pyjx.core.tracebacks import unnamed_boundary
 from pyjx.engine.functions import FlatFun, flatten, name_of
 from pyjx.engine.linearize import LinearProgram, linearize_flat
 
@@ -25,14 +25,14 @@ def check_callable(fun: Any) -> None:
 def wraps(fun: Any, wrapper: Callable[..., Any], doc: str = "{fun}") -> Callable[..., Any]:
     """`wrapper` as a public function with the name and module of `fun`, and a doc string that tells
     what it is."""
-    wrapper = api_boundary(wrapper)
+    public = unnamed_boundary(wrapper)
     name = name_of(fun)
-    wrapper.__name__ = name
-    wrapper.__qualname__ = getattr(fun, "__qualname__", name)
-    wrapper.__module__ = getattr(fun, "__module__", None) or wrapper.__module__
-    wrapper.__doc__ = doc.format(fun=name)
-    wrapper.__wrapped__ = fun  # type: ignore[attr-defined]
-    return wrapper
+    public.__name__ = name
+    public.__qualname__ = getattr(fun, "__qualname__", name)
+    public.__module__ = getattr(fun, "__module__", None) or wrapper.__module__
+    public.__doc__ = doc.format(fun=name)
+    public.__wrapped__ = fun  # type: ignore[attr-defined]
+    return public
 
 
 # -- argnums ---------------------------------------------------------------------------------------
