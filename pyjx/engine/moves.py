@@ -7,10 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from pyjx import jaxlib_api
-from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import no_effects
 from pyjx.core.jaxpr import JaxprEqn, Var
-from pyjx.core.memories import MEMORY_KINDS, Space, in_space
+from pyjx.core.memories import MEMORY_KINDS, Space
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.source_info import SourceInfo
 
@@ -20,22 +19,11 @@ device_put_p: Primitive = register(Primitive(
 _SPACES = {kind: space for space, kind in MEMORY_KINDS.items()}
 
 
-def space_of(kind: str) -> Space:
-    """The memory that devices call `kind`.
-
-    Raises:
-      ValueError: programs have no values there.
-    """
+def _space_of(kind: str) -> Space:
     if kind not in _SPACES:
         raise ValueError(f"values of programs are kept in memory of the kinds "
                          f"{' and '.join(map(repr, sorted(_SPACES)))}, got {kind!r}")
     return _SPACES[kind]
-
-
-def in_kind(aval: Any, kind: str) -> ShapedArray:
-    """The type of a value in memory of this kind."""
-    space = space_of(kind)
-    return in_space(aval, None if space is Space.Device else space)  # type: ignore[no-any-return]
 
 
 def moved(x: Any, space: Space) -> Any:
@@ -44,8 +32,12 @@ def moved(x: Any, space: Space) -> Any:
 
 
 def moved_eqn(source: Var, target: Var, kind: str, source_info: SourceInfo) -> JaxprEqn:
-    """`target` is `source` in memory of this kind."""
-    return JaxprEqn(device_put_p, [source], [target], _params(space_of(kind)), no_effects,
+    """`target` is `source` in memory of this kind.
+
+    Raises:
+      ValueError: programs have no values there.
+    """
+    return JaxprEqn(device_put_p, [source], [target], _params(_space_of(kind)), no_effects,
                     source_info)
 
 

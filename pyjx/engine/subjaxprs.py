@@ -387,11 +387,11 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
             primitive = eqn.primitive
             values = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
             if any([type(v) is UndefinedPrimal for v in values]):
-                results: list[Any] = [UndefinedPrimal(v.aval) for v in eqn.outvars]
                 if primitive.split is not None and not eqn.effects:
                     replay.source = eqn.source_info
                     results = split_of(trace, primitive, values, eqn.params)
                 else:
+                    results = [UndefinedPrimal(v.aval) for v in eqn.outvars]
                     eqns.append((primitive, values, results, eqn.params, eqn.source_info))
                 env.update(zip(eqn.outvars, results, strict=True))
                 continue
