@@ -128,15 +128,11 @@ def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any, *, fused: bool = F
     return lax.max(constant(0, dtype), _unit_floats(key, shape, dtype, fused))
 
 
-def draw_bits(key: Any, bit_width: int, shape: tuple[int, ...], *, fused: bool) -> Any:
-    return random_bits_p.bind(key, bit_width=bit_width, shape=shape, fused=fused)
-
-
 def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, fused: bool) -> Value:
     info = dtypes.finfo(dtype)
     width, mantissa = int(info.bits), int(info.nmant)
     drawn = 8 if mantissa < 8 else width
-    bits = draw_bits(key, drawn, shape, fused=fused)
+    bits = random_bits_p.bind(key, bit_width=drawn, shape=shape, fused=fused)
     uint = _UINTS[width]
     if drawn != width:
         bits = lax.convert_element_type(bits, uint)
@@ -299,7 +295,8 @@ def integers(key: Any, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) 
     half = lax.rem(lax.full(size, 2 ** (width // 2), uint), span)
     scale = lax.rem(lax.mul(half, half), span)
     low, span, scale = [broadcast_to(x, shape) for x in (low, span, scale)]
-    w0, w1 = [draw_bits(k, width, shape, fused=True) for k in split_traced(key)]
+    w0, w1 = [random_bits_p.bind(k, bit_width=width, shape=shape, fused=True)
+              for k in split_traced(key)]
     number = lax.add(lax.mul(lax.rem(w0, span), scale), lax.rem(w1, span))
     return lax.add(low, lax.convert_element_type(lax.rem(number, span), dtype))
 
