@@ -263,28 +263,26 @@ OFFLOADING = policies.save_and_offload_only_these_names(
     offload_src="device", offload_dst="pinned_host")
 
 
-def over_scan(w1, w2, x):
-    def body(c, _):
-        step = jax.checkpoint(lambda w2, c: c + network(w1, w2, c), policy=OFFLOADING)
-        return step(w2, c), None
+def over_scan(remat):
+    def f(w1, w2, x):
+        step = remat(lambda w2, c: c + network(w1, w2, c))
+        return jax.lax.scan(lambda c, _: (step(w2, c), None), x, None, length=3)[0]
+    return f
 
-    return jax.lax.scan(body, x, None, length=3)[0]
 
-
-def in_branch(w1, w2, x):
-    return jax.lax.cond(x[0] < 1, jax.checkpoint(network, policy=OFFLOADING), network, w1, w2, x)
+def in_branch(remat):
+    return lambda w1, w2, x: jax.lax.cond(x[0] < 1, remat(network), network, w1, w2, x)
 
 
 @pytest.mark.parametrize("f", [
-    lambda w1, w2, x: jax.checkpoint(network, policy=OFFLOADING)(w1, w2, x),
-    lambda w1, w2, x: jax.checkpoint(jax.jit(network), policy=OFFLOADING)(w1, w2, x),
-    over_scan, in_branch,
+    lambda remat: remat(network), lambda remat: remat(jax.jit(network)), over_scan, in_branch,
 ], ids=["flat", "jit", "scan", "cond"])
 def test_offloaded(f):
-    def loss(w1, w2, x):
-        return jnp.sum(f(w1, w2, x))
+    def loss_with(remat):
+        return lambda w1, w2, x: jnp.sum(f(remat)(w1, w2, x))
 
-    plain = jax.grad(lambda *args: jnp.sum(without_policy(f)(*args)), (0, 1, 2))(W, W, X)
+    loss = loss_with(lambda fun: jax.checkpoint(fun, policy=OFFLOADING))
+    plain = jax.grad(loss_with(lambda fun: fun), (0, 1, 2))(W, W, X)
     for grad in (jax.grad(loss, (0, 1, 2)), jax.jit(jax.grad(loss, (0, 1, 2)))):
         for found, wanted in zip(grad(W, W, X), plain, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-5)
@@ -297,19 +295,6 @@ def test_offloaded(f):
     lowered = jax.jit(jax.grad(loss)).trace(W, W, X).lower(lowering_platforms=("tpu",)).as_text()
     assert '_xla_buffer_placement = "pinned_host"' in lowered
     assert '_xla_buffer_placement = "device"' in lowered
-
-
-def without_policy(f):
-    """The function with the policy's answer taken as nothing."""
-    def run(*args):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(jax, "checkpoint", lambda fun, policy: fun)
-            return f(*args)
-    return network_of_branch if f is in_branch else run
-
-
-def network_of_branch(w1, w2, x):
-    return jax.lax.cond(x[0] < 1, network, network, w1, w2, x)
 
 
 def test_kinds_of_memory_that_there_are_not():
