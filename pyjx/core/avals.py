@@ -669,6 +669,15 @@ def _same_kinds(shape: Any, canonical: Shape) -> bool:
         [type(a) is type(b) for a, b in zip(shape, canonical, strict=True)])
 
 
+def array_aval(shape: Shape, dtype: Any, weak_type: bool = False) -> ShapedArray:
+    """The aval of an array that there is: its shape is a tuple of ints, and is not checked."""
+    try:
+        found = _interned[shape, dtype, weak_type, None]()
+    except KeyError:
+        found = None
+    return ShapedArray(shape, dtype, weak_type) if found is None else found
+
+
 # Makers of avals by the Python type of the value: the runtime adds its array class, and tracers
 # their own.
 aval_makers: dict[type, Callable[[Any], ShapedArray]] = {}
@@ -715,7 +724,7 @@ def _of_numpy(x: Any) -> ShapedArray:
     dtype = dtypes.canonicalize_dtype(x.dtype)
     if dtype not in _array_dtypes:
         dtypes.check_valid_dtype(dtype)
-    return ShapedArray(x.shape, dtype)
+    return array_aval(x.shape, dtype)
 
 
 _array_dtypes = dtypes.all_dtypes

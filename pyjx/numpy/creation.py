@@ -20,6 +20,7 @@ from pyjx.core.avals import (
     AbstractRef,
     ShapedArray,
     SymbolicDim,
+    array_aval,
     aval_makers,
     canonical_shape,
     get_aval,
@@ -77,7 +78,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
     """
     if (type(object) is np.ndarray and dtype is None and order == "K" and not ndmin
             and device is None and out_sharding is None and object.dtype in _never_narrowed):
-        return _made(object, ShapedArray(object.shape, object.dtype), copied=False)
+        return _made(object, array_aval(object.shape, object.dtype), copied=False)
     if order not in ("K", "A", "C", "F", None):
         raise ValueError(f"array: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
     if dtype is not None:
@@ -102,6 +103,9 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     >>> jax.numpy.asarray([1, 2]).tolist()
     [1, 2]
     """
+    if (type(a) is np.ndarray and dtype is None and order is None and copy is None
+            and device is None and out_sharding is None and a.dtype in _never_narrowed):
+        return _made(a, array_aval(a.shape, a.dtype), copied=False)
     if order not in ("K", "A", "C", "F", None):
         raise ValueError(f"asarray: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
     if dtype is not None:
@@ -169,25 +173,25 @@ def _of_numpy(x: Any, dtype: Any) -> Any:
         _raise_not_numeric(x, x.dtype)
     if x.dtype == target:
         if type(x) is not np.ndarray:
-            return _made(np.asarray(x), ShapedArray((), target))
-        return _made(x, ShapedArray(x.shape, target), copied=False)
+            return _made(np.asarray(x), array_aval((), target))
+        return _made(x, array_aval(x.shape, target), copied=False)
     if x.dtype.kind in "OSUMm":
         _raise_not_numeric(x, x.dtype)
     if x.dtype.kind == "c" and target not in dtypes.complex_dtypes:
         x = x.real
-    return _made(np.asarray(x).astype(target), ShapedArray(x.shape, target))
+    return _made(np.asarray(x).astype(target), array_aval(x.shape, target))
 
 
 def _of_python(x: Any, dtype: Any) -> Any:
     kind = type(x)
     own = dtypes.python_scalar_dtype(kind)
     if dtype is not None:
-        return _made(_host_of_python(x, kind is complex, dtype), ShapedArray((), dtype))
+        return _made(_host_of_python(x, kind is complex, dtype), array_aval((), dtype))
     try:
         host = np.asarray(x, own)
     except OverflowError:
         raise OverflowError(f"Python int {x} too large to convert to {own.name}") from None
-    return _made(host, ShapedArray((), own, kind is not bool))
+    return _made(host, array_aval((), own, kind is not bool))
 
 
 def _host_of_python(x: Any, has_complex: bool, dtype: Any) -> np.ndarray[Any, Any]:
@@ -213,7 +217,7 @@ def of_sequence(x: Any, dtype: Any) -> Any:
     """
     host = host_sequence(x, dtype)
     if host is not None:
-        return _made(host, ShapedArray(host.shape, host.dtype))
+        return _made(host, array_aval(host.shape, host.dtype))
     return _of_arrays(x, _leaves(x), dtype)
 
 
@@ -266,7 +270,7 @@ def _cast_on_host(host: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any
 def of_host(host: np.ndarray[Any, Any], dtype: Any) -> Any:
     """The array of a NumPy array that nobody else has."""
     host = _cast_on_host(host, dtype)
-    return _made(host, ShapedArray(host.shape, dtype))
+    return _made(host, array_aval(host.shape, dtype))
 
 
 def _of_arrays(x: Any, leaves: Sequence[Any], dtype: Any) -> Any:
@@ -446,32 +450,27 @@ def _shape_of(shape: Any, name: str) -> tuple[int, ...]:
     return shape  # type: ignore[no-any-return]
 
 
-_OF_NUMPY = {0: np.zeros, 1: np.ones}
-
-
 def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = False,
            device: Any = None) -> Any:
     """An array of one number: made on the host where its memory is the device's."""
-    if dtypes.is_extended(dtype):
-        out = dtype.filled(shape, value)
-        return placed(out, device)
-    if dtype == dtypes.float0:
-        return np.zeros(shape, dtype)
-    aval = ShapedArray(shape, dtype, weak_type)
+    if dtype not in dtypes.all_dtypes:
+        if dtype == dtypes.float0:
+            return np.zeros(shape, dtype)
+        return placed(dtype.filled(shape, value), device)
+    aval = array_aval(shape, dtype, weak_type)
     if state.dynamic is eager_trace and (aval.size <= _MOST_FROM_HOST or (
             aval.size <= _MOST_FROM_SAME_MEMORY
             and default_placement()[1][0].platform == "cpu")):
-        of_numpy = _OF_NUMPY.get(value) if type(value) is int else None
-        if of_numpy is None:
-            host = np.empty(shape, dtype)
-            host.fill(scalar_of_dtype(value, dtype))
+        if value == 0 and type(value) is int:
+            host = np.zeros(shape, dtype)  # of pages that are not touched
         else:
-            host = of_numpy(shape, dtype)
+            host = np.empty(shape, dtype)
+            host.fill(1 if type(value) is int and value == 1 else scalar_of_dtype(value, dtype))
         out = array_from_numpy(host, aval, alias=True)
-        return placed(out, device)
-    scalar = filler(value, dtype, weak_type)
-    out = broadcast_in_dim_p.bind(scalar, shape=shape, broadcast_dimensions=(), sharding=None)
-    return placed(out, device)
+    else:
+        scalar = filler(value, dtype, weak_type)
+        out = broadcast_in_dim_p.bind(scalar, shape=shape, broadcast_dimensions=(), sharding=None)
+    return out if device is None else placed(out, device)
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -527,7 +526,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
     >>> jax.numpy.full((2,), 7).tolist()
     [7, 7]
     """
-    (fill_value,) = operands("full", fill_value)
+    if type(fill_value) not in _python_scalars:
+        (fill_value,) = operands("full", fill_value)
     if dtype is not None:
         dtype = _user_dtype(dtype, "full")
     return _full(_shape_of(shape, "full"), fill_value, dtype, _either(device, out_sharding))
@@ -550,6 +550,9 @@ def _broadcast(x: Any, shape: tuple[int, ...]) -> Any:
 
 def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], Any, bool]:
     """Shape, dtype and weak type of an array like `a`; objects with shape and dtype will do."""
+    if type(a) is ArrayImpl and dtype is None and shape is None:
+        aval = a.aval
+        return aval.shape, aval.dtype, aval.weak_type
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = operands(name, a)
     weak = dtype is None and dtypes.is_weakly_typed(a)
@@ -643,8 +646,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     """
     if type(start) is int and stop is step is dtype is None and (
             state.dynamic is eager_trace and start <= _MOST_FROM_HOST):
-        return _placed(of_host(np.arange(start), dtypes.default_int_dtype()),
-                       _either(device, out_sharding))
+        dtype = dtypes.default_int_dtype()
+        return _placed(of_host(np.arange(start, dtype=dtype), dtype), device, out_sharding)
     if dtype is not None:
         dtype = _user_dtype(dtype, "arange")
     named = (("stop" if stop is None else "start", start), ("stop", stop), ("step", step))

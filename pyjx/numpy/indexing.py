@@ -357,7 +357,8 @@ def _writer(method: str, pattern: tuple[Entry, ...], options: Options) -> Callab
 
 def _small_ints(values: list[Any]) -> bool:
     """Whether the integers fit int32, the type in which they go to a program."""
-    return all(type(v) is not int or -2147483648 <= v <= 2147483647 for v in values)
+    return not values or all(
+        [type(v) is not int or -2147483648 <= v <= 2147483647 for v in values])
 
 
 def getitem(x: Any, index: Any, options: Options = _default) -> Any:

@@ -59,6 +59,10 @@ def _is_sequence(x: Any) -> bool:
 
 
 def _widths(pad_width: Any, ndim: int) -> Pairs:
+    if type(pad_width) is tuple and len(pad_width) == 2:
+        before, after = pad_width
+        if type(before) is type(after) is int and before >= 0 and after >= 0:
+            return (pad_width,) * ndim  # the most frequent case, without NumPy's array of it
     if isinstance(pad_width, dict):
         raise TypeError("`pad_width` must be of integral type.")
     try:
