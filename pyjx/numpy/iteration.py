@@ -14,7 +14,7 @@ from pyjx.runtime.array import value
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.sharding import SingleDeviceSharding
 
-_CHUNK = 128  # rows that one call of a program makes
+_CHUNK = 128  # rows that one call of a program makes at most
 # A program makes a row in less than half the time that its copy takes, but is compiled as long as
 # this many copies take.
 _MANY = 10_000
@@ -38,7 +38,7 @@ def rows(x: Any) -> Iterator[Any]:
         return (x[i] for i in range(n))
     x._check_if_deleted()
     copied = _copied.get(aval, 0)
-    if n >= _CHUNK and copied >= _MANY:
+    if copied >= _MANY:
         return _by_program(x, n)
     _copied[aval] = copied + n
     return _copies(x, aval)
@@ -57,13 +57,21 @@ def _copies(x: Any, aval: ShapedArray) -> Iterator[Any]:
 
 
 def _by_program(x: Any, n: int) -> Iterator[Any]:
-    for start in range(0, n, _CHUNK):
-        first = min(start, n - _CHUNK)
-        yield from _chunk(x, first)[start - first:]
+    if n <= _CHUNK:
+        yield from _unstacked(x)
+        return
+    size = -(-n // -(-n // _CHUNK))  # calls of one size, the last of which begins earlier
+    for start in range(0, n, size):
+        first = min(start, n - size)
+        yield from _chunk(x, first, size)[start - first:]
 
 
 @op_jit
-def _chunk(x: Any, start: Any) -> list[Any]:
-    """The rows from `start` on, as many as a call makes."""
-    part = lax.dynamic_slice_in_dim(x, start, _CHUNK, 0)
-    return [lax.index_in_dim(part, i, 0, keepdims=False) for i in range(_CHUNK)]
+def _unstacked(x: Any) -> list[Any]:
+    return [lax.index_in_dim(x, i, 0, keepdims=False) for i in range(x.shape[0])]
+
+
+@op_jit(static_argnames=("size",))
+def _chunk(x: Any, start: Any, size: int) -> list[Any]:
+    """The `size` rows from `start` on."""
+    return _unstacked(lax.dynamic_slice_in_dim(x, start, size, 0))

@@ -8,7 +8,8 @@ import pyjx.numpy as jnp
 from pyjx.numpy import iteration
 
 
-@pytest.mark.parametrize("shape", [(0,), (5,), (128,), (300,), (0, 3), (3, 0), (150, 2, 3)])
+@pytest.mark.parametrize(
+    "shape", [(0,), (1,), (5,), (128,), (129,), (300,), (0, 3), (3, 0), (150, 2, 3)])
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bfloat16", "bool", "complex64"])
 @pytest.mark.parametrize("many", [0, 1 << 30])
 def test_rows(monkeypatch, shape, dtype, many):
@@ -40,6 +41,17 @@ def test_the_program_takes_over_after_many_rows(monkeypatch):
     for passes in range(1, 4):
         assert [int(row) for row in x] == list(range(150))
         assert len(calls) == (2 if passes == 3 else 0)
+
+
+def test_short_arrays_have_a_program_too(monkeypatch):
+    monkeypatch.setattr(iteration, "_MANY", 6)
+    calls = []
+    program = iteration._unstacked
+    monkeypatch.setattr(iteration, "_unstacked", lambda x: calls.append(1) or program(x))
+    x = jnp.arange(6.0)
+    for passes in range(1, 4):
+        assert [float(row) for row in x] == [0, 1, 2, 3, 4, 5]
+        assert len(calls) == passes - 1
 
 
 def test_errors():
