@@ -96,14 +96,25 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, call: ClosedJaxpr
 
 def _concerns(rule: Any, batched: Sequence[bool]) -> bool:
     """Whether an operand of the user's rule is batched, and not tangents and cotangents alone."""
-    if isinstance(rule, _JvpRule):
-        return _concerns(rule.rule, batched[:len(rule.nonzero)])
-    if isinstance(rule, _TransposedRule):
-        given = iter(batched)
-        return _concerns(rule.rule, [not linear and next(given) for linear in rule.linear])
-    if isinstance(rule, _MappedRule):
-        return _concerns(rule.rule, batched)
+    if isinstance(rule, _DerivedRule):
+        return _concerns(rule.rule, rule.concerning(batched))
     return any(batched)
+
+
+class _DerivedRule:
+    """A rule made from another one, and in the end from the user's."""
+
+    __slots__ = ("rule",)
+
+    rule: BatchingRule
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.rule)
+
+    def concerning(self, batched: Sequence[bool]) -> Sequence[bool]:
+        """Which operands of the other rule are batched where these of this one are."""
+        return batched
 
 
 def _batch_derivative(trace: BatchTrace, operands: Values, dims: Dims, call: ClosedJaxpr,
@@ -118,20 +129,16 @@ def _batch_derivative(trace: BatchTrace, operands: Values, dims: Dims, call: Clo
         batched, mapped, operands[:num_consts], operands[num_consts:]), out_dims
 
 
-class _MappedRule:
+class _MappedRule(_DerivedRule):
     """The rule of a batch along `axis` of tangents or cotangents."""
 
-    __slots__ = ("axis", "in_dims", "out_dims", "rule")
+    __slots__ = ("axis", "in_dims", "out_dims")
 
     def __init__(self, rule: BatchingRule, in_dims: Dims, out_dims: Dims, axis: Axis) -> None:
         self.rule = rule
         self.in_dims = in_dims
         self.out_dims = out_dims
         self.axis = axis
-
-    @property
-    def __name__(self) -> str:
-        return name_of(self.rule)
 
     def __call__(self, size: int, batched: Sequence[bool], *operands: Value
                  ) -> tuple[list[Any], list[bool]]:
@@ -162,13 +169,13 @@ def _raise_captured(rule: Any, how: str) -> None:
 # -- forward mode ----------------------------------------------------------------------------------
 
 
-class _JvpRule:
+class _JvpRule(_DerivedRule):
     """The rule of the derivative: of (primals, nonzero tangents).
 
     Its results are the primal ones, except with `only_tangents`, and the `wanted` tangents.
     """
 
-    __slots__ = ("nonzero", "only_tangents", "rule", "wanted")
+    __slots__ = ("nonzero", "only_tangents", "wanted")
 
     def __init__(self, rule: BatchingRule, nonzero: Flags, wanted: Flags, only_tangents: bool
                  ) -> None:
@@ -177,9 +184,8 @@ class _JvpRule:
         self.wanted = wanted
         self.only_tangents = only_tangents
 
-    @property
-    def __name__(self) -> str:
-        return name_of(self.rule)
+    def concerning(self, batched: Sequence[bool]) -> Sequence[bool]:
+        return batched[:len(self.nonzero)]
 
     def __call__(self, size: int, batched: Sequence[bool], *operands: Value
                  ) -> tuple[list[Any], list[bool]]:
@@ -284,14 +290,14 @@ def _split(trace: LinearTrace, operands: Any, params: Params) -> Any:
     return jaxpr_as_fun(call)(*operands)
 
 
-class _TransposedRule:
+class _TransposedRule(_DerivedRule):
     """The rule of the transpose: from residuals and nonzero cotangents to cotangents.
 
     The cotangents of what is the same for all examples are not, so that all linear operands of the
     rule are batched.
     """
 
-    __slots__ = ("in_avals", "linear", "nonzero", "rule")
+    __slots__ = ("in_avals", "linear", "nonzero")
 
     def __init__(self, rule: BatchingRule, linear: Flags, in_avals: Sequence[ShapedArray],
                  nonzero: Flags) -> None:
@@ -300,9 +306,9 @@ class _TransposedRule:
         self.in_avals = in_avals
         self.nonzero = nonzero
 
-    @property
-    def __name__(self) -> str:
-        return name_of(self.rule)
+    def concerning(self, batched: Sequence[bool]) -> Sequence[bool]:
+        given = iter(batched)
+        return [not linear and next(given) for linear in self.linear]
 
     def __call__(self, size: int, batched: Sequence[bool], *operands: Value
                  ) -> tuple[list[Any], list[bool]]:
