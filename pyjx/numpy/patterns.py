@@ -134,7 +134,7 @@ def _parse_slice(item: slice, n: int, position: int, pattern: list[Entry], value
     if step == 1 and size == n:
         pattern.append(FULL)
     else:
-        pattern.append(Slice(size, step))
+        pattern.append(Slice(size, step, False))
         values.append(start if size else 0)
 
 

@@ -16,7 +16,7 @@ from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import out_size
-from pyjx.core.avals import ShapedArray, aval_makers, get_aval
+from pyjx.core.avals import ShapedArray, array_aval, aval_makers, get_aval
 from pyjx.core.explicit import Entries, agreed, explicit_sharding
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -110,8 +110,10 @@ class PRNGKeyArray(DataArray):
         self._impl = impl
         self._base_array = key_data
         self._consumed: Any = None  # which keys are (runtime/key_reuse.py)
-        self.aval = ShapedArray(shape[:len(shape) - len(impl.key_shape)], KeyTy(impl),
-                                sharding=_sharding_of_keys(impl, key_data))
+        shape = shape[:len(shape) - len(impl.key_shape)]
+        sharding = _sharding_of_keys(impl, key_data)
+        self.aval = (array_aval(shape, KeyTy(impl)) if sharding is None else
+                     ShapedArray(shape, KeyTy(impl), sharding=sharding))
 
     T = property(lambda self: self.transpose())
 
@@ -423,4 +425,4 @@ random_clone_p = _primitive("random_clone", _clone_shape, lambda avals, data: da
 
 def is_eager(*values: Any) -> bool:
     """Whether operations on `values` run at once."""
-    return state.dynamic is eager_trace and not any(isinstance(x, Tracer) for x in values)
+    return state.dynamic is eager_trace and not any([isinstance(x, Tracer) for x in values])
