@@ -107,8 +107,8 @@ def batch_jaxpr_axes(closed_jaxpr: ClosedJaxpr, axis_data: Any, in_axes: Sequenc
         wanted = [(None if d is None else 0) if w is zero_if_mapped else w
                   for d, w in zip(dims, out_axes_dest, strict=True)]
         places[:] = wanted
-        return [match_axis(x, d, w, axis.size) for x, d, w in zip(outs, dims, wanted, strict=True)]
+        return [match_axis(x, d, w, axis) for x, d, w in zip(outs, dims, wanted, strict=True)]
 
-    avals = [batched_aval(a, d, axis.size)
+    avals = [batched_aval(a, d, axis)
              for a, d in zip(closed_jaxpr.in_avals, in_axes, strict=True)]
     return trace_to_jaxpr(run, avals), places

@@ -96,19 +96,25 @@ def without_dim(aval: Any, dim: int) -> Any:
                      lambda entries: (*entries[:dim], *entries[dim + 1:]))
 
 
-def with_dim(aval: Any, dim: int, size: Any, entry: Any = None) -> Any:
-    """The type of `size` arrays along a new dimension, which is cut along `entry`."""
+def with_dim(aval: Any, dim: int, size: Any, entry: Any = None, cut: Any = None) -> Any:
+    """The type of `size` arrays along a new dimension, which is cut along `entry`; or as a vector
+    with the sharding `cut` is."""
+    if cut is not None:
+        (entry,) = cut.spec
     return _reshaped(aval, (*aval.shape[:dim], size, *aval.shape[dim:]),
-                     lambda entries: (*entries[:dim], entry, *entries[dim:]))
+                     lambda entries: (*entries[:dim], entry, *entries[dim:]), cut)
 
 
-def _reshaped(aval: Any, shape: tuple[Any, ...], moved: Callable[[Entries], Entries]) -> Any:
+def _reshaped(aval: Any, shape: tuple[Any, ...], moved: Callable[[Entries], Entries],
+              cut: Any = None) -> Any:
     sharding = aval.explicit_sharding
-    if sharding is None:
+    if sharding is None and cut is None:
         return aval.with_shape(shape)
     if type(aval) is not ShapedArray:  # a reference
-        return aval.update(_reshaped(aval.inner_aval, shape, moved))
-    spec = sharding.spec.update(partitions=moved(tuple(sharding.spec)))
+        return aval.update(_reshaped(aval.inner_aval, shape, moved, cut))
+    if sharding is None:
+        sharding = cut.update(mesh=cut.mesh.abstract_mesh, spec=PartitionSpec())
+    spec = sharding.spec.update(partitions=moved(entries_of(aval)))
     return aval.update(shape=shape, sharding=explicit_sharding(sharding.mesh, spec, len(shape)))
 
 

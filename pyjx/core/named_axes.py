@@ -18,6 +18,7 @@ from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.interning import Interned
 from pyjx.core.meshes import AbstractMesh, AxisType
 from pyjx.core.records import Record
+from pyjx.core.specs import axes_of
 from pyjx.core.trace import Trace, eager_trace, state
 
 _axes = Interned()
@@ -33,38 +34,52 @@ class Axis:
       spmd_name: the mesh axis, or axes, over which it is to be partitioned.
       varies: of an axis of a mesh, along which each device has its own program, whether types say
         what varies along it; None for an axis that is mapped over.
+      sharding: how a vector along it lies, whose mesh axis is Explicit; None where it is not cut.
     """
 
-    __slots__ = ("__weakref__", "name", "size", "spmd_name", "varies")
+    __slots__ = ("__weakref__", "name", "sharding", "size", "spmd_name", "varies")
 
     name: Any
     size: int
     spmd_name: Any
     varies: bool | None
+    sharding: Any
 
-    def __new__(cls, name: Any, size: int, spmd_name: Any = None, varies: bool | None = None
-                ) -> Axis:
-        key = (name, type(name), size, spmd_name, varies)
+    def __new__(cls, name: Any, size: int, spmd_name: Any = None, varies: bool | None = None,
+                sharding: Any = None) -> Axis:
+        key = (name, type(name), size, spmd_name, varies, sharding)
         self: Axis | None = _recent.get(key)
         if self is None:
             self = _recent[key] = _axes.of(key, Axis._made)
         return self
 
     @classmethod
-    def _made(cls, name: Any, kind: type, size: int, spmd_name: Any, varies: bool | None) -> Axis:
+    def _made(cls, name: Any, kind: type, size: int, spmd_name: Any, varies: bool | None,
+              sharding: Any) -> Axis:
         self = object.__new__(cls)
         self.name = name
         self.size = size
         self.spmd_name = spmd_name
         self.varies = varies
+        self.sharding = sharding
         return self
 
     def __reduce__(self) -> Any:
-        return Axis, (self.name, self.size, self.spmd_name, self.varies)
+        return Axis, (self.name, self.size, self.spmd_name, self.varies, self.sharding)
 
     def __repr__(self) -> str:
         spmd = f", spmd_name={self.spmd_name!r}" if self.spmd_name is not None else ""
         return f"Axis({self.name!r}, {self.size}{spmd})"
+
+
+def sharding_along(axis: Axis) -> Any:
+    """How a vector along an axis lies here: None where types do not speak of its mesh axes, as in
+    programs of each device."""
+    sharding, mesh = axis.sharding, configuration.abstract_mesh.value
+    if sharding is None or mesh is None or mesh is sharding.mesh.abstract_mesh:
+        return sharding
+    explicit = set(axes_of(sharding.spec)).issubset(mesh.explicit_axes)
+    return sharding.update(mesh=mesh) if explicit else None
 
 
 class AxisFrame(Record):

@@ -23,12 +23,15 @@ from pyjx.core.explicit import (
     entries_of,
     resolved_sharding,
     sharding_for,
+    with_dim,
 )
 from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.jaxpr import Jaxpr, subjaxprs
+from pyjx.core.named_axes import Axis, sharding_along
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.source_info import summarize
+from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
 
 
@@ -215,19 +218,36 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     )
 
 
-def broadcast_axis(x: Any, size: int, axis: int) -> Any:
-    """`x` repeated `size` times along a new axis."""
-    shape = list(get_aval(x).shape)
+def broadcast_axis(x: Any, along: Axis | int, axis: int) -> Any:
+    """`x` repeated along a new axis of this size; along a mapped one it lies as that says."""
+    aval, cut = get_aval(x), sharding_along(along) if isinstance(along, Axis) else None
+    size = along.size if isinstance(along, Axis) else along
+    shape = list(aval.shape)
     dims = [i if i < axis else i + 1 for i in range(len(shape))]
     shape.insert(axis, size)
     return broadcast_in_dim_p.bind(
-        x, shape=tuple(shape), broadcast_dimensions=tuple(dims), sharding=None
-    )
+        x, shape=tuple(shape), broadcast_dimensions=tuple(dims), sharding=None if cut is None else
+        with_dim(aval, axis, size, cut=cut).explicit_sharding.update(mesh=cut.mesh))
 
 
-def at_front(x: Any, dim: int | None, size: int) -> Any:
+def batch_along(operands: Sequence[Any], dims: Sequence[int | None]) -> Axis | int:
+    """How many examples the operands of a batching rule have; an axis, where they are cut along
+    one of a mesh."""
+    size = None
+    for x, d in zip(operands, dims, strict=True):
+        if d is not None:
+            aval = get_aval(x)
+            size, sharding = aval.shape[d], aval.explicit_sharding
+            if sharding is not None and sharding.spec[d] is not None:
+                return Axis(None, size, None, None, sharding.update(
+                    spec=PartitionSpec(sharding.spec[d])))
+    assert size is not None
+    return size
+
+
+def at_front(x: Any, dim: int | None, along: Axis | int) -> Any:
     """A batched value with its batch axis in front; one that is not batched is repeated."""
-    return broadcast_axis(x, size, 0) if dim is None else moveaxis(x, dim, 0)
+    return broadcast_axis(x, along, 0) if dim is None else moveaxis(x, dim, 0)
 
 
 def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:

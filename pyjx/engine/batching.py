@@ -8,8 +8,9 @@ from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import axis_names
-from pyjx.core.explicit import without_dim
-from pyjx.core.named_axes import Axis, named_axis
+from pyjx.core.explicit import entries_of, with_dim, without_dim
+from pyjx.core.meshes import AbstractMesh
+from pyjx.core.named_axes import Axis, named_axis, sharding_along
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, as_dynamic, check_leaks, new_level, state
 from pyjx.engine.axes import at_front, broadcast_axis, moveaxis
@@ -19,6 +20,7 @@ from pyjx.engine.discharge import (
     rules_take_refs,
     without_own_refs,
 )
+from pyjx.engine.explicit import reshard_p
 from pyjx.engine.functions import made_in
 from pyjx.engine.references import addupdate_p, get_p, new_ref_p, swap_p
 from pyjx.engine.types import Dims, FlatFunction, Params, Value, Values
@@ -83,7 +85,7 @@ class BatchTrace(Trace):
     def make_ref(self, primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
         pairs = [self.value_and_dim(x) for x in operands]
         batched = any([d is not None for _, d in pairs])
-        values = [at_front(x, d, self.axis.size) if batched else x for x, d in pairs]
+        values = [at_front(x, d, self.axis) if batched else x for x, d in pairs]
         ref = self.parent.make_ref(primitive, tuple(values), params)
         return BatchTracer(self, ref, 0) if batched else self.own_ref(ref)
 
@@ -104,7 +106,7 @@ class BatchTrace(Trace):
             return
         for x in operands:
             if type(x) is BatchTracer and x.batch_dim is None and x._trace is self:
-                whole = broadcast_axis(get_p.bind(x.val, indexers=()), self.axis.size, 0)
+                whole = broadcast_axis(get_p.bind(x.val, indexers=()), self.axis, 0)
                 kind = x.val.aval.kind
                 x.val = self.parent.make_ref(new_ref_p, (whole,), {
                     "memory_space": x.aval.memory_space, "kind": kind, "pin": False})
@@ -132,6 +134,8 @@ class BatchTrace(Trace):
                 vals.append(val)
                 dims.append(dim)
         if primitive.batch_axis is not None:
+            if self.axis.sharding is not None and primitive is not reshard_p:
+                vals = [cut_along(x, d, self.axis) for x, d in zip(vals, dims, strict=True)]
             out, dim_out = primitive.batch_axis(self, vals, dims, **params)
         elif primitive.batch is not None:
             out, dim_out = primitive.batch(vals, dims, **params)
@@ -203,8 +207,21 @@ def batch_flat(fun: FlatFunction, args: Values, in_dims: Dims, axis: Axis | int
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
-def match_axis(x: Any, dim: int | None, destination: int | None, size: int) -> Any:
+def match_axis(x: Any, dim: int | None, destination: int | None, along: Axis | int) -> Any:
     """A batched output with its batch axis where the caller wants it."""
     if dim is None:
-        return x if destination is None else broadcast_axis(x, size, destination)
+        return x if destination is None else broadcast_axis(x, along, destination)
     return moveaxis(x, dim, destination)  # type: ignore[arg-type]
+
+
+def cut_along(x: Any, dim: int | None, axis: Axis) -> Any:
+    """A batch that lies along `axis` as that says."""
+    cut = None if dim is None else sharding_along(axis)
+    if dim is None or cut is None:
+        return x
+    aval = get_aval(x)
+    if entries_of(aval)[dim] == cut.spec[0]:
+        return x
+    wanted = with_dim(without_dim(aval, dim), dim, axis.size, cut=cut)
+    return reshard_p.bind(x, dst_sharding=wanted.explicit_sharding, concrete_mesh=(
+        None if isinstance(cut.mesh, AbstractMesh) else cut.mesh))

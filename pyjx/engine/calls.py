@@ -17,7 +17,6 @@ from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     LinearizedJaxpr,
     batch_jaxpr,
-    batch_shardings,
     dependent_outputs,
     jvp_jaxpr,
     linear_flags,
@@ -174,8 +173,7 @@ class _Call:
 
     def batch_axis(self, trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
         closed: ClosedJaxpr = params[self.jaxpr_name]
-        batched = batch_jaxpr(closed, tuple(dims), trace.axis, None,
-                              batch_shardings(operands, dims))
+        batched = batch_jaxpr(closed, tuple(dims), trace.axis)
         return self.rebind(batched.jaxpr, operands, params, range(len(operands))), batched.dims
 
     def dce(self, eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:

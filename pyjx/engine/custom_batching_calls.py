@@ -150,7 +150,7 @@ class _MappedRule(_DerivedRule):
 
         outs, found = batch_flat(fun, operands, _behind(self.in_dims, batched), self.axis)
         wanted = _behind(self.out_dims, out_flags)
-        return [match_axis(x, d, to, self.axis.size)
+        return [match_axis(x, d, to, self.axis)
                 for x, d, to in zip(outs, found, wanted, strict=True)], out_flags
 
 

@@ -168,13 +168,13 @@ class _Batching:
     Whichever of the two runs first decides where outputs have their batch axes; the other follows.
     """
 
-    __slots__ = ("dims", "like", "out_dims", "size")
+    __slots__ = ("axis", "dims", "like", "out_dims")
 
     def __init__(self, dims: tuple[int | None, ...], like: BatchTrace,
                  out_dims: list[int | None] | None = None) -> None:
         self.dims = dims
         self.like = like
-        self.size = like.axis.size
+        self.axis = like.axis
         self.out_dims = out_dims
 
     def placed(self, outs: Values, found: Dims, all_batched: bool = False
@@ -185,7 +185,7 @@ class _Batching:
             # What a rule makes later may be batched where this is not.
             if all_batched or state.dynamic is not eager_trace:
                 self.out_dims = [0 if d is None else d for d in found]
-        return [x if d == to else match_axis(x, d, to, self.size)
+        return [x if d == to else match_axis(x, d, to, self.axis)
                 for x, d, to in zip(outs, found, self.out_dims, strict=True)]
 
     def run(self, fun: Callable[..., Any], args: Values, dims: Dims
@@ -249,12 +249,12 @@ class _BatchedJvp:
         pairs = [next(tangent_dims) if nz else (None, None) for nz in out_nonzero]
         joined = [_common_dim(d, t[1], nz)
                   for d, t, nz in zip(found[:n], pairs, out_nonzero, strict=True)]
-        outs = [match_axis(x, d, j, b.size)
+        outs = [match_axis(x, d, j, b.axis)
                 for x, d, j in zip(flat[:n], found[:n], joined, strict=True)]
         outs = b.placed(outs, joined)
         assert b.out_dims is not None
         return outs, [
-            match_axis(t, d, to, b.size) if nz else Zero(get_aval(x).to_tangent_aval())
+            match_axis(t, d, to, b.axis) if nz else Zero(get_aval(x).to_tangent_aval())
             for (t, d), to, nz, x in zip(pairs, b.out_dims, out_nonzero, outs, strict=True)
         ]
 
@@ -429,7 +429,7 @@ class _BatchedBwd:
         n_cts = len(b.dims)
         if log_tree is not None:
             logs.write(log_tree.filled([
-                match_axis(x, d, 0, b.size)
+                match_axis(x, d, 0, b.axis)
                 for x, d in zip(outs[n_cts:], found[n_cts:], strict=True)]))
         return [self._unbatched(x, d, to)
                 for x, d, to in zip(outs[:n_cts], found, b.dims, strict=False)]
@@ -440,7 +440,7 @@ class _BatchedBwd:
             return ct
         if wanted is None:
             return ct if dim is None else reduce_sum(ct, (dim,))
-        return match_axis(ct, dim, wanted, self.batching.size)
+        return match_axis(ct, dim, wanted, self.batching.axis)
 
 
 def _custom_vjp_batch(

@@ -16,11 +16,14 @@ from pyjx.engine.types import BatchDims, Operand, Value, Values
 from pyjx.jaxlib_api import NamedSharding
 
 
-def _batch(operands: Values, dims: BatchDims, *, dst_sharding: Any, concrete_mesh: Any
-           ) -> tuple[Value, int]:
+def _batch(trace: Any, operands: Values, dims: BatchDims, *, dst_sharding: Any,
+           concrete_mesh: Any) -> tuple[Value, int]:
+    """The batch lies as it does; where types speak of its axis, as that says."""
     (x,), (dim,) = operands, dims
-    spec = dst_sharding.spec
-    entries = [*spec[:dim], entries_of(get_aval(x))[dim], *spec[dim:]]
+    spec, entry = dst_sharding.spec, entries_of(get_aval(x))[dim]
+    if entry is None and trace.axis.sharding is not None:
+        (entry,) = trace.axis.sharding.spec
+    entries = [*spec[:dim], entry, *spec[dim:]]
     return reshard_p.bind(
         x, dst_sharding=dst_sharding.update(spec=spec.update(partitions=entries)),
         concrete_mesh=concrete_mesh), dim
@@ -50,7 +53,7 @@ reshard_p: Primitive = register(Primitive(
     shape_rule=_shape_rule,
     cached=False,
     transpose=_transpose,
-    batch=_batch,
+    batch_axis=_batch,
     placed=lambda params: [params["concrete_mesh"] or params["dst_sharding"]],
     printed=lambda params: [],
     physical=lambda avals, x, **params: reshard_p.bind(x, **params),

@@ -83,7 +83,7 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, callee: Jaxpr, tr
     ours, theirs = num_consts
     both, n = ours + theirs, ours + theirs + num_res
     axis = trace.axis
-    linear = [match_axis(x, d, 0, axis.size) for x, d in zip(operands[n:], dims[n:], strict=True)]
+    linear = [match_axis(x, d, 0, axis) for x, d in zip(operands[n:], dims[n:], strict=True)]
     residuals = dims[both:n]
     run, run_consts = _batched(callee, [*dims[:ours], *residuals, *[0] * len(linear)], axis)
     back, back_consts = _batched(

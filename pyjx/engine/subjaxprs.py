@@ -18,14 +18,14 @@ from pyjx.core.effects import keeps_alive
 from pyjx.core.evaluation import jaxpr_as_fun, literal_value
 from pyjx.core.explicit import with_dim
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, Var
-from pyjx.core.named_axes import Axis
+from pyjx.core.named_axes import Axis, sharding_along
 from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables, without_effects
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.engine import logs
 from pyjx.engine.axes import broadcast_in_dim_p
-from pyjx.engine.batching import batch_flat, match_axis
+from pyjx.engine.batching import batch_flat, cut_along, match_axis
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.linearize import (
     LinearProgram,
@@ -37,7 +37,7 @@ from pyjx.engine.linearize import (
     split_of,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
-from pyjx.engine.types import Dims, Flags, FlatFunction, Params, Tangents
+from pyjx.engine.types import Flags, FlatFunction, Params, Tangents
 
 Places = tuple[int | None, ...]  # dims that are part of a key
 
@@ -538,39 +538,29 @@ class BatchedJaxpr(Record):
 
 
 @derived
-def batch_jaxpr(closed: ClosedJaxpr, dims: Places, axis: Axis, out_dims: Places | None = None,
-                shardings: tuple[Any, ...] = ()) -> BatchedJaxpr:
-    """The batched program. With `out_dims`, outputs are moved (or repeated) to have them there.
-    `shardings` are those in the types of the inputs, of which one is cut along its batch axis."""
+def batch_jaxpr(closed: ClosedJaxpr, dims: Places, axis: Axis, out_dims: Places | None = None
+                ) -> BatchedJaxpr:
+    """The batched program. With `out_dims`, outputs are moved (or repeated) to have them there."""
     found: Places = ()
 
     def fun(*args: Any) -> list[Any]:
         nonlocal found
         outs, out = batch_flat(jaxpr_as_fun(closed), args, dims, axis)
         if out_dims is not None:
-            outs = [match_axis(x, d, to, axis.size)
+            outs = [cut_along(match_axis(x, d, to, axis), to, axis)
                     for x, d, to in zip(outs, out, out_dims, strict=True)]
             out = list(out_dims)
         found = tuple(out)
         return outs
 
-    in_avals = [batched_aval(a, d, axis.size) for a, d in zip(closed.in_avals, dims, strict=True)]
-    if shardings:
-        in_avals = [a if s is None else a.update(sharding=s)
-                    for a, s in zip(in_avals, shardings, strict=True)]
+    in_avals = [batched_aval(a, d, axis) for a, d in zip(closed.in_avals, dims, strict=True)]
     return BatchedJaxpr(trace_to_jaxpr(fun, in_avals, closed.debug_info), found)
 
 
-def batch_shardings(operands: Sequence[Any], dims: Dims) -> tuple[Any, ...]:
-    """For `batch_jaxpr`: the shardings in the types of operands where a batch is cut, else none."""
-    found = [get_aval(x).explicit_sharding if d is not None else None
-             for x, d in zip(operands, dims, strict=True)]
-    cut = any([s is not None and s.spec[d] is not None for s, d in zip(found, dims, strict=True)])
-    return tuple(found) if cut else ()
-
-
-def batched_aval(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
-    """The aval of a batch of `size` examples along axis `dim`."""
+def batched_aval(aval: ShapedArray, dim: int | None, along: Axis | int) -> ShapedArray:
+    """The aval of a batch along axis `dim`, of this many examples or along a mapped axis."""
     if dim is None:
         return aval
-    return with_dim(aval, dim, size)
+    if isinstance(along, Axis):
+        return with_dim(aval, dim, along.size, cut=sharding_along(along))
+    return with_dim(aval, dim, along)

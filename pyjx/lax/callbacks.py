@@ -301,7 +301,7 @@ def batch_by_method(primitive: Primitive, trace: BatchTrace, operands: Values, d
     new = []
     for x, d in zip(operands, dims, strict=True):
         if d is not None or method == "broadcast_all":
-            x = at_front(x, d, size)
+            x = at_front(x, d, trace.axis)
         elif method == "expand_dims":
             aval = get_aval(x)
             x = broadcast_in_dim(x, (1, *aval.shape), tuple(range(1, aval.ndim + 1)))

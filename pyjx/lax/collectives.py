@@ -47,7 +47,7 @@ from pyjx.core.varying import (
     with_manual_type,
     with_varying,
 )
-from pyjx.engine.axes import broadcast_in_dim, reduce_sum_p, reduced_shape
+from pyjx.engine.axes import broadcast_in_dim, reduce_sum_p, reduced_shape, reduced_sharding
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_result, jvp_linear, jvp_zero, unbatched_dims
@@ -244,6 +244,8 @@ def _reduction(name: str, over_positions: Primitive, repeated: Callable[[Value, 
 
     primitive = register(Primitive(
         name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis,
+        sharding_rule=lambda out, x, axes, **_: reduced_sharding(
+            out, x, axes=tuple([a for a in axes if is_position(a)])),
         decomposition=decomposition, effects=effects, **rules))
     return primitive
 

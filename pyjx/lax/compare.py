@@ -13,7 +13,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, full_sharding, mesh_of
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
-from pyjx.engine.axes import at_front, broadcast_in_dim
+from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
 from pyjx.engine.conversion import cast
 from pyjx.engine.rules import (
     elementwise_batch,
@@ -304,11 +304,11 @@ def _select_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
     which_dim, *case_dims = dims
     if which_dim is None and len(set(case_dims)) == 1 and not get_aval(which).shape:
         return select_n_p.bind(*operands), case_dims[0]
-    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
-    cases = [at_front(c, d, size) for c, d in zip(cases, case_dims, strict=True)]
+    along = batch_along(operands, dims)
+    cases = [at_front(c, d, along) for c, d in zip(cases, case_dims, strict=True)]
     if which_dim is None and not get_aval(which).shape:
         return select_n_p.bind(which, *cases), 0
-    which = at_front(which, which_dim, size)
+    which = at_front(which, which_dim, along)
     if get_aval(which).ndim < get_aval(cases[0]).ndim:  # a scalar for each example
         which = broadcast_in_dim(which, get_aval(cases[0]).shape, (0,))
     return select_n_p.bind(which, *cases), 0

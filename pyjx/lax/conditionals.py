@@ -462,9 +462,9 @@ def _select_batch(trace: BatchTrace, operands: Values, dims: Dims,
         raise NotImplementedError(f"{refused[0]} effect not supported in vmap-of-cond: all "
                                   "branches run for all examples.")
     axis = trace.axis
-    index = at_front(operands[0], dims[0], axis.size)
+    index = at_front(operands[0], dims[0], axis)
     places = (0,) * (len(operands) - 1)
-    values = [at_front(x, d, axis.size) for x, d in zip(operands[1:], dims[1:], strict=True)]
+    values = [at_front(x, d, axis) for x, d in zip(operands[1:], dims[1:], strict=True)]
     cases = []
     for i, branch in enumerate(branches):
         batched = batch_jaxpr(branch, places, axis, (0,) * len(branch.out_avals)).jaxpr

@@ -21,13 +21,13 @@ from pyjx.core.explicit import (
 )
 from pyjx.core.integers import as_axis, as_int, as_shape
 from pyjx.core.primitive import Primitive, register
-from pyjx.engine.axes import at_front, moveaxis
+from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.rules import unbatched_dims
 from pyjx.engine.tangents import instantiate, is_undefined_primal
 from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import all_weak, check_same_dtypes
 from pyjx.lax.nary import operand as _operand
-from pyjx.lax.shapes import batch_size, insert, is_array, jointly_linear_jvp
+from pyjx.lax.shapes import insert, is_array, jointly_linear_jvp
 
 # -- concatenate -----------------------------------------------------------------------------------
 
@@ -67,8 +67,8 @@ def _concatenate_transpose(ct: Tangent, *xs: Operand, dimension: int) -> Tangent
 
 
 def _concatenate_batch(operands: Values, dims: Dims, *, dimension: int) -> tuple[Value, int | None]:
-    size = batch_size(operands, dims)
-    xs = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
+    along = batch_along(operands, dims)
+    xs = [at_front(x, d, along) for x, d in zip(operands, dims, strict=True)]
     return concatenate_p.bind(*xs, dimension=dimension + 1), 0
 
 
@@ -145,8 +145,8 @@ def _stack_transpose(ct: Tangent, *xs: Operand, axis: int) -> Tangents:
 
 
 def _stack_batch(operands: Values, dims: Dims, *, axis: int) -> tuple[Value, int | None]:
-    size = batch_size(operands, dims)
-    xs = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
+    along = batch_along(operands, dims)
+    xs = [at_front(x, d, along) for x, d in zip(operands, dims, strict=True)]
     return stack_p.bind(*xs, axis=axis + 1), 0
 
 

@@ -216,7 +216,7 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, const_lengths: An
             solved = outs
     values = _Four(*[[x if d is None else moveaxis(x, d, 0) for x, d in zip(xs, ds, strict=True)]
                      for xs, ds in zip(consts, const_dims, strict=True)])
-    given = [at_front(x, d, axis.size) if flag else x
+    given = [at_front(x, d, axis) if flag else x
              for x, d, flag in zip(b, b_dims, flags, strict=True)]
     return _solve.bind(_Four(*batched), values, given), solved
 

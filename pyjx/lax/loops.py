@@ -513,7 +513,6 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
     done keep their values.
     """
     axis = trace.axis
-    size = axis.size
     values, given = _parts(operands, params), _parts(dims, params)
     cond, body = params["cond_jaxpr"], params["body_jaxpr"]
     cond_dims, body_dims = [in_front([d is not None for d in part])
@@ -531,11 +530,11 @@ def _while_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
     places = in_front(flags)
     new_cond, cond_out = batched_cond(flags)
     new_body = batch_jaxpr(body, (*body_dims, *places), axis, places).jaxpr
-    cond_consts = [x if d is None else at_front(x, d, size)
+    cond_consts = [x if d is None else at_front(x, d, axis)
                    for x, d in zip(values.cond_consts, given.cond_consts, strict=True)]
-    body_consts = [x if d is None else at_front(x, d, size)
+    body_consts = [x if d is None else at_front(x, d, axis)
                    for x, d in zip(values.body_consts, given.body_consts, strict=True)]
-    carry = [at_front(x, d, size) if flag else x
+    carry = [at_front(x, d, axis) if flag else x
              for x, d, flag in zip(values.carry, given.carry, flags, strict=True)]
     if cond_out[0] is not None:
         _check_repeatable(params, "a while_loop with a batched predicate")

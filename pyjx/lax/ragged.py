@@ -18,7 +18,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.explicit import resolved_sharding, retyped
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
-from pyjx.engine.axes import at_front, moveaxis
+from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
@@ -198,15 +198,15 @@ def _ragged_batch(operands: Values, dims: Dims, *,
                   ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, **params: Any
                   ) -> tuple[Value, int | None]:
     """One more batch axis, in front."""
-    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
-    lhs, rhs = [at_front(x, d, size) for x, d in zip(operands[:2], dims[:2], strict=True)]
+    along = batch_along(operands, dims)
+    lhs, rhs = [at_front(x, d, along) for x, d in zip(operands[:2], dims[:2], strict=True)]
     sizes, d = operands[2], dims[2]
     if d is not None or get_aval(sizes).ndim > 1:
-        sizes = at_front(sizes, d, size)
+        sizes = at_front(sizes, d, along)
         outer = _Axes(ragged_dot_dimension_numbers, get_aval(lhs).ndim - 1).outer
         if d is not None and get_aval(sizes).ndim == 2 and outer:  # the same for all of them
             shape = [get_aval(lhs).shape[i + 1] for i in outer]
-            full = (size, *shape, get_aval(sizes).shape[1])
+            full = (get_aval(lhs).shape[0], *shape, get_aval(sizes).shape[1])
             sizes = lax.broadcast_in_dim(sizes, full, (0, len(full) - 1))
     (lc, rc), (lb, rb) = ragged_dot_dimension_numbers.dot_dimension_numbers
     lc, rc, lb, rb, ragged, group = [tuple([i + 1 for i in ds]) for ds in (

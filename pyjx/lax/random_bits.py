@@ -12,6 +12,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.explicit import Entries, agreed, entries_of
 from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
@@ -43,8 +44,14 @@ def cipher(name: str, operands: int, results: int, decomposition: Any = None) ->
         shape = max([_example_shape(x, d) for x, d in pairs], key=len)
         return primitive.bind(*[_spread(x, d, size, shape) for x, d in pairs]), [0] * results
 
+    def sharding_rule(outs: list[ShapedArray], *avals: ShapedArray) -> list[Entries]:
+        wide = [a for a in avals if a.shape]
+        got = ", ".join([str(entries_of(a)) for a in wide])
+        entries = agreed(wide, f"{name} got incompatible shardings for broadcasting: {got}.")
+        return [entries] * results
+
     primitive = register(Primitive(name, shape_rule=shape_rule, batch=batch, multiple_results=True,
-                                   decomposition=decomposition))
+                                   sharding_rule=sharding_rule, decomposition=decomposition))
     return primitive.define(jvp=jvp_zero(primitive))
 
 

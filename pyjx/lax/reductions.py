@@ -23,6 +23,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, is_concrete, trace_to_jaxpr
 from pyjx.engine.axes import (
     at_front,
+    batch_along,
     broadcast_in_dim,
     reduce_sum,
     reduce_sum_p,
@@ -368,8 +369,8 @@ def _reduce_jvp(primals: Values, tangents: Tangents, *, computation: Callable[..
 def _reduce_batch(operands: Values, dims: Dims, *, computation: Callable[..., Any],
                   jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> tuple[Values, Dims]:
     n = len(operands) // 2
-    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
-    xs = [at_front(x, d, size) for x, d in zip(operands[:n], dims[:n], strict=True)]
+    along = batch_along(operands, dims)
+    xs = [at_front(x, d, along) for x, d in zip(operands[:n], dims[:n], strict=True)]
     moved = unbatched_dims(0, dimensions)
     if all(d is None for d in dims[n:]):
         outs = reduce_p.bind(*xs, *operands[n:], computation=computation, jaxpr=jaxpr,

@@ -614,7 +614,7 @@ def _write_batch(primitive: Primitive, what: str, adding: bool) -> Callable[...,
         size = trace.axis.size
         moved = _moved(indexers, dim, size, integers) if all([d is None for d in others]) else None
         if moved is not None:
-            return write(ref, match_axis(value, value_dim, moved[1], size), *moved)
+            return write(ref, match_axis(value, value_dim, moved[1], trace.axis), *moved)
         whole = get_p.bind(ref, indexers=())
         *old, new = _batched(
             trace, lambda x, v, *i: [*(() if adding else (ref_views.read(x, indexers, i),)),
@@ -629,7 +629,7 @@ def _write_batch(primitive: Primitive, what: str, adding: bool) -> Callable[...,
 def _batched(trace: BatchTrace, fun: Callable[..., list[Any]], args: Values, dims: Dims
              ) -> list[Any]:
     outs, found = batch_flat(fun, args, dims, trace.axis)
-    return [at_front(x, d, trace.axis.size) for x, d in zip(outs, found, strict=True)]
+    return [at_front(x, d, trace.axis) for x, d in zip(outs, found, strict=True)]
 
 
 # -- values in the place of references -------------------------------------------------------------

@@ -532,7 +532,7 @@ def _scan_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) 
         new_body,
         [x if d is None else moveaxis(x, d, 0)
          for x, d in zip(values.consts, given.consts, strict=True)],
-        [at_front(x, d, axis.size) if flag else x
+        [at_front(x, d, axis) if flag else x
          for x, d, flag in zip(values.carry, given.carry, carry, strict=True)],
         [x if d is None else moveaxis(x, d, 1)
          for x, d in zip(values.xs, given.xs, strict=True)], params)

@@ -27,7 +27,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, trace_to_jaxpr
-from pyjx.engine.axes import at_front, broadcast_in_dim
+from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
@@ -49,7 +49,7 @@ from pyjx.lax.indexing import (
     with_tuples,
 )
 from pyjx.lax.nary import operand as _operand
-from pyjx.lax.shapes import batch_size, reshape
+from pyjx.lax.shapes import reshape
 from pyjx.lax.sorting import take_along
 
 
@@ -143,15 +143,15 @@ def _scatter_batch(primitive: Primitive) -> Rule:
               **params: Any) -> tuple[Value, int | None]:
         (x, indices, updates), (d, d_indices, d_updates) = operands, dims
         window_dims, inserted, index_map, batching, indices_batching = dimension_numbers
-        size = batch_size(operands, dims)
-        x, updates = at_front(x, d, size), at_front(updates, d_updates, size)
-        if size == 0:
+        along = batch_along(operands, dims)
+        x, updates = at_front(x, d, along), at_front(updates, d_updates, along)
+        if along == 0:
             return x, 0
         window_dims, batching = shifted(window_dims), shifted(batching)
         if d_indices is None:  # the batch axis is one more axis of the windows
             window_dims = (0, *window_dims)
         else:
-            indices = at_front(indices, d_indices, size)
+            indices = at_front(indices, d_indices, along)
             batching, indices_batching = (0, *batching), (0, *shifted(indices_batching))
         dnums = ScatterDimensionNumbers(window_dims, shifted(inserted), shifted(index_map),
                                         batching, indices_batching)

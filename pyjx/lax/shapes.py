@@ -41,11 +41,6 @@ def is_array(x: Any) -> bool:
     return not isinstance(x, np.ndarray) and not is_scalar_constant(x)
 
 
-def batch_size(operands: Sequence[Any], dims: Sequence[int | None]) -> int:
-    """The number of examples, from the operands of a batching rule."""
-    return next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
-
-
 def linear_primitive(name: str, shape_rule: Rule, transposed: Rule, cost: int | None = None
                      ) -> Primitive:
     """A primitive that moves its only operand; `transposed(ct, aval, **params)`."""

@@ -14,10 +14,11 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.explicit import Entries, ShardingTypeError, entries_of, resized
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
+from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import eager_trace, state
-from pyjx.engine.axes import at_front, broadcast_in_dim
+from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
 from pyjx.engine.tangents import (
     Zero,
     add_tangents,
@@ -30,14 +31,7 @@ from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Tangents, Value
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather, gather_p
 from pyjx.lax.nary import operand as _operand
-from pyjx.lax.shapes import (
-    batch_size,
-    expand_dims,
-    insert,
-    linear_primitive,
-    pad,
-    squeeze,
-)
+from pyjx.lax.shapes import expand_dims, insert, linear_primitive, pad, squeeze
 from pyjx.runtime.operations import op_jit
 
 # -- slice -----------------------------------------------------------------------------------------
@@ -320,9 +314,9 @@ def _dynamic_slice_accumulate(totals: Tangents, ct: Tangent, x: Operand, *starts
     return [dynamic_update_slice_p.bind(total, part, *starts), *[None] * len(starts)]
 
 
-def _stacked_starts(starts: Values, dims: Dims, size: int) -> Value:
+def _stacked_starts(starts: Values, dims: Dims, along: Axis | int) -> Value:
     """Starts, some of them batched, as an array of shape (batch, number of starts)."""
-    columns = [expand_dims(at_front(s, d, size), (1,)) for s, d in zip(starts, dims, strict=True)]
+    columns = [expand_dims(at_front(s, d, along), (1,)) for s, d in zip(starts, dims, strict=True)]
     return lax.concatenate(columns, 1)
 
 
@@ -334,7 +328,7 @@ def _dynamic_slice_batch(operands: Values, dims: BatchDims, *, slice_sizes: tupl
         starts.insert(d, zero)
         sizes = insert(slice_sizes, d, get_aval(x).shape[d])
         return dynamic_slice_p.bind(x, *starts, slice_sizes=sizes), d
-    indices = _stacked_starts(starts, start_dims, batch_size(operands, dims))
+    indices = _stacked_starts(starts, start_dims, batch_along(operands, dims))
     axes = tuple(range(len(starts)))
     return gather_p.batch(  # type: ignore[misc]
         (x, indices), (d, 0), dimension_numbers=GatherDimensionNumbers(axes, (), axes),
@@ -467,13 +461,13 @@ def _update_transpose(ct: Tangent, x: Operand, update: Operand, *starts: Operand
 
 def _update_batch(operands: Values, dims: Dims) -> tuple[Value, int | None]:
     (x, update, *starts), (d, d_update, *start_dims) = operands, dims
-    size = batch_size(operands, dims)
+    along = batch_along(operands, dims)
     if all(s is None for s in start_dims):
         zero = scalar_constant(0, get_aval(starts[0]).dtype if starts else np.int32)
         return dynamic_update_slice_p.bind(
-            at_front(x, d, size), at_front(update, d_update, size), zero, *starts
+            at_front(x, d, along), at_front(update, d_update, along), zero, *starts
         ), 0
-    indices = _stacked_starts(starts, start_dims, size)
+    indices = _stacked_starts(starts, start_dims, along)
     axes = tuple(range(len(starts)))
     return lax.scatter_p.batch(  # type: ignore[misc]
         (x, indices, update), (d, 0, d_update),

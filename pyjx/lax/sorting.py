@@ -17,7 +17,7 @@ from pyjx.core.explicit import agreed, entries_of, full_sharding, mesh_of, whole
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, register
-from pyjx.engine.axes import broadcast_axis, moveaxis
+from pyjx.engine.axes import batch_along, broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import BatchDims, Dims, Params, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.nary import operand as _operand
@@ -68,9 +68,8 @@ def _sort_jvp(primals: Values, tangents: Tangents, *, dimension: int, is_stable:
 
 def _sort_batch(operands: Values, dims: Dims, *, dimension: int, is_stable: bool, num_keys: int
                 ) -> tuple[Values, Dims]:
-    dim, size = next((d, get_aval(x).shape[d]) for x, d in zip(operands, dims, strict=True)
-                     if d is not None)
-    moved = [broadcast_axis(x, size, dim) if d is None else moveaxis(x, d, dim)
+    dim, along = next(d for d in dims if d is not None), batch_along(operands, dims)
+    moved = [broadcast_axis(x, along, dim) if d is None else moveaxis(x, d, dim)
              for x, d in zip(operands, dims, strict=True)]
     outs = sort_p.bind(*moved, dimension=dimension if dimension < dim else dimension + 1,
                        is_stable=is_stable, num_keys=num_keys)

@@ -19,7 +19,7 @@ from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
-from pyjx.engine.axes import at_front
+from pyjx.engine.axes import at_front, batch_along
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.rules import jvp_by_operand, jvp_linear
@@ -137,9 +137,8 @@ def _window_params(params: Params) -> dict[str, Any]:
 
 def _windows_batch(primitive: Primitive) -> Rule:
     def batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int | None]:
-        size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True)
-                    if d is not None)
-        moved = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
+        along = batch_along(operands, dims)
+        moved = [at_front(x, d, along) for x, d in zip(operands, dims, strict=True)]
         return primitive.bind(*moved, **_window_params(params)), 0
 
     return batch
@@ -358,14 +357,13 @@ def _select_and_scatter_jvp(primals: Values, tangents: Tangents, **params: Any
 def _select_and_scatter_batch(operands: Values, dims: Dims, **params: Any
                               ) -> tuple[Value, int | None]:
     x, source, init = operands
-    size = next(get_aval(v).shape[d] for v, d in zip(operands, dims, strict=True)
-                if d is not None)
+    along = batch_along(operands, dims)
     if dims[2] is not None:
         (out,), (dim,) = batch_flat(lambda *args: [_fold_places(*args, **params)], operands, dims,
-                                    size)
+                                    along)
         return out, dim
     return select_and_scatter_p.bind(
-        at_front(x, dims[0], size), at_front(source, dims[1], size), init,
+        at_front(x, dims[0], along), at_front(source, dims[1], along), init,
         **_window_params(params)), 0
 
 
@@ -417,10 +415,11 @@ def _reduce_window_jvp(primals: Values, tangents: Tangents, *, jaxpr: ClosedJaxp
 def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,
                          consts: tuple[Any, ...], **params: Any) -> tuple[Values, Dims]:
     n = len(operands) // 2
-    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
+    along = batch_along(operands, dims)
     if any(d is not None for d in dims[n:]):
-        return batch_flat(lambda *args: _fold_elements(jaxpr, args, **params), operands, dims, size)
-    xs = [at_front(x, d, size) for x, d in zip(operands[:n], dims[:n], strict=True)]
+        return batch_flat(lambda *args: _fold_elements(jaxpr, args, **params), operands, dims,
+                          along)
+    xs = [at_front(x, d, along) for x, d in zip(operands[:n], dims[:n], strict=True)]
     outs = reduce_window_p.bind(*xs, *operands[n:], jaxpr=jaxpr, consts=consts,
                                 **_window_params(params))
     return outs, [0] * n

@@ -269,7 +269,7 @@ def _batched(closed: ClosedJaxpr, dims: Places, axis: Axis, varying: frozenset[A
         found = tuple(out)
         return outs
 
-    avals = [a if d is None else with_varying(batched_aval(a, d, axis.size),
+    avals = [a if d is None else with_varying(batched_aval(a, d, axis),
                                               varying_axes(a) | varying)
              for a, d in zip(closed.in_avals, dims, strict=True)]
     return BatchedJaxpr(trace_to_jaxpr(fun, avals, closed.debug_info), found)
@@ -277,16 +277,17 @@ def _batched(closed: ClosedJaxpr, dims: Places, axis: Axis, varying: frozenset[A
 
 def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
     axis = trace.axis
-    spmd = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
+    spmd = axes_of(axis.sharding.spec if axis.sharding is not None else
+                   axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,))
     names = ordered(params["mesh"], params["newly_manual_axes"].intersection(spmd))
     if names:
         if any([not set(axes_of(s)).isdisjoint(names) for s in params["in_specs"]]):
             raise ValueError("vmap spmd_axis_name cannot appear in shard_map in_specs, got "
-                             f"{axis.spmd_name!r} and {params['in_specs']}")
+                             f"{tuple(names)} and {params['in_specs']}")
         parts = math.prod([params["mesh"].shape[n] for n in names])
         if axis.size % parts:
             raise ValueError(f"vmap: the mapped axis of size {axis.size} cannot be cut into "
-                             f"{parts} parts along spmd_axis_name {axis.spmd_name!r}")
+                             f"{parts} parts along {names}")
         axis = Axis(axis.name, axis.size // parts)
     with _within(params):
         batched = _batched(params["jaxpr"], tuple(dims), axis,

@@ -23,7 +23,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
-from pyjx.engine.axes import at_front
+from pyjx.engine.axes import at_front, batch_along
 from pyjx.engine.calls import call_in_place
 from pyjx.engine.decompositions import traced
 from pyjx.engine.tangents import Zero
@@ -146,8 +146,8 @@ def _gamma_jvp(primals: Values, tangents: Tangents, *, log_space: bool) -> tuple
 
 
 def _gamma_batch(operands: Values, dims: Dims, *, log_space: bool) -> tuple[Value, int | None]:
-    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
-    key, a = [at_front(x, d, size) for x, d in zip(operands, dims, strict=True)]
+    along = batch_along(operands, dims)
+    key, a = [at_front(x, d, along) for x, d in zip(operands, dims, strict=True)]
     return random_gamma_p.bind(key, a, log_space=log_space), 0
 
 

@@ -16,11 +16,11 @@ from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import out_size
-from pyjx.core.avals import ShapedArray, array_aval, aval_makers, get_aval
+from pyjx.core.avals import ShapedArray, array_aval, aval_makers
 from pyjx.core.explicit import Entries, agreed, explicit_sharding
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.engine.axes import broadcast_axis, moveaxis
+from pyjx.engine.axes import batch_along, broadcast_axis, moveaxis
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import Avals, Dims, Rule, Value, Values
 from pyjx.numpy import array_methods
@@ -382,8 +382,8 @@ def _fold_in(avals: Avals, data: Value, values: Value) -> Value:
 
 
 def _fold_in_batch(operands: Values, dims: Dims) -> Any:
-    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
-    keys, data = [broadcast_axis(x, size, 0) if d is None else moveaxis(x, d, 0)
+    along = batch_along(operands, dims)
+    keys, data = [broadcast_axis(x, along, 0) if d is None else moveaxis(x, d, 0)
                   for x, d in zip(operands, dims, strict=True)]
     return random_fold_in_p.bind(keys, data), 0
 

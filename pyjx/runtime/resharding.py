@@ -13,6 +13,7 @@ from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import no_collectives
 from pyjx.core.specs import PartitionSpec
+from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.explicit import reshard_p
 from pyjx.engine.types import Value
@@ -54,21 +55,28 @@ def _reshard(x: Any, target: Any) -> Any:
                          f"have a non-empty mesh. Got sharding {target}. Use device_put for "
                          "shardings that are neither NamedShardings nor PartitionSpecs.")
     mesh = getattr(target, "mesh", None)
-    return reshard_p.bind(x, dst_sharding=sharding,
-                          concrete_mesh=mesh if isinstance(mesh, Mesh) else None)
+    devices = mesh if isinstance(mesh, Mesh) else None
+    if devices is None and state.dynamic is eager_trace and not isinstance(x, Tracer) \
+            and _mesh_of(x) is None:
+        raise ValueError("reshard: there are no devices to put an array on. Set the mesh via "
+                         "`jax.set_mesh`, or pass a NamedSharding over one. Got "
+                         f"{sharding}")
+    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=devices)
+
+
+def _mesh_of(x: Any) -> Mesh | None:
+    """The mesh to put an array on: the one that is set, or else its own."""
+    mesh = configuration.mesh.value or getattr(getattr(x, "sharding", None), "mesh", None)
+    return mesh if isinstance(mesh, Mesh) else None
 
 
 def _impl(x: Value, *, dst_sharding: Any, concrete_mesh: Any) -> Value:
     if no_collectives.value:
         reshard_p.out_avals((get_aval(x),), {"dst_sharding": dst_sharding,
                                              "concrete_mesh": concrete_mesh})
-    mesh = concrete_mesh or configuration.mesh.value
-    if mesh is None:
-        mesh = getattr(getattr(x, "sharding", None), "mesh", None)
-        if not isinstance(mesh, Mesh):
-            raise ValueError("reshard: there are no devices to put an array on. Set the mesh via "
-                             "`jax.set_mesh`, or pass a NamedSharding over one. Got "
-                             f"{dst_sharding}")
+    mesh = concrete_mesh or _mesh_of(x)
+    if mesh is None:  # a cotangent made of constants, of a value that lies on a mesh
+        return x
     mesh = mesh.update(axis_types=dst_sharding.mesh.axis_types)
     return device_put(x, dst_sharding.update(mesh=mesh))
 

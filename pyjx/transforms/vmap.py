@@ -9,12 +9,15 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.meshes import Mesh
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.named_axes import Axis
+from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten
 from pyjx.engine.types import P, R, TreeDef
+from pyjx.jaxlib_api import NamedSharding
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.tree_util import keystr, prefix_errors, tree_flatten_with_path
 
@@ -91,12 +94,14 @@ def vmap(
         example = _example_tree(in_tree, leaves, in_dims) if knows_axes else in_tree
         flat = _MappedFun(lambda args, kwargs: fun(*args, **kwargs), example, of=fun)
         with transform_name_stack("vmap"):
-            outs, out_dims = batch_flat(flat, leaves, dims, Axis(axis_name, size, spmd_axis_name))
+            axis = Axis(axis_name, size, spmd_axis_name, None,
+                        _axis_sharding(leaves, dims, spmd_axis_name))
+            outs, out_dims = batch_flat(flat, leaves, dims, axis)
             wanted = _out_dims(out_axes, flat.out_tree, len(outs))
             for i, (d, w) in enumerate(zip(out_dims, wanted, strict=True)):
                 if w is None and d is not None:
                     _raise_batched(flat.out_tree, i, d)
-            outs = [x if d == w else _placed(x, d, w, size)
+            outs = [x if d == w else _placed(x, d, w, axis)
                     for x, d, w in zip(outs, out_dims, wanted, strict=True)]
         result = flat.unflatten(outs)
         return _with_axes(result, wanted, size) if _holds_mappable(flat.out_tree) else result
@@ -202,6 +207,31 @@ def _axis_size(
     return size, dims
 
 
+def _axis_sharding(leaves: Sequence[Any], dims: Sequence[int | None], spmd_name: Any) -> Any:
+    """How a vector along the mapped axis lies, if arguments are cut along it: all must be."""
+    found: dict[Any, Any] = {}
+    for x, d in zip(leaves, dims, strict=True):
+        if d is not None:
+            sharding = get_aval(x).explicit_sharding
+            entry = None if sharding is None else sharding.spec[d]
+            if entry not in found:
+                mesh = getattr(getattr(x, "sharding", None), "mesh", None)
+                found[entry] = mesh if isinstance(mesh, Mesh) else getattr(sharding, "mesh", None)
+    if len(found) > 1:
+        one, other, *_ = found
+        raise ValueError("Mapped away dimension of inputs passed to vmap should be sharded the "
+                         f"same. Got inconsistent axis specs: {one} vs {other}")
+    entry, mesh = next(iter(found.items()), (None, None))
+    if entry is None:
+        return None
+    names, given = spmd_name if isinstance(spmd_name, tuple) else (spmd_name,), axes_of((entry,))
+    if spmd_name is not None and names != tuple(given):
+        raise ValueError(
+            "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed. "
+            f"Got spmd_axis_name={names} and arrays sharded on explicit_mesh_axis={tuple(given)}")
+    return NamedSharding(mesh, PartitionSpec(entry))
+
+
 def _shape(x: Any) -> tuple[int, ...]:
     try:
         return get_aval(x).shape
@@ -267,16 +297,16 @@ class _Leaf:
     """Stands for an array in messages about the structure of the output."""
 
 
-def _placed(x: Any, dim: int | None, wanted: Any, size: int) -> Any:
+def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis) -> Any:
     """A batched output with its batch axis where `out_axes` says."""
     if getattr(x, "dtype", None) == dtypes.float0:  # tangents of integers
         at = wanted if wanted >= 0 else wanted + x.ndim + 1
-        return np.zeros((*x.shape[:at], size, *x.shape[at:]), dtypes.float0)
+        return np.zeros((*x.shape[:at], axis.size, *x.shape[at:]), dtypes.float0)
     ndim = len(get_aval(x).shape) + (dim is None)
     if not -ndim <= wanted < ndim:
         raise ValueError(f"vmap out_axes: axis {wanted} is out of bounds for array of dimension "
                          f"{ndim}, which is what an output has with its batch axis")
-    return match_axis(x, dim, wanted + ndim if wanted < 0 else wanted, size)
+    return match_axis(x, dim, wanted + ndim if wanted < 0 else wanted, axis)
 
 
 # -- errors ----------------------------------------------------------------------------------------

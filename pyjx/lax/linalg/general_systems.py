@@ -10,7 +10,7 @@ from pyjx import lax
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
-from pyjx.engine.axes import at_front, moveaxis
+from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.linalg.matrices import (
@@ -86,8 +86,8 @@ def _batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int]:
         shape = get_aval(b).shape
         merged = lax.reshape(b, (*shape[:-2], shape[-2] * shape[-1]))
         return lax.reshape(solve_p.bind(*matrix, merged, **params), shape), place
-    size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
-    return solve_p.bind(*[at_front(x, d, size) for x, d in zip(operands, dims, strict=True)],
+    along = batch_along(operands, dims)
+    return solve_p.bind(*[at_front(x, d, along) for x, d in zip(operands, dims, strict=True)],
                         **params), 0
 
 

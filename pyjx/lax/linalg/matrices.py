@@ -16,7 +16,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.engine.axes import at_front, transpose_p
+from pyjx.engine.axes import at_front, batch_along, transpose_p
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Dims, Rule, Value, Values
 from pyjx.lax.nary import like, operand, real_dtype
@@ -230,10 +230,9 @@ def batch_leading(primitive: Primitive) -> Rule:
     """Batching rule of an operation that maps over all axes but its operands' last ones."""
 
     def batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, Any]:
-        size = next(get_aval(x).shape[d] for x, d in zip(operands, dims, strict=True)
-                    if d is not None)
+        along = batch_along(operands, dims)
         out = primitive.bind(
-            *[at_front(x, d, size) for x, d in zip(operands, dims, strict=True)], **params)
+            *[at_front(x, d, along) for x, d in zip(operands, dims, strict=True)], **params)
         return out, [0] * len(out) if primitive.multiple_results else 0
 
     return batch
