@@ -289,7 +289,8 @@ def _large_sample_slope(a: Value, x: Value) -> Value:
     m = div(sub(x, a), a)
     log_ratio = select(lt(m, like(m, -0.5)), sub(log(x), log(a)), log1p(m))
     level = eq(m, like(m, 0))
-    slope = where(level, div(log_ratio, select(level, constant(m, 1), m)), 1.0)
+    around = sub(like(m, 1), mul(like(m, 0.5), m))  # log(1 + m) / m, and its slope, at m = 0
+    slope = select(level, around, div(log_ratio, select(level, constant(m, 1), m)))
     return div(mul(x, add(slope, div(like(a, 1 / 6), a))), a)
 
 

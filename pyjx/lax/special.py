@@ -16,8 +16,9 @@ from pyjx.core.avals import get_aval
 from pyjx.core.primitive import DEAR
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.conversion import cast
+from pyjx.engine.forward import jvp_flat
 from pyjx.engine.rules import jvp_by_operand
-from pyjx.engine.tangents import full_aval
+from pyjx.engine.tangents import Zero, full_aval
 from pyjx.engine.types import Tangent, Value
 from pyjx.lax import incomplete
 from pyjx.lax.common import broadcast_operands, broadcast_shapes, check_same_dtypes
@@ -212,8 +213,22 @@ igamma_grad_a_p.define(jvp=jvp_by_operand(
     igamma_grad_a_p,
     _no_derivative("igamma_grad_a gradient with respect to a is not supported"),
     lambda g, a, x: mul(g, mul(_density(a, x), sub(log(x), digamma(a))))))
+
+
+def _sample_slope_rule(i: int) -> Callable[..., Tangent]:
+    """The rule of an operand: there is no formula, so what computes the number is differentiated,
+    which gives the slope at each element; the tangent times it is linear."""
+
+    def rule(g: Tangent, *operands: Value) -> Tangent:
+        units = [like(v, 1) if j == i else Zero.of_primal(v) for j, v in enumerate(operands)]
+        _, (slope,) = jvp_flat(lambda a, x: [incomplete.gamma_sample_slope(a, x)], operands, units)
+        return mul(g, slope)
+
+    return rule
+
+
 random_gamma_grad_p.define(jvp=jvp_by_operand(
-    random_gamma_grad_p, *[_no_derivative("random_gamma_grad gradient is not supported")] * 2))
+    random_gamma_grad_p, _sample_slope_rule(0), _sample_slope_rule(1)))
 
 
 def igamma(a: Any, x: Any) -> Array:
