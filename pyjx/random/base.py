@@ -390,7 +390,7 @@ def fold_in(key: Any, data: Any) -> Array:
     if type(data) is int:
         data = np.uint32(data)
     else:
-        if not is_valid_value(data):
+        if not is_valid_value(data) or dtypes.issubdtype(get_aval(data).dtype, np.complexfloating):
             raise TypeError(f"fold_in: data must be an integer, got {data!r} of type {type(data)}.")
         shape = get_aval(data).shape
         if shape:

@@ -19,6 +19,7 @@ from pyjx.core.named_axes import Axis
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.types import Value
+from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.random_bits import bits_apart_p, rng_bit_generator_p, threefry2x32_p
 
 _UINT32 = np.dtype(np.uint32)
@@ -98,15 +99,27 @@ def implementation(name: str) -> PRNGImpl:
 
 def over_batch(ndim: int, fun: Callable[..., Any], *args: Any) -> Any:
     """`fun`, which takes single values, over the first `ndim` axes of all arguments."""
-    if ndim == 0:
+    return over_axes([get_aval(x).shape[:ndim] for x in args], fun, *args)
+
+
+def over_axes(shapes: Sequence[tuple[int, ...]], fun: Callable[..., Any], *args: Any) -> Any:
+    """`fun`, which takes single values, over the first axes of its arguments, which have `shapes`.
+
+    An argument without such axes, or of size 1 along one, is one value for all along it.
+    """
+    full = broadcast_shapes(*shapes)
+    if not full:
         return fun(*args)
-    size = get_aval(args[0]).shape[0]
+    dims = [0 if shape and shape[0] == full[0] else None for shape in shapes]
+    args = tuple([lax.squeeze(x, (0,)) if shape and dim is None else x
+                  for x, shape, dim in zip(args, shapes, dims, strict=True)])
+    inner = [shape[1:] for shape in shapes]
 
     def rest(*examples: Any) -> list[Any]:
-        return [over_batch(ndim - 1, fun, *examples)]
+        return [over_axes(inner, fun, *examples)]
 
-    (out,), (dim,) = batch_flat(rest, args, [0] * len(args), Axis(None, size))
-    return match_axis(out, dim, 0, size)
+    (out,), (dim,) = batch_flat(rest, args, dims, Axis(None, full[0]))
+    return match_axis(out, dim, 0, full[0])
 
 
 # -- threefry2x32 ----------------------------------------------------------------------------------

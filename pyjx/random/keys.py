@@ -16,15 +16,17 @@ from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import out_size
-from pyjx.core.avals import ShapedArray, array_aval, aval_makers
+from pyjx.core.avals import ShapedArray, array_aval, aval_makers, get_aval
 from pyjx.core.explicit import Entries, agreed, explicit_sharding
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.engine.axes import batch_along, broadcast_axis, moveaxis
+from pyjx.engine.axes import moveaxis
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import Avals, Dims, Rule, Value, Values
+from pyjx.lax.common import broadcast_shapes
+from pyjx.lax.shapes import expand_dims
 from pyjx.numpy import array_methods
-from pyjx.random.implementations import PRNGImpl, over_batch
+from pyjx.random.implementations import PRNGImpl, over_axes, over_batch
 from pyjx.runtime import key_reuse
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put, put_handlers
@@ -301,9 +303,10 @@ def _keys(impl: PRNGImpl, shape: tuple[int, ...]) -> ShapedArray:
 
 
 def _leading(out: ShapedArray, *operands: ShapedArray, **params: Any) -> Entries:
-    """The sharding rule of what is done for each key."""
-    entries = agreed(operands, "Keys and data should have the same sharding. Got types "
-                     f"{' and '.join([a.str_short() for a in operands])}")
+    """The sharding rule of what is done for each key; what is one for all has no say."""
+    types = " and ".join([a.str_short() for a in operands])
+    entries = agreed([a for a in operands if a.ndim],
+                     f"Keys and data should have the same sharding. Got types {types}")
     return (*entries, *[None] * out.ndim)[:out.ndim]
 
 
@@ -371,21 +374,27 @@ def _fold_in_shape(keys: ShapedArray, data: ShapedArray) -> ShapedArray:
     impl = _impl_of("random_fold_in", keys)
     if data.dtype != _UINT32:
         raise TypeError(f"random_fold_in requires data of dtype uint32, got {data.str_short()}")
-    if keys.shape != data.shape:
-        raise TypeError("random_fold_in requires keys and data of one shape, got "
-                        f"{keys.shape} and {data.shape}")
-    return _keys(impl, keys.shape)
+    if keys.ndim and data.ndim and keys.ndim != data.ndim:
+        raise TypeError("random_fold_in requires keys and data of one rank, or a single one, got "
+                        f"the shapes {keys.shape} and {data.shape}")
+    return _keys(impl, broadcast_shapes(keys.shape, data.shape))
 
 
 def _fold_in(avals: Avals, data: Value, values: Value) -> Value:
-    return over_batch(avals[0].ndim, avals[0].dtype._impl.fold_in, data, values)
+    return over_axes([aval.shape for aval in avals], avals[0].dtype._impl.fold_in, data, values)
 
 
 def _fold_in_batch(operands: Values, dims: Dims) -> Any:
-    along = batch_along(operands, dims)
-    keys, data = [broadcast_axis(x, along, 0) if d is None else moveaxis(x, d, 0)
-                  for x, d in zip(operands, dims, strict=True)]
-    return random_fold_in_p.bind(keys, data), 0
+    """What is not batched stays one for all: rbg makes other bits of many words than of one."""
+    rank = max([get_aval(x).ndim - (d is not None) for x, d in zip(operands, dims, strict=True)])
+
+    def aligned(x: Value, d: int | None) -> Value:
+        if d is None:
+            return expand_dims(x, (0,)) if get_aval(x).ndim else x
+        missing = rank + 1 - get_aval(x).ndim
+        return expand_dims(moveaxis(x, d, 0), range(1, 1 + missing))
+
+    return random_fold_in_p.bind(*map(aligned, operands, dims)), 0
 
 
 random_fold_in_p: Primitive = _primitive("random_fold_in", _fold_in_shape, _fold_in,

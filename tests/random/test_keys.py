@@ -145,6 +145,23 @@ def test_generators_of_xla(impl: str) -> None:
     assert jax.vmap(lambda q: random.uniform(q, (3,)))(random.split(k, 2)).shape == (2, 3)
 
 
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_one_number_for_many_keys_is_drawn_once(impl: str) -> None:
+    # XLA's generator gives a batch of words other bits than each word: one stays one, as in JAX.
+    keys = random.split(random.key(3, impl=impl), 6)
+    want = jnp.stack([random.fold_in(k, 3) for k in keys])
+    fold = jax.vmap(random.fold_in, (0, None))
+    assert bool((fold(keys, 3) == want).all())
+    assert bool((jax.jit(fold)(keys, 3) == want).all())
+    nested = jax.vmap(fold, (0, None))(keys.reshape(2, 3), 3)
+    assert bool((nested == want.reshape(2, 3)).all())
+    grid = jax.vmap(fold, (None, 0))(keys, jnp.arange(3))
+    along = jax.vmap(random.fold_in, (None, 0))(keys[1], jnp.arange(3))
+    assert bool((grid[:, 1] == along).all())
+    swapped = jax.vmap(jax.vmap(random.fold_in, (None, 0)), (0, None))(keys, jnp.arange(3))
+    assert bool((swapped == grid.T).all())
+
+
 @pytest.mark.parametrize("impl, words, bits", [
     ("philox2x32", [0x82C00340], [0x53157AE9, 0x2D9F6FFA]),
     ("philox4x32", [0x6B62C75A, 0x173E265E], [0x59344115, 0x3EFBA955]),
@@ -187,6 +204,7 @@ def test_legacy_keys() -> None:
     (lambda: random.split(KEYS), ValueError, "split accepts a single key"),
     (lambda: random.split(KEY, 2.0), TypeError, "cannot be interpreted as an integer"),
     (lambda: random.fold_in(KEY, jnp.arange(2)), TypeError, "fold_in accepts a scalar"),
+    (lambda: random.fold_in(KEY, 1j), TypeError, "data must be an integer, got 1j"),
     (lambda: random.fold_in(KEY, -1), OverflowError, "out of bounds for uint32"),
     (lambda: random.wrap_key_data(jnp.zeros((3, 3), "uint32")), TypeError,
      r"expected key_data.shape to end with \(2,\); got shape=\(3, 3\)"),
