@@ -22,6 +22,7 @@ from pyjx.random.samplers import (
     check_safe,
     constant,
     float_dtype,
+    inexact_dtype,
     joint_shape,
     normal_floats,
     param_dtype,
@@ -45,13 +46,17 @@ def exponential_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 # -- of normal numbers -----------------------------------------------------------------------------
 
 
+# A float32 number, as in JAX: of it no half-precision number is made, so sigma must be given then.
+_ONE = np.float32(1.0)
+
+
 @on_key("shape", "dtype")
 def _lognormal(key: Value, sigma: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
     (sigma,) = arrays(dtype, shape, sigma)
     return lax.exp(lax.mul(normal_floats(key, shape, dtype), sigma))
 
 
-def lognormal(key: Any, sigma: Any = 1.0, shape: Sequence[int] | None = None, dtype: Any = None, *,
+def lognormal(key: Any, sigma: Any = _ONE, shape: Sequence[int] | None = None, dtype: Any = None, *,
               out_sharding: Any = None) -> Array:
     """exp(sigma x) with x normal.
 
@@ -59,13 +64,14 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Sequence[int] | None = None, dt
       key: a key.
       sigma: standard deviation of the logarithm; it broadcasts to `shape`.
       shape: of the result, by default that of `sigma`.
+      dtype: a float or complex dtype; a half-precision one needs a `sigma` that promotes to it.
 
     >>> import pyjx as jax
     >>> jax.random.lognormal(jax.random.key(0), 0.5, (3,)).shape
     (3,)
     """
     wrapped, _ = check_key("lognormal", key)
-    dtype = float_dtype(dtype, "lognormal")
+    dtype = inexact_dtype(dtype, "lognormal")
     check_safe("lognormal", dtype, sigma)
     shape = result_shape("lognormal", shape, sigma)
     return placed(_lognormal(wrapped, sigma, shape=shape, dtype=dtype), out_sharding)

@@ -44,6 +44,20 @@ def float_dtype(dtype: Any, name: str) -> Any:
     return dtype
 
 
+def inexact_dtype(dtype: Any, name: str) -> Any:
+    """The dtype of the result of a sampler that draws complex numbers, too.
+
+    Raises:
+      ValueError: it is neither a float nor a complex dtype.
+    """
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name,
+                                                     stacklevel=4)
+    if not dtypes.issubdtype(dtype, np.inexact):
+        raise ValueError(f"dtype argument to `{name}` must be a float or complex dtype, got "
+                         f"{dtypes.name(dtype)}")
+    return dtype
+
+
 def param_dtype(dtype: Any, name: str, *params: Any, safe: bool = True) -> Any:
     """`float_dtype`. With `safe` the parameters must not lose precision, or a part, in it."""
     dtype = float_dtype(dtype, name)
@@ -56,7 +70,7 @@ def check_safe(name: str, dtype: Any, *params: Any) -> None:
     """TypePromotionError unless the parameters promote to the result's dtype."""
     for p in params:
         aval = get_aval(p)
-        if not aval.weak_type and dtypes.promote_types(aval.dtype, dtype) != dtype:
+        if dtypes.join_types((aval.dtype, aval.weak_type), (dtype, False))[0] != dtype:
             raise dtypes.TypePromotionError(
                 f"In arguments to {name}, cannot safely cast argument of type "
                 f"{dtypes.name(aval.dtype)} to {dtypes.name(dtype)}")
@@ -236,10 +250,7 @@ def normal(key: Any, shape: Sequence[int] = (), dtype: Any = None, *, out_shardi
     (2, 3)
     """
     wrapped, _ = check_key("normal", key)
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, "normal")
-    if not dtypes.issubdtype(dtype, np.inexact):
-        raise ValueError("dtype argument to `normal` must be a float or complex dtype, got "
-                         f"{dtypes.name(dtype)}")
+    dtype = inexact_dtype(dtype, "normal")
     shape = as_sizes("normal", "shape", shape)
     return placed(_normal(wrapped, shape=shape, dtype=dtype), out_sharding)
 

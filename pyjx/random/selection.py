@@ -15,7 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
-from pyjx.core.integers import as_sizes
+from pyjx.core.integers import as_axis, as_sizes
 from pyjx.core.trace import Tracer
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcasts_to
@@ -72,12 +72,6 @@ def _require_arrays(name: str, *values: Any) -> None:
                             f"position {i}.")
 
 
-def _axis(axis: int, ndim: int) -> int:
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return axis % ndim
-
-
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
                 out_sharding: Any = None) -> Array:
     """A random permutation of the numbers below `x`, or of an array along an axis.
@@ -109,11 +103,11 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
                             f"scalar of type {aval.str_short()}")
         if isinstance(x, Tracer) and x.to_concrete_value() is None:
             raise_traced_size("permutation", x)
-        _axis(operator.index(axis), 1)
+        as_axis("permutation", "axis", axis, 1)
         out = _permuted_range(wrapped, size=max(0, operator.index(x)),
-                              dtype=dtypes.canonicalize_dtype(aval.dtype))
+                              dtype=dtypes.default_int_dtype())
         return placed(out, out_sharding)
-    axis = _axis(operator.index(axis), aval.ndim)
+    axis = as_axis("permutation", "axis", axis, aval.ndim)
     if is_key(x):
         if independent and aval.ndim > 1:
             raise TypeError("permutation: independent=True does not accept key arrays")
@@ -162,7 +156,7 @@ def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p:
 
     Args:
       key: a key.
-      a: an array, or an integer that stands for `arange(a)`.
+      a: an array, or a number that stands for `arange(int(a))`.
       shape: how many to draw; it takes the place of the axis.
       replace: whether an element may be drawn again.
       p: probabilities of the elements, by default equal ones.
@@ -170,12 +164,15 @@ def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p:
       mode: as for `gumbel`, for draws with `p` and without replacement.
 
     Raises:
+      TypeError: `shape` is no sequence.
       ValueError: `a` is empty, `p` does not fit, or there are too few elements.
 
     >>> import pyjx as jax
     >>> jax.random.choice(jax.random.key(0), 5, (3,), replace=False).shape
     (3,)
     """
+    if not isinstance(shape, Sequence):
+        raise TypeError(f"shape argument of jax.random.choice must be a sequence, got {shape}")
     shape = as_sizes("choice", "shape", shape)
     _require_arrays("choice", a) if p is None else _require_arrays("choice", a, p)
     wrapped, _ = check_key("choice", key)
@@ -183,12 +180,12 @@ def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p:
     if not aval.ndim:
         if isinstance(a, Tracer) and a.to_concrete_value() is None:
             raise_traced_size("choice", a)
-        if is_key(a) or not dtypes.issubdtype(aval.dtype, np.integer):
+        if is_key(a) or dtypes.issubdtype(aval.dtype, np.complexfloating):
             raise TypeError("choice: a must be an array or an integer, got a scalar of dtype "
                             f"{dtypes.name(aval.dtype)}")
-        size = operator.index(a)
+        size = int(a)
     else:
-        axis = _axis(operator.index(axis), aval.ndim)
+        axis = as_axis("choice", "axis", axis, aval.ndim)
         size = aval.shape[axis]
     count = math.prod(shape)
     if count and size <= 0:
@@ -206,8 +203,8 @@ def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p:
         rest = aval.shape[axis + 1:] if aval.ndim else ()
         return lax.full((*lead, *shape, *rest), 0, aval.dtype)
     arrays = () if p is None else (p,)
-    indices = _choose(wrapped, *arrays, size=size, shape=shape, replace=bool(replace),
-                      mode=check_mode("choice", mode))
+    mode = "low" if p is None or replace else check_mode("choice", mode)
+    indices = _choose(wrapped, *arrays, size=size, shape=shape, replace=bool(replace), mode=mode)
     return _take(a, indices, axis) if aval.ndim else indices
 
 
@@ -263,7 +260,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Sequence[int] | No
     if not dtypes.issubdtype(aval.dtype, np.floating):
         raise ValueError("dtype argument to `gumbel` must be a float dtype, got "
                          f"{dtypes.name(aval.dtype)}")
-    axis = _axis(operator.index(axis), aval.ndim)
+    axis = as_axis("categorical", "axis", axis, aval.ndim)
     batch = tuple([n for i, n in enumerate(aval.shape) if i != axis])
     if shape is None:
         shape = batch

@@ -72,6 +72,8 @@ def test_discrete(name: str) -> None:
 # What JAX gives for the key of the seed 11.
 @pytest.mark.parametrize("sample, want", [
     (lambda k: random.lognormal(k, jnp.array([0.5, 1.0, 2.5])), [0.6679195, 0.12488528, 4.53903]),
+    (lambda k: random.lognormal(k, 0.5, (2,), "complex64"),
+     [0.89183754 + 0.08862871j, 0.15099815 - 0.8025384j]),
     (lambda k: random.pareto(k, jnp.array([0.5, 1.0, 2.5])), [1.6014262, 1.0191044, 1.6819551]),
     (lambda k: random.rayleigh(k, jnp.array([0.5, 1.0, 2.5])), [0.8836523, 2.820199, 1.9944466]),
 ])
@@ -215,6 +217,12 @@ def test_multinomial() -> None:
     (lambda: random.dirichlet(KEY, 1.0), ValueError, "requires alpha.ndim >= 1"),
     (lambda: random.geometric(KEY, 0.5, dtype=float), ValueError, "must be an int dtype"),
     (lambda: random.poisson(KEY, 0.5, dtype=float), ValueError, "must be an int dtype"),
+    (lambda: random.lognormal(KEY, dtype="float16"), jax.dtypes.TypePromotionError,
+     "type float32 to float16"),
+    (lambda: random.lognormal(KEY, dtype=int), ValueError, "must be a float or complex dtype"),
+    (lambda: random.lognormal(KEY, 1j), jax.dtypes.TypePromotionError, "complex64 to float32"),
+    (lambda: random.beta(KEY, jnp.asarray(1j), 2.0), jax.dtypes.TypePromotionError,
+     "complex64 to float32"),
     (lambda: random.lognormal(KEY, jnp.ones(2), dtype="float16"), jax.dtypes.TypePromotionError,
      "cannot safely cast argument of type float32 to float16"),
     (lambda: random.ball(KEY, 3.0), TypeError, "cannot be interpreted as an integer"),

@@ -140,6 +140,21 @@ def test_permutation_of_arrays() -> None:
     assert random.permutation(KEY, keys).shape == (5,)
 
 
+def test_numbers_stand_for_ranges() -> None:
+    for number in (np.int8(5), jnp.uint8(5), np.int64(5)):
+        drawn = random.permutation(KEY, number)
+        assert drawn.dtype == jnp.arange(5).dtype
+        np.testing.assert_array_equal(drawn, random.permutation(KEY, 5))
+    np.testing.assert_array_equal(random.choice(KEY, 5.7, (4,)), random.choice(KEY, 5, (4,)))
+    assert random.choice(KEY, True, (3,)).tolist() == [0, 0, 0]
+
+
+def test_modes_matter_where_they_are_used() -> None:
+    assert random.choice(KEY, 5, mode="none") == random.choice(KEY, 5)
+    with pytest.raises(ValueError, match="Must provide valid mode for choice"):
+        random.choice(KEY, 5, (2,), False, jnp.ones(5), mode="none")
+
+
 def test_choice_shapes() -> None:
     a = jnp.arange(12.0).reshape(3, 4)
     assert random.choice(KEY, a, (2, 5), axis=1).shape == (3, 2, 5)
@@ -194,6 +209,9 @@ def test_gradients_through_samples() -> None:
     (lambda: random.choice(KEY, 5, (6,), replace=False), ValueError,
      r"Cannot take a larger sample \(size 6\) than population \(size 5\)"),
     (lambda: random.choice(KEY, 5, p=jnp.ones(3)), ValueError, "p must be None or a 1D vector"),
+    (lambda: random.choice(KEY, 5, 3), TypeError, "must be a sequence, got 3"),
+    (lambda: random.choice(KEY, 5j), TypeError, "a scalar of dtype complex64"),
+    (lambda: random.categorical(KEY, 1.0), IndexError, "axis -1 is out of bounds"),
     (lambda: random.choice(KEY, [1, 2]), TypeError, "choice requires ndarray or scalar"),
     (lambda: random.permutation(KEY, 2.5), TypeError, "x must be an integer or at least"),
     (lambda: random.permutation(KEY, jnp.ones((2, 3)), axis=2), ValueError, "out of bounds"),
