@@ -106,11 +106,13 @@ class Meshes:
         return "".join(lines)
 
 
-def sharding_text(meshes: Meshes, sharding: Any, ndim: int) -> str:
-    """Shardy's spelling of a sharding of values of this rank, such as `<@mesh, [{"x"}, {}]>`."""
+def sharding_text(meshes: Meshes, sharding: Any, ndim: int, free: Any = ()) -> str:
+    """Shardy's spelling of a sharding of values of this rank, such as `<@mesh, [{"x"}, {}]>`; the
+    dimensions `free` may be cut along more axes."""
     spec = sharding.spec
     entries = [*spec, *[None] * (ndim - len(spec))]
-    dims = ", ".join([_dimension(e) for e in entries])
+    dims = ", ".join([_opened(_dimension(e)) if i in free else _dimension(e)
+                      for i, e in enumerate(entries)])
     mesh = sharding.mesh
     return f"<@{meshes.name(mesh)}, [{dims}]{_open_sums(mesh, spec)}>"
 
@@ -126,6 +128,10 @@ def _dimension(entry: Any) -> str:
     return f"{{{', '.join([quoted(str(a)) for a in axes])}}}"
 
 
+def _opened(dim: str) -> str:
+    return "{?}" if dim in ("{}", "{?}") else f"{dim[:-1]}, ?}}"
+
+
 def axes_text(mesh: Any, names: Any) -> str:
     """A set of axes of a mesh, such as `{"x", "y"}`."""
     return f"{{{', '.join([quoted(str(a)) for a in mesh.axis_names if a in names])}}}"
@@ -137,7 +143,7 @@ def manual_sharding_text(meshes: Meshes, mesh: Any, spec: Any, ndim: int, free: 
     entries = [*spec, *[None] * (ndim - len(spec))]
     dims = [_dimension(e) for e in entries]
     if free:
-        dims = ["{?}" if d == "{}" else f"{d[:-1]}, ?}}" for d in dims]
+        dims = list(map(_opened, dims))
     return f"<@{meshes.name(mesh)}, [{', '.join(dims)}]{_open_sums(mesh, spec)}>"
 
 
@@ -268,22 +274,20 @@ def _shard_alike(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
 
 @rule("sharding_constraint")
 def _sharding_constraint(b: Block, eqn: JaxprEqn, x: str) -> str:
-    out = _constraint(b, eqn, x, eqn.params["sharding"])
+    out = _constraint(b, eqn, x, eqn.params["sharding"], eqn.params["unconstrained_dims"])
     return out if eqn.params["layout"] is None else _laid_out(b, eqn, out)
 
 
 @rule("reshard")
 def _reshard(b: Block, eqn: JaxprEqn, x: str) -> str:
     sharding = eqn.params["dst_sharding"]
-    if sharding.mesh.auto_axes:  # along which the compiler may cut
-        sharding = sharding.update(spec=sharding.spec.update(partitions=[
-            PartitionSpec.UNCONSTRAINED if e is None else e for e in sharding.spec]))
-    return _constraint(b, eqn, x, sharding)
+    free = range(eqn.invars[0].aval.ndim) if sharding.mesh.auto_axes else ()
+    return _constraint(b, eqn, x, sharding, free)  # the compiler may cut along Auto axes, too
 
 
-def _constraint(b: Block, eqn: JaxprEqn, x: str, sharding: Any) -> str:
+def _constraint(b: Block, eqn: JaxprEqn, x: str, sharding: Any, free: Any) -> str:
     if b.module.partitions == 1 or not hasattr(sharding, "spec"):
         return x
     aval = eqn.invars[0].aval
-    text = sharding_text(b.module.meshes, sharding, aval.ndim)
+    text = sharding_text(b.module.meshes, sharding, aval.ndim, free)
     return b.line(f"sdy.sharding_constraint {x} {text} : {tensor_type(aval)}")

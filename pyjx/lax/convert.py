@@ -328,9 +328,9 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     else:
         aval = get_aval(operand("full_like", x))
         like_shape, like_dtype, weak = aval.shape, aval.dtype, aval.weak_type
-    if shape is None and sharding is None:
-        sharding = sharding_like(x)
     shape = like_shape if shape is None else as_sizes("full_like", "shape", shape)
+    if sharding is None and shape == like_shape:
+        sharding = sharding_like(x)
     if dtype is not None or not weak or dtypes.is_extended(like_dtype):
         dtype = like_dtype if dtype is None else dtype
         return vary_like(_full("full_like", tuple(shape), fill_value, dtype, sharding), x)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import jaxlib_api
+from pyjx import configuration, jaxlib_api
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
@@ -28,8 +28,10 @@ from pyjx.core.avals import (
 from pyjx.core.dimensions import range_size
 from pyjx.core.primitive import vary_like
 from pyjx.core.scalars import scalar_constant
+from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import JaxprTrace, Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
+from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import scalar_of_dtype
 from pyjx.lax.convert import filler
 from pyjx.numpy.promotion import check_arraylike, convert, operands
@@ -155,11 +157,13 @@ def _of_array(x: Any, dtype: Any, copy: bool) -> Any:
 def _made(host: np.ndarray[Any, Any], aval: ShapedArray, copied: bool = True) -> Any:
     """The array of a NumPy array, which nobody else has if it is `copied`.
 
-    While a program is recorded it is a value of the program, a literal if it has rank 0.
+    While a program is recorded it is a value of the program, a literal if it has rank 0. Where a
+    mesh is set all its devices have it.
     """
     trace = state.dynamic
     if trace is eager_trace or not isinstance(trace, JaxprTrace):
-        return array_from_numpy(host, aval, alias=copied)
+        mesh, out = configuration.mesh.value, array_from_numpy(host, aval, alias=copied)
+        return out if mesh is None else placed(out, NamedSharding(mesh, PartitionSpec()))
     if not aval.shape:
         return trace.literal(host.item() if aval.weak_type else host[()], aval)
     return trace.constant(array_from_numpy(host, aval, alias=copied))
@@ -458,9 +462,10 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, weak_type: bool = Fal
             return np.zeros(shape, dtype)
         return placed(dtype.filled(shape, value), device)
     aval = array_aval(shape, dtype, weak_type)
-    if state.dynamic is eager_trace and (aval.size <= _MOST_FROM_HOST or (
-            aval.size <= _MOST_FROM_SAME_MEMORY
-            and default_placement()[1][0].platform == "cpu")):
+    if state.dynamic is eager_trace and configuration.mesh.value is None and (
+            aval.size <= _MOST_FROM_HOST or (
+                aval.size <= _MOST_FROM_SAME_MEMORY
+                and default_placement()[1][0].platform == "cpu")):
         if value == 0 and type(value) is int:
             host = np.zeros(shape, dtype)  # of pages that are not touched
         else:
@@ -600,9 +605,9 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
 
 
 def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, device: Any) -> Any:
-    if device is None and shape is None:
-        device = sharding_like(a)
     shape, dtype, weak = _like(name, a, dtype, shape)
+    if device is None and shape == np.shape(a):
+        device = sharding_like(a)
     return vary_like(filled(shape, value, dtype, weak, device), a)
 
 
@@ -615,11 +620,10 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     [7, 7]
     """
     (fill_value,) = operands("full_like", fill_value)
-    no_shape = shape is None
     shape, dtype, weak = _like("full_like", a, dtype, shape)
     weak = weak and not get_aval(fill_value).shape
     device = _either(device, out_sharding)
-    if device is None and no_shape:
+    if device is None and shape == np.shape(a):
         device = sharding_like(a)
     if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
         return vary_like(filled(shape, fill_value, dtype, weak, device), a)

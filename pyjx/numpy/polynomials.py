@@ -222,7 +222,7 @@ def polyval(p: Any, x: Any, *, unroll: int | None = None) -> Array:
     (p,) = _coefficients("polyval", p)
     p = jnp.asarray(p)
     shape = jnp.broadcast_shapes(get_aval(p).shape[1:], get_aval(x).shape)
-    start = jnp.zeros(shape, dtype_of(p))
+    start = lax.full_like(x, 0, dtype_of(p), shape)
     out, _ = lax.scan(lambda y, c: (y * x + c, None), start, p,
                       unroll=16 if unroll is None else unroll)
     return out

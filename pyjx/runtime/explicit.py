@@ -77,9 +77,10 @@ def _constrained(mesh: Any, aval: Any, out: Var, eqn: JaxprEqn, eqns: list[Jaxpr
         return out
     sharding = aval.explicit_sharding
     spec = PartitionSpec(*[None] * aval.ndim) if sharding is None else sharding.spec
-    if mesh.auto_axes:  # the compiler may cut along these
+    free: frozenset[int] = frozenset()
+    if mesh.auto_axes:  # the compiler may cut along these, too
+        free = frozenset(range(aval.ndim))
         spec = spec.update(partitions=[UNCONSTRAINED if e is None else e for e in spec])
-    free = frozenset([i for i, e in enumerate(spec) if e is UNCONSTRAINED])
     before = Var(out.aval)
     eqns.append(JaxprEqn(sharding_constraint_p, [before], [out], {
         "sharding": NamedSharding(mesh, spec), "layout": None, "context_mesh": mesh,

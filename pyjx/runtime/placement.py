@@ -128,6 +128,8 @@ class Placement:
             hlo, self.mesh.axis_names, self.mesh.axis_sizes, ndim)
         if spec is None:
             return GSPMDSharding(self.mesh._internal_device_list, hlo)
+        if self.mesh.explicit_axes:  # types have an entry for each dimension
+            spec = PartitionSpec(*spec, *[None] * (ndim - len(spec)))
         return NamedSharding(self.mesh, spec)
 
 

@@ -159,6 +159,8 @@ def placed(x: Any, target: Any) -> Any:
     mesh = get_abstract_mesh() if isinstance(target, PartitionSpec) else \
         getattr(target, "mesh", None)
     if mesh and mesh.explicit_axes:
+        if isinstance(mesh, Mesh) and state.dynamic is eager_trace and not isinstance(x, Tracer):
+            return device_put(x, target)  # whose spec is to be the one given
         return _reshard(x, target)
     if isinstance(mesh, AbstractMesh) and not isinstance(target, PartitionSpec):
         target = target.spec  # along the mesh that is set

@@ -1,0 +1,78 @@
+"""Arrays that are made on a mesh: where they lie, and what their specs say."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.sharding import AxisType, NamedSharding
+from pyjx.sharding import PartitionSpec as P
+
+AUTO, EXPLICIT = AxisType.Auto, AxisType.Explicit
+X = np.ones((8, 4), np.float32)
+LIKE = {
+    "zeros_like": jnp.zeros_like, "ones_like": jnp.ones_like, "empty_like": jnp.empty_like,
+    "full_like": lambda x, **kw: jnp.full_like(x, 2, **kw),
+    "full_like of an array": lambda x, **kw: jnp.full_like(x, np.float32(2), **kw),
+    "lax.full_like": lambda x, **kw: lax.full_like(x, 2, **kw),
+}
+
+
+def line(kind):
+    return jax.make_mesh((8,), ("x",), (kind,))
+
+
+@pytest.mark.parametrize("kind", [AUTO, EXPLICIT])
+@pytest.mark.parametrize("make", LIKE)
+def test_like_an_array_with_its_spec(make, kind):
+    x = jax.device_put(X, NamedSharding(line(kind), P("x")))
+    for out in (LIKE[make](x), LIKE[make](x, shape=(8, 4))):
+        assert out.sharding == x.sharding
+        assert out.sharding.spec == P("x")
+    assert LIKE[make](x, shape=(3,)).sharding.device_set == {jax.devices()[0]}
+
+
+@pytest.mark.parametrize("make", LIKE)
+def test_like_an_array_along_axes_of_both_kinds(make):
+    mesh = jax.make_mesh((4, 2), ("x", "y"), (EXPLICIT, AUTO))
+    x = jax.device_put(X, NamedSharding(mesh, P("x", "y")))
+    assert LIKE[make](x).sharding == x.sharding
+
+
+@pytest.mark.parametrize("kind", [AUTO, EXPLICIT])
+def test_all_devices_of_a_mesh_that_is_set_have_what_is_made(kind):
+    mesh = line(kind)
+    with jax.set_mesh(mesh):
+        for out in (jnp.zeros((2, 3)), jnp.ones(3), jnp.full((2,), 3.0), jnp.array(X),
+                    jnp.asarray(5), jnp.array([1, 2]), jnp.arange(5), jnp.eye(3)):
+            assert out.sharding.mesh == mesh
+            assert out.is_fully_replicated
+            assert out.committed
+        assert jnp.zeros((2, 3)).sharding.spec == (P() if kind is AUTO else P(None, None))
+        assert jnp.array(X).sharding.spec == P()
+    assert not jnp.zeros(3).committed
+
+
+def test_devices_are_given_with_their_spec():
+    sharding = NamedSharding(line(EXPLICIT), P("x"))
+    for out in (jnp.zeros((8, 4), device=sharding),
+                lax.full((8, 4), np.float32(1), sharding=sharding)):
+        assert out.sharding.spec == P("x")
+        assert str(jax.typeof(out)) == "float32[8@x,4]"
+
+
+def test_polyval_where_points_are_cut():
+    x = jax.device_put(X, NamedSharding(line(EXPLICIT), P("x")))
+    out = jnp.polyval(jnp.arange(3.0), x)
+    assert str(jax.typeof(out)) == "float32[8@x,4]"
+    np.testing.assert_array_equal(out, jnp.polyval(jnp.arange(3.0), X))
+
+
+def test_results_on_meshes_of_both_kinds_stay_cut_along_axes_that_are_auto():
+    mesh = jax.make_mesh((4, 2), ("x", "y"), (EXPLICIT, AUTO))
+    x = jax.device_put(X, NamedSharding(mesh, P(("x", "y"))))
+    with jax.set_mesh(mesh):
+        for out in (x * 2, jnp.sin(x).sum(1), x @ jnp.ones((4, 3))):
+            assert out.sharding.spec[0] == ("x", "y")
+        assert (x[:, :2] @ jnp.ones((2, 3))).sharding.spec == P(("x", "y"), None)
