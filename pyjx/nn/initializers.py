@@ -18,6 +18,7 @@ from pyjx import random
 from pyjx.core import dtypes
 from pyjx.core.integers import as_axis, as_sizes
 from pyjx.lazy import directory
+from pyjx.random.samplers import scaled_normal
 from pyjx.runtime.resharding import placed
 
 __all__ = [
@@ -39,12 +40,11 @@ class Initializer(Protocol):
         """Initial values of the given shape and dtype."""
 
 
-def _dtype(given: Any, default: Any) -> Any:
-    """The dtype of a call: its own, that of the initializer, or the default float dtype."""
-    chosen = given if given is not None else default
-    if chosen is None:
+def _dtype(dtype: Any) -> Any:
+    """A `dtype` argument as a dtype; None stands for the default float dtype."""
+    if dtype is None:
         return dtypes.default_float_dtype()
-    return dtypes.check_and_canonicalize_user_dtype(chosen, "initializer")
+    return dtypes.check_and_canonicalize_user_dtype(dtype, "initializer")
 
 
 def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
@@ -54,7 +54,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any =
     >>> jax.nn.initializers.zeros(None, (2,)).tolist()
     [0.0, 0.0]
     """
-    return jnp.zeros(shape, _dtype(dtype, None), out_sharding=out_sharding)
+    return jnp.zeros(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
@@ -64,7 +64,7 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = 
     >>> jax.nn.initializers.ones(None, (2,)).tolist()
     [1.0, 1.0]
     """
-    return jnp.ones(shape, _dtype(dtype, None), out_sharding=out_sharding)
+    return jnp.ones(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
@@ -74,10 +74,8 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     >>> jax.nn.initializers.constant(3)(None, (2,)).tolist()
     [3.0, 3.0]
     """
-    default = dtype
-
-    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        return jnp.full(shape, value, _dtype(dtype, default), out_sharding=out_sharding)
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        return jnp.full(shape, value, _dtype(dtype), out_sharding=out_sharding)
 
     return init
 
@@ -94,10 +92,8 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     >>> jax.nn.initializers.uniform()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    default = dtype
-
-    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        drawn = random.uniform(key, shape, _dtype(dtype, default))
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        drawn = random.uniform(key, shape, _dtype(dtype))
         return placed(_scaled(drawn, scale), out_sharding)
 
     return init
@@ -110,11 +106,8 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     >>> jax.nn.initializers.normal()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    default = dtype
-
-    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        drawn = random.normal(key, shape, _dtype(dtype, default))
-        return placed(_scaled(drawn, stddev), out_sharding)
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        return placed(scaled_normal(key, shape, _dtype(dtype), stddev), out_sharding)
 
     return init
 
@@ -128,10 +121,8 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
     >>> jax.nn.initializers.truncated_normal()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    default = dtype
-
-    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        drawn = random.truncated_normal(key, lower, upper, shape, _dtype(dtype, default))
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        drawn = random.truncated_normal(key, lower, upper, shape, _dtype(dtype))
         return placed(_scaled(drawn, stddev), out_sharding)
 
     return init
@@ -171,9 +162,18 @@ def _polar(key: Any, shape: Sequence[int], dtype: Any, radius: Any) -> Any:
     return radius(u).astype(dtype) * jnp.exp(1j * angle.astype(dtype))
 
 
+def _disk_radius(u: Any) -> Any:
+    """The radius of uniform points in a disk, with variance 1."""
+    return jnp.sqrt(2 * u)
+
+
 def _truncated_radius(u: Any) -> Any:
-    """The radius, below 2, of complex normal numbers with variance 1: P(R < r) ~ 1 - exp(-r^2)."""
-    return jnp.sqrt(-jnp.log(1 - u * (1 - jnp.exp(jnp.asarray(-4, u.dtype)))))
+    """The radius, below 2, of complex normal numbers with variance 1: P(R < r) ~ 1 - exp(-r^2).
+
+    It is computed with complex numbers, whose logarithm is rounded otherwise.
+    """
+    u = u.astype(dtypes.to_complex_dtype(u.dtype))
+    return jnp.sqrt(-jnp.log(1 - (1 - jnp.exp(jnp.asarray(-4, u.dtype))) * u))
 
 
 # Standard deviations of the standard normal distributions, real and complex, cut off at 2.
@@ -185,10 +185,10 @@ def _draw(key: Any, shape: Sequence[int], dtype: Any, variance: Any, distributio
     is_complex = dtypes.issubdtype(dtype, np.complexfloating)
     variance = jnp.asarray(variance, dtype)
     if distribution == "normal":
-        return random.normal(key, shape, dtype) * jnp.sqrt(variance)
+        return scaled_normal(key, shape, dtype, jnp.sqrt(variance))
     if distribution == "uniform":
         if is_complex:
-            return _polar(key, shape, dtype, jnp.sqrt) * jnp.sqrt(2 * variance)
+            return _polar(key, shape, dtype, _disk_radius) * jnp.sqrt(variance)
         return random.uniform(key, shape, dtype, -1) * jnp.sqrt(3 * variance)
     if distribution == "truncated_normal":
         if is_complex:
@@ -219,9 +219,7 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
     >>> init(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    default = dtype
-
-    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
         shape = as_sizes("variance_scaling", "shape", shape)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         if mode == "fan_in":
@@ -235,7 +233,7 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
         else:
             raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
         variance = scale / denominator if denominator else np.inf
-        drawn = _draw(key, shape, _dtype(dtype, default), variance, distribution)
+        drawn = _draw(key, shape, _dtype(dtype), variance, distribution)
         return placed(drawn, out_sharding)
 
     return init
@@ -298,10 +296,8 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     >>> bool(jax.numpy.allclose(x @ x.T, jax.numpy.eye(2), atol=1e-6))
     True
     """
-    default = dtype
-
-    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        chosen = _dtype(dtype, default)
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        chosen = _dtype(dtype)
         sizes = as_sizes("orthogonal initializer", "shape", shape)
         if len(sizes) < 2:
             raise ValueError("orthogonal initializer requires at least a 2D shape, got shape "
@@ -330,10 +326,8 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     >>> jax.nn.initializers.delta_orthogonal()(jax.random.key(0), (3, 1, 1))[:, 0, 0].tolist()
     [0.0, 1.0, 0.0]
     """
-    default = dtype
-
-    def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        chosen = _dtype(dtype, default)
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype, out_sharding: Any = None) -> Any:
+        chosen = _dtype(dtype)
         sizes = as_sizes("delta_orthogonal initializer", "shape", shape)
         if len(sizes) not in (3, 4, 5):
             raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape, got "

@@ -226,9 +226,30 @@ def normal_floats(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
                   for k in split_traced(key)]
         total = lax.add(re, lax.mul(constant(1j, dtype), im))
         return lax.div(total, constant(math.sqrt(2), dtype))
+    return lax.mul(constant(math.sqrt(2), dtype), lax.erf_inv(_symmetric_floats(key, shape, dtype)))
+
+
+def _symmetric_floats(key: Value, shape: tuple[int, ...], dtype: DType) -> Value:
+    """Uniform numbers from (-1, 1)."""
     low = np.nextafter(constant(-1, dtype), constant(0, dtype), dtype=dtype)
-    u = uniform_floats(key, shape, dtype, low, constant(1, dtype))
-    return lax.mul(constant(math.sqrt(2), dtype), lax.erf_inv(u))
+    return uniform_floats(key, shape, dtype, low, constant(1, dtype))
+
+
+@on_key("shape", "dtype")
+def _symmetric(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+    return _symmetric_floats(key, shape, dtype)
+
+
+def scaled_normal(key: Any, shape: Sequence[int], dtype: Any, scale: Any) -> Any:
+    """Normal numbers times `scale`: real ones are (sqrt(2) scale) erfinv(u), as in JAX's
+    initializers, rather than scale (sqrt(2) erfinv(u)), which is rounded otherwise."""
+    dtype = inexact_dtype(dtype, "normal")
+    scale = lax.convert_element_type(scale, dtype)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        return normal(key, shape, dtype) * scale
+    wrapped, _ = check_key("normal", key)
+    u = _symmetric(wrapped, shape=as_sizes("normal", "shape", shape), dtype=dtype)
+    return (lax.mul(lax.full_like(scale, math.sqrt(2)), scale)) * lax.erf_inv(u)
 
 
 @on_key("shape", "dtype")

@@ -7,6 +7,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.jaxlib_api import JAXLIB_VERSION
 from pyjx.nn import initializers
 
 key = jax.random.key(0)
@@ -54,6 +55,25 @@ def test_simple_ones():
     assert np.std(initializers.normal(0.5)(key, (2000,))) == pytest.approx(0.5, rel=0.1)
     assert abs(initializers.truncated_normal(1.0)(key, (1000,))).max() <= 2
     assert initializers.normal(dtype=jnp.bfloat16)(key, (2,)).dtype == jnp.bfloat16
+
+
+def test_none_is_the_default_dtype():
+    half = initializers.normal(dtype=jnp.bfloat16)
+    assert half(key, (2,), None).dtype == jnp.float32
+    assert half(key, (2,), jnp.float16).dtype == jnp.float16
+
+
+# What JAX gives, to the last bit.
+@pytest.mark.optimized
+@pytest.mark.skipif(JAXLIB_VERSION < (0, 10), reason="XLA rounded otherwise")
+@pytest.mark.parametrize("init, shape, dtype, want", [
+    (initializers.normal(), (4,), "float16", [-0.00494, -0.00796, -0.01599, 0.00403]),
+    (initializers.glorot_uniform(), (2, 2), "complex64",
+     [0.9168131 + 0.04204554j, 0.42338425 + 0.05589619j, -0.41560096 - 0.23335367j]),
+])
+def test_figures(init, shape, dtype, want):
+    drawn = init(key, shape, dtype)
+    np.testing.assert_array_equal(drawn.ravel()[:len(want)], np.array(want, dtype))
 
 
 @pytest.mark.parametrize("call, message", [
