@@ -220,7 +220,8 @@ def _sample_slope_rule(i: int) -> Callable[..., Tangent]:
     which gives the slope at each element; the tangent times it is linear."""
 
     def rule(g: Tangent, *operands: Value) -> Tangent:
-        units = [like(v, 1) if j == i else Zero.of_primal(v) for j, v in enumerate(operands)]
+        units = [full_aval(get_aval(v), 1) if j == i else Zero.of_primal(v)
+                 for j, v in enumerate(operands)]
         _, (slope,) = jvp_flat(lambda a, x: [incomplete.gamma_sample_slope(a, x)], operands, units)
         return mul(g, slope)
 

@@ -206,6 +206,16 @@ def test_second_derivatives_of_samples(a: float, x: float) -> None:
     np.testing.assert_allclose(single, want, rtol=2e-3)
 
 
+def test_second_derivatives_of_many_samples() -> None:
+    a, xs = np.float32(1.5), np.array([0.2, 0.7, 4.0], np.float32)
+    each = [jax.jvp(lax.random_gamma_grad, (a, x), (a, x))[1] for x in xs]
+    for first in (a, np.full(3, a)):  # numbers beside arrays, too
+        found = jax.jvp(lax.random_gamma_grad, (first, xs), (first, xs))[1]
+        np.testing.assert_allclose(found, each, rtol=1e-5)
+        back = jax.grad(lambda v, x: lax.random_gamma_grad(v, x).sum())(first, xs)
+        assert back.shape == np.shape(first)
+
+
 def test_second_derivative_of_integer_pow() -> None:
     assert float(jax.grad(jax.grad(lambda x: lax.integer_pow(x, 3)))(2.0)) == 12.0
 
