@@ -195,6 +195,24 @@ def set_guard(field: str, level: str | None, thread_local: bool) -> None:
     setattr(state, field, None if level is None else getattr(levels, level.upper()))
 
 
+class asked_for:
+    """A context whose transfers of one kind, `device_put` or `device_get`, the user has asked for:
+    guards that are against others let them pass."""
+
+    __slots__ = ("_before", "_field", "_state")
+
+    def __init__(self, kind: str) -> None:
+        self._field = f"explicit_{kind}"
+        self._state = _jax.guard_lib.thread_local_state()
+
+    def __enter__(self) -> None:
+        self._before = getattr(self._state, self._field)
+        setattr(self._state, self._field, True)
+
+    def __exit__(self, *exc: object) -> None:
+        setattr(self._state, self._field, self._before)
+
+
 def set_thread_guard(enabled: bool) -> None:
     """Switches the check that arrays stay in the thread which made them (jaxlib >= 0.8)."""
     update = getattr(_jax.guard_lib, "update_thread_guard_global_state", None)

@@ -423,7 +423,11 @@ def _check_and_rearrange(*arguments: Any) -> Sequence[Any]:
     if len(arrays) != len(wanted):
         raise ValueError(f"Expected {len(wanted)} per-device arrays (this is how many devices are "
                          f"addressable by the sharding), but got {len(arrays)}")
-    if len(arrays) != len(by_device) or set(by_device) != set(wanted):
+    if len(arrays) != len(by_device):
+        raise ValueError("When making an array from single-device arrays, the input arrays must be "
+                         "from distinct devices, but got device IDs "
+                         f"{[a._sharding._device.id for a in arrays]}")
+    if set(by_device) != set(wanted):
         raise ValueError(
             f"Addressable devices and per-device arrays devices do not match. Sharding contains "
             f"devices {[str(d) for d in wanted]}; per-device arrays are on devices "

@@ -103,7 +103,11 @@ def resolved(sharding: Any, caller: str, argument: str = "shardings", mesh: Any 
 def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
     """A value that is to lie as `sharding` says, its elements as `layout`."""
     aval = get_aval(x)
-    sharding.check_compatible_aval(aval.shape)
+    try:
+        sharding.check_compatible_aval(aval.shape)
+    except ValueError as error:
+        raise ValueError("One of with_sharding_constraint arguments is incompatible with its "
+                         f"sharding annotation {sharding}: {error}") from None
     if all([type(n) is int for n in aval.shape]):
         try:
             sharding.shard_shape(aval.shape)

@@ -188,7 +188,8 @@ def device_put(
         raise ValueError("may_alias and donate cannot be True at the same time.")
     if (isinstance(x, (ArrayImpl, np.ndarray)) and _is_target(device)  # a leaf: the common case
             and not _is_recorded(device)):
-        return _put_leaf(x, device, bool(donate), may_alias)
+        with jaxlib_api.asked_for("device_put"):
+            return _put_leaf(x, device, bool(donate), may_alias)
     leaves, treedef = tree_util.tree_flatten(x)
     targets = _prefix("device_put device", device, x, len(leaves), _is_target)
     donated = _prefix("donate", donate, x, len(leaves))
@@ -200,8 +201,9 @@ def device_put(
         sources = _prefix("device_put src", src, x, len(leaves), is_none)
         out = _put_traced(leaves, targets, sources, donated, aliased)
     else:
-        out = [_put_leaf(*args)
-               for args in zip(leaves, targets, donated, aliased, strict=True)]
+        with jaxlib_api.asked_for("device_put"):
+            out = [_put_leaf(*args)
+                   for args in zip(leaves, targets, donated, aliased, strict=True)]
     return tree_util.tree_unflatten(treedef, out)
 
 
@@ -325,10 +327,11 @@ def device_get(x: Any) -> Any:
     >>> jax.device_get({"a": jax.device_put(1.5)})
     {'a': array(1.5, dtype=float32)}
     """
-    if isinstance(x, ArrayImpl):
-        return value(x)
-    copy_to_host_async(x)
-    return tree_util.tree_map(_get_leaf, x)
+    with jaxlib_api.asked_for("device_get"):
+        if isinstance(x, ArrayImpl):
+            return value(x)
+        copy_to_host_async(x)
+        return tree_util.tree_map(_get_leaf, x)
 
 
 def _get_leaf(x: Any) -> Any:
