@@ -31,6 +31,7 @@ from pyjx.core.primitive import Primitive, no_collectives, register
 from pyjx.core.records import Record
 from pyjx.core.specs import axes_of
 from pyjx.engine.axes import transpose
+from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Operand, Params, Tangent, Tangents, Value, Values
@@ -278,6 +279,12 @@ def _width(dtype: DType) -> tuple[Any, ...]:
     return category, dtypes.bit_width(dtype), span, dtypes.issubdtype(dtype, np.signedinteger)
 
 
+def _part_width(dtype: Any) -> int:
+    """The bits of a number, or of the real part of a complex one."""
+    return dtypes.bit_width(dtypes.to_floating_dtype(dtype) if dtype in dtypes.complex_dtypes
+                            else dtype)
+
+
 def product_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> Any:
     """The dtype of a sum of products, which may be of two dtypes.
 
@@ -291,8 +298,8 @@ def product_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any)
     dtype = lhs.dtype if lhs.dtype == rhs.dtype else max(lhs.dtype, rhs.dtype, key=_width)
     if preferred is None:
         return dtype
-    if dtypes.issubdtype(dtype, np.integer) and (
-            preferred == np.bool_ or dtypes.bit_width(preferred) < dtypes.bit_width(dtype)):
+    if (dtype in dtypes.complex_dtypes or dtypes.issubdtype(dtype, np.integer)) and (
+            preferred == np.bool_ or _part_width(preferred) < _part_width(dtype)):
         raise TypeError(
             f"{name}: `preferred_element_type` must not be narrower than the original type, got "
             f"preferred_element_type of {preferred} for result type of {dtype}."
@@ -304,6 +311,15 @@ def product_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any)
             f"neither, got preferred_element_type of {preferred} for result type of {dtype}."
         )
     return preferred
+
+
+def takes_real_part(preferred: Any, *types: Any) -> bool:
+    """Whether products of numbers, one of which is complex, are to be of a real dtype that holds
+    their real parts.
+    """
+    parts = [_part_width(dtype) for dtype in types if dtype in dtypes.complex_dtypes]
+    return bool(parts) and preferred is not None and preferred not in dtypes.complex_dtypes \
+        and preferred != np.bool_ and _part_width(preferred) >= max(parts)
 
 
 def _dot_general_shape(lhs: ShapedArray, rhs: ShapedArray, *,
@@ -513,7 +529,8 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
         sequence of axes; paired axes have the same size.
       precision: None (the flag `jax_default_matmul_precision`), a `Precision`, a name, a pair of
         them for `lhs` and `rhs`, or a `DotAlgorithm` or `DotAlgorithmPreset`.
-      preferred_element_type: dtype of the sums and of the result.
+      preferred_element_type: dtype of the sums and of the result; of a complex product with a real
+        one the real part.
 
     Raises:
       TypeError: the axes are out of range, repeated, or of different sizes.
@@ -525,13 +542,17 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
     (5, 2, 4)
     """
     lhs, rhs = _operand("dot_general", lhs), _operand("dot_general", rhs, 1)
+    preferred = preferred_dtype(preferred_element_type, "dot_general")
+    if takes_real_part(preferred, get_aval(lhs).dtype, get_aval(rhs).dtype):
+        product = dot_general(lhs, rhs, dimension_numbers, precision, out_sharding=out_sharding)
+        return cast(lax.real(product), preferred)
     numbers = axis_tuples("dot_general", dimension_numbers)
     out_sharding = result_sharding(get_aval(lhs), get_aval(rhs), numbers, out_sharding,
                                    "dot_general")
     return dot_general_p.bind(
         lhs, rhs, dimension_numbers=numbers,
         precision=canonicalize_precision(precision),
-        preferred_element_type=preferred_dtype(preferred_element_type, "dot_general"),
+        preferred_element_type=preferred,
         out_sharding=out_sharding,
     )
 

@@ -47,6 +47,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """The operand with another dtype.
 
     Floats become integers by rounding toward zero, and anything becomes bool by comparison with 0.
+    Of complex numbers the real part is taken, with a ComplexWarning, unless the dtype is complex.
 
     Args:
       operand: an array or scalar.
@@ -76,10 +77,10 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
                              "extended dtypes there are conversions to and from the dtype of their "
                              "data, where they allow them.")
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
-    if dtypes.issubdtype(aval.dtype, np.complexfloating) and not (
-            dtypes.issubdtype(dtype, np.complexfloating) or dtype == np.bool_):
+    if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
         warnings.warn("Casting complex values to real discards the imaginary part",
                       np.exceptions.ComplexWarning, stacklevel=2)
+        x = x if is_scalar_constant(x) else real(x)
     if is_scalar_constant(x):
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
     return cast(x, dtype)

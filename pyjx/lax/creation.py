@@ -36,12 +36,14 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
 
     Raises:
       TypeError: the dtype is not one of numbers, or a size is negative.
-      ValueError: the axis is out of range.
+      ValueError: the dtype is None, or the axis is out of range.
 
     >>> import pyjx as jax
     >>> jax.lax.broadcasted_iota(int, (2, 2), 0).tolist()
     [[0, 0], [1, 1]]
     """
+    if dtype is None:
+        raise ValueError("iota: dtype must be specified.")
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "iota")
     shape = as_shape("broadcasted_iota", "shape", shape)
     dimension = as_int("broadcasted_iota", "dimension", dimension)

@@ -32,6 +32,7 @@ from pyjx.engine.axes import (
     reduction_batch,
 )
 from pyjx.engine.batching import batch_flat
+from pyjx.engine.conversion import cast
 from pyjx.engine.explicit import whole
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import name_of
@@ -514,6 +515,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     inits = [_operand("reduce (init_values)", x, i) for i, x in enumerate(inits)]
     avals = [get_aval(x) for x in flat]
     reduced_shape("reduce", avals[0], axes)
+    weak = [a.weak_type and get_aval(v).weak_type for a, v in zip(avals, inits, strict=True)]
     inits = [as_dtype(v, a.dtype) for v, a in zip(inits, avals, strict=True)]
     for v in inits:
         if get_aval(v).shape:
@@ -522,8 +524,12 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     if len(flat) == 1:
         out = _monoid(computation, flat[0], inits[0], axes, out_sharding)
         if out is not None:
-            return tree_util.tree_unflatten(tree, [out])
+            return tree_util.tree_unflatten(tree, [_typed(out, weak[0])])
     jaxpr = trace_reducer("reduce", computation, avals, tree)
     outs = reduce_p.bind(*flat, *inits, computation=Computation(computation, jaxpr), jaxpr=jaxpr,
                          dimensions=axes)
-    return tree_util.tree_unflatten(tree, outs)
+    return tree_util.tree_unflatten(tree, list(map(_typed, outs, weak)))
+
+
+def _typed(x: Any, weak: bool) -> Any:
+    return cast(x, get_aval(x).dtype, weak)

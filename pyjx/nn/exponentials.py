@@ -16,7 +16,15 @@ from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import convert, literal, promote_args_inexact, promote_inexact, stretch
+from pyjx.numpy.promotion import (
+    convert,
+    literal,
+    operands,
+    promote_args_inexact,
+    promote_dtypes,
+    promote_inexact,
+    stretch,
+)
 from pyjx.numpy.reductions import check_where, count_of, is_wide, masked
 
 __all__ = ["log_softmax", "logmeanexp", "logsumexp"]
@@ -50,6 +58,13 @@ def strong(x: Value) -> Value:
     return convert(x, get_aval(x).dtype)
 
 
+def beside_mask(name: str, x: Any, where: Any) -> Any:
+    """`x` in a floating dtype: with a mask that which an integer has in common with -inf."""
+    if where is not None:
+        x, _ = promote_dtypes(*operands(name, x), -math.inf)
+    return promote_inexact(name, x)
+
+
 def total_of(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Value:
     return (reduce_sum_p.bind(x, axes=axes, out_sharding=None) if is_wide(x) and not names
             else convert(_sum(x, (*names, *axes)), get_aval(x).dtype, get_aval(x).weak_type))
@@ -63,8 +78,8 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     >>> jax.numpy.exp(jax.nn.log_softmax(jax.numpy.array([1.0, 1.0]))).tolist()
     [0.5, 0.5]
     """
-    x = strong(promote_inexact("log_softmax", x))
     where = check_where("log_softmax", where)
+    x = strong(beside_mask("log_softmax", x, where))
     shape = get_aval(x).shape
     axes, names = axes_and_names(axis, len(shape))
     x = shifted(x, axes, names, where)
@@ -78,6 +93,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
 def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_sign: bool,
                 where: Any) -> Any:
     """log(sum(b * exp(a))), and with `return_sign` the sign of the sum, whose size it then is."""
+    where = check_where(name, where)
     if b is None:
         x, weights = promote_inexact(name, a), None
     else:
@@ -85,7 +101,6 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
         shape = broadcast_shapes(get_aval(x).shape, get_aval(weights).shape)
         x, weights = stretch(x, shape), stretch(weights, shape)
         x = masked(lax.ne(weights, literal(0.0, get_aval(weights).dtype)), x, -math.inf)
-    where = check_where(name, where)
     if where is not None:
         x = masked(where, x, -math.inf)
     shape, dtype = get_aval(x).shape, get_aval(x).dtype

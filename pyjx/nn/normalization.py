@@ -12,12 +12,12 @@ from pyjx import configuration, lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.engine.types import Value, Values
-from pyjx.nn.exponentials import Axis, along, shifted, strong, total_of
+from pyjx.nn.exponentials import Axis, along, beside_mask, shifted, strong, total_of
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import beside_constants
-from pyjx.numpy.promotion import literal, promote_inexact
+from pyjx.numpy.promotion import literal, operands, promote_inexact
 from pyjx.numpy.reductions import check_where, masked
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -37,8 +37,8 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     >>> jax.nn.softmax(jax.numpy.array([1.0, 1.0])).tolist()
     [0.5, 0.5]
     """
-    x = strong(promote_inexact("softmax", x))
     where = check_where("softmax", where)
+    x = strong(beside_mask("softmax", x, where))
     if configuration.softmax_custom_jvp.value:
         return _softmax_by_result(x, axis, where)
     return _softmax(x, axis, where)
@@ -84,7 +84,10 @@ def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
     >>> jax.nn.standardize(jax.numpy.array([-1.0, 1.0]), epsilon=0.0).tolist()
     [-1.0, 1.0]
     """
-    x = beside_constants(promote_inexact("standardize", x))
+    if mean is None or variance is None:
+        x = beside_constants(promote_inexact("standardize", x))
+    else:
+        (x,) = operands("standardize", x)
     where = check_where("standardize", where)
     if algorithm not in ("fast", "stable"):
         raise ValueError("standardize: algorithm must be 'fast' or 'stable', got "
@@ -99,5 +102,5 @@ def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
         else:
             gap = ufuncs.subtract(x, mean)
             variance = reductions.mean_of(lax.square(gap), axis, None, True, where)
-    scale = lax.rsqrt(ufuncs.add(variance, epsilon))
+    scale = lax.rsqrt(promote_inexact("standardize", ufuncs.add(variance, epsilon)))
     return ufuncs.multiply(ufuncs.subtract(x, mean), scale)

@@ -23,7 +23,7 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import transpose
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
 from pyjx.numpy.patterns import FULL, INTEGER
-from pyjx.numpy.promotion import takes_part
+from pyjx.numpy.promotion import convert, takes_part
 from pyjx.runtime.array import Array, ArrayImpl
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
@@ -400,13 +400,13 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         x = ops.concatenate([ops.expand_dims(p, (p.ndim,)) for p in (ops.real(x), ops.imag(x))],
                             x.ndim)
         x = ops.reshape(x, (*x.shape[:-2], 2 * x.shape[-2]) if x.ndim > 1 else (2,))
-        return _view(x, new) if part != new else x
+        return _view(x, new) if part != new else convert(x, new)
     if new in dtypes.complex_dtypes:
         part = dtypes.to_floating_dtype(new)
         x = _view(x, part)
         _check_divides(x, 2, new)
         pairs = ops.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2))
-        return ops.complex(pairs[..., 0], pairs[..., 1])
+        return convert(ops.complex(pairs[..., 0], pairs[..., 1]), new)
     return _bitcast(x, old, new)
 
 

@@ -16,7 +16,14 @@ from pyjx.core.trace import concrete_or_error
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import dtype_of
-from pyjx.numpy.promotion import as_operand, check_arraylike, operands, promote_dtypes, stretch
+from pyjx.numpy.promotion import (
+    as_operand,
+    check_arraylike,
+    convert,
+    operands,
+    promote_dtypes,
+    stretch,
+)
 from pyjx.numpy.ufuncs import as_bool
 
 
@@ -65,7 +72,7 @@ def _chosen(a: Any, choices: Any, wrap: bool) -> Any:
     a = jnp.mod(a, n) if wrap else jnp.clip(a, 0, n - 1)
     shape = broadcast_shapes(*[get_aval(x).shape for x in (a, *choices)])
     stacked = lax.stack(_spread(choices, shape))
-    return jnp.take_along_axis(stacked, stretch(a, shape)[None], 0)[0]
+    return convert(jnp.take_along_axis(stacked, stretch(a, shape)[None], 0)[0], dtype_of(stacked))
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
@@ -137,7 +144,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     def values(piece: Any) -> Any:
         if callable(piece):
             piece = jnp.vectorize(_with_arguments(piece, args, kw))(x)
-        return stretch(jnp.asarray(piece, dtype), shape)
+        return stretch(convert(jnp.asarray(piece), dtype), shape)
 
     out = values(funclist[count] if given > count else 0)
     for condition, piece in zip(condlist, funclist, strict=False):

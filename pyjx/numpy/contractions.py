@@ -15,7 +15,12 @@ from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
 from pyjx.core.trace import Tracer
 from pyjx.lax.common import broadcast_shapes
-from pyjx.lax.contractions import canonicalize_precision, dot_general_p, result_sharding
+from pyjx.lax.contractions import (
+    canonicalize_precision,
+    dot_general_p,
+    result_sharding,
+    takes_real_part,
+)
 from pyjx.numpy.axes import as_tuple, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
@@ -45,6 +50,10 @@ def contract(name: str, a: Any, b: Any, dimension_numbers: Any, precision: Any, 
             preferred, weak = dtypes.result_type(a, b, return_weak_type_flag=True)
     else:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
+        if takes_real_part(preferred, get_aval(a).dtype, get_aval(b).dtype):
+            a, b = promote_dtypes(a, b)
+            product = contract(name, a, b, dimension_numbers, precision, None, out_sharding)
+            return convert(lax.real(product), preferred)
     precision = canonicalize_precision(precision)
     try:
         if out_sharding is not None:

@@ -181,8 +181,6 @@ def _of_numpy(x: Any, dtype: Any) -> Any:
         return _made(x, array_aval(x.shape, target), copied=False)
     if x.dtype.kind in "OSUMm":
         _raise_not_numeric(x, x.dtype)
-    if x.dtype.kind == "c" and target not in dtypes.complex_dtypes:
-        x = x.real
     return _made(np.asarray(x).astype(target), array_aval(x.shape, target))
 
 
@@ -266,8 +264,6 @@ def _cast_on_host(host: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any
         return host
     if host.dtype.kind in "OSUMm":
         _raise_not_numeric(host, host.dtype)
-    if host.dtype.kind == "c" and dtype not in dtypes.complex_dtypes:
-        host = host.real
     return host.astype(dtype)
 
 

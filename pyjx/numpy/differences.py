@@ -200,7 +200,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """
     if x is None:
         (y,) = promote_dtypes_inexact(*operands("trapezoid", y))
-        y = moved(y, axis, -1)
+        y = moved(convert(y, get_aval(y).dtype), axis, -1)
     else:
         y, x = promote_dtypes_inexact(*operands("trapezoid", y, x))
         y = moved(y, axis, -1)

@@ -62,6 +62,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     size = get_aval(arr).shape[axis]
     if isinstance(obj, slice):
         return _without(arr, np.arange(size)[obj], axis)
+    obj = int(obj) if type(obj) is bool else obj  # of Python's, it is an index
     dtype = dtype_of(obj)
     if dtype != np.bool_ and not dtypes.issubdtype(dtype, np.integer):
         raise ValueError(f"np.delete(arr, obj): got obj.dtype={dtype}; must be integer or bool.")
@@ -215,7 +216,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
         if not get_aval(val).size:
             raise ValueError("fill_diagonal: val must not be empty")
         val = jnp.resize(val, n)
-    return a.at[(jnp.arange(n),) * len(shape)].set(jnp.asarray(val, dtype_of(a)))
+    return a.at[(jnp.arange(n),) * len(shape)].set(val)
 
 
 @op_jit(static_argnames=("inplace",))
@@ -247,8 +248,9 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     chosen = jnp.ravel(mask) != 0
     number = jnp.cumsum(chosen) - 1
     found = jnp.take(jnp.ravel(vals), number % get_aval(vals).size, 0, mode="clip")
-    return jnp.where(jnp.reshape(chosen, shape),
-                     jnp.reshape(jnp.asarray(found, dtype_of(arr)), shape), arr)
+    arr = jnp.asarray(arr)
+    found = jnp.ravel(arr).at[:].set(found)
+    return jnp.where(jnp.reshape(chosen, shape), jnp.reshape(found, shape), arr)
 
 
 @op_jit(static_argnames=("mode", "inplace"))
@@ -285,7 +287,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         places = jnp.mod(places, aval.size)
     else:
         places = jnp.clip(places, 0 if mode == "clip" else -aval.size, aval.size - 1)
-    values = jnp.asarray(jnp.resize(values, get_aval(places).size), aval.dtype)
+    values = jnp.resize(values, get_aval(places).size)
     return jnp.reshape(jnp.ravel(a).at[places].set(values, mode="drop"), aval.shape)
 
 

@@ -20,7 +20,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.trace import eager_trace, state
-from pyjx.lax.contractions import canonicalize_precision
+from pyjx.lax.contractions import canonicalize_precision, takes_real_part
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
@@ -281,6 +281,9 @@ def _einsum_of(operands: tuple[Any, ...], subscripts: str, optimize: Any, precis
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "einsum")
         weak = False
+        if takes_real_part(dtype, *[get_aval(x).dtype for x in values]):
+            out = _einsum_of(operands, subscripts, optimize, precision, None, dot_general)
+            return convert(lax.real(out), dtype)
     steps = _plan(subscripts, tuple([get_aval(x).shape for x in values]), optimize)
     if dot_general is None:
         precision = canonicalize_precision(precision)

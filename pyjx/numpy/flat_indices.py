@@ -19,7 +19,7 @@ from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import dtype_of, is_integer
-from pyjx.numpy.promotion import operands
+from pyjx.numpy.promotion import convert, operands, promote_dtypes
 from pyjx.numpy.ufuncs import as_array, as_bool
 
 
@@ -79,19 +79,26 @@ def _flat_places(indices: Any, dims: tuple[int, ...], mode: str, order: str) -> 
     return total
 
 
-@numpy_function(static_argnames=("shape",))
 def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]:
     """The indices, one array an axis, of the elements at places of a flat array.
 
     Args:
       indices: array of integers; negative ones count from the end. Others out of bounds give the
         nearest element.
-      shape: the shape of the array; the last axis changes first.
+      shape: the shape of the array; the last axis changes first. An array of sizes promotes with
+        `indices`, and may be traced.
 
     >>> import pyjx as jax
     >>> [i.item() for i in jax.numpy.unravel_index(5, (2, 3))]
     [1, 2]
     """
+    if isinstance(shape, bool) or hasattr(shape, "dtype"):
+        return _by_sizes(indices, jnp.atleast_1d(shape))
+    return _by_shape(indices, shape)
+
+
+@numpy_function(static_argnames=("shape",))
+def _by_shape(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]:
     (indices,) = operands("unravel_index", indices)
     dims = as_shape("unravel_index", "shape", shape)
     size = math.prod(dims)
@@ -109,6 +116,24 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]
             out.append(left)
             left = left * 0
     return tuple([as_array(x) for x in reversed(out)])
+
+
+@numpy_function
+def _by_sizes(indices: Any, sizes: Any) -> tuple[Array, ...]:
+    """`unravel_index` for an array of sizes."""
+    (indices,) = operands("unravel_index", indices)
+    if dtype_of(sizes) == np.bool_:
+        sizes = convert(sizes, np.dtype(np.int32))
+    left, sizes = promote_dtypes(indices, sizes)
+    size = convert(jnp.prod(sizes), dtype_of(sizes))
+    if not _is_unsigned(left):
+        left = jnp.where(left < 0, jnp.maximum(left, -size) + size, left)
+    left = jnp.minimum(left, size - 1)
+    out = []
+    for i in reversed(range(get_aval(sizes).shape[0])):
+        out.append(jnp.mod(left, sizes[i]))
+        left = jnp.floor_divide(left, sizes[i])
+    return tuple(reversed(out))
 
 
 def _is_unsigned(x: Any) -> bool:

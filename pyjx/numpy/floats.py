@@ -25,6 +25,7 @@ from pyjx.numpy.operands import (
     is_integer,
 )
 from pyjx.numpy.promotion import (
+    common_shape,
     convert,
     narrowed,
     operands,
@@ -442,7 +443,7 @@ def i0(x: Any) -> Array:
     return ops.mul(ops.exp(size), ops.bessel_i0e(x))
 
 
-@op_jit(static_argnames=("copy",))
+@op_jit
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
                neginf: Any = None) -> Array:
     """x with nan and infinities replaced by numbers.
@@ -468,7 +469,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
     info = dtypes.finfo(dtype)
     posinf = float(info.max) if posinf is None else posinf
     neginf = float(info.min) if neginf is None else neginf
-    shape = get_aval(x).shape
+    shapes = [get_aval(v).shape for v in (x, nan, posinf, neginf)]
+    shape = common_shape("nan_to_num", shapes) if any(shapes) else ()
+    x = stretch(x, shape)
 
     def value(v: Any) -> Any:
         return stretch(convert(v, dtype), shape)

@@ -67,7 +67,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         host = np.asarray(concrete_or_error(None, x, (
             "The error occurred because of argument 'x' of jnp.bincount. To avoid this error, pass "
             "a static `length` argument.")))
-        length = max(minlength, int(host.max(initial=-1)) + 1)
+        length = max(minlength, int(host.max()) + 1 if host.size else 0)
     else:
         length = max(minlength, operator.index(length))
     if weights is None:
@@ -129,11 +129,11 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,
     if out_sharding is not None:
         return in_auto_mode(lambda a, bins, weights: histogram(a, bins, range, weights, density),
                             out_sharding)(a, bins, weights)
-    (a,) = promote_dtypes_inexact(*operands("histogram", a))
     if weights is None:
+        (a,) = promote_dtypes_inexact(*operands("histogram", a))
         weights = creation.ones_like(a)
     else:
-        (weights,) = operands("histogram", weights)
+        a, weights = operands("histogram", a, weights)
         if get_aval(weights).shape != get_aval(a).shape:
             raise ValueError("weights should have the same shape as a.")
         a, weights = promote_dtypes_inexact(a, weights)

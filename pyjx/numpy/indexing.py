@@ -289,6 +289,8 @@ def _common_dtype(y: Any, x: Any) -> Any:
 
 def _update(y: Any, x: Any, plan: Plan) -> Any:
     """The new values as the scatter wants them: of the type `x` and the plan's shape."""
+    if x.dtype == np.bool_ and get_aval(y).dtype in dtypes.complex_dtypes:
+        y = convert(y, dtypes.to_floating_dtype(get_aval(y).dtype))
     y = convert(y, x.dtype, x.weak_type)
     own = get_aval(y).shape
     try:

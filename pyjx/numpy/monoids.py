@@ -18,7 +18,7 @@ from pyjx.core.avals import get_aval
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import dtype_of
-from pyjx.numpy.promotion import convert, promote_dtypes_inexact
+from pyjx.numpy.promotion import convert, promote_dtypes, promote_dtypes_inexact
 
 Parts = dict[str, Any]
 
@@ -29,6 +29,19 @@ def _cast(a: Any, dtype: Any) -> Any:
 
 def _scattered(method: str) -> Callable[..., Any]:
     def at(a: Any, indices: Any, b: Any) -> Any:
+        if dtype_of(a) == dtypes.bool_dtype and method != "subtract":  # numbers 0 and 1
+            number = np.dtype(np.int8)
+            b = convert(jnp.asarray(b), number)
+            return convert(getattr(convert(a, number).at[indices], method)(b), dtypes.bool_dtype)
+        return getattr(a.at[indices], method)(b)
+
+    return at
+
+
+def _widened(method: str) -> Callable[..., Any]:
+    """Like `_scattered`, in the dtype of both."""
+    def at(a: Any, indices: Any, b: Any) -> Any:
+        a, b = [convert(x, dtype_of(x)) for x in promote_dtypes(a, jnp.asarray(b))]
         return getattr(a.at[indices], method)(b)
 
     return at
@@ -83,7 +96,7 @@ def _bits(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any
         x = jnp.where(where, x, np.asarray(unit).astype(dtype_of(x)))
     out = reduce(x, axes)
     if initial is not None:
-        out = convert(getattr(jnp, name)(initial, out), dtype_of(x))
+        out = getattr(jnp, name)(convert(jnp.asarray(initial), dtype_of(x)), out)
     return jnp.reshape(out, [1 if i in axes else n for i, n in enumerate(shape)]) \
         if keepdims else out
 
@@ -173,9 +186,9 @@ MULTIPLY: Parts = {"identity": 1, "reduce": _prod, "accumulate": _cumprod,
                    "at": _scattered("multiply")}
 SUBTRACT: Parts = {"at": _scattered("subtract")}
 MAXIMUM: Parts = {"reduce": _max, "accumulate": _prefixes(_on_bools_too(_cummax)),
-                  "at": _scattered("max")}
+                  "at": _widened("max")}
 MINIMUM: Parts = {"reduce": _min, "accumulate": _prefixes(_on_bools_too(_cummin)),
-                  "at": _scattered("min")}
+                  "at": _widened("min")}
 LOGICAL_AND: Parts = {"identity": True, "reduce": _all}
 LOGICAL_OR: Parts = {"identity": False, "reduce": _any}
 LOGICAL_XOR: Parts = {"identity": False, "reduce": _odd}

@@ -14,7 +14,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import dtype_of
-from pyjx.numpy.promotion import operands, promote_dtypes_inexact
+from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact
 from pyjx.runtime.operations import op_jit
 
 
@@ -50,7 +50,8 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     [2.0, 1.0]
     """
     arrays = operands("polyfit", x, y, *(() if w is None else (w,)))
-    arrays = promote_dtypes_inexact(*arrays)
+    # Weak types of arrays are of no account.
+    arrays = promote_dtypes_inexact(*[convert(a, get_aval(a).dtype) for a in arrays])
     deg = operator.index(deg)
     shapes = [get_aval(a).shape for a in arrays]
     if deg < 0:

@@ -103,42 +103,31 @@ def size_literal(n: Any, dtype: Any) -> Any:
 
 
 def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
-    """The value `x` with another dtype and weak type."""
+    """The value `x` with another dtype and weak type; of complex numbers the real part, but NumPy
+    makes theirs true or false by both parts.
+    """
     if type(x) in _python_scalars:
-        return literal(x, dtype, weak)
-    if isinstance(x, np.generic):
-        x = x if x.dtype == dtype else _cast_on_host(x, dtype)
+        scalar = literal(x, dtype, weak)
+        if not weak or get_aval(scalar).weak_type or dtype == _bool:
+            return scalar
+        x = scalar  # of a dtype that no weakly typed scalar has
+    elif isinstance(x, np.generic):
+        x = x if x.dtype == dtype else x.astype(dtype)
         return weakly_typed(x) if weak else unnarrowed(x)
     if isinstance(x, np.ndarray) and not weak:
-        return x if x.dtype == dtype else _cast_on_host(x, dtype)
+        return x if x.dtype == dtype else x.astype(dtype)
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
     if dtypes.is_extended(aval.dtype):
         raise TypeError(f"expected an array of numbers, got dtype {aval.dtype}")
-    if aval.dtype != dtype and _drops_imaginary_part(aval.dtype, dtype):
-        _warn_of_lost_part()
+    if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
+        warnings.warn("Casting complex values to real discards the imaginary part",
+                      np.exceptions.ComplexWarning, stacklevel=3)
         x = lax.real(x)
     return lax.convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak, sharding=None
     )
-
-
-def _drops_imaginary_part(old: Any, new: Any) -> bool:
-    return (old in dtypes.complex_dtypes and new not in dtypes.complex_dtypes
-            and new != dtypes.bool_dtype)
-
-
-def _cast_on_host(x: Any, dtype: Any) -> Any:
-    if _drops_imaginary_part(x.dtype, dtype):
-        _warn_of_lost_part()
-        x = x.real
-    return x.astype(dtype)
-
-
-def _warn_of_lost_part() -> None:
-    warnings.warn("Casting complex values to real discards the imaginary part",
-                  np.exceptions.ComplexWarning, stacklevel=4)
 
 
 def narrowed(x: Any) -> Any:

@@ -37,11 +37,17 @@ _static = ("axis", "overwrite_input", "method", "keepdims")
 
 
 def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: str, weights: Any
-           ) -> tuple[Any, Any]:
+           ) -> tuple[Any, Any, Any]:
     if out is not None or overwrite_input:
         raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
     a, q = operands(name, a, q)
-    a = narrowed(*promote_dtypes_inexact(a))
+    if weights is None:
+        (a,) = promote_dtypes_inexact(a)
+    else:
+        a, weights = promote_dtypes_inexact(a, *operands(name, weights))
+    a = narrowed(a)
+    if get_aval(q).dtype in dtypes.complex_dtypes:
+        raise TypeError(f"{name}: q must be real, got dtype {get_aval(q).dtype}")
     if get_aval(a).dtype in dtypes.complex_dtypes:
         raise ValueError("quantile does not support complex input, as the operation is poorly "
                          "defined.")
@@ -54,7 +60,7 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
                          "'inverted_cdf'")
     if get_aval(q).ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {get_aval(q).shape}")
-    return a, q
+    return a, q, weights
 
 
 def _flattened(x: Any, axes: tuple[int, ...]) -> Any:
@@ -72,7 +78,7 @@ def _flattened(x: Any, axes: tuple[int, ...]) -> Any:
 
 def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: bool, method: str,
               keepdims: bool, skip_nan: bool, weights: Any) -> Any:
-    a, q = _check(name, a, q, out, overwrite_input, method, weights)
+    a, q, weights = _check(name, a, q, out, overwrite_input, method, weights)
     ndim = get_aval(a).ndim
     axes = canonical_axes(axis, ndim)
     given = get_aval(a).dtype
@@ -81,7 +87,6 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: b
     a = a if given == dtype else convert(a, dtype)
     q = q if get_aval(q).dtype == dtype else convert(q, dtype)
     if weights is not None:
-        (weights,) = operands(name, weights)
         weights = _flattened(stretch(convert(weights, dtype), get_aval(a).shape), axes)
     x = _flattened(a, axes)
     last = get_aval(x).ndim - 1

@@ -19,6 +19,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
+from pyjx.engine.conversion import cast
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.axes import axes_and_names, canonical_axes, canonical_axis, names_in
 from pyjx.numpy.dispatch import numpy_function
@@ -214,7 +215,7 @@ def lowest(dtype: Any) -> Any:
     if dtype == np.bool_:
         return False
     if dtypes.issubdtype(dtype, np.integer):
-        return int(dtypes.iinfo(dtype).min)
+        return np.asarray(int(dtypes.iinfo(dtype).min), dtype)[()]
     return -np.inf if _has_inf(dtype) else float(dtypes.finfo(dtype).min)
 
 
@@ -223,7 +224,7 @@ def highest(dtype: Any) -> Any:
     if dtype == np.bool_:
         return True
     if dtypes.issubdtype(dtype, np.integer):
-        return int(dtypes.iinfo(dtype).max)
+        return np.asarray(int(dtypes.iinfo(dtype).max), dtype)[()]
     return np.inf if _has_inf(dtype) else float(dtypes.finfo(dtype).max)
 
 
@@ -345,7 +346,7 @@ def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: Any, axis: An
     a = numbers(name, a)
     where = check_where(name, where)
     axes, names = axes_and_names(axis, get_aval(a).ndim)
-    x = convert(a, np.dtype(bool))
+    x = cast(a, np.dtype(bool))
     if where is not None:
         x = masked(where, x, unit)
     y = reduce(x, axes, names)
@@ -535,7 +536,7 @@ def _cumulative(name: str, scan: Callable[..., Any], a: Any, axis: Any, dtype: A
         dtype = promoted_integer(aval.dtype)
     else:
         dtype = dtypes.canonicalize_dtype(aval.dtype)
-    a = convert(a, dtype)
+    a = cast(a, dtype) if dtype == np.bool_ else convert(a, dtype)
     if dtype == np.bool_:
         return convert(scan(convert(a, dtypes.default_int_dtype()), axis), dtype)
     return scan(a, axis)

@@ -29,7 +29,8 @@ class ScalarType(type):
         return not cls == other
 
     def __call__(cls, x: Any) -> Any:
-        return jnp.asarray(cls.dtype.type(x) if isinstance(x, str) else x, dtype=cls.dtype)
+        value = np.asarray(x, cls.dtype)[()] if isinstance(x, str) else x
+        return jnp.asarray(value, dtype=cls.dtype)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls.dtype.type)

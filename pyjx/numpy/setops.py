@@ -17,10 +17,11 @@ from pyjx.core import dtypes, integers
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error, is_concrete
+from pyjx.engine.conversion import cast
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
+from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes, stretch
 
 __all__ = [
     "argwhere", "compress", "flatnonzero", "intersect1d", "isin", "nonzero", "setdiff1d",
@@ -89,7 +90,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     size = integers.index(concrete_or_error(
         None, size, "The size argument of jnp.nonzero must be statically specified to use "
         "jnp.nonzero within JAX transformations."))
-    mask = convert(a, np.dtype(bool))
+    mask = cast(a, np.dtype(bool))
     flat = _true_places(mask, size, -1)
     missing = lax.lt(flat, literal(0, dtype))
     out = []
@@ -136,8 +137,16 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
                          f"of elements that the condition is for, {n}; got size={size}")
     if is_concrete(condition) and np.asarray(condition)[n:].any():
         raise ValueError("jnp.compress: condition contains entries that are out of bounds")
-    (where,) = nonzero(condition[:n], size=size, fill_value=get_aval(a).shape[axis])
-    return indexing.take(a, where, axis, mode="fill", fill_value=fill_value)
+    aval = get_aval(a)
+    (where,) = nonzero(condition[:n], size=size, fill_value=aval.shape[axis])
+    found = convert(indexing.take(a, where, axis, mode="clip"), aval.dtype)
+    if size is None:
+        return found
+    missing = lax.ge(where, literal(aval.shape[axis], get_aval(where).dtype))
+    shape = get_aval(found).shape
+    (fill_value,) = operands("compress", fill_value)
+    return lax.select(lax.broadcast_in_dim(missing, shape, (axis,)),
+                      stretch(convert(fill_value, aval.dtype), shape), found)
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
@@ -430,7 +439,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     [1, 3]
     """
     x, y = [lax.reshape(a, (get_aval(a).size,)) for a in operands("setdiff1d", ar1, ar2)]
-    weak = get_aval(x).weak_type
+    weak = get_aval(x).weak_type and get_aval(x).dtype not in dtypes.complex_dtypes
     if not assume_unique:
         if size is None:
             _concrete("setdiff1d", x)

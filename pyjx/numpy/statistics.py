@@ -22,6 +22,7 @@ from pyjx.numpy.promotion import (
     literal,
     numbers,
     operands,
+    promote_dtypes,
     promote_dtypes_inexact,
     size_literal,
     stretch,
@@ -244,6 +245,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     if not columns:
         return lax.full((rows, rows) if rows > 1 else (), math.nan, get_aval(x).dtype)
     ddof = (0 if bias else 1) if ddof is None else ddof
+    aweights = None if aweights is None else ufuncs.abs(aweights)
     weights = _observation_weights(x, fweights, aweights)
     count = get_aval(x).shape[1]
     if weights is None:
@@ -277,6 +279,10 @@ def _observation_weights(x: Any, fweights: Any, aweights: Any) -> Any:
             raise RuntimeError(f"cannot handle multidimensional {name}")
         if aval.shape != (count,):
             raise RuntimeError(f"incompatible numbers of samples and {name}")
+        given = ufuncs.abs(given)
+        if name == "aweights":  # integers go with the numbers that they weigh
+            given = convert(given, get_aval(given).dtype)
+            given, _ = promote_dtypes(given, literal(0.0, get_aval(x).dtype))
         weights = given if weights is None else ufuncs.multiply(weights, given)
     return weights
 

@@ -195,6 +195,9 @@ class ufunc:
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
         """A copy of `a` whose elements at an index are replaced by the function of them, and of b.
 
+        It has the dtype of the function's results, but for those of `add`, `multiply` and
+        `subtract`, which are cast to that of `a`.
+
         Args:
           a: array.
           indices: an index, as of `a.at`; what it names several times is replaced as often.
@@ -383,11 +386,14 @@ def _accumulated(function: ufunc, a: Any, axis: int, dtype: Any) -> Any:
 
 @op_jit(static_argnames=("function",))
 def _replaced(function: ufunc, a: Any, places: Any, *second: Any) -> Any:
-    body, aval = function.__wrapped__, get_aval(a)
+    body = function.__wrapped__
+    dtype = eval_shape(body, *[get_aval(x).update(shape=()) for x in (a, *second)]).dtype
+    a = convert(a, dtype)
+    aval = get_aval(a)
 
     def step(flat: Any, element: Any) -> tuple[Any, None]:
         place, *others = element
-        new = convert(body(flat.at[place].get(mode="clip"), *others), aval.dtype, aval.weak_type)
+        new = convert(body(flat.at[place].get(mode="clip"), *others), dtype)
         return flat.at[place].set(new, mode="drop"), None
 
     if not aval.size:
@@ -418,6 +424,10 @@ def _reduced_at(function: ufunc, a: Any, indices: Any, axis: int, dtype: Any) ->
 
 @op_jit(static_argnames=("function",))
 def _outer(function: ufunc, x: Any, y: Any) -> Any:
-    a, b = get_aval(x).shape, get_aval(y).shape
-    return function.__wrapped__(jnp.reshape(x, a + (1,) * len(b)),
-                                jnp.reshape(y, (1,) * len(a) + b))
+    a, b = get_aval(x), get_aval(y)
+    out = function.__wrapped__(jnp.reshape(x, a.shape + (1,) * b.ndim),
+                               jnp.reshape(y, (1,) * a.ndim + b.shape))
+    if a.weak_type or b.weak_type:  # it is as that of two scalars
+        one = eval_shape(function.__wrapped__, a.update(shape=()), b.update(shape=()))
+        out = convert(out, one.dtype, one.weak_type)
+    return out

@@ -75,7 +75,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None,
             np.asarray, degree, "The `n_max` argument of `jnp.scipy.special.sph_harm` must be "
             "statically specified to use `sph_harm` within JAX transformations."), initial=0))
     n_max = operator.index(n_max)
-    dtype = jnp.result_type(theta, phi, float)
+    dtype = jnp.promote_types(jnp.result_type(theta, phi), jnp.result_type(float))
     theta, phi = theta.astype(dtype), phi.astype(dtype)
     degree = jnp.clip(degree, 0, n_max).astype(dtype)
     size = jnp.abs(order).astype(dtype)

@@ -1,0 +1,135 @@
+"""Dtypes and weak types of results where arguments are of several, with 64-bit types on."""
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+@pytest.fixture
+def x64():
+    with jax.enable_x64(True):
+        yield
+
+
+def ones(dtype, weak=False):
+    return jax.ShapeDtypeStruct((2,), jnp.dtype(dtype), weak_type=weak)
+
+
+def typed(fun, *args):
+    return [f"{x.dtype}{'*' if x.weak_type else ''}"
+            for x in jax.tree.leaves(jax.eval_shape(fun, *args))]
+
+
+first = np.array([0])
+UNSAFE = "ignore:scatter inputs:FutureWarning"
+
+
+@pytest.mark.parametrize(("fun", "x", "y", "want"), [
+    (lambda x, y: jnp.logaddexp.at(x, first, y[:1], inplace=False), "int8", "float16", "float16"),
+    (lambda x, y: jnp.maximum.at(x, first, y[:1], inplace=False), "int32", "float32", "float32"),
+    (lambda x, y: jnp.maximum.at(x, first, 1.5, inplace=False), "int32", "bool", "float64"),
+    (lambda x, y: jnp.logical_and.at(x, first, y[:1], inplace=False), "int8", "int8", "bool"),
+    (lambda x, y: jnp.add.at(x, first, y[:1], inplace=False), "bool", "bool", "bool"),
+    (lambda x, y: jnp.histogram(x, 3, weights=y)[0], "int32", "float16", "float16"),
+    (lambda x, y: jnp.cov(x, aweights=y), "bool", "int64", "float32"),
+    (lambda x, y: jnp.cov(x, aweights=y), "float16", "int8", "float16"),
+    (lambda x, y: jnp.quantile(x, 0.5, weights=y, method="inverted_cdf"), "float16", "float64",
+     "float64"),
+    (lambda x, y: jnp.unravel_index(x, y)[0], "uint8", "int64", "int64"),
+    (lambda x, y: jnp.bitwise_or.reduce(x, initial=y[0]), "int32", "float32", "int32"),
+    (lambda x, y: jnp.dot(x, y, preferred_element_type="float32"), "complex64", "bool", "float32"),
+    (lambda x, y: jnp.einsum("i,i", x, y, preferred_element_type="int32"), "complex64", "int8",
+     "int32"),
+    (lambda x, y: jax.nn.softmax(x, where=y), "int32", "bool", "float64"),
+    (lambda x, y: jax.nn.log_softmax(x, where=y), "bool", "bool", "float64"),
+    (lambda x, y: jax.nn.standardize(x, mean=y, variance=y), "int8", "float16", "float16"),
+    (lambda x, y: jax.nn.standardize(x, mean=y, variance=y), "int8", "int8", "float64*"),
+    (lambda x, y: jax.scipy.special.sph_harm_y(np.array([1]), np.array([0]), x, y, n_max=1),
+     "float32", "float16", "complex128"),
+], ids=range(18))
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_dtypes_of_two(fun, x, y, want):
+    assert typed(fun, ones(x), ones(y)) == [want]
+
+
+@pytest.mark.parametrize(("fun", "x", "y", "want"), [
+    (lambda x, y: jnp.choose(0, [x, y], mode="clip"), "int64*", "int64", "int64"),
+    (lambda x, y: jnp.place(x, np.array([True, False]), y, inplace=False), "int64*", "int64",
+     "int64*"),
+    (lambda x, y: jnp.setdiff1d(x, y, size=2), "complex128*", "bool", "complex128"),
+    (lambda x, y: jnp.compress(y, x, size=2), "int64*", "bool", "int64"),
+    (lambda x, y: x.view(y.dtype), "complex128*", "float64", "float64"),
+    (lambda x, y: jnp.trapezoid(x, dx=np.float16(1)), "float64*", "bool", "float64"),
+    (lambda x, y: jnp.polyfit(x, y, 1), "float64*", "float32", "float64"),
+    (lambda x, y: jnp.logaddexp.outer(x, y), "complex128*", "int32", "complex128*"),
+    (lambda x, y: jax.lax.reduce(x, 1.0, jax.lax.add, (0,)), "float64*", "bool", "float64*"),
+    (lambda x, y: jax.lax.polynomial(2, y), "bool", "int64", "int64"),
+    (lambda x, y: x + 1, "float16*", "bool", "float16*"),
+], ids=range(11))
+def test_weak_types_of_two(fun, x, y, want):
+    assert typed(fun, ones(x.strip("*"), x.endswith("*")), ones(y)) == [want]
+
+
+def test_what_is_put_into_arrays_that_cannot_hold_it():
+    x = jnp.zeros((2, 2), int)
+    for call in (lambda: jnp.place(x, x == 0, 1.5, inplace=False),
+                 lambda: jnp.put(x, first, 1.5, inplace=False),
+                 lambda: jnp.fill_diagonal(x, 1.5, inplace=False)):
+        with pytest.warns(FutureWarning, match="cannot safely cast"):
+            assert call().dtype == x.dtype
+
+
+def test_weights_of_observations_are_positive():
+    x = jnp.array([1.0, 2.0, 4.0])
+    assert jnp.cov(x, aweights=jnp.array([-1.0, 2.0, 3.0])) == jnp.cov(
+        x, aweights=jnp.array([1.0, 2.0, 3.0]))
+
+
+@pytest.mark.filterwarnings(UNSAFE)
+def test_real_parts_as_booleans():
+    x = jnp.array([1j, 2.0])
+    for call in (lambda: jax.lax.convert_element_type(x, bool), lambda: jnp.array(x, bool),
+                 lambda: jnp.zeros(2, bool).at[:].set(x)):
+        with pytest.warns(np.exceptions.ComplexWarning):
+            assert call().tolist() == [False, True]
+    assert x.astype(bool).all() and jnp.array(np.array(x), bool).all() and jnp.any(x[:1])
+    assert jnp.cumsum(x[:1], dtype=bool).all() and jnp.nonzero(x)[0].tolist() == [0, 1]
+
+
+def test_least_of_large_unsigned_integers():
+    x = jnp.array([2**64 - 1, 5], "uint64")
+    assert int(jnp.min(x, initial=9, where=x > 9)) == 9
+    assert jnp.bincount(jnp.array([1, 1], "uint8")).tolist() == [0, 2]
+
+
+def test_fills_that_are_traced():
+    fill = jax.jit(lambda v: jnp.extract(jnp.array([True, False]), jnp.arange(2), size=2,
+                                         fill_value=v))
+    assert fill(7).tolist() == [0, 7]
+    nan = jax.jit(lambda x, v: jnp.nan_to_num(x, nan=v))
+    assert nan(jnp.nan, jnp.arange(2.0)).tolist() == [0, 1]
+
+
+def test_sizes_that_are_traced():
+    assert [i.item() for i in jax.jit(jnp.unravel_index)(-1, jnp.array([2, 3]))] == [1, 2]
+    assert [i.item() for i in jnp.unravel_index(np.uint8(9), np.array([2, 3], np.uint8))] == [1, 2]
+    assert jnp.delete(jnp.arange(3), True).tolist() == [0, 2]
+
+
+def test_numbers_in_strings():
+    assert jnp.float32("1.5") == 1.5
+    with pytest.raises((TypeError, ValueError)):
+        jnp.bfloat16("a")
+
+
+def test_what_has_no_type_is_refused():
+    with pytest.raises(ValueError, match="dtype must be specified"):
+        jax.lax.iota(None, 3)
+    with pytest.raises(TypeError, match="q must be real"):
+        jnp.quantile(jnp.arange(3.0), 1j)
+    with pytest.raises(ValueError, match="cannot safely cast"):
+        jax.random.beta(jax.random.key(0), 1j, 1.0)
