@@ -24,6 +24,7 @@ from pyjx.lax.contractions import canonicalize_precision, takes_real_part
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
+from pyjx.runtime.jit import jit
 from pyjx.runtime.resharding import in_auto_mode
 
 __all__ = ["einsum", "einsum_path"]
@@ -330,9 +331,12 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
     if out_sharding is not None:
-        return in_auto_mode(partial(einsum, optimize=optimize, precision=precision,
-                                    preferred_element_type=preferred_element_type,
-                                    _dot_general=_dot_general), out_sharding)(subscripts, *operands)
+        run = in_auto_mode(partial(einsum, optimize=optimize, precision=precision,
+                                   preferred_element_type=preferred_element_type,
+                                   _dot_general=_dot_general), out_sharding)
+        if getattr(getattr(out_sharding, "spec", out_sharding), "unreduced", None):
+            run = jit(run, static_argnums=0)  # a sum stays open in the program of what is summed
+        return run(subscripts, *operands)
     if _dot_general is not None or state.dynamic is not eager_trace:
         return _einsum_of(operands, subscripts, optimize, precision, preferred_element_type,
                           _dot_general)

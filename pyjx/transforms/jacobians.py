@@ -10,9 +10,11 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.explicit import with_dim
 from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.conversion import cast
+from pyjx.engine.explicit import with_sharding_of
 from pyjx.engine.functions import check_values, flatten
 from pyjx.engine.positions import iota_p
 from pyjx.engine.tangents import full_aval
@@ -185,7 +187,10 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
         block = np.zeros((n, aval.size), dtype)
         if dtype != dtypes.float0:
             np.fill_diagonal(block[start:start + aval.size], 1)
-        basis.append(_array(block.reshape((n, *aval.shape))))
+        vectors = _array(block.reshape((n, *aval.shape)))
+        if aval.explicit_sharding is not None:  # they lie as the value that they are changes of
+            vectors = with_sharding_of(vectors, with_dim(aval, 0, n))
+        basis.append(vectors)
         start += aval.size
     return basis
 

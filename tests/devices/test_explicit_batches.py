@@ -135,3 +135,11 @@ def test_spmd_axis_name_is_that_of_the_batch(explicit):
     assert spec_text(jax.vmap(jnp.sin, spmd_axis_name="x")(x)) == "8@x,3"
     with pytest.raises(ValueError, match="Only one of spmd_axis_name or arrays sharded"):
         jax.vmap(jnp.sin, spmd_axis_name="y")(x)
+
+
+def test_jacobians_are_cut_as_results_and_arguments(explicit):
+    x = jax.device_put(X, P("x"))
+    assert spec_text(jax.jacfwd(lambda x: x.sum(1))(x)) == "8@x,8,3"
+    assert spec_text(jax.jit(jax.jacfwd(jnp.sin))(x)) == "8@x,3,8,3"
+    assert spec_text(jax.jacrev(jnp.sin)(x)) == "8,3,8@x,3"
+    np.testing.assert_allclose(jax.jacfwd(jnp.sin)(x), jax.jacfwd(jnp.sin)(X), rtol=1e-6)

@@ -272,3 +272,10 @@ def test_open_sums_are_shown_by_their_sharding():
     shown = repr(product)
     assert shown.startswith("Array(shape=(4, 4), dtype=float32, sharding=NamedSharding(")
     assert str(product) == f"{product}" == shown
+
+
+def test_einsum_leaves_a_sum_open(explicit):
+    x, y = jax.device_put(X.T, P(None, "x")), jax.device_put(X, P("x"))
+    out = jnp.einsum("ij,jk->ik", x, y, out_sharding=P(unreduced={"x"}))
+    assert str(jax.typeof(out)) == "float32[4,4]{U:x}"
+    np.testing.assert_allclose(jax.reshard(out, P()), X.T @ X, rtol=1e-5)
