@@ -18,7 +18,14 @@ from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes, promote_dtypes_inexact
+from pyjx.numpy.promotion import (
+    any_ranks,
+    convert,
+    literal,
+    operands,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
 from pyjx.numpy.sorting import searchsorted
 
 __all__ = [
@@ -184,6 +191,7 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None,
 
 
 @numpy_function(static_argnames=("axis",))
+@any_ranks
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule.
 

@@ -25,6 +25,7 @@ from pyjx.numpy.operands import (
     is_integer,
 )
 from pyjx.numpy.promotion import (
+    any_ranks,
     common_shape,
     convert,
     narrowed,
@@ -178,6 +179,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
 
 
 @op_jit
+@any_ranks
 def heaviside(x1: Any, x2: Any, /) -> Array:
     """0 where x1 < 0, 1 where x1 > 0, x2 where x1 == 0, elementwise.
 
@@ -617,6 +619,7 @@ def _magnitudes(name: str, x1: Any, x2: Any) -> list[Any]:
 
 
 @op_jit
+@any_ranks
 def gcd(x1: Any, x2: Any) -> Array:
     """The greatest common divisor of integers, elementwise.
 

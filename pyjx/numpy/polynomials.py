@@ -14,6 +14,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import dtype_of
 from pyjx.numpy.promotion import (
+    any_ranks,
     check_arraylike,
     convert,
     operands,
@@ -49,6 +50,7 @@ def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
 
 
 @op_jit
+@any_ranks
 def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials.
 
@@ -60,6 +62,7 @@ def polyadd(a1: Any, a2: Any) -> Array:
 
 
 @op_jit
+@any_ranks
 def polysub(a1: Any, a2: Any) -> Array:
     """The difference of two polynomials.
 

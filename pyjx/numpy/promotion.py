@@ -221,6 +221,10 @@ def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
     )
 
 
+# Decorates functions that broadcast whatever the flag `jax_numpy_rank_promotion` says.
+any_ranks = configuration.numpy_rank_promotion("allow")
+
+
 def stretch(x: Any, shape: tuple[int, ...]) -> Any:
     """`x` broadcast to `shape`.
 
@@ -333,7 +337,8 @@ def promote_inexact(name: str, x: Any) -> Any:
 
 
 __all__ = [
-    "as_operand", "check_arraylike", "check_ranks", "common_shape", "convert", "is_arraylike",
+    "any_ranks", "as_operand", "check_arraylike", "check_ranks", "common_shape", "convert",
+    "is_arraylike",
     "literal", "narrowed", "operands", "promote_args", "promote_args_complex",
     "promote_args_inexact", "promote_args_numeric", "promote_dtypes", "promote_dtypes_complex",
     "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_inexact", "promote_shapes",

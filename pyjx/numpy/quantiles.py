@@ -17,6 +17,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved
 from pyjx.numpy.nan_reductions import present
 from pyjx.numpy.promotion import (
+    any_ranks,
     convert,
     literal,
     narrowed,
@@ -76,6 +77,7 @@ def _flattened(x: Any, axes: tuple[int, ...]) -> Any:
     return lax.reshape(x, (*kept, size))
 
 
+@any_ranks
 def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: bool, method: str,
               keepdims: bool, skip_nan: bool, weights: Any) -> Any:
     a, q, weights = _check(name, a, q, out, overwrite_input, method, weights)

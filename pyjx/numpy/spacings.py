@@ -150,7 +150,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
         signs = jnp.sign(start)
         low, high = jnp.multiply(start, signs), jnp.multiply(stop, signs)
     powers = linspace(jnp.log(low), jnp.log(high), num, endpoint, axis=0)
-    out = jnp.multiply(jnp.exp(powers), signs)
+    out = jnp.multiply(jnp.exp(powers), signs[None])
     if endpoint and num > 1:  # the ends are exact
         out = out.at[-1].set(stop)
     if num > 0:

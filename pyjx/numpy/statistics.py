@@ -18,6 +18,7 @@ from pyjx.numpy.contractions import matmul
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import at_least_2d, permuted
 from pyjx.numpy.promotion import (
+    any_ranks,
     convert,
     literal,
     numbers,
@@ -202,6 +203,7 @@ def _rows(x: Any, rowvar: bool) -> Any:
 
 
 @numpy_function(static_argnames=("rowvar", "bias", "ddof", "dtype"))
+@any_ranks
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
         fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Array:
     """The covariance matrix of variables.

@@ -214,3 +214,19 @@ def test_booleans_are_neither_rounded_nor_subtracted():
         jnp.round(jnp.ones(0, bool))
     with pytest.raises(TypeError, match="bool"):
         jnp.ediff1d(jnp.ones(2, bool))
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: jnp.cov(x, aweights=x[0]), lambda x: jnp.heaviside(x, x[0]),
+    lambda x: jnp.gcd(x.astype(int), x[0].astype(int)), lambda x: jnp.polyadd(x[0], x[:, 0]),
+    lambda x: jnp.trapezoid(x, x[0]), lambda x: jnp.quantile(x, x[0] / 9, axis=0),
+    lambda x: jnp.geomspace(x, x + 1, 3), lambda x: jax.scipy.special.owens_t(x, x),
+    lambda x: jax.scipy.signal.welch(x[0], nperseg=2)[1],
+    lambda x: jax.scipy.signal.istft(x, nperseg=4)[1], lambda x: jax.scipy.stats.mode(x)[0],
+    lambda x: jax.scipy.stats.gaussian_kde(x[0])(x[1]),
+])
+def test_broadcasting_inside_is_no_matter_of_the_flag(call):
+    x = jnp.arange(1.0, 10.0).reshape(3, 3)
+    want = call(x)
+    with jax.numpy_rank_promotion("raise"):
+        np.testing.assert_array_equal(call(x), want)

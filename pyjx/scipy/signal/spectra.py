@@ -15,7 +15,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.numpy.axes import canonical_axis
-from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
+from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_dtypes_inexact
 from pyjx.numpy.ufuncs import as_array
 from pyjx.runtime.operations import op_jit
 from pyjx.scipy.signal.trends import detrend as remove_trend
@@ -98,6 +98,7 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
 
 @op_jit(static_argnames=("nperseg", "noverlap", "nfft", "detrend", "onesided", "scaling", "axis",
                          "boundary", "padded", "average", "real"))
+@any_ranks
 def _spectra(nperseg: int, noverlap: int, nfft: int, detrend: Any, onesided: bool, scaling: str,
              axis: int, boundary: str | None, padded: bool, average: str | None, real: bool,
              fs: Any, window: Any, *signals: Any) -> tuple[Any, Any, Any]:
@@ -305,6 +306,7 @@ def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = N
 
 @op_jit(static_argnames=("size", "noverlap", "nfft", "onesided", "boundary", "time_axis",
                          "freq_axis"))
+@any_ranks
 def _overlapped(Z: Any, fs: Any, window: Any, size: int, noverlap: int, nfft: int, onesided: bool,
                 boundary: bool, time_axis: int, freq_axis: int) -> tuple[Any, Any]:
     """The segments of which `Z` are the spectra, overlapped and added."""

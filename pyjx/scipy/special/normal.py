@@ -18,7 +18,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
-from pyjx.numpy.promotion import promote_args_inexact, promote_inexact
+from pyjx.numpy.promotion import any_ranks, promote_args_inexact, promote_inexact
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special import coefficients as parts
 from pyjx.scipy.special.coefficients import evaluate
@@ -344,6 +344,7 @@ partials(
 
 
 @numpy_function
+@any_ranks
 def owens_t(h: Any, a: Any) -> Array:
     """Owen's T function: 1/(2 pi) times the integral of e^(-h^2 (1 + x^2)/2)/(1 + x^2) from 0 to a.
 

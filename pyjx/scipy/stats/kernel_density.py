@@ -9,7 +9,7 @@ from typing import Any
 from pyjx import lax, nn, random
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
-from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
+from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_dtypes_inexact
 from pyjx.scipy.special.normal import ndtr_of
 from pyjx.tree_util import register_pytree_node_class
 
@@ -45,6 +45,7 @@ class gaussian_kde:
 
     __slots__ = ("covariance", "dataset", "inv_cov", "neff", "weights")
 
+    @any_ranks
     def __init__(self, dataset: Any, bw_method: str | Any | Callable[[Any], Any] | None = None,
                  weights: Any = None) -> None:
         check_arraylike("gaussian_kde", dataset)
@@ -202,6 +203,7 @@ class gaussian_kde:
                                   "make a new gaussian_kde")
 
 
+@any_ranks
 def _log_mixture(dataset: Array, weights: Array, covariance: Array, points: Array) -> Array:
     """log of the sum of w_i N(points - dataset_i; 0, C), for C = L L^T."""
     dataset, weights, covariance, points = promote_dtypes_inexact(dataset, weights, covariance,

@@ -11,7 +11,7 @@ from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import check_arraylike, promote_inexact
+from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_inexact
 from pyjx.numpy.ufuncs import as_array
 
 __all__ = ["ModeResult", "mode", "rankdata", "sem"]
@@ -38,6 +38,7 @@ def _flat(x: Array, axis: int | None) -> tuple[Array, int]:
 
 
 @numpy_function(static_argnames=("axis", "nan_policy", "keepdims"))
+@any_ranks
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
          ) -> ModeResult:
     """The most frequent value along an axis, the smallest of several, and its count.
