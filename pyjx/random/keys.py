@@ -28,7 +28,7 @@ from pyjx.lax.shapes import expand_dims
 from pyjx.numpy import array_methods
 from pyjx.random.implementations import PRNGImpl, over_axes, over_batch
 from pyjx.runtime import key_reuse
-from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.array import ArrayImpl, Shard
 from pyjx.runtime.device_put import device_put, put_handlers
 from pyjx.runtime.extended_arrays import DataArray
 from pyjx.runtime.transfers import array_from_host
@@ -135,6 +135,19 @@ class PRNGKeyArray(DataArray):
 
     def addressable_data(self, index: int) -> PRNGKeyArray:
         return PRNGKeyArray(self._impl, self._base_array.addressable_data(index))
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        return list(map(self._shard, self._base_array.addressable_shards))
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        return list(map(self._shard, self._base_array.global_shards))
+
+    def _shard(self, shard: Shard) -> Shard:
+        """A part of the data as a part of the keys."""
+        data = None if shard.data is None else PRNGKeyArray(self._impl, shard.data)
+        return Shard(shard.device, shard.index[:self.ndim], shard.replica_id, data)
 
     def __reduce__(self) -> Any:
         return PRNGKeyArray, (self._impl, self._base_array)

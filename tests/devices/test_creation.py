@@ -76,3 +76,14 @@ def test_results_on_meshes_of_both_kinds_stay_cut_along_axes_that_are_auto():
         for out in (x * 2, jnp.sin(x).sum(1), x @ jnp.ones((4, 3))):
             assert out.sharding.spec[0] == ("x", "y")
         assert x[None].sharding.spec == P(None, ("x", "y"), None)
+
+
+def test_keys_show_their_parts():
+    keys = jax.random.split(jax.random.key(0), 8)
+    cut = jax.device_put(keys, NamedSharding(line(AUTO), P("x")))
+    for shards in (cut.addressable_shards, cut.global_shards):
+        assert [s.device for s in shards] == jax.devices()
+        assert shards[3].index == (slice(3, 4, None),)
+        assert shards[3].data.dtype == keys.dtype
+        np.testing.assert_array_equal(jax.random.key_data(shards[3].data),
+                                      jax.random.key_data(keys[3:4]))
