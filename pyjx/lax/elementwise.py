@@ -346,8 +346,8 @@ def _pow_tangent_x(g: Tangent, x: Value, y: Value) -> Value:
     integer = dtypes.issubdtype(get_aval(y).dtype, np.integer)
     if is_scalar_constant(y):
         less = y if integer and y == 0 else y - 1
-        factor = scalar_constant(y, dtype)
-        return mul(g, mul(factor, pow(x, less if integer else scalar_constant(less, dtype))))
+        less = less if integer else scalar_constant(less, dtype)
+        return mul(g, mul(scalar_constant(y, dtype), pow(cast(x, dtype), less)))
     less = sub(y, scalar_constant(1, get_aval(y).dtype))
     if integer:
         less = lax.select(lax.eq(y, like(y, 0)), y, less)
@@ -362,8 +362,7 @@ def _pow_tangent_y(g: Tangent, ans: Value, x: Value, y: Value) -> Value:
         safe = like(g, x if x != 0 else 1)
     else:
         safe = lax.select(lax.eq(x, like(x, 0)), full_aval(get_aval(x), 1), x)
-    tangent = mul(g, mul(lax.log(safe), ans))
-    return cast(tangent, get_aval(ans).dtype) if is_scalar_constant(x) else tangent
+    return cast(mul(g, mul(lax.log(safe), ans)), get_aval(ans).dtype)
 
 
 pow_p = register(Primitive("pow", arithmetic=transcendental, shape_rule=_pow_shape, cost=DEAR))

@@ -304,3 +304,13 @@ def test_a_quotient_is_differentiated_by_its_result():
     _, pull_back = jax.vjp(lambda x, y: x / y, jnp.array([3.0, 8.0]), jnp.array([2.0, 4.0]))
     kept = sorted(np.asarray(x).tolist() for x in jax.tree.leaves(pull_back))
     assert kept == [[1.5, 2.0], [2.0, 4.0]]
+
+
+def test_derivatives_of_powers_have_the_weak_types_of_what_they_are_by():
+    def twice(function):
+        return jax.grad(lambda x: np.float32(1) * jax.grad(function)(x))
+
+    assert jax.jvp(lambda y: lax.pow(2.0, y), (3.0,), (1.0,))[1].weak_type is False
+    assert jax.grad(lambda y: np.float32(1) * lax.pow(jnp.asarray(2.0), y))(3.0).weak_type
+    assert twice(lambda x: x ** 0.5)(2.0).weak_type
+    assert not twice(lambda x: x ** 0.5)(np.float32(2)).weak_type
