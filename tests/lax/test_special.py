@@ -60,3 +60,11 @@ def test_igamma_far_below_its_parameter_is_precise():
 def test_derivatives_of_gamma_samples_are_of_strong_type():
     weak = jnp.broadcast_to(0.3, (2,))
     assert not lax.random_gamma_grad(weak, weak).weak_type
+
+
+def test_all_derivatives_of_the_error_functions_vanish_at_infinity():
+    for function in (lax.erf, lax.erfc):
+        for _ in range(3):
+            function = jax.grad(function)
+            assert float(function(jnp.inf)) == float(function(-jnp.inf)) == 0
+            assert np.isnan(function(jnp.nan))
