@@ -393,16 +393,17 @@ def _sinc_series(dtype: Any) -> list[Any]:
 
 
 def _real_sinc(x: Any) -> Any:
-    # With n the whole number next to x and r = x - n, sin(pi x) = (-1)^n sin(pi r).
-    zero = constant_like(x, 0)
-    n = ops.round(x, ops.RoundingMethod.TO_NEAREST_EVEN)
-    r = ops.select(ops.eq(ops.abs(x), constant_like(x, np.inf)), filled_like(x, 0), ops.sub(x, n))
+    # With r the distance from the next even number, sin(pi x) = sin(pi r) = sin(pi (1 - r)), the
+    # latter for r > 1/2. Both are continuous where they meet: XLA may compute x twice, in two ways.
+    half, end = constant_like(x, 0.5), ops.eq(ops.abs(x), constant_like(x, np.inf))
+    n = ops.round(ops.mul(x, half), ops.RoundingMethod.TO_NEAREST_EVEN)
+    r = ops.select(end, filled_like(x, 0), ops.sub(x, ops.add(n, n)))
+    r = ops.select(ops.gt(ops.abs(r), half), ops.sub(ops.sign(r), r), r)
     series = ops.polynomial(ops.square(r), _sinc_series(dtype_of(x)))
-    near_zero = ops.eq(n, zero)
-    half = ops.mul(n, constant_like(n, 0.5))
-    minus = ops.ne(ops.eq(half, ops.floor(half)), ops.gt(x, zero))  # n odd, or x < 0
     sine = ops.mul(r, series)
-    sine = ops.select(minus, ops.sub(filled_like(x, 0), sine), sine)  # 0 at whole numbers, not -0
+    negative = ops.lt(x, constant_like(x, 0))
+    sine = ops.select(negative, ops.sub(filled_like(x, 0), sine), sine)  # +0 at whole ones
+    near_zero = ops.le(ops.abs(x), half)
     divisor = ops.select(near_zero, filled_like(x, 1), ops.abs(x))
     return ops.select(near_zero, series, ops.div(sine, divisor))
 
