@@ -387,3 +387,53 @@ def test_products_with_logarithms_of_complex_numbers(name):
 def test_gamma_functions_of_complex_numbers_are_type_errors(name):
     with pytest.raises(TypeError, match="does not accept dtype complex64"):
         getattr(special, name)(1 + 2j, 2.0)
+
+
+# -- derivatives where they are hard ---------------------------------------------------------------
+
+
+def test_derivatives_of_dawsn_and_erfcx_far_out_do_not_cancel():
+    x = np.float32([9, 100, 1e4, 1e20])
+    for function, scale in ((special.dawsn, 0.5), (special.erfcx, 1 / np.sqrt(np.pi))):
+        slope = jax.grad(function)
+        np.testing.assert_allclose(jax.vmap(slope)(x[1:]) * x[1:] * x[1:], -scale * (x[1:] < 1e20),
+                                   rtol=2e-4)
+        np.testing.assert_allclose(jax.vmap(jax.grad(slope))(x[1:3]) * x[1:3] ** 3, 2 * scale,
+                                   rtol=4e-4)
+        assert float(slope(jnp.inf)) == float(jax.grad(slope)(jnp.inf)) == 0
+    assert abs(float(jax.grad(special.dawsn)(x[0])) - (1 - 2 * 9 * reference.dawsn(9.0))) < 1e-9
+    assert np.isfinite(jax.grad(special.erfcx)(jnp.float16(100)))
+
+
+def test_second_derivatives_of_i1_near_zero():
+    x = np.float32([0, 1e-30, 1e-10, 1e-3, 1.999, 2.001])
+    want = (reference.ivp(1, np.float64(x), 2))
+    np.testing.assert_allclose(jax.vmap(jax.grad(jax.grad(special.i1)))(x), want, rtol=1e-6)
+
+
+def test_divergences_have_the_derivatives_of_their_terms():
+    p = np.float32([1, 0, 1, 1, 0, -1, 0.5])
+    q = np.float32([np.inf, np.nan, np.nan, 1, 0, 1, 0.25])
+    by_p, by_q = jax.vmap(jax.grad(special.rel_entr, (0, 1)))(p, q)
+    np.testing.assert_allclose(by_p, [-np.inf, np.nan, np.nan, 1, 0, 0, np.log(2) + 1], rtol=1e-6)
+    np.testing.assert_allclose(by_q, [0, np.nan, np.nan, -1, 0, 0, -2], rtol=1e-6)
+    by_p, by_q = jax.vmap(jax.grad(special.kl_div, (0, 1)))(p, q)
+    np.testing.assert_allclose(by_p, [-np.inf, np.nan, np.nan, 0, 0, 0, np.log(2)], rtol=1e-6)
+    np.testing.assert_allclose(by_q, [1, np.nan, np.nan, 0, 1, 0, -1], rtol=1e-6)
+
+
+def test_fresnel_integrals_of_large_arguments():
+    x = np.float32([77.7, 1234.6, 1e5, 1e10])
+    for got, want in zip(special.fresnel(x), reference.fresnel(np.float64(x)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-7)
+    x = jnp.array([1e3, 12345, 4097.5])
+    sine, cosine = (jax.vmap(jax.grad(lambda x, i=i: special.fresnel(x)[i]))(x) for i in (0, 1))
+    np.testing.assert_allclose(sine, [0, 1, -np.sin(np.pi / 8)], atol=1e-6)
+    np.testing.assert_allclose(cosine, [1, 0, -np.cos(np.pi / 8)], atol=1e-6)
+
+
+def test_slopes_at_the_ends_of_pieces():
+    assert np.isnan(jax.grad(special.exp1)(-1.0))
+    ratio = np.exp(-0.5) / np.sqrt(2 * np.pi) / reference.ndtr(-1)
+    np.testing.assert_allclose(jax.grad(jax.grad(special.log_ndtr))(-1.0), ratio - ratio ** 2,
+                               rtol=1e-6)

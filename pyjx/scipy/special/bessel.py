@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -13,6 +14,9 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import promote_inexact
 from pyjx.scipy.special.operands import in_single, reals
 from pyjx.transforms.custom_jvp import custom_jvp
+
+# The coefficients of (x^2/4)^k in I_1'(x), after DLMF 10.25.2
+_I1_SLOPE = [(2 * k + 1) / (2 * math.factorial(k) * math.factorial(k + 1)) for k in range(14)]
 
 
 @custom_jvp
@@ -28,9 +32,10 @@ def _i1(x: Array) -> Array:
 
 
 def _i1_slope(out: Array, x: Array) -> Array:
-    # I_1'(x) = I_0(x) - I_1(x)/x, which is 1/2 at 0
-    zero = x == 0
-    return jnp.where(zero, 0.5, _i0(x) - out / jnp.where(zero, 1, x))
+    # I_1'(x) = I_0(x) - I_1(x)/x; near 0, where that cancels in the derivatives, its power series
+    small = jnp.abs(x) < 2
+    near, far = jnp.where(small, x, 0), jnp.where(small, 2, x)
+    return jnp.where(small, lax.polynomial(near * near / 4, _I1_SLOPE), _i0(far) - out / far)
 
 
 _i0.defjvps(lambda g, out, x: g * _i1(x))

@@ -34,7 +34,7 @@ def _exp1(x: Array) -> Array:
     return jnp.where(x > 1, outside, inside)
 
 
-_exp1.defjvps(lambda g, out, x: lax.mul(g, strong(-jnp.exp(-x) / x)))
+_exp1.defjvps(lambda g, out, x: lax.mul(g, strong(jnp.where(x < 0, math.nan, -jnp.exp(-x) / x))))
 
 
 @numpy_function
@@ -203,6 +203,14 @@ def sici(x: Any) -> tuple[Array, Array]:
     return _sici(*reals("sici", x))
 
 
+def _sine_and_cosine(x: Array) -> tuple[Array, Array]:
+    """Those of pi x^2/2. With x = n + r, n whole, x^2 = n^2 + 2nr + r^2; n r is not rounded."""
+    whole = jnp.round(x)
+    rest = x - whole
+    angle = math.pi / 2 * ((whole % 2) ** 2 + 2 * whole * rest % 4 + rest * rest)
+    return jnp.sin(angle), jnp.cos(angle)
+
+
 @custom_jvp
 @strongly
 @in_single
@@ -220,7 +228,7 @@ def _fresnel(x: Array) -> tuple[Array, Array]:
     t = 1 - 8 / (u + 1.44)
     f = evaluate(parts.FRESNEL_F, t) / (math.pi * far)
     g = evaluate(parts.FRESNEL_G, t) / (math.pi ** 2 * u * far)
-    sin, cos = jnp.sin(math.pi / 2 * u), jnp.cos(math.pi / 2 * u)
+    sin, cos = _sine_and_cosine(far)
     wide = size > 1.6
     sine = jnp.where(wide, 0.5 - f * cos - g * sin, sine_near)
     cosine = jnp.where(wide, 0.5 + f * sin - g * cos, cosine_near)
@@ -228,9 +236,7 @@ def _fresnel(x: Array) -> tuple[Array, Array]:
             jnp.copysign(jnp.where(end, 0.5, cosine), x))
 
 
-_fresnel.defjvps(lambda g, out, x: (
-    lax.mul(g, jnp.sin(math.pi / 2 * x * x)),
-    lax.mul(g, jnp.cos(math.pi / 2 * x * x))))
+_fresnel.defjvps(lambda g, out, x: tuple([lax.mul(g, y) for y in _sine_and_cosine(x)]))
 
 
 @numpy_function

@@ -80,11 +80,12 @@ def _entr(x: Array) -> Array:
 partials(_entr, lambda out, x: jnp.where(x < 0, 0, -1 - jnp.log(jnp.where(x < 0, 1, x))))
 
 
-def _by_cases(p: Array, q: Array, inside: Callable[[Array, Array], Array], edge: Array) -> Array:
-    """`inside` where p and q are positive, `edge` where p = 0 and q >= 0, inf elsewhere."""
+def _by_cases(p: Array, q: Array, inside: Callable[[Array, Array], Array], edge: Array | int,
+              outside: float = math.inf) -> Array:
+    """`inside` where p and q are positive, `edge` where p = 0 and q >= 0, `outside` elsewhere."""
     positive = (p > 0) & (q > 0)
     out = inside(jnp.where(positive, p, 1), jnp.where(positive, q, 1))
-    out = jnp.where(positive, out, jnp.where((p == 0) & (q >= 0), edge, math.inf))
+    out = jnp.where(positive, out, jnp.where((p == 0) & (q >= 0), edge, outside))
     return jnp.where(jnp.isnan(p) | jnp.isnan(q), math.nan, out)
 
 
@@ -104,6 +105,25 @@ def _divergence(p: Array, q: Array) -> Array:
     return jnp.where(near, q * series, p * _log_ratio(p, q) - (p - q))
 
 
+@custom_jvp
+def _rel_entr(p: Array, q: Array) -> Array:
+    return _by_cases(p, q, lambda p, q: p * _log_ratio(p, q), 0)
+
+
+@custom_jvp
+def _kl_div(p: Array, q: Array) -> Array:
+    return _by_cases(p, q, _divergence, q)
+
+
+partials(_rel_entr,
+         lambda out, p, q: _by_cases(p, q, lambda p, q: _log_ratio(p, q) + 1, 0, 0),
+         lambda out, p, q: _by_cases(p, q, lambda p, q: -p / q, 0, 0))
+partials(_kl_div,
+         lambda out, p, q: _by_cases(p, q, _log_ratio, 0, 0),
+         lambda out, p, q: _by_cases(
+             p, q, lambda p, q: jnp.where(q < math.inf, (q - p) / q, 1), 1, 0))
+
+
 @numpy_function
 @strong_of_arrays
 def rel_entr(p: Any, q: Any) -> Array:
@@ -115,8 +135,7 @@ def rel_entr(p: Any, q: Any) -> Array:
     >>> float(jax.scipy.special.rel_entr(0.0, 0.5))
     0.0
     """
-    p, q = reals("rel_entr", p, q)
-    return _by_cases(p, q, lambda p, q: p * _log_ratio(p, q), jnp.zeros_like(p))
+    return _rel_entr(*reals("rel_entr", p, q))
 
 
 @numpy_function
@@ -131,7 +150,7 @@ def kl_div(p: Any, q: Any) -> Array:
     0.5
     """
     p, q = reals("kl_div", p, q)
-    return weak_as(_by_cases(p, q, _divergence, q), p, q)
+    return weak_as(_kl_div(p, q), p, q)
 
 
 # -- logistic functions ----------------------------------------------------------------------------

@@ -96,8 +96,25 @@ def _erfcx(x: Array) -> Array:
     return jnp.where(x < 0, 2 * exp_square(jnp.minimum(x, 0)) - upper, upper)
 
 
-# d (e^(x^2) erfc(x)) = (2 x e^(x^2) erfc(x) - 2/sqrt(pi)) dx
-_erfcx.defjvps(lambda g, out, x: g * (2 * x * out - 2 / _ROOT_PI))
+# (2k - 1)!!/2^k, DLMF 7.12.1
+_FAR = [0.0, *[math.prod(range(1, 2 * k, 2)) / 2 ** k for k in range(1, 22)]]
+
+
+def _beside_limit(out: Array, x: Array, far: Array, limit: float, sign: int) -> Array:
+    """2 x out - limit, a difference that cancels where x is `far`, and is the limit times a series
+    in 1/x^2 there."""
+    inverse = 1 / jnp.where(far, x, 8)
+    series = limit * lax.polynomial(sign * inverse * inverse, _FAR)
+    return jnp.where(far, series, 2 * jnp.where(far, 0, x) * out - limit)
+
+
+@in_single
+def _erfcx_slope(out: Array, x: Array) -> Array:
+    # d (e^(x^2) erfc(x)) = (2 x e^(x^2) erfc(x) - 2/sqrt(pi)) dx
+    return _beside_limit(out, x, x > 8, 2 / _ROOT_PI, -1)
+
+
+_erfcx.defjvps(lambda g, out, x: g * _erfcx_slope(out, x))
 
 
 @numpy_function
@@ -124,8 +141,13 @@ def _dawsn(x: Array) -> Array:
     return jnp.copysign(jnp.where(size > 4, outside, inside), x)
 
 
-# D'(x) = 1 - 2 x D(x), DLMF 7.10.4
-_dawsn.defjvps(lambda g, out, x: g * (1 - 2 * x * out))
+@in_single
+def _dawsn_slope(out: Array, x: Array) -> Array:
+    # D'(x) = 1 - 2 x D(x), DLMF 7.10.4
+    return -_beside_limit(out, x, jnp.abs(x) > 8, 1, 1)
+
+
+_dawsn.defjvps(lambda g, out, x: g * _dawsn_slope(out, x))
 
 
 @numpy_function
@@ -274,7 +296,7 @@ def log_ndtr_of(x: Array) -> Array:
 @in_single
 def _log_ndtr_slope(x: Array) -> Array:
     # phi(x)/Phi(x), where Phi(x) = e^(-x^2/2) erfcx(-x/sqrt(2))/2
-    low, high = jnp.minimum(x, -1), jnp.maximum(x, -1)
+    low, high = jnp.where(x < -1, x, -1), jnp.where(x < -1, -1, x)
     below = math.sqrt(2 / math.pi) / _erfcx(low * -_ROOT_HALF)
     return jnp.where(x < -1, below, jnp.exp(-high * high / 2) / _ROOT_TWO_PI / ndtr_of(high))
 
