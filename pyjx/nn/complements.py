@@ -24,7 +24,13 @@ def _log1mexp(x: Value) -> Value:
     return ufuncs.where(ufuncs.less(x, like(x, math.log(2.0))), small, large)
 
 
-_log1mexp.defjvps(lambda g, out, x: lax.div(g, lax.expm1(x)))
+def _tangent(g: Value, out: Value, x: Value) -> Value:
+    # 1/(e^x - 1) as e^-x/(1 - e^-x), whose derivatives do not overflow
+    less = lax.neg(x)
+    return lax.neg(lax.div(lax.mul(g, lax.exp(less)), lax.expm1(less)))
+
+
+_log1mexp.defjvps(_tangent)
 _log1mexp.__name__ = "log1mexp"
 
 

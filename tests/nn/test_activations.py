@@ -154,3 +154,12 @@ def test_squareplus_promotes_both_arguments():
     assert nn.squareplus(jnp.bfloat16(1), jnp.float32(4)).dtype == "float32"
     with jax.enable_x64(True):
         assert nn.squareplus(jnp.arange(2), jnp.float32(4)).dtype == "float32"
+
+
+def test_the_derivatives_of_log1mexp_do_not_overflow():
+    twice = jax.vmap(jax.grad(jax.grad(jax.nn.log1mexp)))
+    x = np.float32([0.5, 4, 30, 60, 80, 500])
+    with np.errstate(over="ignore"):
+        want = -np.exp(-np.float64(x)) / np.expm1(-np.float64(x)) ** 2
+    np.testing.assert_allclose(twice(x), want, rtol=1e-5, atol=1e-40)
+    assert jax.grad(jax.grad(jax.scipy.stats.gumbel_l.logcdf))(5.0) == 0

@@ -12,7 +12,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import promote_inexact
-from pyjx.scipy.special.operands import in_single, reals
+from pyjx.scipy.special.operands import in_single, reals, weak_as
 from pyjx.transforms.custom_jvp import custom_jvp
 
 # The coefficients of (x^2/4)^k in I_1'(x), after DLMF 10.25.2
@@ -35,7 +35,8 @@ def _i1_slope(out: Array, x: Array) -> Array:
     # I_1'(x) = I_0(x) - I_1(x)/x; near 0, where that cancels in the derivatives, its power series
     small = jnp.abs(x) < 2
     near, far = jnp.where(small, x, 0), jnp.where(small, 2, x)
-    return jnp.where(small, lax.polynomial(near * near / 4, _I1_SLOPE), _i0(far) - out / far)
+    series = weak_as(lax.polynomial(near * near / 4, _I1_SLOPE), x)
+    return jnp.where(small, series, _i0(far) - out / far)
 
 
 _i0.defjvps(lambda g, out, x: g * _i1(x))
