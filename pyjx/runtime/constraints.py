@@ -12,7 +12,8 @@ from pyjx.core.layouts import Format, Layout
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.specs import PartitionSpec
+from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.rules import jvp_linear
@@ -119,8 +120,19 @@ def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
             aval.explicit_sharding is not None or get_abstract_mesh().explicit_axes):
         return _asserted(x, aval, sharding)
     free = frozenset([i for i, p in enumerate(getattr(sharding, "spec", ())) if p is UNCONSTRAINED])
+    if mesh is not None and aval.explicit_sharding is not None and isinstance(x, Tracer):
+        sharding = _with_types_axes(sharding, aval)
     return sharding_constraint_p.bind(x, sharding=sharding, layout=layout,
                                       context_mesh=get_abstract_mesh(), unconstrained_dims=free)
+
+
+def _with_types_axes(sharding: Any, aval: Any) -> Any:
+    """The constraint along Auto axes, with the Explicit ones that the value's type names."""
+    given = [*sharding.spec, *[None] * (aval.ndim - len(sharding.spec))]
+    entries = [p if e is None else e if p is UNCONSTRAINED or p is None else
+               (*axes_of((e,)), *[a for a in axes_of((p,)) if a not in axes_of((e,))])
+               for p, e in zip(given, entries_of(aval), strict=True)]
+    return sharding.update(spec=sharding.spec.update(partitions=entries))
 
 
 def _asserted(x: Any, aval: Any, sharding: Any) -> Any:
@@ -165,7 +177,7 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, sharding: Any,
     spec = getattr(sharding, "spec", None)
     if spec is not None:
         name = trace.axis.spmd_name
-        along = UNCONSTRAINED if name is None else name
+        along = entries_of(get_aval(x))[dim] or (UNCONSTRAINED if name is None else name)
         entries = [*spec, *[None] * (dim - len(spec))]
         entries.insert(dim, along)
         sharding = sharding.update(spec=spec.update(partitions=entries))

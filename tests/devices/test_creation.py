@@ -78,6 +78,17 @@ def test_results_on_meshes_of_both_kinds_stay_cut_along_axes_that_are_auto():
         assert x[None].sharding.spec == P(None, ("x", "y"), None)
 
 
+@pytest.mark.parametrize("spec, found", [(P("x", "y"), P("x", "y")),
+                                         (P("y", "x"), P(None, ("x", "y")))])
+def test_constraints_along_auto_axes_leave_the_others_in_types(spec, found):
+    mesh = jax.make_mesh((4, 2), ("x", "y"), (EXPLICIT, AUTO))
+    x = jax.device_put(np.ones((8, 8), np.float32), NamedSharding(mesh, spec))
+    with jax.set_mesh(mesh):
+        out = jax.jit(lambda x: lax.with_sharding_constraint(x, P(None, "y")))(x)
+    assert jax.typeof(out) == jax.typeof(x)
+    assert out.sharding.spec == found
+
+
 def test_keys_show_their_parts():
     keys = jax.random.split(jax.random.key(0), 8)
     cut = jax.device_put(keys, NamedSharding(line(AUTO), P("x")))

@@ -57,6 +57,7 @@ PROGRAMS = {
     "checkpoint": (jax.checkpoint(lambda x: jnp.sin(x).sum() * jnp.ones(2)), "8@x,2"),
     "linear_solve": (lambda x: lax.custom_linear_solve(
         lambda v: x * v, jnp.ones(3), lambda mv, b: b / x, symmetric=True), "8@x,3"),
+    "solve for columns": (lambda x: jnp.linalg.solve(2 * jnp.eye(3), x), "8@x,3"),
     "associative_scan": (lambda x: lax.associative_scan(
         lambda a, b: (a[0] * b[0], a[1] + b[1]), (x, jnp.ones(3)))[1], "8@x,3"),
     "scatter": (lambda x: jnp.zeros(4).at[1].set(x[0]), "8@x,4"),
