@@ -186,8 +186,7 @@ def _approximate_poisson(key: Value, lam: Value, dtype: DType) -> Value:
 
 @on_key("shape", "dtype", "method")
 def _poisson(key: Value, lam: Value, *, shape: tuple[int, ...], dtype: DType, method: str) -> Value:
-    kind = np.dtype(np.float32) if method == "exact" else dtypes.to_inexact_dtype(
-        get_aval(lam).dtype)
+    kind = np.dtype(np.float32) if method == "exact" else dtypes.default_float_dtype()
     (lam,) = arrays(kind, shape, lam)
     sample = _exact_poisson if method == "exact" else _approximate_poisson
     return sample(key, lam if get_aval(lam).shape else lax.broadcast(lam, ()), dtype)

@@ -253,6 +253,17 @@ def test_multinomial_is_computed_in_the_dtype_of_its_parameters():
         assert counts.dtype == np.float64 and counts.tolist() == [1, 1, 7]
 
 
+def test_approximate_poisson_numbers_do_not_depend_on_the_means_dtype() -> None:
+    means = np.array([0.5, 18.0, 90.0])
+
+    def draw(dtype: Any) -> Any:
+        return random.poisson(KEY, jnp.asarray(means, dtype), method="approximate").tolist()
+
+    assert draw(jnp.bfloat16) == draw(jnp.float16) == draw(jnp.float32)
+    with jax.enable_x64(True):
+        assert draw(jnp.float16) == draw(jnp.float32) == draw(jnp.float64)
+
+
 def test_the_approximate_method_computes_in_float32_at_least() -> None:
     for sample in (random.gamma, random.loggamma):
         wide = sample(KEY, 0.3, (64,), method="approximate")
