@@ -50,7 +50,9 @@ UNSAFE = "ignore:scatter inputs:FutureWarning"
     (lambda x, y: jax.nn.standardize(x, mean=y, variance=y), "int8", "int8", "float64*"),
     (lambda x, y: jax.scipy.special.sph_harm_y(np.array([1]), np.array([0]), x, y, n_max=1),
      "float32", "float16", "complex128"),
-], ids=range(18))
+    (lambda x, y: jax.scipy.stats.norm.ppf(x, y), "float32", "float32", "float64"),
+    (lambda x, y: jax.scipy.stats.norm.isf(x, y), "float32", "int32", "float64"),
+], ids=range(20))
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 def test_dtypes_of_two(fun, x, y, want):
     assert typed(fun, ones(x), ones(y)) == [want]

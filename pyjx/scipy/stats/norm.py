@@ -92,23 +92,23 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 @numpy_function
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The quantiles: the inverse of `cdf`.
+    """The quantiles: the inverse of `cdf`, of the default float dtype.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.stats.norm.ppf(0.25)), 3)
     -0.674
     """
     q, loc, scale = reals("norm.ppf", q, loc, scale)
-    return ndtri_of(q) * scale + loc
+    return jnp.asarray(ndtri_of(q) * scale + loc, float)
 
 
 @numpy_function
 def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The inverse of `sf`.
+    """The inverse of `sf`, of the default float dtype.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.stats.norm.isf(0.25)), 3)
     0.674
     """
     q, loc, scale = reals("norm.isf", q, loc, scale)
-    return ndtri_of(q) * -scale + loc
+    return jnp.asarray(ndtri_of(q) * -scale + loc, float)
