@@ -47,11 +47,12 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     Raises:
       RuntimeError: a PartitionSpec is given and no mesh is set.
       ValueError: a sharding has more dimensions than its array, or outside of jit does not
-        divide it.
+        divide it; or it names an axis of a mesh that is not Auto, along which `reshard` moves.
+      AssertionError: all axes of the mesh that is set are Explicit, and the array does not lie so.
 
     >>> import pyjx as jax
-    >>> from pyjx.sharding import NamedSharding, PartitionSpec
-    >>> mesh = jax.make_mesh((1,), ("x",))
+    >>> from pyjx.sharding import AxisType, NamedSharding, PartitionSpec
+    >>> mesh = jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
     >>> rows = NamedSharding(mesh, PartitionSpec("x"))
     >>> jax.jit(lambda x: jax.lax.with_sharding_constraint(2 * x, rows))(jax.numpy.ones(3)).tolist()
     [2.0, 2.0, 2.0]
@@ -70,6 +71,8 @@ def _lying_so(x: Any, target: Any) -> Any:
     given, layout = (target.sharding, target.layout) if isinstance(target, Format) else (
         target, None)
     sharding = resolved(given, "with_sharding_constraint", mesh=configuration.entered_mesh.value)
+    if getattr(sharding, "mesh", None) is not None and not _asserts(sharding.mesh):
+        _check_is_auto(sharding)
     return constrained(x, sharding, layout if isinstance(layout, Layout) else None)
 
 
@@ -116,14 +119,27 @@ def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
             raise IndivisibleError("One of with_sharding_constraint arguments was given the "
                                    f"sharding {error}") from None
     mesh = getattr(sharding, "mesh", None)
-    if mesh is not None and mesh.explicit_axes and mesh.are_all_axes_explicit and (
-            aval.explicit_sharding is not None or get_abstract_mesh().explicit_axes):
+    if mesh is not None and _asserts(mesh):
         return _asserted(x, aval, sharding)
     free = frozenset([i for i, p in enumerate(getattr(sharding, "spec", ())) if p is UNCONSTRAINED])
     if mesh is not None and aval.explicit_sharding is not None and isinstance(x, Tracer):
         sharding = _with_types_axes(sharding, aval)
     return sharding_constraint_p.bind(x, sharding=sharding, layout=layout,
                                       context_mesh=get_abstract_mesh(), unconstrained_dims=free)
+
+
+def _asserts(mesh: Any) -> bool:
+    return bool(mesh.explicit_axes and mesh.are_all_axes_explicit
+                and get_abstract_mesh().explicit_axes)
+
+
+def _check_is_auto(sharding: Any) -> None:
+    """Along other axes than Auto ones a value lies as its type says, whatever is asked for here."""
+    if not set(sharding.mesh.auto_axes).issuperset(axes_of(sharding.spec)):
+        raise ValueError(
+            "The spec of NamedSharding passed to with_sharding_constraint can only refer to Auto "
+            f"axes of the mesh. Got spec={sharding.spec} and mesh={sharding.mesh}. You probably "
+            "meant to use `reshard` API?")
 
 
 def _with_types_axes(sharding: Any, aval: Any) -> Any:

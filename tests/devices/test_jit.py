@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.lax import with_sharding_constraint
-from pyjx.sharding import AbstractMesh, NamedSharding
+from pyjx.sharding import AbstractMesh, AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
 
@@ -101,7 +101,8 @@ def test_the_mesh_that_is_set(mesh):
 
 
 def test_abstract_meshes_get_the_devices_of_others(mesh, x):
-    abstract = NamedSharding(AbstractMesh((4, 2), ("x", "y")), P(None, "y"))
+    auto = AbstractMesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
+    abstract = NamedSharding(auto, P(None, "y"))
     out = jax.jit(lambda x: with_sharding_constraint(x, abstract))(x)
     assert out.sharding == NamedSharding(mesh, P(None, "y"))
 
@@ -425,3 +426,21 @@ def test_an_out_sharding_brings_its_devices():
     rows = x.at[jnp.array([1, 2])].get(out_sharding=NamedSharding(mesh, P()))
     assert str(jax.typeof(rows)) == "float32[2,2]" and rows.sharding.mesh == mesh
     np.testing.assert_array_equal(rows, [[2, 3], [4, 5]])
+
+
+@pytest.mark.parametrize("wrap", [jax.jit, lambda f: f])
+def test_constraints_name_auto_axes(wrap):
+    explicit = jax.make_mesh((4, 2), ("x", "y"))
+    mixed = explicit.update(axis_types=(AxisType.Auto, AxisType.Explicit))
+    x = jnp.ones((8, 4))
+
+    def constrained(x, mesh, *spec):
+        return wrap(lambda x: with_sharding_constraint(x, NamedSharding(mesh, P(*spec))))(x)
+
+    for mesh, spec in ((explicit, ("x",)), (explicit, (None, "y")), (mixed, ("x", "y"))):
+        with pytest.raises(ValueError, match=r"can only refer to Auto axes of the mesh.*You "
+                                             "probably meant to use `reshard`"):
+            constrained(x, mesh, *spec)
+    rows = NamedSharding(mixed, P("x"))
+    assert constrained(x, mixed, "x").sharding.is_equivalent_to(rows, 2)
+    constrained(jax.device_put(x, NamedSharding(explicit, P("x"))), explicit)  # says nothing
