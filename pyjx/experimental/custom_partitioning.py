@@ -13,7 +13,7 @@ from pyjx import configuration, jaxlib_api, tree_util
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.meshes import AbstractMesh
+from pyjx.core.meshes import AbstractMesh, AxisType
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.functions import name_of
@@ -185,8 +185,9 @@ class _Partitioner:
         def flat(*leaves: Any) -> Any:
             return tree_util.tree_leaves(fun(*tree_util.tree_unflatten(self._in_tree, leaves)))
 
-        mapped = shard_map(flat, mesh=mesh, in_specs=tuple(specs), out_specs=[s.spec for s in made],
-                           check_vma=False)
+        auto = mesh.update_axis_types(dict.fromkeys(mesh.axis_names, AxisType.Auto))
+        mapped = shard_map(flat, mesh=auto, in_specs=tuple(specs), out_specs=[s.spec for s in made],
+                           check_vma=False)  # types say nothing of how arguments lie
         closed = jit(mapped).trace(*[ShapeDtypeStruct(a.shape, a.dtype) for a in self.in_avals]
                                    ).jaxpr
         return (lowered_for_each(closed, mesh, platform),

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval
+from pyjx.core.explicit import names_in_types
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.local_types import along, local_aval
-from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.named_axes import mesh_axes
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.primitive import vary
@@ -57,7 +58,8 @@ def shard_map(f: Any = _missing, /, *, out_specs: Any, in_specs: Any = Infer, me
     Raises:
       ValueError: there is no mesh, it has no such axes, specs are no prefix of arguments or
         results, do not divide them, or claim of a result that it is the same on all devices along
-        an axis along which it may vary.
+        an axis along which it may vary; or all axes are Explicit, and an argument does not lie as
+        its spec says (`jax.reshard` moves it).
 
     >>> import pyjx as jax
     >>> from pyjx.sharding import AxisType, PartitionSpec as P
@@ -130,6 +132,10 @@ class _Mapped:
         names = self._names(mesh)
         in_specs = self._in_specs(mesh, names, args, avals)
         self._check_arguments(mesh, in_specs, in_tree, avals)
+        if self.in_specs is not None and self._are_explicit(mesh, names):
+            named = frozenset(names_in_types(mesh, names))
+            for spec, aval in zip(in_specs, avals, strict=True):
+                _check_type(spec, aval, named)
         local = [local_aval(a, s, mesh, names, self.check_vma)
                  for a, s in zip(avals, in_specs, strict=True)]
         flat = FlatFun(self.fun, in_tree)
@@ -179,13 +185,17 @@ class _Mapped:
                              "over them. Give others as axis_names.")
         return names - manual
 
+    def _are_explicit(self, mesh: Any, names: frozenset[Any]) -> bool:
+        """Whether types say how arguments lie along all axes of these names."""
+        return names.issubset(mesh.explicit_axes)
+
     # -- specs
 
     def _in_specs(self, mesh: Any, names: frozenset[Any], args: Any, avals: Sequence[Any]
                   ) -> Specs:
         if self.in_specs is None or isinstance(self.in_specs, InferFromArgs):
-            types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
-            if any([types[n] is not AxisType.Explicit for n in names]):
+            if not self._are_explicit(mesh, names):
+                types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
                 kinds = ", ".join([f"AxisType.{types[n]}" for n in ordered(mesh, names)])
                 raise TypeError(
                     "shard_map in_specs argument must be a pytree of "
@@ -327,6 +337,17 @@ def _spec_of(aval: Any, names: frozenset[Any]) -> PartitionSpec:
     """How an argument lies along the axes of these names, which its type says."""
     sharding = aval.explicit_sharding
     return WHOLE if sharding is None else along(sharding.spec, names)
+
+
+def _check_type(spec: PartitionSpec, aval: Any, names: frozenset[Any]) -> None:
+    """Raise ValueError unless an argument lies as its spec says, along axes that are Explicit."""
+    lies, asked = [s.update(partitions=[*s, *[None] * (aval.ndim - len(s))])
+                   for s in (_spec_of(aval, names), along(spec, names))]
+    if lies != asked:
+        raise ValueError(
+            f"in_specs passed to shard_map: {asked} does not match the specs of the input: {lies} "
+            f"for arg: {aval.str_short()}. Without `in_specs` arguments are cut as they lie; to "
+            "move one, call `jax.reshard` on it before.")
 
 
 # -- one axis at a time ----------------------------------------------------------------------------

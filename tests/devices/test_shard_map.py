@@ -467,3 +467,24 @@ def test_callbacks_where_some_axes_are_manual(mesh):
     with pytest.raises(NotImplementedError, match="all mesh axes are partitioned manually"):
         jax.jit(jax.shard_map(called, mesh=mesh, in_specs=P("x"), out_specs=P("x"),
                               axis_names={"x"}))(X)
+
+
+@pytest.mark.parametrize("wrap", [jax.jit, lambda f: f])
+def test_arguments_lie_as_specs_say_along_explicit_axes(wrap):
+    mesh = jax.make_mesh((4, 2), ("x", "y"))
+    cut = jax.device_put(X, NamedSharding(mesh, P("x")))
+
+    def double(spec, **options):
+        return wrap(jax.shard_map(lambda x: 2 * x, mesh=mesh, in_specs=spec, out_specs=spec,
+                                  **options))
+
+    for x, spec, options in ((X, P("x"), {}), (cut, P(), {}), (cut, P("x", "y"), {}),
+                             (cut, P("y"), {"axis_names": {"y"}})):
+        with pytest.raises(ValueError, match=r"does not match the specs of the input: .*reshard"):
+            double(spec, **options)(x)
+    np.testing.assert_array_equal(double(P("x"))(cut), 2 * X)
+    np.testing.assert_array_equal(double(P("x"))(jax.reshard(X, cut.sharding)), 2 * X)
+    both = jax.device_put(X, NamedSharding(mesh, P("x", "y")))  # the compiler goes on to cut y
+    np.testing.assert_array_equal(wrap(jax.shard_map(
+        lambda x: 2 * x, mesh=mesh, in_specs=P("x"), out_specs=P("x"),
+        axis_names={"x"}))(both), 2 * X)
