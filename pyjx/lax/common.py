@@ -135,10 +135,15 @@ def broadcast_operands(name: str, *operands: Any) -> tuple[Any, ...]:
             break
     else:
         return operands
+    got = ", ".join([str(a.shape) for a in avals])
+    ranks = {a.ndim for a in avals if a.shape}
+    if len(ranks) > 1:
+        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}, in "
+                        f"shapes {got}. Put axes of size 1 in front by lax.expand_dims, or use "
+                        "jax.numpy, which broadcasts.")
     try:
         shape = _broadcast(tuple([a.shape for a in avals]))
     except ValueError:
-        got = ", ".join([str(a.shape) for a in avals])
         raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.") from None
     return tuple([x if is_scalar_constant(x) else broadcast_to(x, shape) for x in operands])
 

@@ -314,3 +314,12 @@ def test_derivatives_of_powers_have_the_weak_types_of_what_they_are_by():
     assert jax.grad(lambda y: np.float32(1) * lax.pow(jnp.asarray(2.0), y))(3.0).weak_type
     assert twice(lambda x: x ** 0.5)(2.0).weak_type
     assert not twice(lambda x: x ** 0.5)(np.float32(2)).weak_type
+
+
+@pytest.mark.parametrize("op", [lax.add, lax.max, lax.pow, lax.atan2, lax.eq, lax.igamma])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_arrays_have_one_rank(op, wrap):
+    x, row = jnp.ones((2, 3)), jnp.ones(3)
+    with pytest.raises(TypeError, match="arrays must have the same number of dimensions, got"):
+        wrap(op)(x, row)
+    assert wrap(op)(x, row[None]).shape == wrap(op)(x, jnp.float32(1)).shape == (2, 3)
