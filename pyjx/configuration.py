@@ -40,7 +40,8 @@ class _DisableJit(State):
 
 
 def _checked_device(flag: str, kind: Any, optional: bool, value: Any) -> Any:
-    if value is None or isinstance(value, (str, jaxlib_api.Device)):
+    if value is None or isinstance(value, jaxlib_api.Device) or (
+            isinstance(value, str) and value.isidentifier()):
         return value
     raise ValueError(
         "jax.default_device must be passed either a Device object (e.g. "

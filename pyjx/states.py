@@ -116,7 +116,7 @@ class State(LocalState):
     dtype('float64')
     """
 
-    __slots__ = ("_check", "environ", "help", "kind", "optional")
+    __slots__ = ("_check", "_settled", "environ", "help", "kind", "optional")
 
     def __init__(self, flag: str, kind: Kind, default: Any, *, traced: bool = False,
                  environ: str | None = None, help: str = "", group: tuple[LocalState, ...] = (),
@@ -129,6 +129,7 @@ class State(LocalState):
         self.environ = environ or flag.upper()
         self.help = help
         self._check = check
+        self._settled: str | None = None
         states[flag] = self
         text = os.environ.get(self.environ)
         if text is not None:
@@ -139,12 +140,23 @@ class State(LocalState):
         return self.flag.removeprefix("jax_")
 
     def update(self, value: Any) -> None:
-        """Sets the global value."""
+        """Sets the global value.
+
+        Raises:
+          ValueError: the flag cannot take it.
+          RuntimeError: it is too late to change it.
+        """
         value = self._check(self.flag, self.kind, self.optional, value)
+        if self._settled is not None and value != self.value:
+            raise RuntimeError(self._settled)
         for state in self.group:
             state.set_global(value)
             if state._on_change is not None:
                 state._on_change(value, False)
+
+    def settle(self, reason: str) -> None:
+        """From now on another value comes too late, for the `reason`."""
+        self._settled = reason
 
     def __call__(self, new_val: Any = _UNSET) -> Context:
         if new_val is _UNSET:

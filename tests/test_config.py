@@ -18,6 +18,7 @@ from pyjx import configuration as cfg
 from pyjx import states
 from pyjx.cli import flags
 from pyjx.configuration import config
+from pyjx.runtime.backends import devices
 from pyjx.states import State
 
 
@@ -140,6 +141,7 @@ def test_other_contexts_need_an_argument() -> None:
     ("jax_compilation_cache_dir", 4, "new string config value must be None or of type str"),
     ("jax_enable_x64", "maybe", "must be True or False, got 'maybe' for jax_enable_x64"),
     ("jax_default_device", 3, "jax.default_device must be passed either a Device object"),
+    ("jax_default_device", "cpu:3", "jax.default_device must be passed either a Device object"),
 ])
 def test_values_that_a_flag_cannot_take(name: str, value: object, message: str) -> None:
     before = config.read(name)
@@ -345,3 +347,10 @@ def _sources(root: Path) -> list[str]:
 
 def test_the_page_of_flags_is_up_to_date() -> None:
     assert flags.PAGE.read_text(encoding="utf-8") == flags.page(), "run python -m pyjx.cli.flags"
+
+
+def test_the_number_of_cpu_devices_is_settled_where_they_have_started():
+    devices("cpu")
+    config.update("jax_num_cpu_devices", config.jax_num_cpu_devices)
+    with pytest.raises(RuntimeError, match="should be updated before backends are initialized"):
+        config.update("jax_num_cpu_devices", 3)

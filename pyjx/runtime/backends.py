@@ -182,11 +182,16 @@ def _google_pci_device() -> bool:
 
 def _make_cpu_client() -> Any:
     count = config.num_cpu_devices.value
-    return jaxlib_api.make_cpu_client(
+    client = jaxlib_api.make_cpu_client(
         count if count > 0 else _device_count_of_xla_flags(),
         asynchronous=config.cpu_enable_async_dispatch.value,
         **_group_options(),
     )
+    config.num_cpu_devices.settle(
+        "jax_num_cpu_devices config should be updated before backends are initialized i.e. before "
+        "any JAX operation is executed. You should initialize this config immediately after "
+        "`import jax`.")
+    return client
 
 
 def _group_options() -> dict[str, Any]:
