@@ -580,6 +580,7 @@ def install() -> None:
             setattr(cls, name, property(getter))
     _set(ArrayImpl, "reshape", _array_reshape)
     _set(ArrayImpl, "__iter__", iteration.rows)
+    _set(ArrayImpl, "__reversed__", iteration.backwards)
     _set(Tracer, "reshape", _tracer_reshape)
     _set(ArrayImpl, "__getitem__", _array_getitem)
     _set(Tracer, "__getitem__", _tracer_getitem)

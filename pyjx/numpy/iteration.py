@@ -11,6 +11,7 @@ from pyjx import jaxlib_api, lax
 from pyjx.core.avals import ShapedArray
 from pyjx.core.bounded import BoundedDict
 from pyjx.runtime.array import value
+from pyjx.runtime.backends import default_device
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.sharding import SingleDeviceSharding
 
@@ -23,7 +24,8 @@ _copied = BoundedDict(1024)  # how many rows were copied, by the aval of the arr
 
 
 def rows(x: Any) -> Iterator[Any]:
-    """The rows of an array of rank 1 or more.
+    """The rows of an array of rank 1 or more. Those of one that is cut over devices are copies on
+    the default one, committed to none.
 
     Raises:
       TypeError: it has rank 0.
@@ -33,6 +35,9 @@ def rows(x: Any) -> Iterator[Any]:
         raise TypeError("iteration over a 0-d array")
     sharding = x._sharding
     n = aval.shape[0]
+    if _is_cut(sharding):
+        x._check_if_deleted()
+        return _copies(x, aval, SingleDeviceSharding(default_device()), False)
     on_cpu = type(sharding) is SingleDeviceSharding and sharding._device.platform == "cpu"
     if not on_cpu:
         return (x[i] for i in range(n))
@@ -41,15 +46,27 @@ def rows(x: Any) -> Iterator[Any]:
     if copied >= _MANY:
         return _by_program(x, n)
     _copied[aval] = copied + n
-    return _copies(x, aval)
+    return _copies(x, aval, sharding, x._committed)
 
 
-def _copies(x: Any, aval: ShapedArray) -> Iterator[Any]:
+def backwards(x: Any) -> Iterator[Any]:
+    """The same, last first."""
+    if not x.shape:
+        raise TypeError("iteration over a 0-d array")
+    if _is_cut(x._sharding):
+        return reversed(list(rows(x)))
+    return (x[i] for i in range(x.shape[0] - 1, -1, -1))
+
+
+def _is_cut(sharding: Any) -> bool:
+    return (type(sharding) is not SingleDeviceSharding and not sharding.is_fully_replicated
+            and sharding.is_fully_addressable)
+
+
+def _copies(x: Any, aval: ShapedArray, sharding: Any, committed: bool) -> Iterator[Any]:
     """Copies of the rows; each costs one transfer and no computation."""
     row = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
-    sharding = x._sharding
     devices = [sharding._device]
-    committed = x._committed
     put = jaxlib_api.batched_device_put
     scalar = not row.shape
     for part in value(x):

@@ -6,6 +6,7 @@ import pytest
 import pyjx as jax
 from pyjx import lax
 from pyjx import numpy as jnp
+from pyjx.core.explicit import ShardingTypeError
 from pyjx.sharding import AxisType, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
@@ -98,3 +99,16 @@ def test_keys_show_their_parts():
         assert shards[3].data.dtype == keys.dtype
         np.testing.assert_array_equal(jax.random.key_data(shards[3].data),
                                       jax.random.key_data(keys[3:4]))
+
+
+@pytest.mark.parametrize("kind", [AUTO, EXPLICIT])
+def test_rows_of_what_is_cut(kind):
+    x = jax.device_put(np.arange(32, dtype=np.float32).reshape(8, 4),
+                       NamedSharding(line(kind), P("x")))
+    for rows in (list(x), list(reversed(x))[::-1]):
+        np.testing.assert_array_equal(rows, x)
+        assert rows[0].devices() == {jax.devices()[0]} and not rows[0].committed
+    assert sum([row + 1 for row in x]).shape == (4,)  # with one another, and with other arrays
+    if kind is EXPLICIT:
+        with pytest.raises(ShardingTypeError, match=r"Call `jax.reshard`.*get\(out_sharding=\)"):
+            x[0]
