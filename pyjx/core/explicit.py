@@ -97,8 +97,10 @@ def without_dim(aval: Any, dim: int) -> Any:
 
 
 def with_dim(aval: Any, dim: int, size: Any, entry: Any = None, cut: Any = None) -> Any:
-    """The type of `size` arrays along a new dimension, which is cut along `entry`; or as a vector
-    with the sharding `cut` is."""
+    """The type of `size` arrays along a new dimension.
+
+    It is cut along the axes `entry`, or as a vector is that has the sharding `cut`.
+    """
     if cut is not None:
         (entry,) = cut.spec
     return _reshaped(aval, (*aval.shape[:dim], size, *aval.shape[dim:]),

@@ -69,7 +69,8 @@ class Axis:
 
     def __repr__(self) -> str:
         spmd = f", spmd_name={self.spmd_name!r}" if self.spmd_name is not None else ""
-        return f"Axis({self.name!r}, {self.size}{spmd})"
+        cut = f", sharding={self.sharding.spec}" if self.sharding is not None else ""
+        return f"Axis({self.name!r}, {self.size}{spmd}{cut})"
 
 
 def sharding_along(axis: Axis) -> Any:

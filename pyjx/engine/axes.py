@@ -230,19 +230,18 @@ def broadcast_axis(x: Any, along: Axis | int, axis: int) -> Any:
         with_dim(aval, axis, size, cut=cut).explicit_sharding.update(mesh=cut.mesh))
 
 
-def batch_along(operands: Sequence[Any], dims: Sequence[int | None]) -> Axis | int:
-    """How many examples the operands of a batching rule have; an axis, where they are cut along
-    one of a mesh."""
+def batch_along(operands: Sequence[Any], dims: Sequence[int | None]) -> Axis:
+    """The axis of the examples that the operands of a batching rule have."""
     size = None
     for x, d in zip(operands, dims, strict=True):
         if d is not None:
             aval = get_aval(x)
             size, sharding = aval.shape[d], aval.explicit_sharding
             if sharding is not None and sharding.spec[d] is not None:
-                return Axis(None, size, None, None, sharding.update(
-                    spec=PartitionSpec(sharding.spec[d])))
+                return Axis(None, size,
+                            sharding=sharding.update(spec=PartitionSpec(sharding.spec[d])))
     assert size is not None
-    return size
+    return Axis(None, size)
 
 
 def at_front(x: Any, dim: int | None, along: Axis | int) -> Any:

@@ -134,7 +134,7 @@ class BatchTrace(Trace):
                 vals.append(val)
                 dims.append(dim)
         if primitive.batch_axis is not None:
-            if self.axis.sharding is not None and primitive is not reshard_p:
+            if self.axis.sharding is not None:
                 vals = [cut_along(x, d, self.axis) for x, d in zip(vals, dims, strict=True)]
             out, dim_out = primitive.batch_axis(self, vals, dims, **params)
         elif primitive.batch is not None:

@@ -18,12 +18,10 @@ from pyjx.jaxlib_api import NamedSharding
 
 def _batch(trace: Any, operands: Values, dims: BatchDims, *, dst_sharding: Any,
            concrete_mesh: Any) -> tuple[Value, int]:
-    """The batch lies as it does; where types speak of its axis, as that says."""
+    """The batch lies as it does."""
     (x,), (dim,) = operands, dims
-    spec, entry = dst_sharding.spec, entries_of(get_aval(x))[dim]
-    if entry is None and trace.axis.sharding is not None:
-        (entry,) = trace.axis.sharding.spec
-    entries = [*spec[:dim], entry, *spec[dim:]]
+    spec = dst_sharding.spec
+    entries = [*spec[:dim], entries_of(get_aval(x))[dim], *spec[dim:]]
     return reshard_p.bind(
         x, dst_sharding=dst_sharding.update(spec=spec.update(partitions=entries)),
         concrete_mesh=concrete_mesh), dim

@@ -145,7 +145,7 @@ def _scatter_batch(primitive: Primitive) -> Rule:
         window_dims, inserted, index_map, batching, indices_batching = dimension_numbers
         along = batch_along(operands, dims)
         x, updates = at_front(x, d, along), at_front(updates, d_updates, along)
-        if along == 0:
+        if along.size == 0:
             return x, 0
         window_dims, batching = shifted(window_dims), shifted(batching)
         if d_indices is None:  # the batch axis is one more axis of the windows

@@ -314,7 +314,7 @@ def _dynamic_slice_accumulate(totals: Tangents, ct: Tangent, x: Operand, *starts
     return [dynamic_update_slice_p.bind(total, part, *starts), *[None] * len(starts)]
 
 
-def _stacked_starts(starts: Values, dims: Dims, along: Axis | int) -> Value:
+def _stacked_starts(starts: Values, dims: Dims, along: Axis) -> Value:
     """Starts, some of them batched, as an array of shape (batch, number of starts)."""
     columns = [expand_dims(at_front(s, d, along), (1,)) for s, d in zip(starts, dims, strict=True)]
     return lax.concatenate(columns, 1)
