@@ -670,7 +670,7 @@ def _same_kinds(shape: Any, canonical: Shape) -> bool:
 
 
 def array_aval(shape: Shape, dtype: Any, weak_type: bool = False) -> ShapedArray:
-    """The aval of an array that there is: its shape is a tuple of ints, and is not checked."""
+    """The aval of a canonical shape, which is not checked."""
     try:
         found = _interned[shape, dtype, weak_type, None]()
     except KeyError:

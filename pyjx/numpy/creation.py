@@ -85,10 +85,11 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
         raise ValueError(f"array: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
     if dtype is not None:
         dtype = _user_dtype(dtype, "array")
-    out = _array(object, dtype, bool(copy))
+    target = out_sharding if device is None else device
+    out = _array_for(target, object, dtype, bool(copy))
     if ndmin and out.ndim < ndmin:
         out = ops.expand_dims(out, range(ndmin - out.ndim))
-    return _placed(out, device, out_sharding)
+    return placed(out, target)
 
 
 # Dtypes that NumPy arrays keep whether or not 64-bit types are on.
@@ -115,7 +116,16 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     if type(a) is ArrayImpl and device is None and not copy and (
             dtype is None or (dtype == a.aval.dtype and not a.aval.weak_type)):
         return a
-    return _placed(_array(a, dtype, bool(copy)), device, out_sharding)
+    target = out_sharding if device is None else device
+    return placed(_array_for(target, a, dtype, bool(copy)), target)
+
+
+def _array_for(target: Any, x: Any, dtype: Any, copy: bool) -> Any:
+    """`_array`, not copied to all devices of the mesh that is set if it goes to a target."""
+    if target is None or configuration.mesh.value is None:
+        return _array(x, dtype, copy)
+    with configuration.mesh(None):
+        return _array(x, dtype, copy)
 
 
 def _placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
