@@ -156,6 +156,17 @@ def sharding_for(aval: Any, ct: Any) -> Any:
     return aval.explicit_sharding or replicated(aval.ndim, ct)
 
 
+def along_the_mesh_that_is_set(spec: PartitionSpec, caller: str) -> NamedSharding:
+    """Raise ValueError if none is."""
+    mesh = configuration.abstract_mesh.value
+    if mesh is None:
+        raise ValueError(
+            "Using PartitionSpec when you are not under a mesh context is not allowed. Please pass "
+            "a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. "
+            f"{caller} got {spec}")
+    return NamedSharding(mesh, spec)
+
+
 def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
     """What was given as the `out_sharding` of a result of this shape: a NamedSharding over an
     abstract mesh, with an entry for each dimension. A spec is along the mesh that is set.
@@ -165,13 +176,7 @@ def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
       TypeError: it is neither.
     """
     if isinstance(sharding, PartitionSpec):
-        mesh = configuration.abstract_mesh.value
-        if mesh is None:
-            raise ValueError(
-                "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
-                "pass a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. "
-                f"{caller} got {sharding}")
-        sharding = NamedSharding(mesh, sharding)
+        sharding = along_the_mesh_that_is_set(sharding, caller)
     if type(sharding) is not NamedSharding:
         if type(sharding) is SingleDeviceSharding:
             return None

@@ -8,7 +8,12 @@ from typing import Any
 
 from pyjx import configuration, tree_util
 from pyjx.core.avals import get_aval
-from pyjx.core.explicit import entries_of, names_no_mesh, resolved_sharding
+from pyjx.core.explicit import (
+    along_the_mesh_that_is_set,
+    entries_of,
+    names_no_mesh,
+    resolved_sharding,
+)
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import no_collectives
@@ -114,8 +119,9 @@ def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
         target = kwargs.pop("out_sharding", out_sharding)
         if target is None:
             raise TypeError("Missing required keyword argument: 'out_sharding'")
-        outer = target.mesh.abstract_mesh if type(target) is NamedSharding else \
-            _context_mesh("auto_axes")
+        outer = _mesh_around(target, (args, kwargs))
+        if outer is None:
+            return f(*args, **kwargs)
         inner = _with_types(outer, axes, AxisType.Auto)
         given = getattr(target, "mesh", None)
         devices = given if isinstance(given, Mesh) else None
@@ -125,10 +131,26 @@ def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
         leaves, tree = tree_util.tree_flatten(outs)
         targets = broadcast_argument("auto_axes out_sharding", target, outs)
         return tree_util.tree_unflatten(tree, [
-            _reshard_to(x, resolved_sharding(s, get_aval(x).shape, "auto_axes"))
+            _reshard_to(x, resolved_sharding(
+                NamedSharding(outer, s) if isinstance(s, PartitionSpec) else s,
+                get_aval(x).shape, "auto_axes"))
             for x, s in zip(leaves, targets, strict=True)])
 
     return wrapped
+
+
+def _mesh_around(target: Any, args: Any) -> AbstractMesh | None:
+    """The mesh that is named, or set, or that of the types of arguments."""
+    if type(target) is NamedSharding:
+        return target.mesh.abstract_mesh  # type: ignore[no-any-return]
+    mesh = get_abstract_mesh()
+    if not mesh.empty:
+        return mesh
+    for x in tree_util.tree_leaves(args):
+        sharding = getattr(getattr(x, "aval", None), "explicit_sharding", None)
+        if sharding is not None:
+            return sharding.mesh.abstract_mesh  # type: ignore[no-any-return]
+    return None
 
 
 def in_auto_mode(f: Callable[..., Any], out_sharding: Any) -> Callable[..., Any]:
@@ -136,6 +158,8 @@ def in_auto_mode(f: Callable[..., Any], out_sharding: Any) -> Callable[..., Any]
     result lies as `out_sharding` says."""
     if names_no_mesh(out_sharding):
         return f
+    if isinstance(out_sharding, PartitionSpec):
+        out_sharding = along_the_mesh_that_is_set(out_sharding, "out_sharding")
 
     def wrapped(*args: Any) -> Any:
         leaves, tree = tree_util.tree_flatten(args)

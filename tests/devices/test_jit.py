@@ -444,3 +444,17 @@ def test_constraints_name_auto_axes(wrap):
     rows = NamedSharding(mixed, P("x"))
     assert constrained(x, mixed, "x").sharding.is_equivalent_to(rows, 2)
     constrained(jax.device_put(x, NamedSharding(explicit, P("x"))), explicit)  # says nothing
+
+
+def test_specs_where_no_mesh_is_set():
+    explicit = jax.make_mesh((8,), ("x",))
+    x = jax.device_put(np.arange(8.), NamedSharding(explicit, P("x")))
+    for call in (lambda: x.at[0].get(out_sharding=P()),
+                 lambda: x.at[jnp.array([0])].add(1, out_sharding=P("x"))):
+        with pytest.raises(ValueError, match="Please pass a NamedSharding instance or enter into "
+                                             "a mesh context"):
+            call()
+    assert x.at[3].get(out_sharding=NamedSharding(explicit, P())) == 3
+    double = jax.sharding.auto_axes(lambda x: 2 * x, out_sharding=P("x"))
+    for f in (double, jax.jit(double)):  # over the mesh of the argument, if it has one
+        assert f(x).sharding.spec == P("x") and f(np.ones(8)).tolist() == [2] * 8
