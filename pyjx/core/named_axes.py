@@ -167,10 +167,10 @@ def find_frame(name: Any) -> AxisFrame:
     for frame in reversed(state.axis_frames):
         if frame.axis.name == name:
             return frame
-    raise NameError(
-        f"Found an unbound axis name: {name}. The named axes here are "
-        f"{[axis.name for axis in named_axes()]}; `vmap(..., axis_name={name!r})` makes one."
-    )
+    names = [axis.name for axis in named_axes()]
+    cure = "name one of them, or bind it by `vmap`, `pmap` or `shard_map`" if names else \
+        f"`vmap(..., axis_name={name!r})` makes one"
+    raise NameError(f"Found an unbound axis name: {name}. The named axes here are {names}; {cure}.")
 
 
 def trace_of_axes(top: Trace, effects: Effects) -> Trace:

@@ -246,9 +246,12 @@ class _Mapped:
         unknown = [a for s in specs for a in (*axes_of(s), *s.unreduced, *s.reduced)
                    if a not in names]
         if unknown:
+            listed = ", ".join(map(repr, ordered(mesh, names)))
+            missing = "" if unknown[0] in mesh.axis_names else \
+                f", which the mesh has not: its axes are {mesh.axis_names}"
             raise ValueError(
                 f"shard_map {what} argument must refer to an axis marked as manual "
-                f"({set(names)}), but:\n\n  {what} refers to {unknown[0]!r}\n\n"
+                f"({{{listed}}}), but:\n\n  {what} refers to {unknown[0]!r}{missing}\n\n"
                 f"Check the {what} values passed to shard_map.")
         for spec in specs:
             check_spec(mesh, spec)

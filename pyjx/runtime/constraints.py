@@ -116,8 +116,8 @@ def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
         try:
             sharding.shard_shape(aval.shape)
         except IndivisibleError as error:
-            raise IndivisibleError("One of with_sharding_constraint arguments was given the "
-                                   f"sharding {error}") from None
+            raise IndivisibleError("One of with_sharding_constraint arguments was given a sharding "
+                                   f"that does not divide it: {error}") from None
     mesh = getattr(sharding, "mesh", None)
     if mesh is not None and _asserts(mesh):
         return _asserted(x, aval, sharding)

@@ -56,9 +56,10 @@ def _is_target(x: Any) -> bool:
 def _check_target(device: Any) -> Any:
     if _is_target(device):
         return device
+    cure = f". A device is jax.devices({device!r})[0]" if isinstance(device, str) else ""
     raise ValueError(
         "`jax.device_put` only accepts `None`, `Sharding`, `jax.Device`, `Format`, "
-        f"`Space` or a pytree of these values. Received invalid value: {device}"
+        f"`Space` or a pytree of these values. Received invalid value: {device}{cure}"
     )
 
 

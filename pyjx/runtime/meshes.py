@@ -27,12 +27,16 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
       devices: by default all of the default backend.
 
     Raises:
+      TypeError: `axis_shapes` is no sequence.
       ValueError: there are fewer devices, or other numbers of names or types than of sizes.
 
     >>> import pyjx as jax
     >>> jax.make_mesh((1,), ("x",)).shape["x"]
     1
     """
+    if isinstance(axis_shapes, int):
+        raise TypeError("make_mesh: axis_shapes is a sequence with the size of each axis, such as "
+                        f"({axis_shapes},); got {axis_shapes}.")
     shape = tuple(axis_shapes)
     available = list(backends.devices() if devices is None else devices)
     size = math.prod(shape)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -46,8 +46,11 @@ class DuplicateSpecError(ValueError):
 
 
 def check_spec(mesh: Any, spec: Any, *_: Any) -> None:
-    """Raise ValueError unless every axis exists and is used once. C++ asks for each NamedSharding.
+    """Raise ValueError unless every axis exists and is used once, TypeError where it is no spec.
+    C++ asks for each NamedSharding.
     """
+    if not isinstance(spec, PartitionSpec):
+        _raise_no_spec(spec)
     seen = set()
     names = getattr(mesh, "axis_names", ())
     for axis in axes_of(spec):
@@ -63,6 +66,12 @@ def check_spec(mesh: Any, spec: Any, *_: Any) -> None:
     if unknown:
         raise ValueError(f"Unreduced axes {unknown[0]} is not found in mesh.axis_names={names}. "
                          f"Got pspec={spec}")
+
+
+def _raise_no_spec(given: Any) -> NoReturn:
+    entries = given if isinstance(given, (tuple, list)) else (given,)
+    raise TypeError("The spec of a NamedSharding is a PartitionSpec, such as jax.P"
+                    f"({', '.join(map(repr, entries))}); got {given!r} of type {type(given)}.")
 
 
 jaxlib_api.set_check_pspec(check_spec, PartitionSpec())
@@ -99,7 +108,8 @@ def _shard_shape_of(hlo: Any, sharding: Any, shape: Shape) -> Shape:
             raise IndivisibleError(
                 f"{sharding} implies that array axis {axis} is partitioned {count} times, "
                 f"but the dimension size is {size} (full shape: {shape}, per-dimension tiling "
-                f"factors: {tuple(tiles)} should evenly divide the shape)"
+                f"factors: {tuple(tiles)} should evenly divide the shape). Pad the array, or "
+                "cut it along other dimensions or mesh axes."
             )
     return tuple(s // t for s, t in zip(shape, tiles, strict=False))
 

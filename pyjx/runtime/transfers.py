@@ -109,7 +109,8 @@ def check_fits(sharding: Any, aval: ShapedArray) -> None:
     try:
         sharding.shard_shape(aval.shape)
     except IndivisibleError as error:
-        raise IndivisibleError(f"One of device_put args was given the sharding {error}") from None
+        raise IndivisibleError("One of device_put args was given a sharding that does not divide "
+                               f"it: {error}") from None
 
 
 # ---- device to device ---------------------------------------------------------------------

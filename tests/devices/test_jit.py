@@ -458,3 +458,23 @@ def test_specs_where_no_mesh_is_set():
     double = jax.sharding.auto_axes(lambda x: 2 * x, out_sharding=P("x"))
     for f in (double, jax.jit(double)):  # over the mesh of the argument, if it has one
         assert f(x).sharding.spec == P("x") and f(np.ones(8)).tolist() == [2] * 8
+
+
+def test_messages_say_what_to_give(mesh, rows):
+    def message(call):
+        with pytest.raises((TypeError, ValueError, NameError)) as raised:
+            call()
+        return str(raised.value)
+
+    for spec in ("x", ("x",), ["x"]):
+        assert "is a PartitionSpec, such as jax.P('x'); got" in message(
+            lambda: NamedSharding(mesh, spec))  # noqa: B023
+    assert "such as (8,); got 8" in message(lambda: jax.make_mesh(8, "x"))
+    assert "jax.devices('cpu')[0]" in message(lambda: jax.device_put(1, "cpu"))
+    odd = message(lambda: jax.device_put(np.ones((9, 4)), rows))
+    assert "a sharding that does not divide it: NamedSharding(" in odd and "Pad the array" in odd
+    assert "({'x', 'y'}), but:\n\n  in_specs refers to 'z', which the mesh has not: its axes are " \
+        "('x', 'y')" in message(lambda: jax.shard_map(
+            lambda x: x, mesh=mesh, in_specs=P("z"), out_specs=P("x"))(np.ones(8)))
+    assert "axes here are ['x', 'y']; name one of them" in message(lambda: jax.shard_map(
+        lambda x: jax.lax.psum(x, "z"), mesh=mesh, in_specs=P("x"), out_specs=P())(np.ones(8)))
