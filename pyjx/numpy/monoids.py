@@ -27,12 +27,15 @@ def _cast(a: Any, dtype: Any) -> Any:
     return a if dtype is None else jnp.asarray(a, dtype)
 
 
+# Sums and products of booleans, which are numbers 0 and 1, are the greatest and the least of them.
+_OF_BOOLS = {"add": "max", "multiply": "min"}
+
+
 def _scattered(method: str) -> Callable[..., Any]:
     def at(a: Any, indices: Any, b: Any) -> Any:
-        if dtype_of(a) == dtypes.bool_dtype and method != "subtract":  # numbers 0 and 1
-            number = np.dtype(np.int8)
-            b = convert(jnp.asarray(b), number)
-            return convert(getattr(convert(a, number).at[indices], method)(b), dtypes.bool_dtype)
+        if dtype_of(a) == dtypes.bool_dtype and method in _OF_BOOLS:
+            b = convert(jnp.asarray(b), dtypes.bool_dtype)
+            return getattr(a.at[indices], _OF_BOOLS[method])(b)
         return getattr(a.at[indices], method)(b)
 
     return at

@@ -102,6 +102,17 @@ def test_real_parts_as_booleans():
     assert jnp.cumsum(x[:1], dtype=bool).all() and jnp.nonzero(x)[0].tolist() == [0, 1]
 
 
+def test_sums_and_products_at_places_of_booleans():
+    false, true, place = jnp.zeros(1, bool), jnp.ones(1, bool), np.zeros(1, int)
+    many = np.zeros(256, int)
+    assert jnp.add.at(false, many, np.ones(256, bool), inplace=False).tolist() == [True]
+    for value in (256, 0.5, -1):
+        assert jnp.add.at(false, place, np.array([value]), inplace=False).tolist() == [True]
+        assert jnp.add.at(true, place, np.array([value]), inplace=False).tolist() == [True]
+        assert jnp.multiply.at(true, place, np.array([value]), inplace=False).tolist() == [True]
+    assert jnp.multiply.at(true, place, np.array([0]), inplace=False).tolist() == [False]
+
+
 def test_least_of_large_unsigned_integers():
     x = jnp.array([2**64 - 1, 5], "uint64")
     assert int(jnp.min(x, initial=9, where=x > 9)) == 9
