@@ -13,7 +13,6 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.integers import as_shape
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.axes import canonical_axis
@@ -88,6 +87,9 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]
       shape: the shape of the array; the last axis changes first. An array of sizes promotes with
         `indices`, and may be traced.
 
+    Raises:
+      ValueError: the array of sizes has more than one axis.
+
     >>> import pyjx as jax
     >>> [i.item() for i in jax.numpy.unravel_index(5, (2, 3))]
     [1, 2]
@@ -100,40 +102,37 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]
 @numpy_function(static_argnames=("shape",))
 def _by_shape(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]:
     (indices,) = operands("unravel_index", indices)
-    dims = as_shape("unravel_index", "shape", shape)
-    size = math.prod(dims)
-    limit = dtypes.iinfo(dtype_of(indices)).max if is_integer(indices) else math.inf
-    left = jnp.clip(indices, None if _is_unsigned(indices) else -min_dim(size, limit),
-                    min_dim(max_dim(size - 1, 0), limit))
-    if not _is_unsigned(indices):
-        left = jnp.where(left < 0, left + size, left)
-    out = []
-    for n in reversed(dims):
-        if 0 < n <= limit:
-            out.append(jnp.mod(left, n))
-            left = jnp.floor_divide(left, n)
-        else:  # of no elements, or of more than there are indices
-            out.append(left)
-            left = left * 0
-    return tuple([as_array(x) for x in reversed(out)])
+    return _digits(indices, as_shape("unravel_index", "shape", shape))
 
 
 @numpy_function
 def _by_sizes(indices: Any, sizes: Any) -> tuple[Array, ...]:
     """`unravel_index` for an array of sizes."""
     (indices,) = operands("unravel_index", indices)
+    if get_aval(sizes).ndim != 1:
+        raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")
     if dtype_of(sizes) == np.bool_:
         sizes = convert(sizes, np.dtype(np.int32))
     left, sizes = promote_dtypes(indices, sizes)
-    size = convert(jnp.prod(sizes), dtype_of(sizes))
-    if not _is_unsigned(left):
-        left = jnp.where(left < 0, jnp.maximum(left, -size) + size, left)
-    left = jnp.minimum(left, size - 1)
+    return _digits(left, [sizes[i] for i in range(get_aval(sizes).shape[0])])
+
+
+def _digits(left: Any, sizes: Sequence[Any]) -> tuple[Array, ...]:
+    """The digits of places, each to the base of its axis; out of bounds the nearest ones."""
+    limit = dtypes.iinfo(dtype_of(left)).max if is_integer(left) else math.inf
     out = []
-    for i in reversed(range(get_aval(sizes).shape[0])):
-        out.append(jnp.mod(left, sizes[i]))
-        left = jnp.floor_divide(left, sizes[i])
-    return tuple(reversed(out))
+    for n in reversed(sizes):
+        if isinstance(n, int) and n > limit:  # more elements than there are indices
+            out.append((left, limit))
+            left = left * 0
+        else:
+            out.append((jnp.mod(left, n), n - 1))
+            left = jnp.floor_divide(left, n)
+    # What is left is 0 for places in bounds, and -1 for those that count from the end.
+    above = left > 0
+    below = left < (0 if _is_unsigned(left) else -1)
+    return tuple([as_array(jnp.where(above, last, jnp.where(below, 0, x)))
+                  for x, last in reversed(out)])
 
 
 def _is_unsigned(x: Any) -> bool:

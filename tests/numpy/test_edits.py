@@ -153,6 +153,11 @@ def test_flat_indices_out_of_bounds():
     assert [v.tolist() for v in jnp.unravel_index(jnp.array([7, -1, -9]), (2, 3))] == [
         [1, 1, 0], [2, 2, 0]]
     assert [v.item() for v in jnp.unravel_index(jnp.uint8(200), (3, 400))] == [0, 200]
+    for shape in (0, 3), np.array([0, 3]):  # nowhere
+        assert [v.tolist() for v in jnp.unravel_index(jnp.array([1, -1]), shape)] == [
+            [0, 0], [1, 0]]
+    with pytest.raises(ValueError, match="scalar or 1D"):
+        jnp.unravel_index(1, np.array([[2, 3]]))
     assert jnp.unravel_index(3, (2, 3))[0].weak_type
     assert jnp.ravel_multi_index((1, 2), (2, 3), dtype="int8").dtype == "int8"
     for call, error, message in [
