@@ -20,6 +20,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.explicit import Entries, entries_of
 from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
@@ -151,9 +152,12 @@ def _gamma_batch(operands: Values, dims: Dims, *, log_space: bool) -> tuple[Valu
     return random_gamma_p.bind(key, a, log_space=log_space), 0
 
 
-random_gamma_p = register(
-    Primitive("random_gamma", shape_rule=_gamma_shape, decomposition=_decomposition)
-)
+def _gamma_sharding(out: ShapedArray, key: ShapedArray, a: ShapedArray, **params: Any) -> Entries:
+    return entries_of(a)
+
+
+random_gamma_p = register(Primitive("random_gamma", shape_rule=_gamma_shape,
+                                    sharding_rule=_gamma_sharding, decomposition=_decomposition))
 random_gamma_p.define(jvp=_gamma_jvp, batch=_gamma_batch)
 
 
