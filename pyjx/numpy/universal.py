@@ -19,7 +19,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.engine.axes import transpose
 from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -321,11 +321,17 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 # -- element by element ----------------------------------------------------------------------------
 
 
+def _scalar_of(x: Any) -> ShapedArray:
+    """The type of one element."""
+    aval = get_aval(x)
+    return ShapedArray((), aval.dtype, aval.weak_type)
+
+
 def _dtype_of(function: ufunc, a: Any, dtype: Any) -> Any:
     """That in which the elements of `a` are combined."""
     if dtype is not None:
         return dtypes.check_and_canonicalize_user_dtype(dtype, function.__name__)
-    one = get_aval(a).update(shape=())
+    one = _scalar_of(a)
     return eval_shape(function.__wrapped__, one, one).dtype
 
 
@@ -387,7 +393,7 @@ def _accumulated(function: ufunc, a: Any, axis: int, dtype: Any) -> Any:
 @op_jit(static_argnames=("function",))
 def _replaced(function: ufunc, a: Any, places: Any, *second: Any) -> Any:
     body = function.__wrapped__
-    dtype = eval_shape(body, *[get_aval(x).update(shape=()) for x in (a, *second)]).dtype
+    dtype = eval_shape(body, *[_scalar_of(x) for x in (a, *second)]).dtype
     a = convert(a, dtype)
     aval = get_aval(a)
 
@@ -428,6 +434,6 @@ def _outer(function: ufunc, x: Any, y: Any) -> Any:
     out = function.__wrapped__(jnp.reshape(x, a.shape + (1,) * b.ndim),
                                jnp.reshape(y, (1,) * a.ndim + b.shape))
     if a.weak_type or b.weak_type:  # it is as that of two scalars
-        one = eval_shape(function.__wrapped__, a.update(shape=()), b.update(shape=()))
+        one = eval_shape(function.__wrapped__, _scalar_of(x), _scalar_of(y))
         out = convert(out, one.dtype, one.weak_type)
     return out
