@@ -439,15 +439,17 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     [1, 3]
     """
     x, y = [lax.reshape(a, (get_aval(a).size,)) for a in operands("setdiff1d", ar1, ar2)]
-    weak = get_aval(x).weak_type and get_aval(x).dtype not in dtypes.complex_dtypes
-    if not assume_unique:
+    # As in JAX, complex numbers that are sorted have no weak type.
+    is_sorted = not assume_unique
+    weak = get_aval(x).weak_type and not (is_sorted and get_aval(x).dtype in dtypes.complex_dtypes)
+    if is_sorted:
         if size is None:
             _concrete("setdiff1d", x)
             x = unique(x)
         else:
             x = lax.sort(x)
     keep = isin(x, y, invert=True)
-    if not assume_unique and size is not None:
+    if is_sorted and size is not None:
         keep = lax.bitwise_and(keep, _first_of_runs(x))
     out = _chosen("setdiff1d", x, keep, size, fill_value)
     return convert(out, get_aval(out).dtype, weak)

@@ -193,6 +193,9 @@ def test_what_fills_sets_is_promoted(name):
 def test_weak_types_of_sets():
     x, y = jnp.broadcast_to(2.0, (2,)), jnp.ones(2)
     assert jnp.setdiff1d(x, y).weak_type and jnp.setdiff1d(x, y, size=3).weak_type
+    weak = jnp.broadcast_to(2j, (2,))
+    assert jnp.setdiff1d(weak, y, assume_unique=True).weak_type
+    assert not jnp.setdiff1d(weak, y).weak_type
     for combine in (jnp.setxor1d, jnp.intersect1d):
         assert combine(x, x).weak_type and not combine(x, x, size=3).weak_type
     assert jnp.unique(x, size=3).weak_type and not jnp.unique(x, size=3, fill_value=2).weak_type
