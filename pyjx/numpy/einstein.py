@@ -331,16 +331,30 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
     if out_sharding is not None:
-        run = in_auto_mode(partial(einsum, optimize=optimize, precision=precision,
-                                   preferred_element_type=preferred_element_type,
-                                   _dot_general=_dot_general), out_sharding)
-        if getattr(getattr(out_sharding, "spec", out_sharding), "unreduced", None):
-            run = jit(run, static_argnums=0)  # a sum stays open in the program of what is summed
-        return run(subscripts, *operands)
+        is_open = getattr(getattr(out_sharding, "spec", out_sharding), "unreduced", None)
+        run = _open_einsum if is_open else _placed_einsum
+        return run(operands, subscripts, _hashable(optimize), precision, preferred_element_type,
+                   _dot_general, out_sharding)
     if _dot_general is not None or state.dynamic is not eager_trace:
         return _einsum_of(operands, subscripts, optimize, precision, preferred_element_type,
                           _dot_general)
     return _compiled_einsum(operands, subscripts, optimize, precision, preferred_element_type)
+
+
+def _hashable(optimize: Any) -> Any:
+    return tuple(map(_hashable, optimize)) if isinstance(optimize, (list, tuple)) else optimize
+
+
+def _placed_einsum(operands: tuple[Any, ...], subscripts: str, optimize: Any, precision: Any,
+                   preferred_element_type: Any, dot_general: Any, out_sharding: Any) -> Any:
+    run = in_auto_mode(partial(einsum, optimize=optimize, precision=precision,
+                               preferred_element_type=preferred_element_type,
+                               _dot_general=dot_general), out_sharding)
+    return run(subscripts, *operands)
+
+
+# A sum stays open in the program of what is summed.
+_open_einsum = jit(_placed_einsum, static_argnums=(1, 2, 3, 4, 5, 6))
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto"

@@ -279,3 +279,19 @@ def test_einsum_leaves_a_sum_open(explicit):
     out = jnp.einsum("ij,jk->ik", x, y, out_sharding=P(unreduced={"x"}))
     assert str(jax.typeof(out)) == "float32[4,4]{U:x}"
     np.testing.assert_allclose(jax.reshard(out, P()), X.T @ X, rtol=1e-5)
+
+
+def test_einsum_that_leaves_a_sum_open_is_compiled_once(explicit):
+    x, y = jax.device_put(X.T, P(None, "x")), jax.device_put(X, P("x"))
+
+    def product():
+        return jnp.einsum("ij,jk->ik", x, y, optimize=[(0, 1)], out_sharding=P(unreduced={"x"}))
+
+    product()
+    events = []
+    jax.monitoring.register_event_duration_secs_listener(lambda name, *_, **__: events.append(name))
+    try:
+        product()
+    finally:
+        jax.monitoring.clear_event_listeners()
+    assert not events
