@@ -215,8 +215,7 @@ def _axis_sharding(leaves: Sequence[Any], dims: Sequence[int | None], spmd_name:
             sharding = get_aval(x).explicit_sharding
             entry = None if sharding is None else sharding.spec[d]
             if entry not in found:
-                mesh = getattr(getattr(x, "sharding", None), "mesh", None)
-                found[entry] = mesh if isinstance(mesh, Mesh) else getattr(sharding, "mesh", None)
+                found[entry] = None if entry is None else _mesh_of(x, sharding)
     if len(found) > 1:
         one, other, *_ = found
         raise ValueError("Mapped away dimension of inputs passed to vmap should be sharded the "
@@ -229,7 +228,26 @@ def _axis_sharding(leaves: Sequence[Any], dims: Sequence[int | None], spmd_name:
         raise ValueError(
             "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed. "
             f"Got spmd_axis_name={names} and arrays sharded on explicit_mesh_axis={tuple(given)}")
+    _check_unmapped(leaves, dims, tuple(given))
     return NamedSharding(mesh, PartitionSpec(entry))
+
+
+def _mesh_of(x: Any, sharding: NamedSharding) -> Any:
+    """The mesh that a cut argument lies along, with its devices where they are known."""
+    mesh = getattr(getattr(x, "sharding", None), "mesh", None)
+    return mesh if isinstance(mesh, Mesh) else sharding.mesh
+
+
+def _check_unmapped(leaves: Sequence[Any], dims: Sequence[int | None], axes: tuple[Any, ...]
+                    ) -> None:
+    """Each part of the batch needs the whole of what is the same for all examples."""
+    for x, d in zip(leaves, dims, strict=True):
+        sharding = getattr(getattr(x, "aval", None), "explicit_sharding", None)
+        if d is None and sharding is not None and not set(axes).isdisjoint(axes_of(sharding.spec)):
+            raise ValueError(
+                "Unmapped values passed to vmap cannot be sharded along the mesh axis you are "
+                f"vmapping over. Got type: {x.aval.str_short(True)}, in_axes: None and vmapped "
+                f"mesh axis: {axes}")
 
 
 def _shape(x: Any) -> tuple[int, ...]:

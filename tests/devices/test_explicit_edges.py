@@ -35,3 +35,18 @@ def test_outer_functions_of_cut_arrays(other, expected):
 def test_the_method_at_of_cut_arrays_asks_how_the_result_lies():
     with pytest.raises(ShardingTypeError, match="out_sharding"):
         jnp.logaddexp.at(put((8,), "x"), jnp.array([0, 1]), 2.0, inplace=False)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+@pytest.mark.parametrize(("along", "spec", "shown"), [
+    ("x", ("x",), r"f32\[8@x\], in_axes: None and vmapped mesh axis: \('x',\)"),
+    (("x", "y"), ("y",), r"f32\[8@y\], in_axes: None and vmapped mesh axis: \('x', 'y'\)")])
+def test_what_is_not_mapped_is_whole_along_the_axis_that_is(wrap, along, spec, shown):
+    mapped = wrap(jax.vmap(lambda a, b: b, (0, None)))
+    with pytest.raises(ValueError, match="Unmapped values .* Got type: " + shown):
+        mapped(put((8,), along), put((8,), *spec))
+
+
+def test_what_is_not_mapped_may_be_cut_along_others():
+    out = jax.vmap(lambda a, b: a * b, (0, None))(put((8,), "x"), put((4,), "y"))
+    assert spec_text(out) == "8@x,4@y"
