@@ -22,6 +22,7 @@ DOCS = ROOT / "docs"
 GENERATED = ("_build", "notebooks", "reference")
 PAGES = [p for p in sorted(DOCS.rglob("*.md")) if p.relative_to(DOCS).parts[0] not in GENERATED]
 IDS = [p.relative_to(DOCS).as_posix() for p in PAGES]
+OF_A_NEW_PROCESS = "devices.md"  # it says how many devices the CPU is
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
@@ -30,7 +31,15 @@ def blocks(page: Path, language: str) -> list[str]:
                       re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_the_page_of_many_devices_runs() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", DOCS / OF_A_NEW_PROCESS],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name != OF_A_NEW_PROCESS],
+                         ids=[name for name in IDS if name != OF_A_NEW_PROCESS])
 def test_its_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, in one namespace. A block with `# name.py` on top is written to that file, too."""
     monkeypatch.chdir(tmp_path)
