@@ -447,6 +447,7 @@ def i0(x: Any) -> Array:
 
 
 @op_jit
+@any_ranks
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
                neginf: Any = None) -> Array:
     """x with nan and infinities replaced by numbers.

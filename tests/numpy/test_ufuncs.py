@@ -425,6 +425,9 @@ def test_functions_that_broadcast_by_themselves_promote_no_ranks():
         jnp.polyfit(b, a, 0, w=b)
         jnp.unpackbits(jnp.packbits(a > 0, 0), 0)
         jnp.add.outer(b, b)
+        jnp.nan_to_num(a, nan=b)
+        with pytest.raises(ValueError, match="rank_promotion"):
+            jax.scipy.special.owens_t(a, b)
         jnp.add.reduceat(a, i)
         jnp.fft.fft2(a, norm="ortho")
         jax.scipy.fft.dctn(a, norm="ortho")

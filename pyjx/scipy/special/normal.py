@@ -332,6 +332,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
 # -- Owen's T --------------------------------------------------------------------------------------
 
 
+@any_ranks
 def _owens_integral(h: Array, a: Array) -> Array:
     """T(h, a) for h >= 0 and 0 <= a <= 1 by Gauss's quadrature.
 
@@ -366,7 +367,6 @@ partials(
 
 
 @numpy_function
-@any_ranks
 def owens_t(h: Any, a: Any) -> Array:
     """Owen's T function: 1/(2 pi) times the integral of e^(-h^2 (1 + x^2)/2)/(1 + x^2) from 0 to a.
 
