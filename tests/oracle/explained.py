@@ -187,6 +187,8 @@ EXPLAINED = [
               ours="NotImplementedError: where argument", theirs="requires ndarray or scalar"),
     Explained("what has no axis cannot be walked: a TypeError, as in NumPy", "error",
               source=r"reversed\(", ours="TypeError: iteration over a 0-d array"),
+    Explained("any and all of complex numbers are those of NumPy, not of the real parts", "value",
+              source=r"\b(any|all|logical_(and|or))\b.*(complex|\dj)"),
     Explained("logaddexp has the derivative of the larger argument also at infinity", "value",
               source=rf"^(?=.*({HUGE})).*logaddexp"),
     Explained("zeros of the basis times infinite slopes are nan, compiled or not", "value",
