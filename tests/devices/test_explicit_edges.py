@@ -50,3 +50,10 @@ def test_what_is_not_mapped_is_whole_along_the_axis_that_is(wrap, along, spec, s
 def test_what_is_not_mapped_may_be_cut_along_others():
     out = jax.vmap(lambda a, b: a * b, (0, None))(put((8,), "x"), put((4,), "y"))
     assert spec_text(out) == "8@x,4@y"
+
+
+def test_solutions_of_batches_that_are_cut_otherwise_are_refused():
+    matrices, right = put((8, 3, 3), "x"), put((8, 3, 2), "y")
+    with pytest.raises(ShardingTypeError, match="cut alike along their batches"):
+        jnp.linalg.solve(matrices, right)
+    assert spec_text(jnp.linalg.solve(matrices, put((8, 3, 2), None, None, "y"))) == "8@x,3,2@y"

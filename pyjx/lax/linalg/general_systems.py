@@ -8,7 +8,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.explicit import Entries, ShardingTypeError, along_batch, entries_of
+from pyjx.core.explicit import Entries, ShardingTypeError, agreed, along_batch, entries_of
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
@@ -97,13 +97,12 @@ _of_matrices = along_batch(2)
 def _sharding(out: ShapedArray, a: ShapedArray, factors: ShapedArray, order: ShapedArray,
               b: ShapedArray, **params: Any) -> Entries:
     """Columns may be cut, as each is a right-hand side of its own; rows may not."""
-    *batch, rows, columns = entries_of(b)
-    *of_matrix, _, _ = _of_matrices(out, a)
-    if rows is not None:
+    _of_matrices(out, a)
+    if entries_of(b)[-2] is not None:
         raise ShardingTypeError("solve: right-hand sides must be whole along their rows. Got type="
                                 f"{b.str_short()}")
-    return (*[e if e is not None else f for e, f in zip(batch, of_matrix, strict=True)], None,
-            columns)
+    return agreed([a, b], "solve: matrices and right-hand sides must be cut alike along their "
+                          f"batches. Got types {a.str_short()} and {b.str_short()}")
 
 
 # Takes the matrix beside its factors, so that derivatives are solutions of the same system.
