@@ -20,7 +20,7 @@ from pyjx.engine.discharge import (
     rules_take_refs,
     without_own_refs,
 )
-from pyjx.engine.explicit import reshard_p
+from pyjx.engine.explicit import made_to_lie
 from pyjx.engine.functions import made_in
 from pyjx.engine.references import addupdate_p, get_p, new_ref_p, swap_p
 from pyjx.engine.types import Dims, FlatFunction, Params, Value, Values
@@ -223,5 +223,5 @@ def cut_along(x: Any, dim: int | None, axis: Axis) -> Any:
     if entries_of(aval)[dim] == cut.spec[0]:
         return x
     wanted = with_dim(without_dim(aval, dim), dim, axis.size, cut=cut)
-    return reshard_p.bind(x, dst_sharding=wanted.explicit_sharding, concrete_mesh=(
-        None if isinstance(cut.mesh, AbstractMesh) else cut.mesh))
+    return made_to_lie(x, wanted.explicit_sharding,
+                       None if isinstance(cut.mesh, AbstractMesh) else cut.mesh)

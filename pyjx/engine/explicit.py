@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyjx import configuration
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import aval_on, entries_of
 from pyjx.core.forbidden import check_types
+from pyjx.core.meshes import Mesh
 from pyjx.core.open_sums import cotangent_aval
 from pyjx.core.primitive import Primitive, no_collectives, register
 from pyjx.core.specs import PartitionSpec
+from pyjx.core.trace import Tracer
 from pyjx.engine.rules import jvp_linear
 from pyjx.engine.types import BatchDims, Operand, Value, Values
 from pyjx.jaxlib_api import NamedSharding
@@ -22,14 +25,20 @@ def _batch(trace: Any, operands: Values, dims: BatchDims, *, dst_sharding: Any,
     (x,), (dim,) = operands, dims
     spec = dst_sharding.spec
     entries = [*spec[:dim], entries_of(get_aval(x))[dim], *spec[dim:]]
-    return reshard_p.bind(
-        x, dst_sharding=dst_sharding.update(spec=spec.update(partitions=entries)),
-        concrete_mesh=concrete_mesh), dim
+    return made_to_lie(x, dst_sharding.update(spec=spec.update(partitions=entries)),
+                       concrete_mesh), dim
 
 
 def _transpose(ct: Any, x: Operand, *, dst_sharding: Any, concrete_mesh: Any) -> list[Any]:
-    return [reshard_p.bind(ct, dst_sharding=_along(x.aval, dst_sharding.mesh),
-                           concrete_mesh=concrete_mesh)]
+    return [made_to_lie(ct, _along(x.aval, dst_sharding.mesh), concrete_mesh)]
+
+
+def made_to_lie(x: Any, sharding: Any, mesh: Any = None) -> Any:
+    """A value that the transformations made, lying so; an array stays if no devices are known."""
+    if mesh is None and not isinstance(x, Tracer) and configuration.mesh.value is None and (
+            not isinstance(getattr(getattr(x, "sharding", None), "mesh", None), Mesh)):
+        return x
+    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=mesh)
 
 
 def _along(aval: Any, mesh: Any) -> Any:
@@ -78,4 +87,4 @@ def with_sharding_of(x: Value, aval: Any) -> Value:
     if given == wanted:
         return x
     mesh = (given or wanted).mesh
-    return reshard_p.bind(x, dst_sharding=_along(aval, mesh), concrete_mesh=None)
+    return made_to_lie(x, _along(aval, mesh))

@@ -13,7 +13,6 @@ from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
-from pyjx.core.trace import Tracer
 from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.rules import jvp_linear
@@ -122,7 +121,8 @@ def constrained(x: Any, sharding: Any, layout: Layout | None = None) -> Any:
     if mesh is not None and _asserts(mesh):
         return _asserted(x, aval, sharding)
     free = frozenset([i for i, p in enumerate(getattr(sharding, "spec", ())) if p is UNCONSTRAINED])
-    if mesh is not None and aval.explicit_sharding is not None and isinstance(x, Tracer):
+    if mesh is not None and aval.explicit_sharding is not None and (
+            mesh.abstract_mesh == aval.explicit_sharding.mesh):
         sharding = _with_types_axes(sharding, aval)
     return sharding_constraint_p.bind(x, sharding=sharding, layout=layout,
                                       context_mesh=get_abstract_mesh(), unconstrained_dims=free)

@@ -60,13 +60,8 @@ def _reshard(x: Any, target: Any) -> Any:
                          f"have a non-empty mesh. Got sharding {target}. Use device_put for "
                          "shardings that are neither NamedShardings nor PartitionSpecs.")
     mesh = getattr(target, "mesh", None)
-    devices = mesh if isinstance(mesh, Mesh) else None
-    if devices is None and state.dynamic is eager_trace and not isinstance(x, Tracer) \
-            and _mesh_of(x) is None:
-        raise ValueError("reshard: there are no devices to put an array on. Set the mesh via "
-                         "`jax.set_mesh`, or pass a NamedSharding over one. Got "
-                         f"{sharding}")
-    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=devices)
+    return reshard_p.bind(x, dst_sharding=sharding,
+                          concrete_mesh=mesh if isinstance(mesh, Mesh) else None)
 
 
 def _mesh_of(x: Any) -> Mesh | None:
@@ -80,8 +75,10 @@ def _impl(x: Value, *, dst_sharding: Any, concrete_mesh: Any) -> Value:
         reshard_p.out_avals((get_aval(x),), {"dst_sharding": dst_sharding,
                                              "concrete_mesh": concrete_mesh})
     mesh = concrete_mesh or _mesh_of(x)
-    if mesh is None:  # a cotangent made of constants, of a value that lies on a mesh
-        return x
+    if mesh is None:
+        raise ValueError("reshard: there are no devices to put an array on. Set the mesh via "
+                         "`jax.set_mesh`, or pass a NamedSharding over one. Got "
+                         f"{dst_sharding}")
     mesh = mesh.update(axis_types=dst_sharding.mesh.axis_types)
     return device_put(x, dst_sharding.update(mesh=mesh))
 

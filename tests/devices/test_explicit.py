@@ -469,3 +469,13 @@ def test_batches_of_calls_are_cut_as_their_operands():
         assert out.sharding.spec == P("x", None)
     swapped = jax.vmap(called, (1, None))(jax.device_put(jnp.ones((3, 8)), P(None, "y")), w)
     assert str(jax.typeof(swapped)) == "float32[8@y,3]"
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_constraints_along_auto_axes_leave_the_explicit_ones(wrap):
+    mesh = jax.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+    x = jax.device_put(jnp.ones((8, 8)), NamedSharding(mesh, jax.P("x")))
+    free = jax.P.UNCONSTRAINED
+    with jax.set_mesh(mesh):
+        out = wrap(lambda v: jax.lax.with_sharding_constraint(v, jax.P(free, "y")))(x)
+    assert str(jax.typeof(out)) == "float32[8@x,8]" and out.sharding.spec == jax.P("x", "y")

@@ -478,3 +478,10 @@ def test_messages_say_what_to_give(mesh, rows):
             lambda x: x, mesh=mesh, in_specs=P("z"), out_specs=P("x"))(np.ones(8)))
     assert "axes here are ['x', 'y']; name one of them" in message(lambda: jax.shard_map(
         lambda x: jax.lax.psum(x, "z"), mesh=mesh, in_specs=P("x"), out_specs=P())(np.ones(8)))
+
+
+def test_a_program_that_moves_values_needs_devices():
+    with jax.set_mesh(jax.make_mesh((8,), ("x",))):
+        program = jax.make_jaxpr(lambda v: jax.reshard(v, jax.P("x")))(jnp.ones((8, 3)))
+    with pytest.raises(ValueError, match="no devices to put an array on"):
+        jax.core.eval_jaxpr(program.jaxpr, program.consts, np.ones((8, 3), np.float32))
