@@ -8,6 +8,7 @@ import pyjx as jax
 from pyjx import numpy as jnp
 from pyjx.experimental import roofline as rl
 from pyjx.lax import sin_p, tan_p
+from pyjx.sharding import AxisType
 
 X, Y = jnp.ones((8, 16)), jnp.ones((16, 4))
 
@@ -44,10 +45,15 @@ def test_derivatives_and_pinned_operands():
 
 
 def test_meshes():
-    mesh = jax.sharding.AbstractMesh((4,), ("x",))
-    out, cost = rl.roofline(lambda x: jax.lax.psum(x, "x"), mesh, jax.P("x"), jax.P())(X)
+    def sums(kind):
+        mesh = jax.sharding.AbstractMesh((4,), ("x",), (kind,))
+        return rl.roofline(lambda x: jax.lax.psum(x, "x"), mesh, jax.P("x"), jax.P())
+
+    out, cost = sums(AxisType.Auto)(X)
     assert out.shape == (2, 16)
     assert cost.ici_bytes == {"x": 128 * 6 // 4} and cost.ici_latency == {"x": 6}
+    with pytest.raises(ValueError, match="does not match the specs of the input"):
+        sums(AxisType.Explicit)(X)
 
 
 def test_rules_of_libraries():
