@@ -36,12 +36,7 @@ def float_dtype(dtype: Any, name: str) -> Any:
     Raises:
       ValueError: it is not a float dtype.
     """
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name,
-                                                     stacklevel=4)
-    if not dtypes.issubdtype(dtype, np.floating):
-        raise ValueError(f"dtype argument to `{name}` must be a float dtype, got "
-                         f"{dtypes.name(dtype)}")
-    return dtype
+    return _dtype_of_kind(dtype, name, np.floating, "float")
 
 
 def inexact_dtype(dtype: Any, name: str) -> Any:
@@ -50,10 +45,14 @@ def inexact_dtype(dtype: Any, name: str) -> Any:
     Raises:
       ValueError: it is neither a float nor a complex dtype.
     """
+    return _dtype_of_kind(dtype, name, np.inexact, "float or complex")
+
+
+def _dtype_of_kind(dtype: Any, name: str, kind: Any, words: str) -> Any:
     dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name,
-                                                     stacklevel=4)
-    if not dtypes.issubdtype(dtype, np.inexact):
-        raise ValueError(f"dtype argument to `{name}` must be a float or complex dtype, got "
+                                                     stacklevel=5)
+    if not dtypes.issubdtype(dtype, kind):
+        raise ValueError(f"dtype argument to `{name}` must be a {words} dtype, got "
                          f"{dtypes.name(dtype)}")
     return dtype
 
