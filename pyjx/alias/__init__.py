@@ -4,6 +4,10 @@ From then on `jax` and `jax.x.y` are the modules `pyjx` and `pyjx.x.y` themselve
 processes that this one starts. What libraries import of JAX's internals (`jax._src`) is
 `pyjx.compat`. A package jax that is installed stays as it is, unused.
 
+Programs tell libraries apart by name: of a namespace (`xp.__name__ == "jax.numpy"`) and of the
+module that a value's class is from. So public modules and the classes of tracers bear jax's names.
+Their specs, and the classes that pickles hold, keep those of pyjx.
+
 The environment variable PYJX_AS_JAX may hold the version of JAX that programs are told, such as
 0.10.2; else it is the one that pyjx follows.
 """
@@ -24,6 +28,7 @@ from typing import Any
 
 import pyjx
 from pyjx import compat, jax_imports, version
+from pyjx.core.trace import Tracer
 
 __all__ = ["VARIABLE", "install", "told_version"]
 
@@ -67,11 +72,21 @@ def module_name(name: str) -> str:
     return f"pyjx.{below}" if below else "pyjx"
 
 
-class SameModule(Loader):
-    """A loader that gives the module object of another name."""
+def jax_name(name: str) -> str:
+    """`name`, of pyjx or of something in it, as jax has it.
 
-    def __init__(self, name: str) -> None:
+    >>> jax_name("pyjx.numpy")
+    'jax.numpy'
+    """
+    return f"jax{name.removeprefix('pyjx')}"
+
+
+class SameModule(Loader):
+    """A loader that gives the module object of another name, and `shown` to it as its name."""
+
+    def __init__(self, name: str, shown: str) -> None:
         self.name = name
+        self.shown = shown
         self.spec: ModuleSpec | None = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -81,6 +96,7 @@ class SameModule(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec  # `import` has put the spec of the other name there
+        module.__name__ = self.shown
 
 
 class JaxDistribution(Distribution):
@@ -103,7 +119,8 @@ class Alias:
         found = importlib.util.find_spec(same)
         if found is None:
             return None
-        spec = ModuleSpec(name, SameModule(same), origin=found.origin)
+        shown = jax_name(same) if name == jax_name(same) else same
+        spec = ModuleSpec(name, SameModule(same, shown), origin=found.origin)
         spec.submodule_search_locations = found.submodule_search_locations
         return spec
 
@@ -121,6 +138,17 @@ def reach_children() -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_STAND_IN, *paths)))
 
 
+def show_jax_names() -> None:
+    """Call by jax's names what is loaded already; `sys.modules` has it, as after `import jax`."""
+    pyjx.__name__ = "jax"
+    for name in ("core", "errors", "lax", "numpy", "tree_util"):
+        importlib.import_module(f"jax.{name}")
+    kinds: list[type] = [Tracer]
+    for kind in kinds:
+        kind.__module__ = jax_name(kind.__module__)
+        kinds += kind.__subclasses__()
+
+
 def install() -> None:
     """Make pyjx answer to the name `jax`.
 
@@ -133,4 +161,5 @@ def install() -> None:
         vars(module).update(__version__=told, __version_info__=version.numbers(told))
     sys.modules["jax"] = pyjx
     vars(pyjx)["_src"] = compat  # which programs read of `jax` without importing it
+    show_jax_names()
     reach_children()

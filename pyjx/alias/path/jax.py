@@ -12,7 +12,7 @@ if os.environ.get("PYJX_AS_JAX", "1") not in ("", "0"):
         if error.name != "pyjx":
             raise
 
-if sys.modules["jax"].__name__ == "jax":  # jax itself, if it is there
+if sys.modules["jax"] is not sys.modules.get("pyjx"):  # jax itself, if it is there
     sys.path[:] = [p for p in sys.path if p != os.path.dirname(os.path.abspath(__file__))]
     del sys.modules["jax"]
     importlib.import_module("jax")
