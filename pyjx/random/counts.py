@@ -60,27 +60,30 @@ def _reject_until_accepted(key: Value, shape: tuple[int, ...], dtype: DType,
 # -- Poisson ---------------------------------------------------------------------------------------
 
 
-def _poisson_by_product(key: Value, lam: Value) -> Value:
-    """How many uniform numbers have a product above exp(-lam) (Knuth), for small lam."""
+def _poisson_by_product(key: Value, lam: Value, counts: DType) -> Value:
+    """How many uniform numbers have a product above exp(-lam) (Knuth), for small lam; no more than
+    the dtype of the counts has."""
     shape, dtype = get_aval(lam).shape, get_aval(lam).dtype
-    int_dtype = np.dtype(np.int32)
+    most = min(int(dtypes.iinfo(counts).max), int(np.iinfo(np.int32).max))
 
     def step(state: Any) -> Any:
-        count, k, log_product = state
+        i, count, k, log_product = state
         k, subkey = split_traced(k)
         more = lax.gt(log_product, lax.neg(lam))
         count = lax.select(more, lax.add(count, _like(count, 1)), count)
-        return count, k, lax.add(log_product, lax.log(unit_floats(subkey, shape, dtype)))
+        log_u = lax.log(unit_floats(subkey, shape, dtype))
+        return lax.add(i, np.int32(1)), count, k, lax.add(log_product, log_u)
 
     def unfinished(state: Any) -> Any:
-        return lax.reduce_or(lax.gt(state[2], lax.neg(lam)), tuple(range(len(shape))))
+        above = lax.reduce_or(lax.gt(state[3], lax.neg(lam)), tuple(range(len(shape))))
+        return lax.bitwise_and(above, lax.lt(state[0], np.int32(most)))
 
-    start = (lax.full(shape, 0, int_dtype), key, lax.full(shape, 0, dtype))
-    count = lax.while_loop(unfinished, step, start)[0]
+    start = (np.int32(0), lax.full(shape, 0, counts), key, lax.full(shape, 0, dtype))
+    count = lax.while_loop(unfinished, step, start)[1]
     return lax.sub(count, _like(count, 1))
 
 
-def _poisson_by_rejection(key: Value, lam: Value) -> Value:
+def _poisson_by_rejection(key: Value, lam: Value, counts: DType) -> Value:
     """Algorithm PTRS of Hormann, "The transformed rejection method for generating Poisson random
     variables" (1993), for lam >= 10."""
     shape, dtype = get_aval(lam).shape, get_aval(lam).dtype
@@ -109,15 +112,16 @@ def _poisson_by_rejection(key: Value, lam: Value) -> Value:
         return k, lax.bitwise_or(at_once, later)
 
     k = _reject_until_accepted(key, shape, dtype, attempt)
-    return lax.convert_element_type(k, np.int32)
+    return lax.convert_element_type(k, counts)
 
 
 def _exact_poisson(key: Value, lam: Value, dtype: DType) -> Value:
     small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, _like(lam, 10)))
-    low = _poisson_by_product(key, lax.select(small, lam, _like(lam, 0)))
+    low = _poisson_by_product(key, lax.select(small, lam, _like(lam, 0)), dtype)
     # One of the two is returned, so the key is used once.
-    high = _poisson_by_rejection(random_clone_p.bind(key), lax.select(small, _like(lam, 1e5), lam))
-    out = lax.convert_element_type(lax.select(small, low, high), dtype)
+    high = _poisson_by_rejection(random_clone_p.bind(key), lax.select(small, _like(lam, 1e5), lam),
+                                 dtype)
+    out = lax.select(small, low, high)
     return lax.select(lax.eq(lam, _like(lam, 0)), _like(out, 0), out)
 
 
@@ -186,7 +190,9 @@ def _approximate_poisson(key: Value, lam: Value, dtype: DType) -> Value:
 
 @on_key("shape", "dtype", "method")
 def _poisson(key: Value, lam: Value, *, shape: tuple[int, ...], dtype: DType, method: str) -> Value:
-    kind = np.dtype(np.float32) if method == "exact" else dtypes.default_float_dtype()
+    kind = np.dtype(np.float32)
+    if method == "approximate":  # as precise as the counts are many
+        kind = dtypes.promote_types(get_aval(lam).dtype, dtypes.to_inexact_dtype(dtype))
     (lam,) = arrays(kind, shape, lam)
     sample = _exact_poisson if method == "exact" else _approximate_poisson
     return sample(key, lam if get_aval(lam).shape else lax.broadcast(lam, ()), dtype)

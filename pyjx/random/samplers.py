@@ -286,12 +286,12 @@ def _clamp(x: Value, low: int, high: int) -> Value:
     return lax.min(x, constant(min(high, int(info.max)), dtype))
 
 
-def _integer(x: Value, dtype: DType) -> Value:
+def _integer(x: Value) -> Value:
     """A bound as an integer array."""
     if type(x) is int:
         return np.asarray(x, dtypes.default_int_dtype())[()]  # OverflowError beyond its range
     if not dtypes.issubdtype(get_aval(x).dtype, np.integer):
-        return lax.convert_element_type(x, dtype)
+        return lax.convert_element_type(x, dtypes.default_int_dtype())
     return x
 
 
@@ -307,7 +307,7 @@ def integers(key: Any, shape: tuple[int, ...], low: Any, high: Any, dtype: Any) 
     With m = 2^(bits / 2) the number w0 m^2 + w1 has so many more bits than the span that its
     remainder is nearly uniform. A bound beyond the dtype makes its largest number possible too.
     """
-    low, high = _integer(low, dtype), _integer(high, dtype)
+    low, high = _integer(low), _integer(high)
     info = dtypes.iinfo(dtype)
     width, least, most = int(info.bits), int(info.min), int(info.max)
     if width < 32:  # the 32-bit algorithm, whose results fit
@@ -364,7 +364,7 @@ def randint(key: Any, shape: Sequence[int], minval: Any, maxval: Any, dtype: Any
     if type(minval) is not int or type(maxval) is not int:
         result_shape("randint", shape, minval, maxval)
     else:
-        minval, maxval = _integer(minval, dtype), _integer(maxval, dtype)
+        minval, maxval = _integer(minval), _integer(maxval)
     return placed(_randint(wrapped, minval, maxval, shape=shape, dtype=dtype), out_sharding)
 
 

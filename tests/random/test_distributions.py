@@ -256,12 +256,30 @@ def test_multinomial_is_computed_in_the_dtype_of_its_parameters():
 def test_approximate_poisson_numbers_do_not_depend_on_the_means_dtype() -> None:
     means = np.array([0.5, 18.0, 90.0])
 
-    def draw(dtype: Any) -> Any:
-        return random.poisson(KEY, jnp.asarray(means, dtype), method="approximate").tolist()
+    def draw(dtype: Any, counts: Any = int) -> Any:
+        means_ = jnp.asarray(means, dtype)
+        return random.poisson(KEY, means_, dtype=counts, method="approximate").tolist()
 
     assert draw(jnp.bfloat16) == draw(jnp.float16) == draw(jnp.float32)
     with jax.enable_x64(True):
-        assert draw(jnp.float16) == draw(jnp.float32) == draw(jnp.float64)
+        assert draw(jnp.float16) == draw(jnp.float32) == draw(jnp.float64) == [0, 9, 92]
+        assert draw(jnp.float16, jnp.int8) == draw(jnp.float32, jnp.int32) == [0, 20, 93]
+        assert draw(jnp.float64, jnp.int8) == [0, 9, 92]
+
+
+@pytest.mark.parametrize("dtype, want", [
+    ("int4", [2, 7, 7, 7]), ("uint4", [2, 15, 15, 15]), ("int8", [2, 32, 52, 127]),
+    ("int16", [2, 32, 52, 878]),
+])
+def test_poisson_numbers_stay_within_their_dtype(dtype: str, want: list[int]) -> None:
+    means = jnp.array([1.5, 27.0, 60.0, 900.0])
+    assert random.poisson(KEY, means, dtype=dtype).tolist() == want
+
+
+def test_poisson_numbers_beyond_32_bits() -> None:
+    with jax.enable_x64(True):
+        counts = random.poisson(KEY, jnp.array([1e10, 1e15]))
+    assert counts.tolist() == [10000068608, 999999986991104]
 
 
 def test_the_approximate_method_computes_in_float32_at_least() -> None:

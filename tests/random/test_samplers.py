@@ -106,6 +106,18 @@ def test_randint_reaches_both_ends(dtype: str) -> None:
     assert random.randint(KEY, (4,), 5, 5, dtype).tolist() == [5] * 4
 
 
+# What JAX gives for the key of the seed 42: bounds that are no integers are so in the default
+# integer dtype, whose numbers may lie beyond the dtype's own.
+@pytest.mark.parametrize("dtype, low, high, want", [
+    ("int2", 0.5, 7.9, [0, 0, 1, 1, 1, 1]),
+    ("int8", 0, 300.5, [68, 18, 55, 65, 13, 107]),
+    ("uint32", 0, 5e9, [977810629, 1236381715, 780371127, 1127988417, 475579021, 870292843]),
+])
+def test_randint_of_bounds_that_are_no_integers(dtype: str, low: Any, high: Any, want: Any) -> None:
+    assert random.randint(KEY, (6,), low, high, dtype).tolist() == want
+    assert random.randint(KEY, (6,), low, jnp.float32(high), dtype).tolist() == want
+
+
 def test_randint_bounds_broadcast() -> None:
     x = random.randint(KEY, (50, 3), jnp.arange(3), jnp.arange(3) + 1)
     np.testing.assert_array_equal(x, np.broadcast_to(np.arange(3), (50, 3)))
