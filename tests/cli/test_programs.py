@@ -46,7 +46,7 @@ def test_a_module_runs_as_python_runs_it(tmp_path: Path) -> None:
     (package / "__init__.py").write_text("")
     (package / "__main__.py").write_text(
         "import sys, jax\nfrom . import __name__ as name\n"
-        "print(name, __name__, __spec__.name, sys.argv[1:], jax.__name__)\n")
+        "print(name, __name__, __spec__.name, sys.argv[1:], jax.__spec__.name)\n")
     done = run("-m", "tool", "a", cwd=tmp_path)
     assert done.stdout == "tool __main__ tool.__main__ ['a'] pyjx\n", done.stderr
     done = run("-m", "no_such", cwd=tmp_path)
@@ -74,11 +74,11 @@ def test_processes_that_a_program_starts_find_pyjx_too(tmp_path: Path) -> None:
         "import multiprocessing, subprocess, sys\n"
         "def name(_):\n"
         "    import jax\n"
-        "    return jax.__name__\n"
+        "    return jax.__spec__.name\n"
         "if __name__ == '__main__':\n"
         "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
         "        print(pool.map(name, [0]))\n"
-        "    sys.exit(subprocess.call([sys.executable, '-c', 'import jax; print(jax.__name__)']))"
+        "    sys.exit(subprocess.call([sys.executable, '-c', 'import jax; print(jax.__spec__.name)']))"
         "\n")
     done = run("program.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -106,7 +106,7 @@ def test_the_alias_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyP
             "import importlib.metadata as m\n"
             "try: found = m.version('jax')\n"
             "except m.PackageNotFoundError: found = None\n"
-            "try: import jax.numpy; print(early, jax.__name__, found)\n"
+            "try: import jax.numpy; print(early, jax.__spec__.name, found)\n"
             "except ImportError: print(early, None, found)\n")
     done = python("-c", site + look, cwd=tmp_path, PYJX_AS_JAX="0.10.2")
     assert done.stdout == "False pyjx 0.10.2\n", done.stderr
