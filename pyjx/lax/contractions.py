@@ -545,7 +545,7 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers,
     preferred = preferred_dtype(preferred_element_type, "dot_general")
     if takes_real_part(preferred, get_aval(lhs).dtype, get_aval(rhs).dtype):
         product = dot_general(lhs, rhs, dimension_numbers, precision, out_sharding=out_sharding)
-        return cast(lax.real(product), preferred)
+        return cast(lax.real(product), preferred, get_aval(product).weak_type)
     numbers = axis_tuples("dot_general", dimension_numbers)
     out_sharding = result_sharding(get_aval(lhs), get_aval(rhs), numbers, out_sharding,
                                    "dot_general")

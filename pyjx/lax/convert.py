@@ -285,6 +285,15 @@ def _fill_operand(name: str, value: Value) -> Value:
         raise TypeError(f"{name}: fill_value is no scalar. {error}") from None
 
 
+def real_fill(value: Any, dtype: Any) -> Any:
+    """What fills an array of weak type: of a complex scalar its real part if the dtype has
+    no imaginary one, with NumPy's warning."""
+    known = is_scalar_constant(value) and get_aval(value).dtype in dtypes.complex_dtypes
+    if known and dtype not in dtypes.complex_dtypes:
+        return np.asarray(value).astype(dtype)[()]
+    return value
+
+
 def filler(value: Any, dtype: Any, weak: bool) -> Any:
     """A rank-0 value of the dtype and weak type; a scalar, which jaxprs show inline, if it can.
 
@@ -335,7 +344,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     if dtype is not None or not weak or dtypes.is_extended(like_dtype):
         dtype = like_dtype if dtype is None else dtype
         return vary_like(_full("full_like", tuple(shape), fill_value, dtype, sharding), x)
-    fill_value = _fill_operand("full_like", fill_value)
+    fill_value = real_fill(_fill_operand("full_like", fill_value), like_dtype)
     if get_aval(fill_value).shape:
         raise TypeError(
             "full_like must be called with scalar fill_value, got fill_value.shape "

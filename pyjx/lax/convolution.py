@@ -34,6 +34,7 @@ from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis, transpose
+from pyjx.engine.conversion import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Operand, Tangent, Tangents, Value, Values
@@ -437,6 +438,9 @@ def conv_general_dilated(
     (1, 4, 4, 4)
     """
     lhs, rhs = _operand(_NAME, lhs), _operand(_NAME, rhs, 1)
+    preferred = preferred_dtype(preferred_element_type, _NAME)
+    if preferred is not None and get_aval(lhs).dtype == get_aval(rhs).dtype == np.bool_:
+        lhs, rhs = cast(lhs, preferred), cast(rhs, preferred)  # sums of 0 and 1 are of any dtype
     x, y = get_aval(lhs), get_aval(rhs)
     dn = conv_dimension_numbers(x.shape, y.shape, dimension_numbers)
     ones = (1,) * (x.ndim - 2)
@@ -449,7 +453,7 @@ def conv_general_dilated(
         "feature_group_count": as_int(_NAME, "feature_group_count", feature_group_count),
         "batch_group_count": as_int(_NAME, "batch_group_count", batch_group_count),
         "precision": canonicalize_precision(precision, _NAME),
-        "preferred_element_type": preferred_dtype(preferred_element_type, _NAME),
+        "preferred_element_type": preferred,
         "out_sharding": None,
     }
     if out_sharding is not None:

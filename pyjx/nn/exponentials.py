@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
@@ -16,6 +18,7 @@ from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import dtype_of
 from pyjx.numpy.promotion import (
     convert,
     literal,
@@ -96,6 +99,8 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
     where = check_where(name, where)
     if b is None:
         x, weights = promote_inexact(name, a), None
+        if where is not None and dtype_of(a) == np.bool_:
+            x = convert(x, dtypes.default_float_dtype())  # that of -inf beside truth values
     else:
         x, weights = promote_args_inexact(name, a, b)
         shape = broadcast_shapes(get_aval(x).shape, get_aval(weights).shape)

@@ -243,9 +243,10 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     aval = get_aval(p)
     if dtypes.issubdtype(aval.dtype, np.complexfloating):
         raise ValueError("jnp.unwrap does not support complex inputs.")
-    if aval.shape and aval.size == 0:
-        return convert(p, dtypes.result_type(p, period))
     p = promote_dtypes(p, period)[0]
+    if aval.shape and aval.size == 0:
+        return p
+    p = convert(p, dtypes.default_float_dtype()) if get_aval(p).dtype == np.bool_ else p
     axis = canonical_axis(axis, get_aval(p).ndim)
     dtype = get_aval(p).dtype
     half = ufuncs.divide(period, 2) if dtypes.issubdtype(dtype, np.inexact) else \
@@ -343,7 +344,8 @@ def _one_period(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
 
 def _convolved(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
     """The sums of a[i + k] * v[i] over i, for the k that `mode` chooses."""
-    a, v = promote_dtypes_inexact(a, v)
+    # Sums of integers are floats, unless their dtype is given.
+    a, v = (promote_dtypes_inexact if preferred is None else promote_dtypes)(a, v)
     m, n = get_aval(a).shape[0], get_aval(v).shape[0]
     padding = {"valid": [(0, 0)], "same": [(n // 2, n - n // 2 - 1)],
                "full": [(n - 1, n - 1)]}[mode]

@@ -207,7 +207,8 @@ def _gather(x: Any, shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: l
             options: Options) -> Any:
     plan = make_plan(shape, pattern, bound, options.wrap_negative_indices)
     if 0 in plan.shape:
-        return ops.full(plan.shape, 0, get_aval(x).dtype)
+        return convert(ops.full(plan.shape, 0, get_aval(x).dtype), get_aval(x).dtype,
+                       get_aval(x).weak_type)
     numbers = ops.GatherDimensionNumbers(
         offset_dims=plan.offset_dims, collapsed_slice_dims=plan.collapsed,
         start_index_map=plan.indexed,

@@ -11,6 +11,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, literal, numbers, stretch
@@ -194,10 +195,13 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
 def _nan_variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
                   ) -> Any:
     a = _operand("nanvar", a)
+    where = reductions.check_where("nanvar", where)
+    if where is not None:
+        axis = tuple(range(get_aval(a).ndim)) if axis is None else axis
+        a = stretch(a, broadcast_shapes(get_aval(a).shape, get_aval(where).shape))
     aval = get_aval(a)
     computed, result = variance_dtypes(aval.dtype, dtype)
     x = convert(a, computed)
-    where = reductions.check_where("nanvar", where)
     kept = present(x) if where is None else lax.bitwise_and(present(x), stretch(where, aval.shape))
     if mean is None:
         mean = nanmean.__wrapped__(x, axis, computed, None, True, where)
@@ -209,7 +213,8 @@ def _nan_variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, wher
     none = lax.le(free, literal(0.0, real))
     safe = masked(lax.bitwise_not(none), free, 1)
     out = lax.div(masked(lax.bitwise_not(none), total, np.nan), safe)
-    return convert(out, result)
+    return convert(out, result if dtype is None else dtypes.check_and_canonicalize_user_dtype(
+        dtype, "nanvar"))
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))

@@ -182,7 +182,7 @@ def _ramp(edge: Any, end: Any, count: int, axis: int) -> Any:
     out = ufuncs.add(ufuncs.multiply(gap, share), convert(end, dtype))
     if dtypes.issubdtype(aval.dtype, np.integer):
         out = lax.floor(out) if dtypes.issubdtype(aval.dtype, np.unsignedinteger) else out
-    return convert(out, aval.dtype)
+    return convert(out, aval.dtype, aval.weak_type)
 
 
 def _statistic(x: Any, widths: Pairs, stat: Callable[..., Any], length: Any) -> Any:

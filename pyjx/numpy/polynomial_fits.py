@@ -50,8 +50,9 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     [2.0, 1.0]
     """
     arrays = operands("polyfit", x, y, *(() if w is None else (w,)))
-    # Weak types of arrays are of no account.
-    arrays = promote_dtypes_inexact(*[convert(a, get_aval(a).dtype) for a in arrays])
+    # Weak types are of no account, but for that of the values.
+    arrays = promote_dtypes_inexact(*[a if i == 1 else convert(a, get_aval(a).dtype)
+                                      for i, a in enumerate(arrays)])
     deg = operator.index(deg)
     shapes = [get_aval(a).shape for a in arrays]
     if deg < 0:

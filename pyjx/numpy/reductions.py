@@ -120,7 +120,8 @@ def _sum_like(
     aval = get_aval(a)
     if dtype is None:
         given = dtypes.canonicalize_dtype(aval.dtype)
-        result = promoted_integer(given) if promote or given == np.bool_ else given
+        small = np.dtype(np.int32) if given == np.bool_ else given  # truth values are counted
+        result = promoted_integer(given) if promote else small
         computed = np.dtype(np.float32) if given in _half_dtypes else result
     else:
         result = computed = dtypes.check_and_canonicalize_user_dtype(dtype, name)

@@ -73,6 +73,10 @@ def _degrees(ddof: Any, correction: Any) -> Any:
 
 def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
               ) -> Any:
+    if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
+        computed = dtypes.to_inexact_dtype(dtypes.check_and_canonicalize_user_dtype(dtype, "var"))
+        out = _variance(a, axis, computed, ddof, keepdims, where, mean)
+        return convert(out, dtypes.default_float_dtype(), True)  # as JAX divides integers
     a = numbers("var", a)
     where = check_where("var", where)
     aval = get_aval(a)
@@ -283,8 +287,7 @@ def _observation_weights(x: Any, fweights: Any, aweights: Any) -> Any:
             raise RuntimeError(f"incompatible numbers of samples and {name}")
         given = ufuncs.abs(given)
         if name == "aweights":  # integers go with the numbers that they weigh
-            given = convert(given, get_aval(given).dtype)
-            given, _ = promote_dtypes(given, literal(0.0, get_aval(x).dtype))
+            given = promote_dtypes(convert(given, get_aval(given).dtype), x)[0]
         weights = given if weights is None else ufuncs.multiply(weights, given)
     return weights
 

@@ -411,6 +411,7 @@ def _replaced(function: ufunc, a: Any, places: Any, *second: Any) -> Any:
 
 @numpy_function(static_argnames=("function", "axis", "dtype"))
 def _reduced_at(function: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
+    weak = get_aval(a).weak_type and dtype is None
     body, dtype = function.__wrapped__, _dtype_of(function, a, dtype)
     axis = canonical_axis(axis, get_aval(a).ndim)
     x = jnp.moveaxis(convert(a, dtype), axis, 0)
@@ -425,7 +426,7 @@ def _reduced_at(function: ufunc, a: Any, indices: Any, axis: int, dtype: Any) ->
 
     out, _ = lax.scan(step, jnp.take(x, indices, 0), (jnp.arange(size), x))
     return convert(jnp.moveaxis(out, 0, axis), dtype,
-                   get_aval(a).weak_type and get_aval(a).dtype == dtype)
+                   weak and get_aval(a).dtype == dtype)
 
 
 @op_jit(static_argnames=("function",))

@@ -52,7 +52,14 @@ UNSAFE = "ignore:scatter inputs:FutureWarning"
      "float32", "float16", "complex128"),
     (lambda x, y: jax.scipy.stats.norm.ppf(x, y), "float32", "float32", "float64"),
     (lambda x, y: jax.scipy.stats.norm.isf(x, y), "float32", "int32", "float64"),
-], ids=range(20))
+    (lambda x, y: jnp.sum(x, promote_integers=False), "bool", "bool", "int32"),
+    (lambda x, y: jnp.var(x, dtype=y.dtype), "float32", "int32", "float64*"),
+    (lambda x, y: jnp.nanvar(x, dtype=y.dtype), "float32", "int32", "int32"),
+    (lambda x, y: jax.nn.logsumexp(x, where=y), "bool", "bool", "float64"),
+    (lambda x, y: jnp.unwrap(x, period=y[0]), "bool", "bool", "float64"),
+    (lambda x, y: jnp.convolve(x, x, preferred_element_type=y.dtype), "int8", "int32", "int32"),
+    (lambda x, y: jnp.correlate(x, x, preferred_element_type=y.dtype), "bool", "int8", "int8"),
+], ids=range(27))
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 def test_dtypes_of_two(fun, x, y, want):
     assert typed(fun, ones(x), ones(y)) == [want]
@@ -71,7 +78,22 @@ def test_dtypes_of_two(fun, x, y, want):
     (lambda x, y: jax.lax.reduce(x, 1.0, jax.lax.add, (0,)), "float64*", "bool", "float64*"),
     (lambda x, y: jax.lax.polynomial(2, y), "bool", "int64", "int64"),
     (lambda x, y: x + 1, "float16*", "bool", "float16*"),
-], ids=range(11))
+    (lambda x, y: jnp.cov(x, aweights=y), "int64*", "bfloat16", "bfloat16"),
+    (lambda x, y: jnp.polyfit(y, x, 1), "float64*", "float32", "float32"),
+    (lambda x, y: jnp.pad(x, 1, "linear_ramp"), "int64*", "bool", "int64*"),
+    (lambda x, y: jnp.take(x, np.arange(0)), "int64*", "bool", "int64*"),
+    (lambda x, y: jnp.unwrap(x[:0], period=y[0]), "int64*", "int64", "int64"),
+    (lambda x, y: jnp.add.reduceat(x, first, dtype=int), "int64*", "bool", "int64"),
+    (lambda x, y: jnp.add.reduceat(x, first), "int64*", "bool", "int64*"),
+    (lambda x, y: jax.lax.dot(x, x, preferred_element_type=y.dtype), "complex128*", "float64",
+     "float64*"),
+    (lambda x, y: jax.lax.fori_loop(x[0], y[0], lambda i, c: i, y[0]), "int64*", "int64",
+     "int64*"),
+    (lambda x, y: jax.scipy.special.gamma(x[0]), "complex128*", "bool", "complex128"),
+    (lambda x, y: jax.scipy.special.logit(x), "complex128*", "bool", "complex128"),
+    (lambda x, y: jax.scipy.stats.mode(x)[0], "complex128*", "bool", "complex128"),
+    (lambda x, y: jax.scipy.stats.mode(x)[0], "float64*", "bool", "float64*"),
+], ids=range(24))
 def test_weak_types_of_two(fun, x, y, want):
     assert typed(fun, ones(x.strip("*"), x.endswith("*")), ones(y)) == [want]
 
@@ -83,6 +105,30 @@ def test_what_is_put_into_arrays_that_cannot_hold_it():
                  lambda: jnp.fill_diagonal(x, 1.5, inplace=False)):
         with pytest.warns(FutureWarning, match="cannot safely cast"):
             assert call().dtype == x.dtype
+
+
+@pytest.mark.parametrize("full_like", [jnp.full_like, jax.lax.full_like])
+def test_complex_numbers_that_fill_what_is_weak(full_like):
+    with pytest.warns(np.exceptions.ComplexWarning):
+        assert full_like(1, 2 + 3j).tolist() == 2
+    with pytest.raises(TypeError, match="take its real part"):
+        full_like(jnp.arange(2), 2 + 3j)
+
+
+def test_values_in_other_dtypes():
+    truths = jnp.array([True, False, True])
+    for dtype in ("int8", "int32", "float32", "complex64"):
+        got = jnp.convolve(truths, truths, preferred_element_type=dtype)
+        assert got.tolist() == [1, 0, 2, 0, 1]
+    assert jnp.convolve(jnp.array([2**62, 1]), jnp.array([1, 2]),
+                        preferred_element_type=int).tolist() == [2**62, 2**63 + 1 - 2**64, 2]
+    x = jnp.array([1.0, 2.0, 6.0])
+    assert float(jnp.var(x, dtype=int)) == float(jnp.var(x))
+    assert float(jnp.nanvar(x, dtype=int)) == 4
+    assert jnp.nanvar(1.5, where=truths).tolist()[::2] == [0, 0]
+    assert jnp.unwrap(truths, period=True).tolist() == [1, 1, 1]
+    with pytest.raises(TypeError, match="sqrt does not accept"):
+        jnp.nanstd(x, dtype=int)
 
 
 def test_weights_of_observations_are_positive():

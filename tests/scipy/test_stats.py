@@ -352,3 +352,31 @@ def test_weak_types() -> None:
 ])
 def test_weak_types_of_scalars_beside_arrays(fun, weak):
     assert fun(jnp.broadcast_to(0.3, (2,))).weak_type is weak
+
+
+Z = np.array([0.5 + 0.2j, -0.3 + 1j, 0.25])
+
+
+@pytest.mark.parametrize(("fun", "want"), [
+    ("norm.pdf", np.exp(-Z**2 / 2) / np.sqrt(2 * np.pi)),
+    ("cauchy.logpdf", -np.log(np.pi * (1 + Z**2))),
+    ("cauchy.cdf", 0.5 + np.arctan(Z) / np.pi),
+    ("cauchy.logsf", np.log(0.5 - np.arctan(Z) / np.pi)),
+    ("cauchy.ppf", [np.tan(np.pi * (Z[0] - 0.5)), np.nan, -1]),
+    ("logistic.pdf", 0.25 / np.cosh(Z / 2)**2),
+    ("logistic.cdf", 1 / (1 + np.exp(-Z))),
+    ("logistic.isf", np.log((1 - Z) / Z)),
+    ("expon.ppf", [-np.log(1 - Z[0]), np.nan, -np.log(0.75)]),
+    ("uniform.pdf", [1, 0, 1]),
+    ("uniform.ppf", [Z[0], np.nan, Z[2]]),
+])
+def test_complex_arguments(fun, want):
+    """What is a formula takes complex numbers, whose order is that of their real parts."""
+    module, name = fun.split(".")
+    fun = getattr(getattr(jax.scipy.stats, module), name)
+    got = fun(jnp.asarray(Z, "complex64"))
+    assert got.dtype == "complex64"
+    np.testing.assert_allclose(np.where(np.isnan(got), np.nan, got), want, rtol=3e-5)
+    assert fun(0.5 + 0.2j).aval.weak_type
+    if name not in ("ppf", "isf"):
+        assert fun(jnp.zeros(2), 0.5j).dtype == "complex64"

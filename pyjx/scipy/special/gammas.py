@@ -27,7 +27,7 @@ from pyjx.numpy.promotion import (
     promote_inexact,
 )
 from pyjx.numpy.ufuncs import as_array
-from pyjx.scipy.special.operands import floats, in_single, partials, reals, weak_as
+from pyjx.scipy.special.operands import floats, in_single, partials, reals, strong, weak_as
 from pyjx.transforms.custom_jvp import custom_jvp
 
 # The coefficients B_2k/(2k (2k-1)) of Stirling's series (DLMF 5.11.1), in 1/x^(2k-1).
@@ -97,7 +97,7 @@ def gamma(x: Any) -> Array:
     24.0
     """
     (x,) = floats("gamma", x)
-    return jnp.exp(_loggamma(x)) if is_complex(x) else gamma_of(x)
+    return strong(jnp.exp(_loggamma(x))) if is_complex(x) else gamma_of(x)
 
 
 def _loggamma(z: Array) -> Array:
@@ -133,7 +133,7 @@ def loggamma(x: Any) -> Array:
     3.1781
     """
     (x,) = floats("loggamma", x)
-    return _loggamma(x) if is_complex(x) else jnp.where(x > 0, lax.lgamma(x), math.nan)
+    return strong(_loggamma(x)) if is_complex(x) else jnp.where(x > 0, lax.lgamma(x), math.nan)
 
 
 # -- beta functions --------------------------------------------------------------------------------

@@ -176,9 +176,8 @@ def logit(x: Any) -> Array:
     0.0
     """
     (x,) = floats("logit", x)
-    if is_complex(x):
-        return jnp.log(x / (1 - x))
-    return strong(logit_of(x)) if x.ndim else logit_of(x)
+    out = jnp.log(x / (1 - x)) if is_complex(x) else logit_of(x)
+    return strong(out) if x.ndim else out
 
 
 @numpy_function

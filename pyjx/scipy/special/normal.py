@@ -207,7 +207,7 @@ def wofz(z: Any) -> Array:
     0.4276
     """
     (z,) = floats("wofz", z)
-    return _wofz(z if is_complex(z) else lax.complex(*_parts(z)))
+    return strong(_wofz(z if is_complex(z) else lax.complex(*_parts(z))))
 
 
 def _parts(x: Array) -> tuple[Array, Array]:

@@ -10,14 +10,17 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.operands import reals, strong_of_arrays
+from pyjx.numpy.operands import is_complex
+from pyjx.scipy.special.operands import floats, strong_of_arrays
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
 
 
 def _cotangent(q: Array) -> Array:
-    """cot(pi q) for q in [0, 1], infinite at both ends."""
+    """cot(pi q) for q in [0, 1], infinite at both ends; complex numbers by their real parts."""
+    if is_complex(q):
+        return jnp.where((q >= 0) & (q <= 1), 1 / jnp.tan(math.pi * q), math.nan)
     upper = q > 0.5
     rest = jnp.where(upper, 1 - q, q)
     size = 1 / jnp.tan(math.pi * jnp.where(rest >= 0, rest, math.nan))
@@ -33,7 +36,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.cauchy.logpdf(0.5)), 3)
     -1.368
     """
-    x, loc, scale = reals("cauchy.logpdf", x, loc, scale)
+    x, loc, scale = floats("cauchy.logpdf", x, loc, scale)
     y = (x - loc) / scale
     return -jnp.log1p(y * y) - jnp.log(scale) - math.log(math.pi)
 
@@ -59,8 +62,10 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.cauchy.cdf(0.5)), 3)
     0.648
     """
-    x, loc, scale = reals("cauchy.cdf", x, loc, scale)
-    # 1/2 + arctan(y)/pi, without cancellation
+    x, loc, scale = floats("cauchy.cdf", x, loc, scale)
+    if is_complex(x):
+        return 0.5 + jnp.arctan((x - loc) / scale) / math.pi
+    # The same without cancellation.
     return lax.atan2(scale, loc - x) / math.pi
 
 
@@ -85,7 +90,9 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.cauchy.sf(0.5)), 3)
     0.352
     """
-    x, loc, scale = reals("cauchy.sf", x, loc, scale)
+    x, loc, scale = floats("cauchy.sf", x, loc, scale)
+    if is_complex(x):
+        return 0.5 + jnp.arctan((loc - x) / scale) / math.pi
     return lax.atan2(scale, x - loc) / math.pi
 
 
@@ -110,7 +117,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.cauchy.ppf(0.25)), 3)
     -1.0
     """
-    q, loc, scale = reals("cauchy.ppf", q, loc, scale)
+    q, loc, scale = floats("cauchy.ppf", q, loc, scale)
     return loc - scale * _cotangent(q)
 
 
@@ -123,5 +130,5 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.cauchy.isf(0.25)), 3)
     1.0
     """
-    q, loc, scale = reals("cauchy.isf", q, loc, scale)
+    q, loc, scale = floats("cauchy.isf", q, loc, scale)
     return loc + scale * _cotangent(q)

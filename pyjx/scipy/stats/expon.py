@@ -10,7 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.nn.complements import log1mexp
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.special.operands import floats, reals
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -103,6 +103,6 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.expon.ppf(0.25)), 3)
     0.288
     """
-    q, loc, scale = reals("expon.ppf", q, loc, scale)
+    q, loc, scale = floats("expon.ppf", q, loc, scale)
     valid = (q >= 0) & (q <= 1)
     return jnp.where(valid, loc - scale * jnp.log1p(-jnp.where(valid, q, 0)), math.nan)

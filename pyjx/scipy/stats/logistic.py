@@ -10,8 +10,9 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import is_complex
 from pyjx.scipy.special.logarithms import logit_of
-from pyjx.scipy.special.operands import reals, strong, strong_of_arrays
+from pyjx.scipy.special.operands import floats, strong, strong_of_arrays
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -25,8 +26,9 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.logistic.logpdf(0.5)), 3)
     -1.448
     """
-    x, loc, scale = reals("logistic.logpdf", x, loc, scale)
-    y = jnp.abs((x - loc) / scale)
+    x, loc, scale = floats("logistic.logpdf", x, loc, scale)
+    y = (x - loc) / scale
+    y = y if is_complex(y) else jnp.abs(y)
     log = -y - 2 * jnp.log1p(jnp.exp(-y)) - jnp.log(scale)
     return strong(log) if get_aval(log).shape else log  # as JAX has it, whichever is the array
 
@@ -50,7 +52,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.logistic.cdf(0.5)), 3)
     0.622
     """
-    x, loc, scale = reals("logistic.cdf", x, loc, scale)
+    x, loc, scale = floats("logistic.cdf", x, loc, scale)
     return lax.logistic((x - loc) / scale)
 
 
@@ -62,7 +64,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.logistic.sf(0.5)), 3)
     0.378
     """
-    x, loc, scale = reals("logistic.sf", x, loc, scale)
+    x, loc, scale = floats("logistic.sf", x, loc, scale)
     return lax.logistic((loc - x) / scale)
 
 
@@ -75,7 +77,7 @@ def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.logistic.ppf(0.5)), 3)
     0.0
     """
-    x, loc, scale = reals("logistic.ppf", x, loc, scale)
+    x, loc, scale = floats("logistic.ppf", x, loc, scale)
     return logit_of(x) * scale + loc
 
 
@@ -88,5 +90,5 @@ def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.logistic.isf(0.5)), 3)
     0.0
     """
-    x, loc, scale = reals("logistic.isf", x, loc, scale)
+    x, loc, scale = floats("logistic.isf", x, loc, scale)
     return logit_of(x) * -scale + loc

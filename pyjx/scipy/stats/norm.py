@@ -10,7 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.normal import log_ndtr_of, ndtr_of, ndtri_of
-from pyjx.scipy.special.operands import reals, strong_of_arrays
+from pyjx.scipy.special.operands import floats, reals, strong_of_arrays
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -25,7 +25,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.norm.logpdf(0.5)), 3)
     -1.044
     """
-    x, loc, scale = reals("norm.logpdf", x, loc, scale)
+    x, loc, scale = floats("norm.logpdf", x, loc, scale)
     y = (x - loc) / scale
     return -(y * y) / 2 - jnp.log(scale) - math.log(2 * math.pi) / 2
 

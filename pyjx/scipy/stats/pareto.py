@@ -10,7 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.nn.complements import log1mexp
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.operands import reals, strong_of_arrays
+from pyjx.scipy.special.operands import floats, reals, strong_of_arrays
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -111,7 +111,7 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.pareto.ppf(0.25, 2.0)), 3)
     1.155
     """
-    q, b, loc, scale = reals("pareto.ppf", q, b, loc, scale)
+    q, b, loc, scale = floats("pareto.ppf", q, b, loc, scale)
     valid = (q >= 0) & (q <= 1)
     value = loc + scale * jnp.exp(-jnp.log1p(-jnp.where(valid, q, 0)) / b)
     return jnp.where(valid, value, math.nan)

@@ -11,8 +11,10 @@ from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_inexact
 from pyjx.numpy.ufuncs import as_array
+from pyjx.scipy.special.operands import strong
 
 __all__ = ["ModeResult", "mode", "rankdata", "sem"]
 
@@ -83,6 +85,8 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
             last = ordered[..., -1]  # nan comes last
             values = jnp.where(jnp.isnan(last), math.nan, values)
             counts = jnp.where(jnp.isnan(last), jnp.isnan(ordered).sum(-1), counts)
+        elif is_complex(x):
+            values = strong(values)
     if keepdims:
         axes = tuple(range(ndim)) if axis is None else (place,)
         values, counts = jnp.expand_dims(values, axes), jnp.expand_dims(counts, axes)

@@ -9,7 +9,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.special.operands import floats, reals
 
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 __dir__ = directory(__name__, __all__)
@@ -23,7 +23,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.uniform.logpdf(0.5)), 3)
     0.0
     """
-    x, loc, scale = reals("uniform.logpdf", x, loc, scale)
+    x, loc, scale = floats("uniform.logpdf", x, loc, scale)
     outside = (x < loc) | (x > loc + scale)
     log = jnp.where(outside, -math.inf, jnp.log(1 / scale))
     return jnp.where(jnp.isnan(x), math.nan, log)
@@ -60,5 +60,5 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> round(float(jax.scipy.stats.uniform.ppf(0.25)), 3)
     0.25
     """
-    q, loc, scale = reals("uniform.ppf", q, loc, scale)
+    q, loc, scale = floats("uniform.ppf", q, loc, scale)
     return jnp.where((q >= 0) & (q <= 1), loc + scale * q, math.nan)
