@@ -78,8 +78,8 @@ def test_processes_that_a_program_starts_find_pyjx_too(tmp_path: Path) -> None:
         "if __name__ == '__main__':\n"
         "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
         "        print(pool.map(name, [0]))\n"
-        "    sys.exit(subprocess.call([sys.executable, '-c', 'import jax; print(jax.__spec__.name)']))"
-        "\n")
+        "    code = 'import jax; print(jax.__spec__.name)'\n"
+        "    sys.exit(subprocess.call([sys.executable, '-c', code]))\n")
     done = run("program.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split()) == ["['pyjx']", "pyjx"]
