@@ -303,6 +303,8 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
             raise ValueError("orthogonal initializer requires at least a 2D shape, got shape "
                              f"{sizes}")
         axis = as_axis("orthogonal initializer", "column_axis", column_axis, len(sizes))
+        if not math.prod(sizes):
+            return jnp.zeros(sizes, chosen, out_sharding=out_sharding)  # in any dtype
         rest = sizes[:axis] + sizes[axis + 1:]
         matrix = random.orthogonal(key, math.prod(rest), dtype=chosen, m=sizes[axis])
         kernel = jnp.moveaxis(jnp.reshape(matrix, (*rest, sizes[axis])), -1, axis)

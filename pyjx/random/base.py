@@ -193,7 +193,7 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
     if aval.shape:
         raise TypeError(f"{name} accepts a scalar seed, but was given an array of shape "
                         f"{aval.shape} != (). Use jax.vmap for batching")
-    if not dtypes.issubdtype(aval.dtype, np.integer) and aval.dtype != np.bool_:
+    if not dtypes.issubdtype(aval.dtype, np.integer):
         raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
     offset = configuration.random_seed_offset.value
     if isinstance(seed, (np.generic, np.ndarray)):

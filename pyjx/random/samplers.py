@@ -144,6 +144,9 @@ def unit_floats(key: Any, shape: tuple[int, ...], dtype: Any, *, fused: bool = F
 def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, fused: bool) -> Value:
     info = dtypes.finfo(dtype)
     width, mantissa = int(info.bits), int(info.nmant)
+    if width not in _UINTS:
+        raise TypeError("uniform only accepts 8-, 16-, 32-, or 64-bit dtypes, got "
+                        f"{dtypes.name(dtype)}.")
     drawn = 8 if mantissa < 8 else width
     bits = random_bits_p.bind(key, bit_width=drawn, shape=shape, fused=fused)
     uint = _UINTS[width]
@@ -235,20 +238,20 @@ def _symmetric_floats(key: Value, shape: tuple[int, ...], dtype: DType) -> Value
 
 
 @on_key("shape", "dtype")
-def _symmetric(key: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
-    return _symmetric_floats(key, shape, dtype)
+def _scaled_normal(key: Value, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Value:
+    scale = lax.convert_element_type(scale, dtype)
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        return normal_floats(key, shape, dtype) * scale
+    root = lax.mul(lax.full_like(scale, math.sqrt(2)), scale)
+    return root * lax.erf_inv(_symmetric_floats(key, shape, dtype))
 
 
 def scaled_normal(key: Any, shape: Sequence[int], dtype: Any, scale: Any) -> Any:
     """Normal numbers times `scale`: real ones are (sqrt(2) scale) erfinv(u), as in JAX's
     initializers, rather than scale (sqrt(2) erfinv(u)), which is rounded otherwise."""
-    dtype = inexact_dtype(dtype, "normal")
-    scale = lax.convert_element_type(scale, dtype)
-    if dtypes.issubdtype(dtype, np.complexfloating):
-        return normal(key, shape, dtype) * scale
     wrapped, _ = check_key("normal", key)
-    u = _symmetric(wrapped, shape=as_sizes("normal", "shape", shape), dtype=dtype)
-    return (lax.mul(lax.full_like(scale, math.sqrt(2)), scale)) * lax.erf_inv(u)
+    dtype = inexact_dtype(dtype, "normal")
+    return _scaled_normal(wrapped, scale, shape=as_sizes("normal", "shape", shape), dtype=dtype)
 
 
 @on_key("shape", "dtype")

@@ -63,6 +63,12 @@ def test_none_is_the_default_dtype():
     assert half(key, (2,), jnp.float16).dtype == jnp.float16
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+def test_empty_matrices_are_orthogonal_in_any_dtype(dtype):
+    drawn = initializers.orthogonal()(key, (4, 0, 3), dtype)
+    assert drawn.shape == (4, 0, 3) and drawn.dtype == dtype
+
+
 # What JAX gives, to the last bit.
 @pytest.mark.optimized
 @pytest.mark.skipif(JAXLIB_VERSION < (0, 10), reason="XLA rounded otherwise")

@@ -198,6 +198,8 @@ def test_legacy_keys() -> None:
     (lambda: random.key(0, impl="foo"), ValueError, 'unrecognized PRNG implementation "foo"'),
     (lambda: random.key(0, impl=3), TypeError, "unrecognized type <class 'int'>"),
     (lambda: random.key(1.0), TypeError, "PRNG key seed must be an integer"),
+    (lambda: random.key(np.bool_(True)), TypeError, "PRNG key seed must be an integer"),
+    (lambda: jax.jit(random.key)(True), TypeError, "PRNG key seed must be an integer"),
     (lambda: random.key(np.array([1, 2])), TypeError, "key accepts a scalar seed"),
     (lambda: random.key(KEY), TypeError, "was given a PRNG key"),
     (lambda: random.PRNGKey(2**63), OverflowError, "too large"),

@@ -207,6 +207,8 @@ def test_gradients_through_samples() -> None:
      "Incompatible shapes for broadcasting"),
     (lambda: random.bits(KEY, (2,), float), ValueError,
      "dtype argument to `bits` must be an unsigned int dtype, got float32"),
+    (lambda: random.normal(KEY, (2,), "float4_e2m1fn"), TypeError,
+     "uniform only accepts 8-, 16-, 32-, or 64-bit dtypes"),
     (lambda: random.normal(random.split(KEY)), ValueError,
      r"normal accepts a single key, but was given a key array of shape \(2,\) != \(\)"),
     (lambda: random.normal(random.split(random.PRNGKey(0))), ValueError,
