@@ -119,9 +119,15 @@ def _runs(arr: Any, edges: tuple[int, ...], axis: int) -> Any:
 def _without_traced(arr: Any, places: Any, axis: int) -> Any:
     """Where the sorted places are p, the slice i of the result is i + (how many p_j - j <= i)."""
     size, count = get_aval(arr).shape[axis], get_aval(places).shape[0]
+    places = _as_index(places)
     places = jnp.sort(jnp.where(places < 0, places + size, places)) - jnp.arange(count)
     i = jnp.arange(max(size - count, 0))
     return jnp.take(arr, i + jnp.sum(i[:, None] >= places, 1), axis)
+
+
+def _as_index(places: Any) -> Any:
+    """Integers in the dtype in which places are computed, whatever the promotion of dtypes."""
+    return convert(places, dtypes.default_int_dtype())
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
@@ -171,7 +177,7 @@ def _inserted(arr: Any, places: Any, values: Any, axis: int) -> Any:
     if get_aval(jnp.atleast_1d(places)).shape[0] == 0:
         return arr
     size = shape[axis]
-    places = jnp.broadcast_to(places, (count,))
+    places = jnp.broadcast_to(_as_index(places), (count,))
     places = jnp.clip(jnp.where(places < 0, places + size, places), 0, size)
     values = jnp.broadcast_to(values, (*shape[:axis], count, *shape[axis + 1:]))
     # Each slice of both is followed by what stands behind it: new ones come before old ones.
@@ -245,7 +251,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
         raise ValueError("place: arr and mask must be the same size")
     if not get_aval(vals).size:
         raise ValueError("Cannot place values from an empty array")
-    chosen = jnp.ravel(mask) != 0
+    chosen = convert(jnp.ravel(mask), np.dtype(np.bool_))
     number = jnp.cumsum(chosen) - 1
     found = jnp.take(jnp.ravel(vals), number % get_aval(vals).size, 0, mode="clip")
     arr = jnp.asarray(arr)

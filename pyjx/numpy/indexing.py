@@ -250,8 +250,8 @@ def write(method: str, x: Any, y: Any, pattern: tuple[Entry, ...], values: Any,
     if 0 in plan.shape or 0 in shape:
         return x
     if method == "apply":
-        out = ops.scatter_apply(wide, plan.indices, function, numbers, update_shape=plan.shape,
-                                **flags)
+        out = ops.scatter_apply(wide, plan.indices, lambda v: convert(function(v), old.dtype),
+                                numbers, update_shape=plan.shape, **flags)
     else:
         dtype = _common_dtype(y, old)
         # What is set is cast once; what is combined is computed in the dtype of both.
@@ -467,6 +467,8 @@ class IndexUpdateRef:
                 error.add_note(f"It was given to x.at[index].{method}, which takes an array or a "
                                "number.")
                 raise
+        if type(y) is bool and dtypes.issubdtype(x.aval.dtype, np.integer):
+            y = int(y)  # which integers take however strict promotion is
         pattern, values = parse(x.aval.shape, self.index, wrap_negative_indices)
         if configuration.strict_indices.value:
             check_bounds(x.aval.shape, pattern, values)

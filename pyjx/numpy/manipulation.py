@@ -22,7 +22,7 @@ from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
 from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.numpy.axes import all_axes, as_tuple, canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import is_inexact
+from pyjx.numpy.operands import dtype_of, is_inexact
 from pyjx.numpy.promotion import convert, operands, stretch
 from pyjx.runtime.resharding import placed
 
@@ -549,7 +549,7 @@ def _rolled(a: Any, step: Any, axis: int) -> Any:
             [lax.slice_in_dim(a, size - step, size, axis=axis),
              lax.slice_in_dim(a, 0, size - step, axis=axis)], axis)
 
-    if is_inexact(step):  # towards zero, as int(step)
+    if is_inexact(step) or dtype_of(step) == np.bool_:  # towards zero, as int(step)
         step = convert(step, dtypes.default_int_dtype())
     step = jnp.ufuncs.remainder(step, size)
     start = lax.sub(stretch(scalar_constant(size, get_aval(step).dtype), ()), step)

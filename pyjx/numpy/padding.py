@@ -160,6 +160,7 @@ def _mirrored(x: Any, widths: Pairs, skip_edge: bool, odd: bool, mode: str) -> A
 
 
 def _linear_ramp(x: Any, widths: Pairs, values: Any) -> Any:
+    x = ufuncs.as_array(x)
     aval = get_aval(x)
     values = _pairs("end_values", values, aval.ndim)
     for axis, ((a, b), (low, high)) in enumerate(zip(widths, values, strict=True)):

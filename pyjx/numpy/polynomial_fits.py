@@ -88,7 +88,7 @@ def _fit(deg: int, cov: bool, scaled: bool, rcond: Any, x: Any, y: Any, w: Any =
     if w is not None:
         matrix = matrix * w[:, None]
         values = values * (w if get_aval(y).ndim == 1 else w[:, None])
-    scale = jnp.sqrt(jnp.sum(jnp.abs(matrix) ** 2, 0))
+    scale = jnp.sqrt(jnp.sum(jnp.abs(matrix) ** 2, 0)).astype(matrix.dtype)
     matrix = matrix / scale[None]
     solution, residuals, rank, singular = jnp.linalg.lstsq(matrix, values, rcond)
     several = get_aval(y).ndim == 2

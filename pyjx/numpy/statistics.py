@@ -308,7 +308,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     index = np.dtype(np.int32)
     same = lax.eq(lax.broadcasted_iota(index, (n, n), 0), lax.broadcasted_iota(index, (n, n), 1))
     diagonal = lax.reduce_sum(lax.select(same, c, lax.full_like(c, 0)), (0,))
-    deviation = lax.sqrt(ufuncs.real(diagonal))
+    deviation = convert(lax.sqrt(ufuncs.real(diagonal)), aval.dtype)
     c = ufuncs.divide(c, lax.broadcast_in_dim(deviation, (n, n), (0,)))
     c = ufuncs.divide(c, lax.broadcast_in_dim(deviation, (n, n), (1,)))
     if aval.dtype in dtypes.complex_dtypes:

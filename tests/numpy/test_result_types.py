@@ -115,6 +115,22 @@ def test_complex_numbers_that_fill_what_is_weak(full_like):
         full_like(jnp.arange(2), 2 + 3j)
 
 
+def test_strict_promotion_is_of_what_users_combine():
+    """What is computed with indices and masks inside of a function is none of their business."""
+    x, truths = jnp.arange(3.0), np.array([True, False, True])
+    with jax.numpy_dtype_promotion("strict"):
+        first = jnp.zeros(1, "int8")
+        assert jax.jit(lambda i: jnp.delete(x, i, assume_unique_indices=True))(first).size == 2
+        assert jnp.insert(x, first, 5.0).tolist() == [5, 0, 1, 2]
+        assert jnp.place(x, truths, x, inplace=False).tolist() == [0, 1, 1]
+        assert jax.jit(jnp.roll)(x, True).tolist() == [2, 0, 1]
+        assert jnp.arange(2).at[0].set(True).tolist() == [1, 1]
+        z = jnp.array([1, 2j, 3])
+        assert jnp.corrcoef(z, z[::-1]).dtype == jnp.polyfit(z, z, 1).dtype == z.dtype
+        with pytest.raises(ValueError, match="promotion path"):
+            x.at[0].set(True)
+
+
 def test_values_in_other_dtypes():
     truths = jnp.array([True, False, True])
     for dtype in ("int8", "int32", "float32", "complex64"):
@@ -127,6 +143,8 @@ def test_values_in_other_dtypes():
     assert float(jnp.nanvar(x, dtype=int)) == 4
     assert jnp.nanvar(1.5, where=truths).tolist()[::2] == [0, 0]
     assert jnp.unwrap(truths, period=True).tolist() == [1, 1, 1]
+    assert truths.at[1].apply(lambda v: v + 1).tolist() == [True, True, True]
+    assert isinstance(jnp.pad(1, 1, "linear_ramp"), jax.Array)
     with pytest.raises(TypeError, match="sqrt does not accept"):
         jnp.nanstd(x, dtype=int)
 
