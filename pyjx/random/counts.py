@@ -28,6 +28,7 @@ from pyjx.random.samplers import (
     normal_floats,
     param_dtype,
     result_shape,
+    running_total,
     unit_floats,
 )
 
@@ -402,7 +403,7 @@ def _multinomial(key: Value, n: Value, p: Value, *, shape: tuple[int, ...], dtyp
     p = _full(p, kind, shape)
     n = _full(n, kind, shape[:-1])
     last = len(shape) - 1
-    left = lax.cumsum(p, last, reverse=True)
+    left = running_total(p, last, reverse=True)
     left = lax.select(lax.eq(left, _like(left, 0)), _like(left, 1), left)
     parts = lax.transpose(lax.div(p, left), (last, *range(last)))
     one, zero = constant(1, kind), constant(0, kind)

@@ -128,6 +128,18 @@ def total(x: Any, axes: tuple[int, ...]) -> Any:
     return lax.convert_element_type(lax.reduce_sum(wide, axes), dtype)
 
 
+def running_total(x: Value, axis: int, *, reverse: bool = False) -> Value:
+    """The cumulative sum as windows, in whose order XLA rounds it in JAX, too: where a draw lies
+    depends on the last bits. `lax.cumsum` adds one element after the other on CPU."""
+    aval = get_aval(x)
+    if not aval.size:
+        return x
+    size = aval.shape[axis]
+    window, padding = [1] * aval.ndim, [(0, 0)] * aval.ndim
+    window[axis], padding[axis] = size, (0, size - 1) if reverse else (size - 1, 0)
+    return lax.reduce_window(x, constant(0, aval.dtype), lax.add, window, padding=padding)
+
+
 # -- uniform and normal ----------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ from pyjx.random.samplers import (
     constant,
     gumbel_floats,
     integers,
+    running_total,
     unit_floats,
 )
 
@@ -137,7 +138,7 @@ def _choose(key: Value, p: Value = None, *, size: int, shape: tuple[int, ...], r
         order = shuffle(key, lax.iota(dtype, size), 0)
         return lax.reshape(lax.slice(order, (0,), (count,)), shape)
     if replace:
-        total = lax.cumsum(p, 0)
+        total = running_total(p, 0)
         last = lax.reshape(lax.slice(total, (size - 1,), (size,)), ())
         dtype = get_aval(total).dtype
         u = unit_floats(key, shape, dtype)

@@ -106,6 +106,16 @@ def test_randint_reaches_both_ends(dtype: str) -> None:
     assert random.randint(KEY, (4,), 5, 5, dtype).tolist() == [5] * 4
 
 
+# What JAX gives for the key of the seed 42: whose probabilities are added in another order draws
+# some neighbours instead.
+@pytest.mark.parametrize("p, count, total", [
+    (jnp.full(3000, 1 / 3000), 100000, 150080108),
+    (jnp.array([0.1, 0.2, 0.3, 0.1, 0.3], "float16"), 20000, 46086),
+])
+def test_choice_adds_probabilities_as_jax_does(p: Any, count: int, total: int) -> None:
+    assert random.choice(KEY, len(p), (count,), p=p).sum() == total
+
+
 # What JAX gives for the key of the seed 42: bounds that are no integers are so in the default
 # integer dtype, whose numbers may lie beyond the dtype's own.
 @pytest.mark.parametrize("dtype, low, high, want", [
