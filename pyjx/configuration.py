@@ -281,7 +281,8 @@ xla_backend = _str("jax_xla_backend", default="", help="As jax_platform_name; an
 backend_target = _str("jax_backend_target", default="",
                       help=_without_effect("there is no client for proxy servers."))
 num_cpu_devices = _int("jax_num_cpu_devices", default=-1,
-                       help="How many devices the CPU is; -1: as XLA_FLAGS says, or one.")
+                       help="How many devices the CPU is; -1: as XLA_FLAGS says, or one. To "
+                            "be set before devices are used.")
 cpu_enable_async_dispatch = _on("jax_cpu_enable_async_dispatch",
                                 help="Calls of programs on the CPU return before they have ended.")
 cpu_collectives_implementation = State("jax_cpu_collectives_implementation",

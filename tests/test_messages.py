@@ -45,6 +45,30 @@ CASES = {
     "eye": (lambda: jnp.eye("a"), TypeError, "eye: N must be an integer, got 'a'"),
     "array-split": (lambda: jnp.split(X, 4), ValueError,
                     "split was to cut axis 0, of size 2, in 4 parts"),
+    "percentile": (lambda: jnp.percentile(X, [50]), TypeError,
+                   "percentile requires ndarray or scalar arguments, got <class 'list'> at "
+                   "position 1"),
+    "nanmedian": (lambda: jnp.nanmedian([1.0]), TypeError, "nanmedian requires ndarray"),
+    "median-out": (lambda: jnp.median(X, out=X), ValueError, "jax.numpy.median does not support"),
+    "quantile-method": (lambda: jnp.quantile(X, 0.5, method="best"), ValueError,
+                        "quantile: method can only be 'linear', 'lower', 'higher', 'midpoint'"),
+    "solve-vector": (lambda: jnp.linalg.solve(jnp.eye(4), jnp.ones(3)), ValueError,
+                     "got shapes (4, 4) and (3,)"),
+    "cho_solve": (lambda: jax.scipy.linalg.cho_solve(jnp.eye(3), jnp.ones(3)), ValueError,
+                  "cho_solve: c_and_lower must be the pair that cho_factor(a) returns, got"),
+    "lu_solve": (lambda: jax.scipy.linalg.lu_solve(None, jnp.ones(3)), TypeError,
+                 "lu_solve: lu_and_piv must be the pair that lu_factor(a) returns, got NoneType"),
+    "where-jit": (lambda: jax.jit(jnp.where)(X), jax.errors.ConcretizationTypeError,
+                  "give their number as size, or x and y."),
+    "at-call": (lambda: jnp.asarray(X).at(0), TypeError, "as in x.at[index].set(value)"),
+    "at-item": (lambda: jnp.asarray(X).at.__setitem__(0, 3), TypeError,
+                "Use x = x.at[index].set(value)"),
+    "at-method": (lambda: jnp.asarray(X).at.set(3), AttributeError,
+                  "index it first, as in x.at[index].set(...)"),
+    "print-name": (lambda: jax.debug.print("{x} {y}", x=1), KeyError,
+                   "the format asks for argument 'y', and given were 0 by position and ['x']"),
+    "print-position": (lambda: jax.debug.print("{} {}", 1), IndexError,
+                       "the format asks for argument 1, and given were 1 by position"),
     "grad-pair": (lambda: jax.grad(lambda x: (x, x))(1.0), TypeError, "use has_aux=True"),
     "grad-None": (lambda: jax.grad(lambda x: None)(1.0), TypeError,
                   "Output was None. The function must return its value"),
@@ -229,3 +253,24 @@ def test_equations_of_wrong_types_name_operation_and_operand():
     wrong = closed.jaxpr.replace(eqns=[eqn.replace(invars=eqn.invars[::-1])])
     with pytest.raises(TypeError, match=r"condition of while: operand 0 is of type ~float32"):
         eqn.primitive.check(wrong.eqns[0])
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_the_warning_of_a_lossy_update_names_the_users_line(jitted):
+    x = jnp.arange(3)
+
+    def update(x):
+        return x.at[0].set(1.5)
+
+    with pytest.warns(FutureWarning, match="incompatible types") as caught:
+        (jax.jit(update) if jitted else update)(x)
+    assert [w.filename for w in caught] == [__file__]
+
+
+def test_keys_used_twice_show_a_cure_and_few_frames():
+    with jax.debug_key_reuse(True):
+        key = random.key(0)
+        random.normal(key)
+        with pytest.raises(jax.errors.KeyReuseError, match=r"jax\.random\.split") as caught:
+            random.normal(key)
+    assert len(caught.traceback) <= 4

@@ -7,8 +7,9 @@ columns are looked up when someone asks.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, MutableSequence
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from pyjx.core.records import Record
@@ -92,6 +93,16 @@ def is_internal(file_name: str) -> bool:
         )
         _is_internal_file[file_name] = internal
     return internal
+
+
+def users_level() -> int:
+    """The `stacklevel` with which a warning of the caller's names the user's line."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and is_internal(frame.f_code.co_filename):
+        frame = frame.f_back
+        level += 1
+    return level
 
 
 def user_code(traceback: Traceback | None) -> Iterator[tuple[CodeType, int]]:

@@ -84,6 +84,14 @@ def _is_value(x: Any) -> bool:
 class _Formatter(string.Formatter):
     """Python's format strings, of which every argument is used."""
 
+    def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
+        try:
+            return super().get_value(key, args, kwargs)
+        except (IndexError, KeyError) as error:
+            given = f"{len(args)} by position and {sorted(kwargs)} by name"
+            raise type(error)(f"jax.debug.print: the format asks for argument {key!r}, and given "
+                              f"were {given}. Pass each value that the format names.") from None
+
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
         unused = [x for i, x in enumerate(args) if i not in used_args]
         if unused:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from pyjx import configuration
 from pyjx import lax as ops
 from pyjx import numpy as jnp
-from pyjx.core import dtypes, tracebacks
+from pyjx.core import dtypes, frames, tracebacks
 from pyjx.core.array_type import Array
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
@@ -283,7 +283,8 @@ def _common_dtype(y: Any, x: Any) -> Any:
             "scatter inputs have incompatible types: cannot safely cast value from "
             f"dtype={get_aval(y).dtype.name} to dtype={x.dtype.name} with "
             f"jax_numpy_dtype_promotion={configuration.numpy_dtype_promotion.value}. In future "
-            "JAX releases this will result in an error.", FutureWarning, stacklevel=5,
+            "JAX releases this will result in an error.", FutureWarning,
+            stacklevel=frames.users_level(),
         )
     return dtype
 
@@ -409,6 +410,19 @@ class IndexUpdateHelper:
 
     def __getitem__(self, index: Any) -> IndexUpdateRef:
         return IndexUpdateRef(self.array, index)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError("x.at is not callable: index it, as in x.at[index].set(value).")
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError("x.at does not support item assignment, as arrays are immutable. Use "
+                        "x = x.at[index].set(value), or add, multiply, min, max in place of set.")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        cure = ""
+        if not name.startswith("_") and hasattr(IndexUpdateRef, name):
+            cure = f": index it first, as in x.at[index].{name}(...)"
+        raise AttributeError(f"x.at has no attribute {name!r}{cure}", name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"_IndexUpdateHelper({self.array!r})"

@@ -40,7 +40,8 @@ _static = ("axis", "overwrite_input", "method", "keepdims")
 def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: str, weights: Any
            ) -> tuple[Any, Any, Any]:
     if out is not None or overwrite_input:
-        raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
+        raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None: "
+                         "arrays are immutable; use the result in their place.")
     a, q = operands(name, a, q)
     if weights is None:
         (a,) = promote_dtypes_inexact(a)
@@ -50,17 +51,18 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
     if get_aval(q).dtype in dtypes.complex_dtypes:
         raise TypeError(f"{name}: q must be real, got dtype {get_aval(q).dtype}")
     if get_aval(a).dtype in dtypes.complex_dtypes:
-        raise ValueError("quantile does not support complex input, as the operation is poorly "
-                         "defined.")
+        raise ValueError(f"{name}: quantile does not support complex input, as the operation is "
+                         "poorly defined. Give jnp.real(a), or another order of the values.")
     if weights is not None:
         if method != "inverted_cdf":
             raise NotImplementedError(f"{method} doesn't support weights. Only method "
                                       "'inverted_cdf' supports weights.")
     elif method not in (*_methods, "inverted_cdf"):
-        raise ValueError("method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
-                         "'inverted_cdf'")
+        raise ValueError(f"{name}: method can only be 'linear', 'lower', 'higher', 'midpoint', "
+                         f"'nearest' or 'inverted_cdf', got {method!r}")
     if get_aval(q).ndim > 1:
-        raise ValueError(f"q must be have rank <= 1, got shape {get_aval(q).shape}")
+        raise ValueError(f"{name}: q must be have rank <= 1, got shape {get_aval(q).shape}. Give "
+                         "q.ravel() and reshape the result.")
     return a, q, weights
 
 
@@ -219,8 +221,10 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_in
                      weights)
 
 
-def _share(name: str, q: Any) -> Any:
-    (q,) = promote_dtypes_inexact(*operands(name, q))
+def _share(name: str, a: Any, q: Any) -> Any:
+    """The percentages as parts of one; `a` is checked first, as the first argument."""
+    _, q = operands(name, a, q)
+    (q,) = promote_dtypes_inexact(q)
     return ufuncs.divide(q, 100)
 
 
@@ -238,8 +242,8 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
         return in_auto_mode(lambda a, q, weights: percentile(
             a, q, axis, out, overwrite_input, method, keepdims, weights=weights),
             out_sharding)(a, q, weights)
-    return _quantile("percentile", a, _share("percentile", q), axis, out, overwrite_input, method,
-                     keepdims, False, weights)
+    return _quantile("percentile", a, _share("percentile", a, q), axis, out, overwrite_input,
+                     method, keepdims, False, weights)
 
 
 @numpy_function(static_argnames=_static)
@@ -251,8 +255,8 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_
     >>> float(jax.numpy.nanpercentile(jax.numpy.array([1.0, float("nan"), 3.0]), 50))
     2.0
     """
-    return _quantile("nanpercentile", a, _share("nanpercentile", q), axis, out, overwrite_input,
-                     method, keepdims, True, weights)
+    return _quantile("nanpercentile", a, _share("nanpercentile", a, q), axis, out,
+                     overwrite_input, method, keepdims, True, weights)
 
 
 @numpy_function(static_argnames=("axis", "overwrite_input", "keepdims"))
@@ -271,7 +275,7 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     shape = get_aval(a).shape
     if 0 in [shape[i] for i in canonical_axes(axis, len(shape))]:
         raise ValueError("jax.numpy.median reduction axis must be non-empty")
-    return _quantile("quantile", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, False,
+    return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, False,
                      None)
 
 
@@ -284,5 +288,5 @@ def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool 
     >>> float(jax.numpy.nanmedian(jax.numpy.array([1.0, float("nan"), 3.0])))
     2.0
     """
-    return _quantile("nanquantile", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, True,
+    return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, True,
                      None)

@@ -18,7 +18,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
-from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.lax.bitwise import (
     and_p,
     or_p,
@@ -602,6 +602,11 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     """
     if x is None and y is None:
         operands("where", condition)
+        if size is None:
+            concrete_or_error(None, condition, "With one argument, jnp.where gives as many indices "
+                              "as the condition holds: give their number as size, or x and y. "
+                              "The size argument of jnp.nonzero must be statically specified to "
+                              "use jnp.nonzero within JAX transformations.")
         return jnp.nonzero(condition, size=size, fill_value=fill_value)
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where "

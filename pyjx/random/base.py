@@ -17,6 +17,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_shape, as_sizes
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import eager_trace, state
+from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.types import Value
 from pyjx.random.implementations import (
     PRNGImpl,
@@ -140,10 +141,13 @@ def on_key(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
         on_data.__name__ = core.__name__
         compiled = op_jit(on_data, static_argnames=("impl", *static))
+        bounded = api_boundary(core)  # errors of keys used twice, without the library's frames
 
         def call(key: Value, *arrays: Value, **options: Any) -> Value:
-            if state.dynamic is not eager_trace or configuration.debug_key_reuse.value:
+            if state.dynamic is not eager_trace:
                 return core(key, *arrays, **options)
+            if configuration.debug_key_reuse.value:
+                return bounded(key, *arrays, **options)
             if type(key) is PRNGKeyArray:
                 return compiled(key._base_array, *arrays, impl=key._impl, **options)
             return compiled(random_unwrap_p.bind(key), *arrays, impl=key.dtype._impl, **options)

@@ -42,7 +42,9 @@ def check_call(closed: ClosedJaxpr, args: Sequence[Any]) -> None:
     for i, mask in jaxpr_signature(closed.jaxpr).sinks:
         keys, position = (args[i - n], i - n) if i >= n else (closed.consts[i], i)
         if (consumed(keys) & mask).any():
-            raise KeyReuseError(f"Previously-consumed key passed to {name} at index {position}")
+            raise KeyReuseError(
+                f"Previously-consumed key passed to {name} at index {position}. Make a new key for "
+                "each use: key, subkey = jax.random.split(key).")
 
 
 def note_call(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> None:

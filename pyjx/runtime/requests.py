@@ -52,7 +52,7 @@ class Asked:
 def _checked(sharding: Any, what: str) -> Any:
     if sharding is None or isinstance(sharding, (Sharding, PartitionSpec, Format)):
         return sharding
-    raise ValueError(f"{what} leaf specifications are expected to be PartitionSpec, Sharding or "
+    raise TypeError(f"{what} leaf specifications are expected to be PartitionSpec, Sharding or "
                      f"None, but got {sharding!r}.")
 
 

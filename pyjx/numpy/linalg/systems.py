@@ -36,10 +36,7 @@ _svd = svd.__wrapped__
 
 def solved(a: Any, b: Any) -> Any:
     """The x with a x = b, for square matrices and matrices whose batch axes broadcast."""
-    (*batch, n, _), (*sides, m, k) = get_aval(a).shape, get_aval(b).shape
-    if n != m:
-        raise ValueError(f"solve: the number of rows of b must be that of a, got shapes "
-                         f"{get_aval(a).shape} and {get_aval(b).shape}")
+    (*batch, n, _), (*sides, _, k) = get_aval(a).shape, get_aval(b).shape
     if not batch and sides:  # all right-hand sides are columns for one matrix
         b = moved(b, -2, 0)
         shape = get_aval(b).shape
@@ -81,6 +78,9 @@ def solve(a: Any, b: Any) -> Array:
     if y.ndim == x.ndim - 1 and y.ndim > 1 and y.shape[-2:] != (x.shape[-1], y.shape[-1]):
         raise ValueError(f"Invalid shapes for solve: {x.shape}, {y.shape}. A batch of vectors is "
                          "taken as a matrix: use solve(a, b[..., None]).squeeze(-1).")
+    if y.shape[-2:][0] != x.shape[-1]:  # the only axis of a vector, the rows of matrices
+        raise ValueError("solve: the number of rows of b must be that of a, got shapes "
+                         f"{x.shape} and {y.shape}")
     if y.ndim == 1:
         return lax.squeeze(solved(a, lax.expand_dims(b, (1,))), (x.ndim - 1,))
     return solved(a, b)

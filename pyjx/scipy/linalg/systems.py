@@ -29,6 +29,15 @@ from pyjx.scipy.linalg.operands import arrays, as_columns, as_complex, square, s
 _det, _inv, _solve = numpy_det.__wrapped__, numpy_inv.__wrapped__, numpy_solve.__wrapped__
 
 
+def _pair(name: str, argument: str, given: Any, maker: str) -> tuple[Any, Any]:
+    try:
+        first, second = given
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {argument} must be the pair that {maker} returns, got "
+                          f"{type(given).__name__}: {error}") from None
+    return first, second
+
+
 @numpy_function(static_argnames=("overwrite_a", "check_finite"))
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinants of matrices `[..., n, n]`, as `jax.numpy.linalg.det`.
@@ -83,7 +92,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False,
     >>> jax.scipy.linalg.cho_solve(c, jax.numpy.array([4.0, 2.0])).tolist()
     [1.0, 2.0]
     """
-    factor, lower = c_and_lower
+    factor, lower = _pair("cho_solve", "c_and_lower", c_and_lower, "cho_factor(a)")
     return _cho_solve(factor, b, bool(lower))
 
 
@@ -106,7 +115,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: b
     >>> jax.scipy.linalg.lu_solve(lu, jax.numpy.array([4.0, 2.0])).tolist()
     [2.0, 1.0]
     """
-    factors, pivots = lu_and_piv
+    factors, pivots = _pair("lu_solve", "lu_and_piv", lu_and_piv, "lu_factor(a)")
     if trans not in (0, 1, 2):
         raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
     factors, b = arrays("lu_solve", factors, b)
