@@ -320,8 +320,9 @@ def _binomial_by_rejection(key: Value, n: Value, p: Value) -> Value:
         bound = lax.add(bound, _stirling_rest(lax.sub(n, m)))
         bound = lax.sub(bound, _stirling_rest(k))
         bound = lax.sub(bound, _stirling_rest(lax.sub(n, k)))
-        later = lax.bitwise_and(lax.bitwise_not(outside), lax.le(log_v, bound))
-        return k, lax.bitwise_or(at_once, later)
+        # Not `le`: nan must end the loop, and n is nan where its dtype can hold no 1e4.
+        too_large = lax.bitwise_or(outside, lax.gt(log_v, bound))
+        return k, lax.bitwise_or(at_once, lax.bitwise_not(too_large))
 
     return _reject_until_accepted(key, shape, dtype, attempt)
 

@@ -199,6 +199,12 @@ def test_binomial_at_the_limits() -> None:
         random.binomial(KEY, jnp.array([nan, -1.0, inf, 0.0]), 0.3), [nan, nan, inf, 0])
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"])
+def test_binomial_ends_for_parameters_of_few_bits(dtype: str) -> None:
+    x = random.binomial(random.key(7), jnp.array(5.0, dtype), jnp.array(0.4, dtype), (5,), dtype)
+    assert x.tolist() == ([0, 3, 0, 0, 2] if dtype == "float8_e5m2" else [1, 3, 1, 1, 2])
+
+
 def test_multinomial() -> None:
     p = np.array([0.2, 0.3, 0.0, 0.5])
     x = np.asarray(random.multinomial(KEY, 50, jnp.array(p), shape=(2000,)))
