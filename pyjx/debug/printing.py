@@ -89,7 +89,8 @@ class _Formatter(string.Formatter):
             return super().get_value(key, args, kwargs)
         except (IndexError, KeyError) as error:
             given = f"{len(args)} by position and {sorted(kwargs)} by name"
-            raise type(error)(f"jax.debug.print: the format asks for argument {key!r}, and given "
+            asked = f"index {key}" if isinstance(key, int) else f"name {key!r}"
+            raise type(error)(f"jax.debug.print: the format asks for {asked}, and given "
                               f"were {given}. Pass each value that the format names.") from None
 
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
