@@ -191,9 +191,8 @@ def _approximate_poisson(key: Value, lam: Value, dtype: DType) -> Value:
 
 @on_key("shape", "dtype", "method")
 def _poisson(key: Value, lam: Value, *, shape: tuple[int, ...], dtype: DType, method: str) -> Value:
-    kind = np.dtype(np.float32)
-    if method == "approximate":  # as precise as the counts are many
-        kind = dtypes.promote_types(get_aval(lam).dtype, dtypes.to_inexact_dtype(dtype))
+    wide = method == "approximate" and 8 in (get_aval(lam).dtype.itemsize, dtype.itemsize)
+    kind = np.dtype(np.float64 if wide else np.float32)
     (lam,) = arrays(kind, shape, lam)
     sample = _exact_poisson if method == "exact" else _approximate_poisson
     return sample(key, lam if get_aval(lam).shape else lax.broadcast(lam, ()), dtype)
@@ -320,9 +319,8 @@ def _binomial_by_rejection(key: Value, n: Value, p: Value) -> Value:
         bound = lax.add(bound, _stirling_rest(lax.sub(n, m)))
         bound = lax.sub(bound, _stirling_rest(k))
         bound = lax.sub(bound, _stirling_rest(lax.sub(n, k)))
-        # Not `le`: nan must end the loop, and n is nan where its dtype can hold no 1e4.
-        too_large = lax.bitwise_or(outside, lax.gt(log_v, bound))
-        return k, lax.bitwise_or(at_once, lax.bitwise_not(too_large))
+        later = lax.bitwise_and(lax.bitwise_not(outside), lax.le(log_v, bound))
+        return k, lax.bitwise_or(at_once, later)
 
     return _reject_until_accepted(key, shape, dtype, attempt)
 
@@ -345,8 +343,10 @@ def _binomial_floats(key: Value, n: Value, p: Value, dtype: DType) -> Value:
     low = _binomial_by_waiting(key, lax.select(waiting, trials, _like(n, 0)),
                                lax.log1p(lax.neg(safe_q)))
     # One of the two is returned, so the key is used once.
+    # What is not drawn by rejection stands in its loop as numbers that are soon accepted.
+    many = min(1e4, float(dtypes.finfo(get_aval(n).dtype).max))
     high = _binomial_by_rejection(random_clone_p.bind(key),
-                                  lax.select(waiting, _like(n, 1e4), trials),
+                                  lax.select(waiting, _like(n, many), trials),
                                   lax.select(waiting, _like(q, 0.5), safe_q))
     out = lax.convert_element_type(lax.select(waiting, low, high), dtype)
     bad = lax.bitwise_or(bad_q, bad_n)

@@ -203,6 +203,8 @@ def test_binomial_at_the_limits() -> None:
 def test_binomial_ends_for_parameters_of_few_bits(dtype: str) -> None:
     x = random.binomial(random.key(7), jnp.array(5.0, dtype), jnp.array(0.4, dtype), (5,), dtype)
     assert x.tolist() == ([0, 3, 0, 0, 2] if dtype == "float8_e5m2" else [1, 3, 1, 1, 2])
+    many = random.binomial(random.key(7), 200, 0.5, (400,), dtype)
+    assert abs(float(many.astype(float).mean()) - 100) < 10
 
 
 def test_multinomial() -> None:
