@@ -204,7 +204,7 @@ def _origin(tracer: Any) -> str:
 
 def _explained(error: BaseException, message: str) -> str:
     """A message, and where the error is explained."""
-    name = next(c.__name__ for c in type(error).__mro__ if globals().get(c.__name__) is c)
+    name = next(c.__name__ for c in type(error).__mro__ if c.__module__ == __name__)
     page = f"More: help(jax.errors.{name}), or docs/errors/{name}.md."
     return message if message.endswith(page) else f"{message}\n{page}"  # it has been pickled
 

@@ -53,17 +53,14 @@ def attach(package: str, families: Mapping[str, str], submodules: str = ""
             source[public] = module, name or public
     modules = submodules.split()
 
-    def spoken() -> str:
-        return sys.modules[package].__name__  # another one if pyjx answers to the name jax
-
     def getattribute(name: str) -> Any:
         if name in modules:
-            return importlib.import_module(f"{spoken()}.{name}")
+            return importlib.import_module(f"{package}.{name}")
         try:
             module, original = source[name]
         except KeyError:
             raise AttributeError(
-                f"module {spoken()!r} has no attribute {name!r}{hint(package, name)}") from None
+                f"module {package!r} has no attribute {name!r}{hint(package, name)}") from None
         value = getattr(importlib.import_module(module), original)
         setattr(sys.modules[package], name, value)
         return value

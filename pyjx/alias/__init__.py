@@ -4,9 +4,9 @@ From then on `jax` and `jax.x.y` are the modules `pyjx` and `pyjx.x.y` themselve
 processes that this one starts. What libraries import of JAX's internals (`jax._src`) is
 `pyjx.compat`. A package jax that is installed stays as it is, unused.
 
-Programs tell libraries apart by name: of a namespace (`xp.__name__ == "jax.numpy"`) and of the
-module that a value's class is from. So public modules and the classes of tracers bear jax's names.
-Their specs, and the classes that pickles hold, keep those of pyjx.
+Libraries that serve several array packages choose by name: of the namespace, which is then
+`jax.numpy`, and of the module of a value's class, which for tracers is one of jax. Other modules
+and classes, and the spec of `numpy`, keep the names of pyjx: pickles hold those.
 
 The environment variable PYJX_AS_JAX may hold the version of JAX that programs are told, such as
 0.10.2; else it is the one that pyjx follows.
@@ -28,7 +28,10 @@ from typing import Any
 
 import pyjx
 from pyjx import compat, jax_imports, version
-from pyjx.core.trace import Tracer
+from pyjx.core.trace import JaxprTracer, Tracer
+from pyjx.engine.batching import BatchTracer
+from pyjx.engine.forward import JVPTracer
+from pyjx.engine.linearize import LinearTracer
 
 __all__ = ["VARIABLE", "install", "told_version"]
 
@@ -72,21 +75,11 @@ def module_name(name: str) -> str:
     return f"pyjx.{below}" if below else "pyjx"
 
 
-def jax_name(name: str) -> str:
-    """`name`, of pyjx or of something in it, as jax has it.
-
-    >>> jax_name("pyjx.numpy")
-    'jax.numpy'
-    """
-    return f"jax{name.removeprefix('pyjx')}"
-
-
 class SameModule(Loader):
-    """A loader that gives the module object of another name, and `shown` to it as its name."""
+    """A loader that gives the module object of another name."""
 
-    def __init__(self, name: str, shown: str) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.shown = shown
         self.spec: ModuleSpec | None = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -96,7 +89,6 @@ class SameModule(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec  # `import` has put the spec of the other name there
-        module.__name__ = self.shown
 
 
 class JaxDistribution(Distribution):
@@ -119,8 +111,7 @@ class Alias:
         found = importlib.util.find_spec(same)
         if found is None:
             return None
-        shown = jax_name(same) if name == jax_name(same) else same
-        spec = ModuleSpec(name, SameModule(same, shown), origin=found.origin)
+        spec = ModuleSpec(name, SameModule(same), origin=found.origin)
         spec.submodule_search_locations = found.submodule_search_locations
         return spec
 
@@ -139,14 +130,14 @@ def reach_children() -> None:
 
 
 def show_jax_names() -> None:
-    """Call by jax's names what is loaded already; `sys.modules` has it, as after `import jax`."""
-    pyjx.__name__ = "jax"
+    """Let libraries find jax's names where they look for them: in `sys.modules`, too."""
     for name in ("core", "errors", "lax", "numpy", "tree_util"):
         importlib.import_module(f"jax.{name}")
-    kinds: list[type] = [Tracer]
-    for kind in kinds:
-        kind.__module__ = jax_name(kind.__module__)
-        kinds += kind.__subclasses__()
+    pyjx.numpy.__name__ = "jax.numpy"
+    for tracer in (Tracer, JaxprTracer, BatchTracer, JVPTracer, LinearTracer):
+        if tracer.__module__.startswith("pyjx."):
+            tracer.__module__ = f"jax.{tracer.__module__.removeprefix('pyjx.')}"
+            importlib.import_module(tracer.__module__)
 
 
 def install() -> None:
