@@ -28,7 +28,6 @@ from pyjx.core.tracebacks import api_boundary
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call, call_eqn, call_params, jit_p
-from pyjx.engine.conversion import cast
 from pyjx.engine.discharge import discharged
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.references import Box
@@ -137,11 +136,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         cond_jaxpr = _cond_of_counted(cond_jaxpr, len(cond.consts), bound)
         body_jaxpr = _body_of_counted(body_jaxpr, len(body.consts))
     outs = bind_while(cond_jaxpr, cond.consts, body_jaxpr, body.consts, leaves, bound)
-    outs = outs if bound is None else outs[1:]
-    # A weak type that the body gives is the result's, whatever the carry had before.
-    outs = [cast(x, a.dtype, True) if a.weak_type else x
-            for x, a in zip(outs, body.out_avals, strict=True)]
-    return tree_unflatten(tree, outs)
+    return tree_unflatten(tree, outs if bound is None else outs[1:])
 
 
 def _bound(max_steps: Any) -> int | None:
@@ -235,7 +230,7 @@ def bind_while(cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr,
 def _while_shape(*avals: ShapedArray, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
                  body_jaxpr: ClosedJaxpr, body_nconsts: int, max_steps: int | None) -> list[Any]:
     carry = avals[cond_nconsts + body_nconsts:]
-    return [a if out.weak_type or not a.weak_type else a.strip_weak_type()
+    return [a if out.weak_type == a.weak_type else a.update_weak_type(out.weak_type)
             for a, out in zip(carry, body_jaxpr.out_avals, strict=True)]
 
 

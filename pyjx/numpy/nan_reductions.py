@@ -11,7 +11,6 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, literal, numbers, stretch
@@ -196,9 +195,9 @@ def _nan_variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, wher
                   ) -> Any:
     a = _operand("nanvar", a)
     where = reductions.check_where("nanvar", where)
-    if where is not None:
-        axis = tuple(range(get_aval(a).ndim)) if axis is None else axis
-        a = stretch(a, broadcast_shapes(get_aval(a).shape, get_aval(where).shape))
+    if where is not None and not get_aval(a).shape:  # as many values as the mask has, each alone
+        axis = () if axis is None else axis
+        a = stretch(a, get_aval(where).shape)
     aval = get_aval(a)
     computed, result = variance_dtypes(aval.dtype, dtype)
     x = convert(a, computed)

@@ -76,7 +76,8 @@ def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: A
     if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
         computed = dtypes.to_inexact_dtype(dtypes.check_and_canonicalize_user_dtype(dtype, "var"))
         out = _variance(a, axis, computed, ddof, keepdims, where, mean)
-        return convert(out, dtypes.default_float_dtype(), True)  # as JAX divides integers
+        # JAX's dtype and weak type, and not its rounding of the mean and of the result.
+        return convert(out, dtypes.default_float_dtype(), True)
     a = numbers("var", a)
     where = check_where("var", where)
     aval = get_aval(a)

@@ -53,7 +53,7 @@ def _checked(sharding: Any, what: str) -> Any:
     if sharding is None or isinstance(sharding, (Sharding, PartitionSpec, Format)):
         return sharding
     raise TypeError(f"{what} leaf specifications are expected to be PartitionSpec, Sharding or "
-                     f"None, but got {sharding!r}.")
+                    f"None, but got {sharding!r}.")
 
 
 def asked(shardings: Any, what: str) -> Asked | None:

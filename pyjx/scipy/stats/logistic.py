@@ -28,7 +28,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """
     x, loc, scale = floats("logistic.logpdf", x, loc, scale)
     y = (x - loc) / scale
-    y = y if is_complex(y) else jnp.abs(y)
+    y = jnp.where(jnp.real(y) < 0, -y, y) if is_complex(y) else jnp.abs(y)  # the density is even
     log = -y - 2 * jnp.log1p(jnp.exp(-y)) - jnp.log(scale)
     return strong(log) if get_aval(log).shape else log  # as JAX has it, whichever is the array
 
