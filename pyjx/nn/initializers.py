@@ -304,7 +304,8 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
                              f"{sizes}")
         axis = as_axis("orthogonal initializer", "column_axis", column_axis, len(sizes))
         if not math.prod(sizes):
-            return jnp.zeros(sizes, chosen, out_sharding=out_sharding)  # in any dtype
+            # Nothing is factored, so nothing asks for a floating dtype.
+            return jnp.zeros(sizes, chosen, out_sharding=out_sharding)
         rest = sizes[:axis] + sizes[axis + 1:]
         matrix = random.orthogonal(key, math.prod(rest), dtype=chosen, m=sizes[axis])
         kernel = jnp.moveaxis(jnp.reshape(matrix, (*rest, sizes[axis])), -1, axis)

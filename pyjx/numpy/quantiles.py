@@ -41,7 +41,7 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
            ) -> tuple[Any, Any, Any]:
     if out is not None or overwrite_input:
         raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None: "
-                         "arrays are immutable; use the result in their place.")
+                         "arrays are immutable. Use what the function returns.")
     a, q = operands(name, a, q)
     if weights is None:
         (a,) = promote_dtypes_inexact(a)
@@ -51,8 +51,8 @@ def _check(name: str, a: Any, q: Any, out: Any, overwrite_input: bool, method: s
     if get_aval(q).dtype in dtypes.complex_dtypes:
         raise TypeError(f"{name}: q must be real, got dtype {get_aval(q).dtype}")
     if get_aval(a).dtype in dtypes.complex_dtypes:
-        raise ValueError(f"{name}: quantile does not support complex input, as the operation is "
-                         "poorly defined. Give jnp.real(a), or another order of the values.")
+        raise ValueError(f"jax.numpy.{name}: quantile does not support complex input, as the "
+                         "operation is poorly defined. Give jnp.real(a) or jnp.abs(a).")
     if weights is not None:
         if method != "inverted_cdf":
             raise NotImplementedError(f"{method} doesn't support weights. Only method "

@@ -62,8 +62,8 @@ def _reject_until_accepted(key: Value, shape: tuple[int, ...], dtype: DType,
 
 
 def _poisson_by_product(key: Value, lam: Value, counts: DType) -> Value:
-    """How many uniform numbers have a product above exp(-lam) (Knuth), for small lam; no more than
-    the dtype of the counts has."""
+    """How many uniform numbers have a product above exp(-lam) (Knuth), for small lam; fewer than
+    the largest count that the dtype has."""
     shape, dtype = get_aval(lam).shape, get_aval(lam).dtype
     most = min(int(dtypes.iinfo(counts).max), int(np.iinfo(np.int32).max))
 

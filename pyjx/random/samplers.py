@@ -129,8 +129,8 @@ def total(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def running_total(x: Value, axis: int, *, reverse: bool = False) -> Value:
-    """The cumulative sum as windows, in whose order XLA rounds it in JAX, too: where a draw lies
-    depends on the last bits. `lax.cumsum` adds one element after the other on CPU."""
+    """The cumulative sum as windows, in whose order JAX's is rounded on CPU: where a draw lies
+    depends on the last bits. `lax.cumsum` adds one element after the other there."""
     aval = get_aval(x)
     if not aval.size:
         return x
@@ -158,7 +158,7 @@ def _unit_floats(key: Value, shape: tuple[int, ...], dtype: DType, fused: bool) 
     width, mantissa = int(info.bits), int(info.nmant)
     if width not in _UINTS:
         raise TypeError("uniform only accepts 8-, 16-, 32-, or 64-bit dtypes, got "
-                        f"{dtypes.name(dtype)}.")
+                        f"{dtypes.name(dtype)}. Draw in float8_e4m3fn, say, and use astype.")
     drawn = 8 if mantissa < 8 else width
     bits = random_bits_p.bind(key, bit_width=drawn, shape=shape, fused=fused)
     uint = _UINTS[width]

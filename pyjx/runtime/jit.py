@@ -461,7 +461,7 @@ def jit(  # type: ignore[misc]
       compiler_options: XLA flags by name.
 
     Raises:
-      TypeError: `fun` is not callable.
+      TypeError: `fun` is not callable, or what stands for a sharding is none.
       ValueError: the function has no such arguments, or shardings are no prefix of them.
 
     >>> import pyjx as jax

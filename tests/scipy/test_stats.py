@@ -371,7 +371,7 @@ Z = np.array([0.5 + 0.2j, -0.3 + 1j, 0.25])
     ("uniform.ppf", [Z[0], np.nan, Z[2]]),
 ])
 def test_complex_arguments(fun, want):
-    """What is a formula takes complex numbers, whose order is that of their real parts."""
+    """Complex numbers are ordered as NumPy does it: by real, then by imaginary parts."""
     module, name = fun.split(".")
     fun = getattr(getattr(jax.scipy.stats, module), name)
     got = fun(jnp.asarray(Z, "complex64"))

@@ -18,7 +18,7 @@ __dir__ = directory(__name__, __all__)
 
 
 def _cotangent(q: Array) -> Array:
-    """cot(pi q) for q in [0, 1], infinite at both ends; complex numbers by their real parts."""
+    """cot(pi q) for q in [0, 1], infinite at both ends; complex q are ordered as by NumPy."""
     if is_complex(q):
         return jnp.where((q >= 0) & (q <= 1), 1 / jnp.tan(math.pi * q), math.nan)
     upper = q > 0.5
