@@ -158,7 +158,8 @@ def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p:
     Args:
       key: a key.
       a: an array, or a number that stands for `arange(int(a))`.
-      shape: how many to draw; it takes the place of the axis.
+      shape: how many to draw; it takes the place of the axis, and is that of the whole result where
+        there is nothing to draw.
       replace: whether an element may be drawn again.
       p: probabilities of the elements, by default equal ones.
       axis: the axis of `a` to draw along.
@@ -200,9 +201,7 @@ def choice(key: Any, a: Any, shape: Sequence[int] = (), replace: bool = True, p:
                              f"p has shape {get_aval(p).shape} and a.shape[axis] is {size}.")
         p = lax.convert_element_type(p, dtypes.to_inexact_dtype(get_aval(p).dtype))
     if not count:
-        lead = aval.shape[:axis] if aval.ndim else ()
-        rest = aval.shape[axis + 1:] if aval.ndim else ()
-        return lax.full((*lead, *shape, *rest), 0, aval.dtype)
+        return jnp.zeros(shape, aval.dtype)
     arrays = () if p is None else (p,)
     mode = "low" if p is None or replace else check_mode("choice", mode)
     indices = _choose(wrapped, *arrays, size=size, shape=shape, replace=bool(replace), mode=mode)

@@ -143,6 +143,8 @@ def test_generators_of_xla(impl: str) -> None:
     np.testing.assert_array_equal(x, random.normal(k, (4000,)))
     assert random.bits(k, (3,), "uint8").dtype == np.uint8
     assert jax.vmap(lambda q: random.uniform(q, (3,)))(random.split(k, 2)).shape == (2, 3)
+    with pytest.raises(IndexError, match="index is out of bounds for axis 0 with size 0"):
+        jax.vmap(random.bits)(random.split(k, 0))
 
 
 @pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])

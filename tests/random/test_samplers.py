@@ -182,6 +182,9 @@ def test_choice_shapes() -> None:
     assert random.choice(KEY, a, (2, 5), axis=1).shape == (3, 2, 5)
     assert random.choice(KEY, a).shape == (4,)
     assert random.choice(KEY, 5, (0,)).shape == (0,)
+    assert random.choice(KEY, a, (2, 0), axis=1).shape == (2, 0)
+    keys = random.choice(KEY, random.split(KEY, 3), (0,))
+    assert (keys.shape, keys.dtype) == ((0,), KEY.dtype)
     p = jnp.array([0.0, 0.5, 0.0, 0.5])
     assert sorted(random.choice(KEY, 4, (2,), replace=False, p=p).tolist()) == [1, 3]
 
