@@ -118,7 +118,7 @@ def _rng_bits_batch(operands: Values, dims: BatchDims, *, shape: tuple[int, ...]
     size, width = get_aval(keys).shape
     if not size:
         raise IndexError("rng_bit_generator: index is out of bounds for axis 0 with size 0: the "
-                         "bits of a batch are made of its first key. Call it with one key at least.")
+                         "bits of a batch are made of its first key. Call it with one or more.")
     first = lax.reshape(lax.slice(keys, (0, 0), (1, width)), (width,))
     new, bits = rng_bit_generator_p.bind(first, shape=(size, *shape), **params)
     rest = lax.slice(keys, (1, 0), (size, width))
