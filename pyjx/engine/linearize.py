@@ -76,8 +76,8 @@ class LinearTrace(Trace):
             return bind_discharged(primitive, operands, params)
         if primitive.split is not None:
             return primitive.split(self, operands, params)
-        if primitive.transpose is None and primitive.decomposition is not None:
-            return primitive.decomposition(*operands, **params)
+        if is_decomposed(primitive):
+            return primitive.decomposition(*operands, **params)  # type: ignore[misc]
         return self.record(primitive, operands, params)
 
     def linear_flags(self, operands: Sequence[Any]) -> Flags:
@@ -125,14 +125,20 @@ class LinearTrace(Trace):
         return x
 
 
-def split_of(trace: LinearTrace, primitive: Primitive, values: Sequence[Any], params: Params
-             ) -> list[Any]:
-    """The results of a primitive with a rule `split`, for variables among other values: variables
-    where they depend on these. The linear part goes into the program of `trace`."""
+def is_decomposed(primitive: Primitive) -> bool:
+    """Whether a linear program has what the primitive is made of in its place."""
+    return primitive.transpose is None and primitive.decomposition is not None
+
+
+def taken_apart(trace: LinearTrace, primitive: Primitive, values: Sequence[Any], params: Params
+                ) -> list[Any]:
+    """The results of a primitive that is split or decomposed, for variables among other values:
+    variables where they depend on these. The linear part goes into the program of `trace`."""
     with new_level(trace):
-        outs = primitive.split(trace, [  # type: ignore[misc]
-            LinearTracer(trace, x) if type(x) is LinearVar else x for x in values], params)
-        return [x._var if type(x) is LinearTracer and x._trace is trace else x for x in outs]
+        outs = trace.process(primitive, tuple([
+            LinearTracer(trace, x) if type(x) is LinearVar else x for x in values]), params)
+        return [x._var if type(x) is LinearTracer and x._trace is trace else x
+                for x in (outs if primitive.multiple_results else [outs])]
 
 
 def _at_x64(x64: bool, scalar: Any, aval: ShapedArray) -> Any:

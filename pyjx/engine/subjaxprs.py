@@ -32,9 +32,10 @@ from pyjx.engine.linearize import (
     LinearTrace,
     accumulate,
     backward_eqns,
+    is_decomposed,
     linearize_flat,
     record_flat,
-    split_of,
+    taken_apart,
 )
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Flags, FlatFunction, Params, Tangents
@@ -387,9 +388,9 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
             primitive = eqn.primitive
             values = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
             if any([type(v) is UndefinedPrimal for v in values]):
-                if primitive.split is not None and not eqn.effects:
+                if (primitive.split is not None or is_decomposed(primitive)) and not eqn.effects:
                     replay.source = eqn.source_info
-                    results = split_of(trace, primitive, values, eqn.params)
+                    results = taken_apart(trace, primitive, values, eqn.params)
                 else:
                     results = [UndefinedPrimal(v.aval) for v in eqn.outvars]
                     eqns.append((primitive, values, results, eqn.params, eqn.source_info))

@@ -7,6 +7,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.experimental import sparse
 from pyjx.scipy.sparse.linalg import bicgstab, cg, gmres
 
 rng = np.random.default_rng(0)
@@ -96,6 +97,17 @@ def test_special_systems(name):
     assert solve(lambda x: x, jnp.arange(3))[0].dtype == np.float32
     x = solve(np.diag([1.0, 2.0, 3.0]), jnp.ones(3), maxiter=0)[0]
     assert x.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("kind", [sparse.BCOO, sparse.BCSR, sparse.COO, sparse.CSR])
+def test_sparse_matrices(name, kind):
+    A, b = system(name, dtype=np.float32)
+    matrix, want = kind.fromdense(A), np.linalg.solve(A, b)
+    for solve in (SOLVERS[name], jax.jit(SOLVERS[name])):
+        np.testing.assert_allclose(solve(matrix, b)[0], want, rtol=1e-3, atol=1e-3)
+    with pytest.raises(ValueError, match="square matrix, but A has shape"):
+        SOLVERS[name](kind.fromdense(A[:3]), b)
 
 
 def test_refuses():

@@ -40,12 +40,14 @@ def _norm(x: Array) -> Array:
 def _as_function(A: Any, what: str) -> Linear:
     if callable(A):
         return A
+    if not hasattr(A, "shape") or not hasattr(A, "__matmul__"):
+        raise TypeError(f"linear operator {what} must be either a function or ndarray: got {A!r}")
+    if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"linear operator must be a square matrix, but {what} has shape: "
+                         f"{tuple(A.shape)}")
     if isinstance(A, Array) or hasattr(A, "__array__"):
-        if jnp.ndim(A) != 2 or A.shape[0] != A.shape[1]:
-            raise ValueError("linear operator must be a square matrix, but has shape: "
-                             f"{jnp.shape(A)}")
         return partial(jnp.matmul, A, precision=lax.Precision.HIGHEST)
-    raise TypeError(f"linear operator {what} must be either a function or ndarray: got {A!r}")
+    return A.__matmul__  # a sparse matrix, say
 
 
 def _operands(A: Any, b: Any, x0: Any, M: Any) -> tuple[Linear, Any, Any, Linear]:
@@ -123,7 +125,7 @@ def cg(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0,
     """Solve A x = b by conjugate gradients, for a Hermitian, positive definite A.
 
     Args:
-      A: a linear function from pytrees like `b` to such, or a square matrix.
+      A: a linear function from pytrees like `b` to such, or a square matrix, which may be sparse.
       b: pytree of arrays.
       x0: where to start, a pytree like `b`; zeros by default.
       tol, atol: it ends when the norm of the residual is at most max(tol * norm(b), atol).

@@ -31,6 +31,15 @@ def test_matrix_formats(cls: Any, dtype: Any) -> None:
     assert (mat @ np.ones(4, "float16")).dtype == jnp.result_type(x.dtype, jnp.float16)
 
 
+@pytest.mark.parametrize("cls", [sparse.COO, sparse.CSR, sparse.CSC, sparse.BCSR, sparse.BCOO])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_products_are_transposed(cls: Any, wrap: Any) -> None:
+    mat, ct = cls.fromdense(M), np.arange(1.0, 4.0, dtype="f")
+    (got,) = jax.linear_transpose(wrap(lambda y: mat @ y), V)(ct)
+    np.testing.assert_allclose(got, M.T @ ct)
+    check_grads(wrap(lambda y: mat @ jnp.sin(y)), (V,), order=2, rtol=2e-2)
+
+
 def test_matrix_formats_refuse() -> None:
     mat = sparse.CSR.fromdense(M)
     with pytest.raises(NotImplementedError, match="__mul__"):
