@@ -8,13 +8,13 @@ import os
 import socket
 import sys
 import threading
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from pyjx import configuration as config
 from pyjx import jaxlib_groups
 from pyjx.core import logs
+from pyjx.core.frames import warn
 from pyjx.lazy import directory
 from pyjx.runtime import backends, clusters
 from pyjx.runtime.processes import group
@@ -82,8 +82,8 @@ def initialize(
     """
     backends.check_not_started()
     if slice_index is not None and partition_index is None:
-        warnings.warn("`slice_index` has been deprecated. Please use `partition_index` instead.",
-                      DeprecationWarning, stacklevel=2)
+        warn("`slice_index` has been deprecated. Please use `partition_index` instead.",
+             DeprecationWarning)
         partition_index = slice_index
     address, count, index, local = _arguments(
         coordinator_address, num_processes, process_id, local_device_ids,
@@ -198,8 +198,8 @@ def _partition_index(given: int | None) -> int | None:
     if "JAX_PARTITION_INDEX" in os.environ:
         return int(os.environ["JAX_PARTITION_INDEX"])
     if "JAX_SLICE_INDEX" in os.environ:
-        warnings.warn("JAX_SLICE_INDEX has been deprecated. Please use JAX_PARTITION_INDEX "
-                      "instead.", DeprecationWarning, stacklevel=3)
+        warn("JAX_SLICE_INDEX has been deprecated. Please use JAX_PARTITION_INDEX instead.",
+             DeprecationWarning)
         return int(os.environ["JAX_SLICE_INDEX"])
     return None
 

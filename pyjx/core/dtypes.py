@@ -9,13 +9,13 @@ default float.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from pyjx import configuration
+from pyjx.core.frames import warn
 
 DType = Any  # np.dtype, or an ExtendedDType
 Node = Any  # np.dtype, or int, float, complex for the weak types
@@ -351,13 +351,11 @@ def check_valid_dtype(dtype: DType) -> None:
                         "types are supported by JAX.")
 
 
-def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None,
-                                      stacklevel: int = 3) -> DType:
+def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> DType:
     """The dtype to use for a `dtype` argument of the public function `fun_name`.
 
     Python types mean their default dtypes. A 64-bit dtype without x64 is narrowed with a warning,
-    an error or kept, as the flag `jax_explicit_x64_dtypes` says. `stacklevel` is the one of that
-    warning: 3 stands for the caller of the function that calls this one.
+    an error or kept, as the flag `jax_explicit_x64_dtypes` says.
 
     Raises:
       TypeError: arrays cannot have this dtype.
@@ -395,9 +393,9 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None,
     if mode == "error":
         raise ValueError(f"{lead}. To enable more dtypes, set the jax_enable_x64 or "
                          f"allow_explicit_x64_dtypes configuration options. {gotchas}")
-    warnings.warn(f"{lead}, and will be truncated to dtype {narrow.name}. To enable more dtypes, "
-                  "set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell "
-                  f"environment variable. {gotchas}", stacklevel=stacklevel)
+    warn(f"{lead}, and will be truncated to dtype {narrow.name}. To enable more dtypes, "
+         "set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell environment "
+         f"variable. {gotchas}")
     return narrow
 
 
@@ -449,7 +447,7 @@ def _of_dtype_like(x: Any) -> tuple[DType, bool]:
         raise TypeError(f"Invalid argument to dtype: {error}") from None
     if found != float0 and found not in all_dtypes:
         raise _not_an_array_type(x, found)
-    return check_and_canonicalize_user_dtype(found, "dtype", stacklevel=5), False
+    return check_and_canonicalize_user_dtype(found, "dtype"), False
 
 
 def _not_an_array_type(x: Any, found: Any) -> TypeError:
@@ -597,7 +595,7 @@ def _join_types(types: tuple[tuple[DType, bool], ...]) -> tuple[DType, bool]:
         if weak:
             return python_scalar_dtype(result), True
     if result in _narrowed:
-        result = check_and_canonicalize_user_dtype(result, "dtype", stacklevel=6)
+        result = check_and_canonicalize_user_dtype(result, "dtype")
     return result, weak and result != bool_dtype
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, MutableSequence
 from types import CodeType, FrameType
 from typing import Any
@@ -95,14 +96,14 @@ def is_internal(file_name: str) -> bool:
     return internal
 
 
-def users_level() -> int:
-    """The `stacklevel` with which a warning of the caller's names the user's line."""
-    frame: FrameType | None = sys._getframe(1)
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns at the user's line: the innermost frame outside the library, however deep this is."""
+    frame: FrameType | None = sys._getframe(0)
     level = 1
     while frame is not None and is_internal(frame.f_code.co_filename):
         frame = frame.f_back
         level += 1
-    return level
+    warnings.warn(message, category, stacklevel=level)
 
 
 def user_code(traceback: Traceback | None) -> Iterator[tuple[CodeType, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration
+from pyjx.core.frames import warn
 from pyjx.core.interning import Interned
 from pyjx.core.specs import refuse_keyword
 from pyjx.jaxlib_api import DeviceList
@@ -306,8 +306,8 @@ class Mesh(_Axes):
     def __enter__(self) -> Mesh:
         if configuration.disallow_mesh_context_manager.value:
             raise RuntimeError("Mesh context manager is disabled. Use `with jax.set_mesh(mesh):`.")
-        warnings.warn("`with mesh:` context manager has been deprecated. Please use "
-                      "`with jax.set_mesh(mesh):` instead.", DeprecationWarning, stacklevel=2)
+        warn("`with mesh:` context manager has been deprecated. Please use "
+             "`with jax.set_mesh(mesh):` instead.", DeprecationWarning)
         _entered.around.append(configuration.entered_mesh.swap_local(self))
         return self
 

@@ -491,7 +491,7 @@ def preferred_dtype(preferred_element_type: Any, name: str) -> Any:
     """The `preferred_element_type` parameter: a dtype or None."""
     if preferred_element_type is None:
         return None
-    return dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name, stacklevel=4)
+    return dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name)
 
 
 def axis_tuple(function: str, axes: Any) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
+from pyjx.core.frames import warn
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
@@ -78,8 +78,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
                              "data, where they allow them.")
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
-        warnings.warn("Casting complex values to real discards the imaginary part",
-                      np.exceptions.ComplexWarning, stacklevel=2)
+        warn("Casting complex values to real discards the imaginary part",
+             np.exceptions.ComplexWarning)
         x = x if is_scalar_constant(x) else real(x)
     if is_scalar_constant(x):
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -26,6 +25,7 @@ from pyjx.core.avals import (
     get_aval,
 )
 from pyjx.core.dimensions import range_size
+from pyjx.core.frames import warn
 from pyjx.core.primitive import vary_like
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.specs import PartitionSpec
@@ -34,7 +34,7 @@ from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import scalar_of_dtype
 from pyjx.lax.convert import filler, real_fill
-from pyjx.numpy.promotion import check_arraylike, convert, operands
+from pyjx.numpy.promotion import cast_on_host, check_arraylike, convert, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.backends import local_devices
 from pyjx.runtime.device_put import device_put
@@ -191,7 +191,7 @@ def _of_numpy(x: Any, dtype: Any) -> Any:
         return _made(x, array_aval(x.shape, target), copied=False)
     if x.dtype.kind in "OSUMm":
         _raise_not_numeric(x, x.dtype)
-    return _made(np.asarray(x).astype(target), array_aval(x.shape, target))
+    return _made(cast_on_host(np.asarray(x), target), array_aval(x.shape, target))
 
 
 def _of_python(x: Any, dtype: Any) -> Any:
@@ -374,13 +374,13 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 
 def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
     """`x` with the dtype given to the public function `name`."""
-    dtype = _user_dtype(dtype, name, stacklevel=4)
+    dtype = _user_dtype(dtype, name)
     aval = get_aval(x)
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes \
             and dtype != np.bool_:
-        warnings.warn("Casting from complex to real dtypes will soon raise a ValueError. Please "
-                      "first use jnp.real or jnp.imag to take the real/imaginary component of "
-                      "your input.", DeprecationWarning, stacklevel=3)
+        warn("Casting from complex to real dtypes will soon raise a ValueError. Please first use "
+             "jnp.real or jnp.imag to take the real/imaginary component of your input.",
+             DeprecationWarning)
         x = x.real
     if dtype == np.bool_ and aval.dtype != np.bool_:
         from pyjx.numpy.ufuncs import as_bool  # stands above
@@ -572,7 +572,7 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], A
             a.dtype if isinstance(a, (ArrayImpl, Tracer)) else \
             dtypes.canonicalize_dtype(a.dtype, allow_extended_dtype=True)
     else:
-        dtype = _user_dtype(dtype, name, stacklevel=4)
+        dtype = _user_dtype(dtype, name)
     own = tuple(a.shape) if hasattr(a, "shape") else np.shape(a)
     return own if shape is None else _shape_of(shape, name), dtype, weak
 

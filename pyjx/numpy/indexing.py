@@ -7,7 +7,6 @@ integers and slices that are known make static slices.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -279,13 +278,11 @@ def _common_dtype(y: Any, x: Any) -> Any:
     dtype, _ = dtypes.lattice_result_type(y, _StandsFor(x))
     if dtype != x.dtype and (not x.weak_type or dtypes.lattice_result_type(
             y, _StandsFor(x.strip_weak_type()))[0] != x.dtype):
-        warnings.warn(
+        frames.warn(
             "scatter inputs have incompatible types: cannot safely cast value from "
             f"dtype={get_aval(y).dtype.name} to dtype={x.dtype.name} with "
             f"jax_numpy_dtype_promotion={configuration.numpy_dtype_promotion.value}. In future "
-            "JAX releases this will result in an error.", FutureWarning,
-            stacklevel=frames.users_level(),
-        )
+            "JAX releases this will result in an error.", FutureWarning)
     return dtype
 
 

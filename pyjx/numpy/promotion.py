@@ -6,7 +6,6 @@ scalars of it: both are literals in jaxprs and go with operands of any shape.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.avals import SymbolicDim, aval_makers, get_aval
+from pyjx.core.frames import warn
 from pyjx.core.memories import Space, are_elsewhere
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.trace import Tracer
@@ -112,22 +112,36 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
             return scalar
         x = scalar  # of a dtype that no weakly typed scalar has
     elif isinstance(x, np.generic):
-        x = x if x.dtype == dtype else x.astype(dtype)
+        x = cast_on_host(x, dtype)
         return weakly_typed(x) if weak else unnarrowed(x)
     if isinstance(x, np.ndarray) and not weak:
-        return x if x.dtype == dtype else x.astype(dtype)
+        return cast_on_host(x, dtype)
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
     if dtypes.is_extended(aval.dtype):
         raise TypeError(f"expected an array of numbers, got dtype {aval.dtype}")
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
-        warnings.warn("Casting complex values to real discards the imaginary part",
-                      np.exceptions.ComplexWarning, stacklevel=3)
+        _warn_of_complex()
         x = lax.real(x)
     return lax.convert_element_type_p.bind(
         x, new_dtype=dtype, weak_type=weak, sharding=None
     )
+
+
+def cast_on_host(x: Any, dtype: Any) -> Any:
+    """The NumPy array or scalar with another dtype, as `convert` does it."""
+    if x.dtype == dtype:
+        return x
+    if x.dtype.kind == "c" and dtype not in dtypes.complex_dtypes and dtype != _bool:
+        _warn_of_complex()
+        x = x.real
+    return x.astype(dtype)
+
+
+def _warn_of_complex() -> None:
+    warn("Casting complex values to real discards the imaginary part",
+         np.exceptions.ComplexWarning)
 
 
 def narrowed(x: Any) -> Any:
@@ -214,10 +228,10 @@ def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
             f"Operands could not be broadcast together for {name} on shapes {text} and with the "
             "config option jax_numpy_rank_promotion='raise'. For more information, see " + link
         )
-    warnings.warn(
+    warn(
         f"Following NumPy automatic rank promotion for {name} on shapes {text}. Set the "
         "jax_numpy_rank_promotion config option to 'allow' to disable this warning; for more "
-        "information, see " + link, stacklevel=4,
+        "information, see " + link
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.frames import warn
 from pyjx.core.trace import Tracer
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.promotion import operands
@@ -137,9 +137,8 @@ def _shape(name: str, a: Any) -> tuple[int, ...]:
     if isinstance(a, (list, tuple, np.ndarray)):  # whatever the elements are
         return np.shape(a)
     if not (is_valid_value(a) or hasattr(a, "__jax_array__")):
-        warnings.warn(f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. "
-                      "In a future JAX release this will be an error.", DeprecationWarning,
-                      stacklevel=3)
+        warn(f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. "
+             "In a future JAX release this will be an error.", DeprecationWarning)
         return np.shape(a)
     return get_aval(operands(name, a)[0]).shape
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.dtypes import DType
+from pyjx.core.frames import warn
 from pyjx.core.integers import as_int, as_shape, as_sizes
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import eager_trace, state
@@ -120,7 +120,7 @@ def _check_legacy(name: str) -> None:
                "jax_legacy_prng_key='allow'.")
     if mode == "error":
         raise ValueError(message)
-    warnings.warn(message, stacklevel=4)
+    warn(message)
 
 
 # -- one compiled call -----------------------------------------------------------------------------

@@ -49,8 +49,7 @@ def inexact_dtype(dtype: Any, name: str) -> Any:
 
 
 def _dtype_of_kind(dtype: Any, name: str, kind: Any, words: str) -> Any:
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name,
-                                                     stacklevel=5)
+    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
     if not dtypes.issubdtype(dtype, kind):
         raise ValueError(f"dtype argument to `{name}` must be a {words} dtype, got "
                          f"{dtypes.name(dtype)}")

@@ -14,7 +14,6 @@ import math
 import os
 import sys
 import threading
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import avals
 from pyjx.core.bounded import kept
+from pyjx.core.frames import warn
 from pyjx.core.records import Record
 from pyjx.runtime.processes import group
 
@@ -81,11 +81,11 @@ _plugin_apis: dict[str, Any] = {}
 def _warn_of_fork() -> None:
     """A forked child has none of XLA's threads: its first computation would wait for ever."""
     if _clients:
-        warnings.warn(
+        warn(
             "os.fork() was called after a backend had started. The child has none of its threads "
             "and is likely to deadlock where it uses arrays. Start processes with the method "
             "'spawn' or 'forkserver' of multiprocessing, or before the first computation.",
-            RuntimeWarning, stacklevel=2)
+            RuntimeWarning)
 
 
 if hasattr(os, "register_at_fork"):
@@ -365,11 +365,9 @@ def _start_best() -> Any:
 def _warn_of_unused_hardware() -> None:
     for plugin in _PLUGINS:
         if plugin.platform in _failures and _library(plugin) and _has_hardware(plugin):
-            warnings.warn(
+            warn(
                 f"A {plugin.hardware} may be present, but pyjx falls back to the CPU: "
-                f"{_failures[plugin.platform]}",
-                stacklevel=6,
-            )
+                f"{_failures[plugin.platform]}")
 
 
 def started() -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import Any
 
 from pyjx import configuration
 from pyjx.core.avals import get_aval
+from pyjx.core.frames import warn
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from pyjx.core.source_info import summarize
 
@@ -38,7 +38,7 @@ def warn_of_captured(closed: ClosedJaxpr) -> None:
     else:
         text += (" JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=-1 brings a report of where they are "
                  "used.")
-    warnings.warn(text, UserWarning, stacklevel=2)
+    warn(text)
 
 
 def _report(closed: ClosedJaxpr, sizes: list[int], frames: int) -> str:

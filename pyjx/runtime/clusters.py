@@ -14,12 +14,12 @@ import socket
 import time
 import urllib.error
 import urllib.request
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from pyjx.core import logs
+from pyjx.core.frames import warn
 from pyjx.core.records import Record
 from pyjx.runtime import backends
 
@@ -265,10 +265,10 @@ def _is_kubernetes() -> bool:
     if "KUBERNETES_SERVICE_HOST" not in os.environ:
         return False
     if importlib.util.find_spec("kubernetes") is None:
-        warnings.warn(
+        warn(
             "Kubernetes environment detected, but the `kubernetes` package is not installed to "
             "enable automatic bootstrapping in this environment. Install it, or give "
-            "distributed.initialize its arguments.", stacklevel=5)
+            "distributed.initialize its arguments.")
         return False
     return True
 

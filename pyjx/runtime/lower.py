@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram, lower
 from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
+from pyjx.core.frames import warn
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.passes.prepare import prepare
 from pyjx.core.trace import collector_paused
@@ -77,8 +77,7 @@ def lowered_for_each(closed: ClosedJaxpr, mesh: Any, platform: str) -> str:
 
 def _warn_of_unused(avals: Sequence[Any]) -> None:
     shapes = ", ".join([a.str_short() for a in avals])
-    warnings.warn(
+    warn(
         f"Some donated buffers were not usable: {shapes}.\nThe memory of a donated argument is "
         "for a result of the same shape and dtype, or at least of the same number of elements.",
-        stacklevel=2,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import warnings
 from typing import Any
 
 from pyjx import lax
@@ -11,6 +10,7 @@ from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
+from pyjx.core.frames import warn
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.conversion import cast
 from pyjx.engine.types import Tangents, Value, Values
@@ -140,9 +140,8 @@ def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenve
     [(2+0j), (1+0j)]
     """
     if use_magma is not None:
-        warnings.warn("use_magma is deprecated, please use "
-                      "implementation=EigImplementation.MAGMA instead.", DeprecationWarning,
-                      stacklevel=2)
+        warn("use_magma is deprecated, please use implementation=EigImplementation.MAGMA instead.",
+             DeprecationWarning)
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
     check_member("eig", "implementation", implementation, EigImplementation)
     return tuple(eig_p.bind(

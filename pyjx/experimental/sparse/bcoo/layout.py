@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
 
 from pyjx import numpy as jnp
 from pyjx.core.avals import get_aval
+from pyjx.core.frames import warn
 from pyjx.core.tracebacks import api_boundary
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.util import (
@@ -73,7 +73,7 @@ def _report(shape: tuple[int, ...], name: str, before: int, after: int,
             f"{text} To disable this error, set the on_inefficient argument of bcoo_update_layout "
             "to 'warn' or None.")
     if on_inefficient == "warn":
-        warnings.warn(text, SparseEfficiencyWarning, stacklevel=5)
+        warn(text, SparseEfficiencyWarning)
 
 
 @op_jit(trees=True, static_argnames=("n_batch", "n_dense"))
