@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import reprlib
 import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -56,14 +58,56 @@ def mark_boundary(fun: _F) -> _F:
     return fun
 
 
-def leave_boundary(exc: Exception) -> None:
-    """Filter the traceback of `exc` unless the caller was itself called from within a boundary."""
+def leave_boundary(exc: Exception, called: Callable[..., Any] | None = None,
+                   args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
+    """Filter the traceback of `exc` unless the caller was itself called from within a boundary.
+
+    With the function `called`, and what it was called with, a note on the exception shows that
+    call, where it is the user's and the message does not name the function.
+    """
     frame = sys._getframe(1).f_back
+    if called is not None and frame is not None and not is_internal(frame.f_code.co_filename):
+        _note_call(exc, called, args, kwargs or {})
     while frame is not None:
         if frame.f_code in _boundary_codes:
             return
         frame = frame.f_back
     filter_exception(exc)
+
+
+_CALL_NOTE = "The call was"
+
+
+def _note_call(exc: Exception, called: Callable[..., Any], args: tuple[Any, ...],
+               kwargs: dict[str, Any]) -> None:
+    name = called.__name__
+    noted = any(note.startswith(_CALL_NOTE) for note in getattr(exc, "__notes__", ()))
+    named = name.startswith("_") or re.search(rf"\b{name}\b", str(exc))  # operators name theirs
+    if noted or named or _raised_outside(exc.__traceback__):
+        return
+    given = [_shown(x) for x in args] + [f"{key}={_shown(x)}" for key, x in kwargs.items()]
+    exc.add_note(f"{_CALL_NOTE} {name}({', '.join(given)}).")
+
+
+def _raised_outside(tb: TracebackType | None) -> bool:
+    """Whether a function of the user's, or of another package, raised it."""
+    *_, last = _frames_of(tb)
+    return not is_internal(last.tb_frame.f_code.co_filename)
+
+
+def _shown(x: Any) -> str:
+    """An argument by its type if it is an array, else its representation, cut to a few words."""
+    if isinstance(x, type):
+        return x.__qualname__
+    shape = getattr(x, "shape", None)
+    if isinstance(shape, tuple) and hasattr(x, "dtype"):
+        return f"{x.dtype}[{','.join(map(str, shape))}]"
+    if callable(x) and hasattr(x, "__qualname__"):
+        return str(x.__qualname__)
+    if isinstance(x, (list, tuple)) and any(hasattr(y, "dtype") for y in x):
+        inner = ", ".join([_shown(y) for y in x[:6]] + ["..."] * (len(x) > 6))
+        return f"[{inner}]" if isinstance(x, list) else f"({inner})"
+    return reprlib.repr(x)
 
 
 def filter_exception(exc: BaseException) -> None:

@@ -55,7 +55,7 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = ())
                     raise
             return compiled(*hashable, **named)
         except Exception as error:
-            tracebacks.leave_boundary(error)
+            tracebacks.leave_boundary(error, body, args, kwargs)
             raise
 
     return function

@@ -94,7 +94,7 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
                 return fun(*args, **kwargs), None, False
             return spec.bind_call(program, leaves), None, False
         except Exception as error:
-            tracebacks.leave_boundary(error)
+            tracebacks.leave_boundary(error, fun, args, kwargs)
             raise
 
     return pjit_callable(spec, miss, fun)
