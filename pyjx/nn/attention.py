@@ -148,7 +148,7 @@ def dot_product_attention(
     >>> jax.nn.dot_product_attention(x, x, x).shape
     (2, 3, 4, 5)
     """
-    query, key, value = operands("dot_product_attention", query, key, value)
+    query, key, value = map(creation.asarray, (query, key, value))
     if implementation not in (None, "xla", "cudnn"):
         raise ValueError(f"Unsupported implementation option: {implementation}")
     shape = get_aval(query).shape
@@ -185,7 +185,7 @@ def _of_logits(name: str, x: Any, shape: tuple[int, ...]) -> Value | None:
     """A bias or mask with the rank of the logits, to whose shape it must broadcast."""
     if x is None:
         return None
-    (x,) = operands("dot_product_attention", x)
+    x = creation.asarray(x)
     given = get_aval(x).shape
     if not broadcasts_to(given, shape):
         raise ValueError(f"dot_product_attention: {name} must broadcast to the logits, of shape "

@@ -151,6 +151,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         arr, values = operands("insert", arr, values)
     else:
         arr, obj, values = operands("insert", arr, obj, values)
+        if get_aval(obj).shape == (0,):  # of whatever dtype: such arrays are of floats by default
+            obj = np.zeros(0, int)
         if not dtypes.issubdtype(dtype_of(obj), np.integer):
             raise ValueError(f"jnp.insert(): index array must be integer typed; got {obj}")
         if get_aval(obj).ndim > 1:
@@ -173,8 +175,10 @@ def _inserted(arr: Any, places: Any, values: Any, axis: int) -> Any:
     values = jnp.expand_dims(values, tuple(range(missing))) if missing > 0 else values
     if get_aval(places).ndim == 0:  # all of `values` go to one place
         values = jnp.moveaxis(values, 0, axis)
-    count = max(get_aval(jnp.atleast_1d(places)).shape[0], get_aval(values).shape[axis])
-    if get_aval(jnp.atleast_1d(places)).shape[0] == 0:
+        count = get_aval(values).shape[axis]
+    else:
+        count = max(get_aval(places).shape[0], get_aval(values).shape[axis])
+    if count == 0 or get_aval(places).shape == (0,):
         return arr
     size = shape[axis]
     places = jnp.broadcast_to(_as_index(places), (count,))

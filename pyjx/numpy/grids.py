@@ -14,12 +14,13 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
 from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.integers import as_int
-from pyjx.core.trace import concrete_or_error, eager_trace, state
+from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.creation import arange, array, asarray, of_host
 from pyjx.numpy.indexing import getitem
+from pyjx.numpy.operands import is_integer
 from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_dtypes
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
@@ -27,14 +28,15 @@ from pyjx.runtime.operations import op_jit
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 
 
-def _mask(shape: tuple[int, ...], k: int, compare: Any) -> Any:
+def _mask(shape: tuple[int, ...], k: Any, compare: Any) -> Any:
     """`compare(row + k, column)`, as a host array or, while tracing, of iotas."""
-    if state.dynamic is eager_trace:
+    if state.dynamic is eager_trace and not isinstance(k, Tracer):
         return getattr(np, compare)(np.arange(shape[0])[:, None] + k, np.arange(shape[1]))
     int32 = np.dtype(np.int32)
     rows = ops.broadcasted_iota(int32, shape, 0)
     columns = ops.broadcasted_iota(int32, shape, 1)
-    rows = ops.add(rows, np.int32(k)) if k else rows
+    if isinstance(k, Tracer) or k:
+        rows = ops.add(rows, np.int32(k) if isinstance(k, int) else convert(k, int32))
     return (ops.eq if compare == "equal" else ops.ge)(rows, columns)
 
 
@@ -43,6 +45,15 @@ def _static_int(name: str, argument: str, x: Any) -> int:
         return x
     known = concrete_or_error(None, x, f"'{argument}' argument of jnp.{name}()")
     return as_int(name, argument, known)
+
+
+def _diagonal(name: str, k: Any) -> Any:
+    """Which diagonal is meant: an int, or a traced integer."""
+    if not isinstance(k, Tracer):
+        return _static_int(name, "k", k)
+    if k.ndim or not is_integer(k):
+        raise TypeError(f"{name}: k must be an integer, got an array of type {k.aval.str_short()}")
+    return k
 
 
 def _matrix(mask: Any, dtype: Any) -> Any:
@@ -61,8 +72,8 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     m = n if M is None else _static_int("eye", "M", M)
     if n < 0 or m < 0:
         raise ValueError(f"negative dimensions are not allowed, got {n} and {m}")
-    k = _static_int("eye", "k", k)
-    if state.dynamic is eager_trace and dtype.kind in "biufc":
+    k = _diagonal("eye", k)
+    if state.dynamic is eager_trace and isinstance(k, int) and dtype.kind in "biufc":
         if k == 0:  # in less time than by NumPy's function
             host = np.zeros((n, m), dtype)
             host.reshape(-1)[:m * min(n, m):m + 1] = 1
@@ -84,7 +95,7 @@ def identity(n: Any, dtype: Any = None) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
+def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
     """The N x M matrix (by default square) with ones on and below diagonal `k`.
 
     >>> import pyjx as jax
@@ -93,7 +104,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "tri")
     rows, columns = canonical_shape((N, N if M is None else M))
-    return _matrix(_mask((rows, columns), k, "greater_equal"), dtype)
+    return _matrix(_mask((rows, columns), _diagonal("tri", k), "greater_equal"), dtype)
 
 
 def _triangle(name: str, m: Any, k: int, keep_lower: bool) -> Any:

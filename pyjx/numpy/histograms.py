@@ -193,7 +193,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
     if weights is None:
         weights = lax.full((count,), 1, dtypes.default_int_dtype())
     else:
-        (weights,) = operands("histogramdd", weights)
+        sample, weights = promote_dtypes_inexact(sample, *operands("histogramdd", weights))
         if get_aval(weights).shape != (count,):
             raise ValueError("should have one weight for each sample.")
     if range is not None and len(range) != dims:

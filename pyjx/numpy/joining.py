@@ -304,7 +304,10 @@ def _cut(name: str, ary: Any, indices_or_sections: Any, axis: Any, uneven: bool)
         cuts = [min(i if i >= 0 else max(i + size, 0), size) for i in indices]
         ends = [0, *cuts, size]
         return list(lax.split(ary, [b - a for a, b in itertools.pairwise(ends)], axis))
-    sections = as_int(name, "indices_or_sections", concrete_or_error(None, where, context))
+    sections = concrete_or_error(None, where, context)
+    if isinstance(sections, (float, np.floating)) and sections.is_integer():  # as NumPy does
+        sections = int(sections)
+    sections = as_int(name, "indices_or_sections", sections)
     part, rest = divmod(size, sections)
     if rest and not uneven:
         raise ValueError(f"array split does not result in an equal division: rest is {rest}. "

@@ -457,3 +457,15 @@ def test_linspace_of_complex_ends_as_integers():
 ])
 def test_the_step_of_linspace_is_of_the_dtype_that_is_asked_for(dtype, want, num):
     assert jnp.linspace(0, 1, num, retstep=True, dtype=dtype)[1].dtype == want
+
+
+def test_diagonals_may_be_traced():
+    for k in (-1, 0, 2):
+        for name in ("eye", "tri"):
+            function = getattr(jnp, name)
+            got = jax.jit(lambda k, function=function: function(3, 4, k=k))(k)
+            np.testing.assert_array_equal(got, getattr(np, name)(3, 4, k=k))
+    got = jax.vmap(lambda k: jnp.eye(2, k=k, dtype=int))(np.arange(2))
+    assert got.tolist() == [[[1, 0], [0, 1]], [[0, 1], [0, 0]]]
+    with pytest.raises(TypeError, match=r"eye: k must be an integer, got an array of type float32"):
+        jax.jit(lambda k: jnp.eye(3, k=k))(1.0)

@@ -473,3 +473,9 @@ def test_edges_of_edits():
     assert jnp.kaiser(0, jnp.ones(2)).shape == (0,)
     with pytest.raises(ValueError, match="Need at least one array to stack"):
         jnp.stack(jnp.zeros((0, 2)))
+
+
+def test_nothing_is_inserted():
+    x = np.array([3.0, 1.0], np.float32)
+    assert jnp.insert(x, np.zeros(0), 5.0).tolist() == [3, 1]
+    assert jnp.insert(x, 1, np.zeros(0)).tolist() == [3, 1]

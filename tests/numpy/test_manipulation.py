@@ -201,3 +201,8 @@ def test_roll_by_shifts_of_other_kinds():
     for roll in (jnp.roll, jax.jit(jnp.roll)):  # as int(shift)
         assert roll(x, -1.5).tolist() == np.roll(x, -1).tolist()
     assert jnp.roll(x, jnp.zeros(0, int), 0).tolist() == x.tolist()
+
+
+def test_numbers_of_parts_may_be_whole_floats():
+    for cut in (jnp.split, jnp.array_split, jnp.hsplit):
+        assert [len(part) for part in cut(np.arange(6), 3.0)] == [2, 2, 2]

@@ -230,3 +230,11 @@ def test_broadcasting_inside_is_no_matter_of_the_flag(call):
     want = call(x)
     with jax.numpy_rank_promotion("raise"):
         np.testing.assert_array_equal(call(x), want)
+
+
+def test_weights_of_points_become_floats():
+    points = np.array([[0.0], [1.0], [1.0]])
+    for dtype in (bool, int, np.float16):
+        counts, _ = jnp.histogramdd(points, bins=2, weights=np.array([1, 0, 1], dtype))
+        assert counts.dtype == np.float32
+        assert counts.tolist() == [1, 1]

@@ -164,3 +164,28 @@ def test_eager_spectra_are_one_compiled_call(call, parts):
 def test_weak_types_of_what_is_left_of_trends():
     weak = jnp.broadcast_to(0.3, (2,))
     assert signal.detrend(weak).weak_type and not signal.detrend(jnp.ones(2)).weak_type
+
+
+def test_lengths_of_segments_may_be_floats():
+    x = np.arange(8, dtype=np.float32)
+    for name, args in (("welch", (x,)), ("csd", (x, x)), ("stft", (x,))):
+        function = getattr(jax.scipy.signal, name)
+        for one, other in zip(function(*args, nperseg=4.0, noverlap=2.0),
+                              function(*args, nperseg=4, noverlap=2), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((0,), -1), ((2, 0), -1), ((2, 0), 0)])
+def test_spectra_of_nothing(shape, axis):
+    x = np.zeros(shape, np.float32)
+    for name, args in (("welch", (x,)), ("csd", (x, x)), ("stft", (x,))):
+        got = getattr(jax.scipy.signal, name)(*args, axis=axis)
+        assert [a.shape for a in got] == [shape] * len(got)
+        assert got[-1].dtype == (np.float32 if name == "welch" else np.complex64)
+
+
+def test_lists_have_trends():
+    assert np.allclose(jax.scipy.signal.detrend([1.0, 2.0, 4.0], type="constant"),
+                       [-4 / 3, -1 / 3, 5 / 3])
+    got = jax.scipy.ndimage.map_coordinates([[0.0, 1.0], [2.0, 3.0]], [[0, 1], [1, 1]], 1)
+    assert got.tolist() == [1.0, 3.0]

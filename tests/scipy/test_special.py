@@ -437,3 +437,16 @@ def test_slopes_at_the_ends_of_pieces():
     ratio = np.exp(-0.5) / np.sqrt(2 * np.pi) / reference.ndtr(-1)
     np.testing.assert_allclose(jax.grad(jax.grad(special.log_ndtr))(-1.0), ratio - ratio ** 2,
                                rtol=1e-6)
+
+
+def test_degrees_of_harmonics_stay_known_in_a_compiled_function():
+    n, angle = np.array([1, 0, 2]), np.array([0.5, 1.0, 1.5], np.float32)
+    got = jax.jit(lambda x: special.sph_harm_y(n, n, x, x))(angle)
+    np.testing.assert_allclose(got, special.sph_harm_y(n, n, angle, angle), rtol=1e-5)
+
+
+def test_functions_of_lists():
+    assert special.multigammaln(3.0, 2.0) == special.multigammaln(3.0, 2)
+    assert special.hyp1f1([1.0, 2.0], 2.0, 3.0)[1] == special.hyp1f1(2.0, 2.0, 3.0)
+    assert special.hyp2f1([1.0, 2.0], 2.0, 3.0, 0.5)[1] == special.hyp2f1(2.0, 2.0, 3.0, 0.5)
+    assert special.spence([1.0, 2.0])[1] == special.spence(2.0)

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyjx import lax
 from pyjx.core.array_type import Array
+from pyjx.numpy import creation
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.fft.along_axes import IRFFT, RFFT, transformed, transformed_2, transformed_n
 from pyjx.numpy.operands import is_complex
@@ -148,4 +149,5 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     >>> jax.numpy.fft.ihfft(jax.numpy.array([4.0, 0.0, 0.0, 0.0])).tolist()
     [(1-0j), (1-0j), (1-0j)]
     """
+    a = creation.asarray(a)
     return _conjugate(transformed("ihfft", RFFT, a, n, axis, _SWAPPED.get(norm, norm)))

@@ -23,7 +23,7 @@ from pyjx.lax.linalg.matrices import (
     transposed,
 )
 from pyjx.lax.nary import real_dtype
-from pyjx.numpy import ufuncs
+from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.manipulation import moved
@@ -174,6 +174,8 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = default_rtol(aval.shape, aval.dtype, 10.0)
+    elif isinstance(rtol, (list, tuple)):
+        rtol = creation.asarray(rtol)
     return _pinv(a, rtol, hermitian)
 
 

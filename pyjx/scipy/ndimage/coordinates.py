@@ -11,8 +11,6 @@ from typing import Any
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import check_arraylike
-from pyjx.numpy.ufuncs import as_array
 
 
 def _reflected(index: Array, size: int) -> Array:
@@ -26,10 +24,15 @@ def _mirrored(index: Array, size: int) -> Array:
     return jnp.abs((index + last) % (2 * last) - last) if last else jnp.zeros_like(index)
 
 
+def _clamped(index: Array, size: int) -> Array:
+    # a a a | a b c d | d d d
+    return jnp.clip(index, 0, size - 1)
+
+
 # Which pixel stands for an index outside of the image.
 _OUTSIDE: dict[str, Callable[[Array, int], Array]] = {
     "constant": lambda index, size: index,
-    "nearest": lambda index, size: jnp.clip(index, 0, size - 1),
+    "nearest": _clamped,
     "wrap": lambda index, size: index % size,
     "mirror": _mirrored,
     "reflect": _reflected,
@@ -81,8 +84,7 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
     >>> jax.scipy.ndimage.map_coordinates(x, [jax.numpy.array([0.5, 5.0])], 1).tolist()
     [0.5, 0.0]
     """
-    check_arraylike("map_coordinates", input, *coordinates)
-    image = as_array(input)
+    image = jnp.asarray(input)
     places = [jnp.asarray(c) for c in coordinates]
     cval = jnp.asarray(cval, image.dtype)
     if len(places) != image.ndim:

@@ -6,7 +6,6 @@ Audio Electroacoust. 15 (1967), 70-73.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +28,7 @@ _BOUNDARIES: dict[str | None, dict[str, Any]] = {
 def _window(window: Any, nperseg: int | None, length: int | None) -> tuple[Any, int]:
     """The window as an array, and the length of segments."""
     if isinstance(window, (str, tuple)):
-        nperseg = 256 if nperseg is None else nperseg
+        nperseg = 256 if nperseg is None else int(nperseg)
         nperseg = nperseg if length is None else min(nperseg, length)
         from scipy.signal import get_window  # windows by name need it, and it loads slowly
         return get_window(window, nperseg), nperseg
@@ -44,8 +43,8 @@ def _window(window: Any, nperseg: int | None, length: int | None) -> tuple[Any, 
 
 
 def _lengths(nperseg: int, noverlap: int | None, nfft: int | None) -> tuple[int, int]:
-    noverlap = nperseg // 2 if noverlap is None else operator.index(noverlap)
-    nfft = nperseg if nfft is None else operator.index(nfft)
+    noverlap = nperseg // 2 if noverlap is None else int(noverlap)
+    nfft = nperseg if nfft is None else int(nfft)
     if nfft < nperseg:
         raise ValueError("nfft must be greater than or equal to nperseg.")
     if noverlap >= nperseg:
@@ -71,6 +70,14 @@ def _transforms(x: Array, window: Any, nperseg: int, noverlap: int, nfft: int, t
     return jnp.fft.rfft(parts, nfft) if onesided else jnp.fft.fft(parts, nfft)
 
 
+def _empty(x: Array, y: Array, axis: int, real: bool) -> tuple[Array, Array, Array]:
+    """What the spectra of nothing are in SciPy: all three of the shape of the data."""
+    first, second = (jnp.moveaxis(a, axis, -1).shape for a in (x, y))
+    shape = (*jnp.broadcast_shapes(first[:-1], second[:-1]), min(first[-1], second[-1]))
+    freqs = jnp.moveaxis(jnp.zeros(shape, x.real.dtype), -1, axis)
+    return freqs, freqs, freqs if real else freqs + 0j
+
+
 def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | None,
               noverlap: int | None, nfft: int | None, detrend: Any, onesided: bool, scaling: str,
               axis: int, boundary: str | None, padded: bool, average: str | None = None,
@@ -85,6 +92,8 @@ def _spectral(x: Array, y: Array | None, fs: Any, window: Any, nperseg: int | No
     if scaling not in ("density", "spectrum"):
         raise ValueError(f"Unknown scaling: {scaling}")
     axis = canonical_axis(axis, x.ndim)
+    if x.size == 0 and (y is None or y.size == 0):
+        return _empty(x, x if y is None else y, axis, real)
     length = max(x.shape[axis], 0 if y is None else y.shape[axis])
     window, nperseg = _window(window, nperseg, length)
     noverlap, nfft = _lengths(nperseg, noverlap, nfft)
@@ -291,7 +300,7 @@ def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = N
     if freq_axis == time_axis:
         raise ValueError("Must specify differing time and frequency axes!")
     default = 2 * (Z.shape[freq_axis] - 1) if input_onesided else Z.shape[freq_axis]
-    size = default if nperseg is None else operator.index(nperseg)
+    size = default if nperseg is None else int(nperseg)
     if size < 1:
         raise ValueError("nperseg must be a positive integer")
     if nfft is None:

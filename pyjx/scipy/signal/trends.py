@@ -12,7 +12,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import check_arraylike, promote_inexact
+from pyjx.numpy.promotion import promote_inexact
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special.operands import weak_as
 
@@ -41,8 +41,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0,
         raise NotImplementedError("overwrite_data argument not implemented.")
     if type not in ("constant", "linear"):
         raise ValueError("Trend type must be 'linear' or 'constant'.")
-    check_arraylike("detrend", data)
-    x = as_array(promote_inexact("detrend", data))
+    x = as_array(promote_inexact("detrend", jnp.asarray(data)))
     if type == "constant":
         return x - x.mean(axis, keepdims=True)
     axis = canonical_axis(axis, x.ndim)

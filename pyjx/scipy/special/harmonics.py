@@ -72,7 +72,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None,
     degree, order, theta, phi = jnp.broadcast_arrays(*map(jnp.asarray, (n, m, theta, phi)))
     if n_max is None:
         n_max = int(np.max(concrete_or_error(
-            np.asarray, degree, "The `n_max` argument of `jnp.scipy.special.sph_harm` must be "
+            np.asarray, n, "The `n_max` argument of `jnp.scipy.special.sph_harm` must be "
             "statically specified to use `sph_harm` within JAX transformations."), initial=0))
     n_max = operator.index(n_max)
     dtype = jnp.promote_types(jnp.result_type(theta, phi), jnp.result_type(float))

@@ -304,4 +304,4 @@ def spence(x: Any) -> Array:
     >>> round(float(jax.scipy.special.spence(0.0)), 4)
     1.6449
     """
-    return _spence(strong(*reals("spence", x)))
+    return _spence(strong(*reals("spence", jnp.asarray(x))))
