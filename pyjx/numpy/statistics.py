@@ -25,6 +25,7 @@ from pyjx.numpy.promotion import (
     operands,
     promote_dtypes,
     promote_dtypes_inexact,
+    promote_shapes,
     size_literal,
     stretch,
 )
@@ -73,15 +74,14 @@ def _degrees(ddof: Any, correction: Any) -> Any:
 
 def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
               ) -> Any:
-    if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
-        computed = dtypes.to_inexact_dtype(dtypes.check_and_canonicalize_user_dtype(dtype, "var"))
-        out = _variance(a, axis, computed, ddof, keepdims, where, mean)
-        # JAX's dtype and weak type, and not its rounding of the mean and of the result.
-        return convert(out, dtypes.default_float_dtype(), True)
     a = numbers("var", a)
     where = check_where("var", where)
     aval = get_aval(a)
     computed, result = variance_dtypes(aval.dtype, dtype)
+    whole = dtype is not None and not dtypes.issubdtype(dtype, np.inexact)
+    if whole:  # as in JAX, the mean and the result are rounded to integers
+        computed = dtypes.check_and_canonicalize_user_dtype(dtype, "var")
+        result = dtypes.default_float_dtype()
     axes, names = axes_and_names(axis, aval.ndim)
     count = count_of(aval, axes, names)
     x = convert(a, computed)
@@ -91,16 +91,17 @@ def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: A
         mean = convert(operands("var", mean)[0], computed)
     parts = squared(ufuncs.subtract(x, mean))
     real = get_aval(parts).dtype
-    total = _sum(parts, axis, keepdims=keepdims, where=where)
+    total = _sum(parts, axis, dtype=real, keepdims=keepdims, where=where)
     if where is None and not isinstance(ddof, Tracer) and type(count) is int:
         if count > ddof:
-            return convert(lax.div(total, literal(float(count - ddof), real)), result)
-        return lax.full_like(convert(total, result), np.nan)
+            return convert(lax.div(total, literal(count - ddof, real)), result, whole)
+        return lax.full_like(convert(total, result, whole), np.nan)
     number = (size_literal(count, real) if where is None else
               _sum(stretch(where, aval.shape), axis, dtype=real, keepdims=keepdims))
     free = ufuncs.subtract(number, convert(ddof, real))
-    out = convert(ufuncs.divide(total, free), result)
-    return ufuncs.where(ufuncs.greater(free, 0), out, np.nan)
+    quotient = (lax.div(*promote_shapes("var", total, free)) if whole else
+                ufuncs.divide(total, free))
+    return ufuncs.where(ufuncs.greater(free, 0), convert(quotient, result, whole), np.nan)
 
 
 _options = ("axis", "dtype", "ddof", "keepdims", "correction")
@@ -289,6 +290,8 @@ def _observation_weights(x: Any, fweights: Any, aweights: Any) -> Any:
         given = ufuncs.abs(given)
         if name == "aweights":  # integers go with the numbers that they weigh
             given = promote_dtypes(convert(given, get_aval(given).dtype), x)[0]
+        elif aval.weak_type:
+            given = promote_dtypes(given, x)[0]
         weights = given if weights is None else ufuncs.multiply(weights, given)
     return weights
 
