@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
@@ -405,7 +405,9 @@ def _replaced(function: ufunc, a: Any, places: Any, *second: Any) -> Any:
     if not aval.size:
         return a
     elements = tuple([jnp.ravel(x) for x in (places, *second)])
-    flat, _ = lax.scan(step, jnp.ravel(a), elements)
+    # What was asked for promoted above; the results so far may be of another dtype.
+    with configuration.numpy_dtype_promotion("standard"):
+        flat, _ = lax.scan(step, jnp.ravel(a), elements)
     return jnp.reshape(flat, aval.shape)
 
 

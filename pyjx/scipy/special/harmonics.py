@@ -83,4 +83,5 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None,
     # Y(n, -m) = (-1)^m conj(Y(n, m)), DLMF 14.30.6
     odd = (order < 0) & (order % 2 != 0)
     angle = order.astype(dtype) * phi
-    return jnp.where(odd, -real, real) * lax.complex(jnp.cos(angle), jnp.sin(angle))
+    real = jnp.where(odd, -real, real)
+    return lax.complex(real * jnp.cos(angle), real * jnp.sin(angle))
