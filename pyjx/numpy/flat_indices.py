@@ -94,7 +94,9 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]
     >>> [i.item() for i in jax.numpy.unravel_index(5, (2, 3))]
     [1, 2]
     """
-    if isinstance(shape, bool) or hasattr(shape, "dtype"):
+    if isinstance(shape, np.bool_):  # whose product is an integer in NumPy
+        return _by_sizes(indices, jnp.atleast_1d(np.int64(shape)))
+    if isinstance(shape, (bool, float)) or hasattr(shape, "dtype"):
         return _by_sizes(indices, jnp.atleast_1d(shape))
     return _by_shape(indices, shape)
 
@@ -111,9 +113,9 @@ def _by_sizes(indices: Any, sizes: Any) -> tuple[Array, ...]:
     (indices,) = operands("unravel_index", indices)
     if get_aval(sizes).ndim != 1:
         raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")
-    if dtype_of(sizes) == np.bool_:
-        sizes = convert(sizes, np.dtype(np.int32))
     left, sizes = promote_dtypes(indices, sizes)
+    if dtype_of(left) == np.bool_:
+        left, sizes = (convert(x, np.dtype(np.int32)) for x in (left, sizes))
     return _digits(left, [sizes[i] for i in range(get_aval(sizes).shape[0])])
 
 

@@ -99,10 +99,10 @@ det_p.define(batch=batch_leading(det_p))
 def det(x: Any) -> Any:
     """The determinants of matrices `[..., n, n]`; those of up to 3 rows by their elements."""
     aval = get_aval(x)
-    _det_shape(aval)
     n = aval.shape[-1]
     if type(n) is not int or not 1 <= n <= 3:
         return det_p.bind(x)
+    check_square("det", aval)
 
     def at(i: int, j: int) -> Any:
         start = (0,) * (aval.ndim - 2) + (i, j)

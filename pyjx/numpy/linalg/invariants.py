@@ -35,7 +35,8 @@ def det(a: Any) -> Array:
 
     Raises:
       ValueError: the matrices are not square.
-      TypeError: the dtype is none of those that LAPACK has, such as float16.
+      TypeError: the matrices have more than three rows, and the dtype is none of those that LAPACK
+        has, such as float16.
 
     >>> import pyjx as jax
     >>> float(jax.numpy.linalg.det(jax.numpy.array([[1.0, 2.0], [3.0, 4.0]])))
