@@ -101,6 +101,7 @@ def inv(a: Any) -> Array:
     [[0.5, 0.0], [0.0, 0.25]]
     """
     a = matrices("inv", a)
+    a = convert(a, get_aval(a).dtype)
     check_square("inv", a)
     return solve_matrices(a, identity_like(a))
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import numpy as jnp
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_dtypes_inexact
@@ -319,7 +320,7 @@ def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = N
 def _overlapped(Z: Any, fs: Any, window: Any, size: int, noverlap: int, nfft: int, onesided: bool,
                 boundary: bool, time_axis: int, freq_axis: int) -> tuple[Any, Any]:
     """The segments of which `Z` are the spectra, overlapped and added."""
-    Z = Z.astype(jnp.result_type(Z, jnp.complex64))
+    Z = Z.astype(dtypes.to_complex_dtype(dtypes.to_inexact_dtype(Z.dtype)))
     Z = jnp.moveaxis(Z, (time_axis, freq_axis), (-2, -1))
     parts = (jnp.fft.irfft if onesided else jnp.fft.ifft)(Z, nfft)[..., :size]
     window = jnp.asarray(window, parts.real.dtype)

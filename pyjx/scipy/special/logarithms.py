@@ -12,7 +12,14 @@ from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.numpy.promotion import promote_inexact
-from pyjx.scipy.special.operands import floats, partials, reals, strong, strong_of_arrays, weak_as
+from pyjx.scipy.special.operands import (
+    floats,
+    partials,
+    reals,
+    strong_of_arrays,
+    strong_throughout,
+    weak_as,
+)
 from pyjx.transforms.custom_jvp import custom_jvp
 
 
@@ -177,7 +184,7 @@ def logit(x: Any) -> Array:
     """
     (x,) = floats("logit", x)
     out = jnp.log(x / (1 - x)) if is_complex(x) else logit_of(x)
-    return strong(out) if x.ndim else out
+    return strong_throughout(out) if x.ndim else out
 
 
 @numpy_function

@@ -9,11 +9,12 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
+from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.engine.custom_derivative_calls import SymbolicZero
-from pyjx.numpy.operands import is_complex
+from pyjx.numpy.operands import is_complex, is_inexact
 from pyjx.numpy.promotion import convert, promote_args_inexact
 from pyjx.numpy.ufuncs import as_array, spread_all
 from pyjx.transforms.custom_jvp import custom_jvp
@@ -48,6 +49,16 @@ def strong(x: Array) -> Array:
     return convert(x, get_aval(x).dtype)
 
 
+def strong_throughout(x: Array) -> Array:
+    """The array with no weak type, whose cotangents have none either.
+
+    It is a product with one, whose derivative is strong; that of `strong`, a conversion, has the
+    weak type of the operand.
+    """
+    aval = get_aval(x)
+    return lax.mul(x, np.ones((), aval.dtype)[()]) if aval.weak_type else x
+
+
 def strongly(fun: Callable[..., Any]) -> Callable[..., Any]:
     """The function of arrays, whose weak types it is not told: its results have none."""
 
@@ -65,7 +76,25 @@ def strong_of_arrays(fun: Callable[P, Array]) -> Callable[P, Array]:
     @functools.wraps(fun)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> Array:
         out = fun(*args, **kwargs)
-        return strong(out) if get_aval(args[0] if args else kwargs[first]).shape else out
+        ranked = get_aval(args[0] if args else kwargs[first]).shape
+        return strong_throughout(out) if ranked else out
+
+    return wrapped
+
+
+def strong_of_first(fun: Callable[P, Array]) -> Callable[P, Array]:
+    """The function, whose first argument, if it is an array, loses its weak type before the others
+    come in, as in JAX where all are weak: cotangents of the others are weak as they are."""
+    first = inspect.getfullargspec(fun).args[0]
+
+    @functools.wraps(fun)
+    def wrapped(*args: Any, **kwargs: Any) -> Array:
+        named = {**kwargs, first: args[0]} if args else dict(kwargs)
+        x = named[first]
+        weak = [get_aval(y).weak_type for y in (*args, *kwargs.values())]
+        if all(weak) and get_aval(x).shape and is_inexact(x):
+            named[first] = strong_throughout(x)
+        return fun(*(named.pop(first), *args[1:]) if args else (), **named)
 
     return wrapped
 

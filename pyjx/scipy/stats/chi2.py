@@ -9,7 +9,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import operands, promote_dtypes_inexact
-from pyjx.scipy.special.operands import strong_of_arrays
+from pyjx.scipy.special.operands import strong_of_arrays, strong_of_first
 from pyjx.scipy.stats import gamma
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
@@ -47,7 +47,7 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
-@strong_of_arrays
+@strong_of_first
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values up to x.
 
@@ -59,7 +59,7 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
-@strong_of_arrays
+@strong_of_first
 def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of `cdf`.
 
@@ -71,7 +71,7 @@ def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
-@strong_of_arrays
+@strong_of_first
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values above x: 1 - `cdf`.
 
@@ -83,7 +83,7 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
-@strong_of_arrays
+@strong_of_first
 def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of `sf`.
 

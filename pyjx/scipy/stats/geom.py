@@ -10,14 +10,14 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import xlog1py_of
-from pyjx.scipy.special.operands import reals, strong_of_arrays
+from pyjx.scipy.special.operands import reals, strong_of_first
 
 __all__ = ["logpmf", "pmf"]
 __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
-@strong_of_arrays
+@strong_of_first
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
     """The logarithm of the probability of k, interpolated between whole numbers.
 
@@ -34,7 +34,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Array:
 
 
 @numpy_function
-@strong_of_arrays
+@strong_of_first
 def pmf(k: Any, p: Any, loc: Any = 0) -> Array:
     """The probability of k.
 

@@ -12,7 +12,7 @@ from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
 from pyjx.scipy.special.logarithms import logit_of
-from pyjx.scipy.special.operands import floats, strong, strong_of_arrays
+from pyjx.scipy.special.operands import floats, strong_of_arrays, strong_throughout
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -30,7 +30,8 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     y = (x - loc) / scale
     y = jnp.where(jnp.real(y) < 0, -y, y) if is_complex(y) else jnp.abs(y)  # the density is even
     log = -y - 2 * jnp.log1p(jnp.exp(-y)) - jnp.log(scale)
-    return strong(log) if get_aval(log).shape else log  # as JAX has it, whichever is the array
+    # As JAX has it, whichever is the array
+    return strong_throughout(log) if get_aval(log).shape else log
 
 
 @numpy_function

@@ -10,7 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.nn.complements import log1mexp
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.operands import floats, reals, strong_of_arrays
+from pyjx.scipy.special.operands import floats, reals, strong_of_arrays, strong_of_first
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -51,7 +51,7 @@ def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
-@strong_of_arrays
+@strong_of_first
 def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values up to x.
 
