@@ -222,7 +222,7 @@ def _blocks(x: Any, like: Any, leaves: Sequence[Any], front: bool) -> list[Any]:
     """
     shape = get_aval(like).shape
     if getattr(x, "dtype", None) == dtypes.float0:  # of an integer: zeros
-        x = np.zeros(x.shape, np.int32)
+        x = full_aval(get_aval(like).update(shape=x.shape), 0)
     elif get_aval(x).weak_type != get_aval(like).weak_type:
         x = cast(x, x.dtype, get_aval(like).weak_type)
     blocks = []

@@ -31,11 +31,14 @@ _REAL_DTYPES = MATRIX_DTYPES[:2]
 
 
 def inexact_operand(name: str, x: Any) -> Any:
-    """The operand, with the default float dtype for integers."""
+    """The operand, with a float dtype for integers: weak integers and booleans, whose halves
+    are weak, have the default one."""
     x = operand(name, x)
-    dtype = get_aval(x).dtype
-    inexact = dtypes.to_inexact_dtype(dtype)
-    return x if inexact == dtype else lax.convert_element_type(x, inexact)
+    aval = get_aval(x)
+    if aval.dtype == np.bool_:
+        return cast(x, dtypes.default_float_dtype(), True)
+    inexact = dtypes.to_inexact_dtype(aval.dtype)
+    return x if inexact == aval.dtype else cast(x, inexact, aval.weak_type)
 
 
 def check_operands(name: str, avals: tuple[ShapedArray, ...], ranks: tuple[int, ...], *,

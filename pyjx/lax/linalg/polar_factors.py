@@ -148,7 +148,7 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
     if is_hermitian and m == n:
         u = symmetrized(u)
     h = symmetrized(product(adjoint(u), x))
-    return u, h, lax.full((), steps, dtypes.default_int_dtype()), settled
+    return u, h, lax.full((), steps), settled
 
 
 def _cleared(x: Any, shape: tuple[Any, Any]) -> Any:
