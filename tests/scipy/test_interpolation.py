@@ -64,6 +64,9 @@ def test_regular_grids(method, fill_value, shape):
         np.testing.assert_allclose(f(points), want, rtol=1e-10)
         np.testing.assert_allclose(f(tuple(points.T)), want, rtol=1e-10)
         np.testing.assert_allclose(jax.jit(f)(points), want, rtol=1e-10)
+        np.testing.assert_allclose(jax.jit(lambda f, x: f(x))(f, points), want, rtol=1e-10)
+        slope = jax.grad(lambda f: f(points).sum())(f)
+        assert slope.values.shape == values.shape and slope.method == method
         other = "linear" if method == "nearest" else "nearest"
         assert f(points, method=other).shape == want.shape
 

@@ -57,6 +57,39 @@ def test_is_as_good_as_scipy():
     np.testing.assert_allclose(got.hess_inv, want.hess_inv, rtol=0.3, atol=0.3)
 
 
+LIMITED = "l-bfgs-experimental-do-not-rely-on-this"
+
+
+@pytest.mark.parametrize("fun", [rosenbrock, himmelblau, matyas, quartic, eggholder])
+@pytest.mark.parametrize("start", [np.zeros(2), np.array([-1.5, 2.0]), np.array([3.0, -4.0])])
+def test_limited_memory_finds_a_minimum(fun, start):
+    with jax.enable_x64(True):
+        options = {"gtol": 1e-6, "ftol": 0}
+        result = jax.jit(lambda x0: minimize(fun, x0, method=LIMITED, options=options))(start)
+        assert bool(result.success) and int(result.status) == 0 and result.hess_inv is None
+        assert np.linalg.norm(jax.grad(fun)(result.x)) < 1e-6
+        want = reference.minimize(fun, start, jac=jax.grad(fun), method="L-BFGS-B", tol=1e-6)
+        assert int(result.nfev) <= 2 * want.nfev + 5
+
+
+def test_limited_memory_of_many_variables():
+    start = jnp.linspace(-1, 2, 500)
+    for cor in (1, 3, 10):
+        result = minimize(rosenbrock, start, method=LIMITED, tol=1e-2,
+                          options={"maxcor": cor, "ftol": 0, "norm": np.inf})
+        assert bool(result.success)
+        np.testing.assert_allclose(result.x, 1, atol=1e-2)
+
+
+@pytest.mark.parametrize("options, status", [
+    ({"maxiter": 2}, 1), ({"maxfun": 4}, 2), ({"maxgrad": 4}, 3), ({"ftol": 1e9}, 4)])
+def test_limited_memory_ends(options, status):
+    result = minimize(rosenbrock, jnp.zeros(2), method=LIMITED, options=options)
+    assert not bool(result.success) and int(result.status) == status
+    assert float(result.fun) < 1
+    assert int(minimize(rosenbrock, jnp.ones(2), method=LIMITED).nit) == 0
+
+
 def test_maps_over_starts_and_takes_arguments():
     starts = jnp.array([[0.0, 1.0], [3.0, -2.0], [5.0, 5.0]])
 
@@ -75,7 +108,7 @@ def test_ends():
 
 def test_refuses():
     square = lambda x: (x * x).sum()  # noqa: E731
-    with pytest.raises(ValueError, match="Method cg not recognized"):
+    with pytest.raises(ValueError, match="Method cg not recognized; expected one of bfgs"):
         minimize(square, jnp.ones(2), method="cg")
     with pytest.raises(TypeError, match="must be a tuple"):
         minimize(square, jnp.ones(2), args=3, method="BFGS")

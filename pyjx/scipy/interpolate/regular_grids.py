@@ -10,10 +10,12 @@ from typing import Any
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.numpy.promotion import check_arraylike
+from pyjx.tree_util import register_pytree_node_class
 
 
+@register_pytree_node_class
 class RegularGridInterpolator:
-    """Interpolates values that are given on a rectangular grid.
+    """Interpolates values that are given on a rectangular grid: a pytree of its arrays.
 
     Args:
       points: sequence of n arrays: the coordinates of the grid along each axis, increasing.
@@ -40,7 +42,8 @@ class RegularGridInterpolator:
         if bounds_error:
             raise NotImplementedError("`bounds_error` takes no effect under JIT")
         check_arraylike("RegularGridInterpolator", values, *points)
-        self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        self.method, self.fill_value = method, fill_value
+        self.bounds_error: bool = bounds_error
         self.values = jnp.asarray(values)
         if len(points) > self.values.ndim:
             raise ValueError(f"there are {len(points)} point arrays, but values has "
@@ -59,6 +62,17 @@ class RegularGridInterpolator:
             if self.values.shape[i] != len(p):
                 raise ValueError(f"there are {len(p)} points and {self.values.shape[i]} values in "
                                  f"dimension {i}")
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any, Any], tuple[str, bool]]:
+        return (self.grid, self.values, self.fill_value), (self.method, self.bounds_error)
+
+    @classmethod
+    def tree_unflatten(cls, aux: tuple[str, bool], children: tuple[Any, Any, Any]
+                       ) -> RegularGridInterpolator:
+        new = object.__new__(cls)
+        new.method, new.bounds_error = aux
+        new.grid, new.values, new.fill_value = children
+        return new
 
     def __call__(self, xi: Any, method: str | None = None) -> Array:
         """The values at points: an array of shape (..., n), or a sequence of n arrays.

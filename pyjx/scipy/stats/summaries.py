@@ -48,7 +48,7 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     Args:
       a: array.
       axis: int, or None to flatten.
-      nan_policy: "propagate".
+      nan_policy: "propagate": nan is a value like others, and the largest.
       keepdims: whether the axis stays, with size 1.
 
     Returns:
@@ -68,24 +68,21 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     x, place = _flat(x if x.ndim else x.reshape(1), axis)
     if x.shape[place] == 0:
         shape = (*x.shape[:place], *x.shape[place + 1:])
-        values, counts = jnp.full(shape, math.nan), jnp.zeros(shape)
+        values, counts = jnp.full(shape, math.nan, float), jnp.zeros(shape)
     else:
         ordered = jnp.moveaxis(jnp.sort(x, place), place, -1)
         size = ordered.shape[-1]
         index = jnp.arange(size)
-        # the length of the run of equal values up to each place; nan is no value's equal
-        begins = jnp.concatenate([jnp.ones_like(ordered[..., :1], bool),
-                                  ordered[..., 1:] != ordered[..., :-1]], -1)
+        # the length of the run of equal values up to each place, nan being one of them
+        differs = (ordered[..., 1:] != ordered[..., :-1]) & ~(
+            jnp.isnan(ordered[..., 1:]) & jnp.isnan(ordered[..., :-1]))
+        begins = jnp.concatenate([jnp.ones_like(ordered[..., :1], bool), differs], -1)
         starts = jnp.maximum.accumulate(jnp.where(begins, index, 0), axis=-1)
         lengths = index - starts + 1
         best = jnp.argmax(lengths, -1)[..., None]
         values = jnp.take_along_axis(ordered, best, -1)[..., 0]
         counts = jnp.take_along_axis(lengths, best, -1)[..., 0]
-        if jnp.issubdtype(x.dtype, jnp.floating):
-            last = ordered[..., -1]  # nan comes last
-            values = jnp.where(jnp.isnan(last), math.nan, values)
-            counts = jnp.where(jnp.isnan(last), jnp.isnan(ordered).sum(-1), counts)
-        elif is_complex(x):
+        if is_complex(x):
             values = strong(values)
     if keepdims:
         axes = tuple(range(ndim)) if axis is None else (place,)
@@ -104,6 +101,9 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None,
         without gaps, or "ordinal" ranks in order of place.
       axis: int, or None for the ranks among all elements, flattened.
       nan_policy: "propagate": a slice with nan gives nan.
+
+    Returns:
+      An array of the default float dtype.
 
     Raises:
       NotImplementedError: another `nan_policy`.
@@ -139,8 +139,7 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None,
                  "dense": lambda: jnp.cumsum(begins, -1),
                  "average": lambda: (first + last) / 2 + 1}[method]()
     ranks = jnp.take_along_axis(ranks, back, -1)
-    if jnp.issubdtype(x.dtype, jnp.floating):
-        ranks = jnp.where(jnp.isnan(x).any(-1, keepdims=True), math.nan, ranks)
+    ranks = jnp.where(jnp.isnan(x).any(-1, keepdims=True), math.nan, ranks.astype(float))
     return jnp.moveaxis(ranks, -1, place)
 
 
