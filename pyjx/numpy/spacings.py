@@ -22,7 +22,14 @@ from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.creation import asarray, filled
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import constant_like
-from pyjx.numpy.promotion import convert, narrowed, operands, promote_args, stretch
+from pyjx.numpy.promotion import (
+    check_ranks,
+    convert,
+    narrowed,
+    operands,
+    promote_dtypes,
+    stretch,
+)
 from pyjx.runtime.device_put import device_put
 
 
@@ -92,6 +99,8 @@ def _linspace(start: Any, stop: Any, num: Any, endpoint: bool, retstep: bool, dt
     num = _count("linspace", num)
     inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     dtype = inexact if dtype is None else _user_dtype(dtype, "linspace")
+    if num > 1:
+        check_ranks("linspace", [get_aval(start).shape, get_aval(stop).shape])
     with configuration.numpy_dtype_promotion("standard"):
         out = _interpolated(start, stop, num, bool(endpoint), dtype, operator.index(axis))
     if not retstep:
@@ -137,7 +146,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     >>> jax.numpy.geomspace(1.0, 4.0, 3).round(4).tolist()
     [1.0, 2.0, 4.0]
     """
-    start, stop = map(narrowed, promote_args("geomspace", start, stop))
+    start, stop = map(narrowed, promote_dtypes(*operands("geomspace", start, stop)))
     inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     target = inexact if dtype is None else _user_dtype(dtype, "geomspace")
     inexact = dtypes.to_inexact_dtype(target)
@@ -150,7 +159,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
         signs = jnp.sign(start)
         low, high = jnp.multiply(start, signs), jnp.multiply(stop, signs)
     powers = linspace(jnp.log(low), jnp.log(high), num, endpoint, axis=0)
-    out = jnp.multiply(jnp.exp(powers), signs[None])
+    out = jnp.multiply(jnp.exp(powers), stretch(signs, get_aval(powers).shape))
     if endpoint and num > 1:  # the ends are exact
         out = out.at[-1].set(stop)
     if num > 0:

@@ -139,7 +139,11 @@ def test_values_in_other_dtypes():
     assert jnp.convolve(jnp.array([2**62, 1]), jnp.array([1, 2]),
                         preferred_element_type=int).tolist() == [2**62, 2**63 + 1 - 2**64, 2]
     x = jnp.array([1.0, 2.0, 6.0])
-    assert float(jnp.var(x, dtype=int)) == float(jnp.var(x))
+    # In whole numbers: (-2)**2 + (-1)**2 + 3**2 is 14, divided by 3 or 2.
+    assert float(jnp.var(x, dtype=int)) == 4 and float(jnp.var(x + 0.5, dtype="int8")) == 4
+    assert float(jnp.var(x, dtype=int, where=truths)) == 6
+    assert float(jnp.var(x, dtype=int, ddof=1)) == 7
+    assert np.isnan(jnp.var(x, dtype=int, ddof=3))
     assert float(jnp.nanvar(x, dtype=int)) == 4
     assert jnp.nanvar(1.5, where=truths).tolist()[::2] == [0, 0]
     assert jnp.unwrap(truths, period=True).tolist() == [1, 1, 1]
@@ -210,3 +214,67 @@ def test_what_has_no_type_is_refused():
         jnp.quantile(jnp.arange(3.0), 1j)
     with pytest.raises(ValueError, match="cannot safely cast"):
         jax.random.beta(jax.random.key(0), 1j, 1.0)
+
+
+def test_strict_promotion_is_of_the_operands_and_not_of_results_so_far():
+    count = jnp.broadcast_to(jnp.asarray(2), (3,))
+    with jax.numpy_dtype_promotion("strict"):
+        assert jnp.logical_and.at(jnp.array([3, 2], "int8"), first, 1, inplace=False).all()
+        got = jnp.logaddexp.at(jnp.array([1, 1], "int8"), first, jnp.int8(1), inplace=False)
+        np.testing.assert_allclose(got, [1 + np.log(2), 1], rtol=1e-6)
+        assert jnp.cov(jnp.array([1.0, 2.0, 4.0], "float32"), fweights=count).dtype == "float32"
+        assert jax.scipy.special.sph_harm_y(
+            jnp.array([1]), jnp.broadcast_to(0, (1,)), jnp.array([0.5]), jnp.array([0.5]),
+            n_max=1).dtype == "complex128"
+
+
+def test_sizes_that_are_truth_values_or_floats():
+    small = jnp.array([1, 2], "int8")
+    for size, dtype in ((True, "int8"), (np.bool_(True), "int64"), (jnp.array([True]), "int8"),
+                        (3.0, "float64")):
+        (index,) = jnp.unravel_index(small, size)
+        assert index.dtype == dtype and index.weak_type is isinstance(size, float)
+    assert jnp.unravel_index(jnp.array([True]), jnp.array([True]))[0].dtype == "int32"
+
+
+def test_determinants_of_small_matrices_of_any_float_dtype():
+    for dtype in ("float16", "bfloat16"):
+        x = jnp.array([[2, 3], [1, 5]], dtype)
+        assert jnp.linalg.det(x) == 7 and jnp.linalg.det(x).dtype == dtype
+        with pytest.raises(TypeError, match="det does not accept"):
+            jnp.linalg.det(jnp.zeros((4, 4), dtype))
+
+
+def test_decompositions_of_weak_numbers():
+    weak = jnp.where(np.eye(2, dtype=bool), 2, 0)
+    for x in (weak, jnp.eye(2, dtype=bool)):
+        assert typed(jax.lax.linalg.cholesky, x) == ["float64*"]
+        assert typed(jax.lax.linalg.eigh, x) == ["float64*", "float64*"]
+    assert typed(jax.lax.linalg.qdwh, jnp.eye(2))[2] == "int64*"
+    assert typed(jax.scipy.signal.istft, jnp.ones((3, 2), "int64")) == ["float64", "float64"]
+    assert typed(jax.scipy.signal.istft, jnp.ones((3, 2), "int32")) == ["float32", "float32"]
+
+
+def test_cotangents_of_weak_arguments():
+    weak, strong = ones("float64", weak=True), ones("float64")
+    stats = jax.scipy.stats
+
+    def cotangents(fun, *args):
+        return typed(lambda *xs: (lambda y, back: back(y))(*jax.vjp(fun, *xs)), *args)
+
+    for fun in (stats.norm.logpdf, stats.cauchy.cdf, stats.laplace.pdf, stats.logistic.ppf):
+        assert cotangents(fun, weak) == ["float64"]
+    assert cotangents(stats.norm.logpdf, weak, weak) == ["float64", "float64"]
+    for fun in (stats.chi2.cdf, stats.gamma.cdf, stats.bernoulli.pmf):
+        assert cotangents(fun, weak, weak) == ["float64", "float64*"]
+        assert cotangents(fun, weak, strong) == ["float64*", "float64"]
+    square = jax.ShapeDtypeStruct((2, 2), jnp.dtype("float64"), weak_type=True)
+    for fun in (jnp.linalg.inv, jnp.linalg.norm, jnp.linalg.matrix_norm, jnp.linalg.vector_norm):
+        assert cotangents(fun, square) == ["float64*"]
+
+
+def test_jacobians_of_results_that_have_none_are_zeros_of_their_dtypes():
+    x = jnp.array([1.0, 2.0])
+    jacobian = jax.jacfwd(lambda x: (x > 1, jnp.argmax(x)))(x)
+    assert [y.dtype for y in jacobian] == ["bool", "int64"]
+    assert [y.shape for y in jacobian] == [(2, 2), (2,)] and not jnp.any(jacobian[0])

@@ -220,7 +220,8 @@ def test_booleans_are_neither_rounded_nor_subtracted():
     lambda x: jnp.cov(x, aweights=x[0]), lambda x: jnp.heaviside(x, x[0]),
     lambda x: jnp.gcd(x.astype(int), x[0].astype(int)), lambda x: jnp.polyadd(x[0], x[:, 0]),
     lambda x: jnp.trapezoid(x, x[0]), lambda x: jnp.quantile(x, x[0] / 9, axis=0),
-    lambda x: jnp.geomspace(x, x + 1, 3), lambda x: jax.scipy.special.owens_t(x, x),
+    lambda x: jnp.geomspace(x, x + 1, 3), lambda x: jnp.geomspace(1, x, 3),
+    lambda x: jax.scipy.special.owens_t(x, x),
     lambda x: jax.scipy.signal.welch(x[0], nperseg=2)[1],
     lambda x: jax.scipy.signal.istft(x, nperseg=4)[1], lambda x: jax.scipy.stats.mode(x)[0],
     lambda x: jax.scipy.stats.gaussian_kde(x[0])(x[1]),
@@ -238,3 +239,10 @@ def test_weights_of_points_become_floats():
         counts, _ = jnp.histogramdd(points, bins=2, weights=np.array([1, 0, 1], dtype))
         assert counts.dtype == np.float32
         assert counts.tolist() == [1, 1]
+
+
+def test_ranks_of_the_ends_of_a_range():
+    with jax.numpy_rank_promotion("raise"):
+        assert jnp.linspace(jnp.ones(2), 2, 3).shape == (3, 2)
+        with pytest.raises(ValueError, match="could not be broadcast together for linspace"):
+            jnp.linspace(jnp.ones(2), jnp.ones((2, 2)), 3)
