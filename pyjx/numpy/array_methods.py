@@ -110,6 +110,10 @@ _UNARY: dict[str, Any] = {
 }
 
 
+_OPERATORS = [f"__{name}__" for name in (
+    "getitem", "pow", "rpow", *_UNARY, *_BINARY, *[f"r{name}" for name in _BINARY])]
+
+
 def _install_operators() -> None:
     bodies = []
     for name, function in _BINARY.items():
@@ -628,9 +632,12 @@ _DOCS = {
 
 
 def _show_attributes(base: Any) -> None:
-    """Give the class that users name what arrays have, for help() and editors."""
+    """Give the class that users name what arrays have, for help() and editors, and operators, which
+    libraries take from it as functions (`jax.Array.__getitem__`)."""
     base.__doc__ = "The type of arrays, for annotations and isinstance checks; of tracers too."
     for name, attribute in list(vars(ArrayImpl).items()):
+        if name in _OPERATORS:
+            setattr(base, name, attribute)
         if name.startswith("_") or name in ("device_buffer", "device_buffers"):
             continue
         doc = _DOCS.get(name)

@@ -500,7 +500,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
     """
     x, y = promote_args("isclose", a, b)
     if not is_inexact(x):
-        if dtype_of(x) == np.bool_ or dtypes.is_extended(dtype_of(x)):
+        if dtypes.is_extended(dtype_of(x)):
             return ops.eq(x, y)
         x, y = promote_args_inexact("isclose", x, y)
     size = ops.abs(y)

@@ -262,7 +262,8 @@ for _name, _symbols in {
     "add": "add radd", "sub": "sub rsub", "mul": "mul rmul", "div": "truediv rtruediv",
     "floor_divide": "floordiv rfloordiv", "rem": "mod rmod", "pow": "pow rpow", "neg": "neg",
     "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "and": "and rand", "or": "or ror",
-    "xor": "xor rxor", "not": "invert", "dot_general": "matmul rmatmul", "abs": "abs",
+    "xor": "xor rxor", "left_shift": "lshift rlshift", "right_shift": "rshift rrshift",
+    "divmod": "divmod rdivmod", "not": "invert", "dot_general": "matmul rmatmul", "abs": "abs",
 }.items():
     for _symbol in _symbols.split():
         setattr(PRNGKeyArray, f"__{_symbol}__", _refuses(_name, f"__{_symbol}__"))

@@ -186,25 +186,35 @@ _UNKNOWN = Parameters((), (), "args", None)
 def leaf_names(parameters: Parameters | None, in_tree: TreeDef, static: Any) -> tuple[str, ...]:
     """A name such as `params['w'][0]` for each leaf of a function's arguments."""
     parameters = parameters or _UNKNOWN
-    args, kwargs = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
-    missing = object()
+    args_tree, kwargs_tree = in_tree.children()
+    args: tuple[TreeDef | None, ...] = tuple(args_tree.children())
     if static:
-        args = with_static(args, [(i, missing, t) for i, _, t in static[0]])
+        args = with_static(args, [(i, None, t) for i, _, t in static[0]])
     positional = parameters.positional
-    names: dict[int, str] = {}
-
-    def add(root: str, value: Any) -> None:
-        if value is not missing:
-            for path, leaf in tree_flatten_with_path(value)[0]:
-                names[leaf] = root + keystr(path)
-
     n = len(positional)
-    for i, value in enumerate(args):
-        add(positional[i] if i < n else f"{parameters.variadic}[{i - n}]", value)
-    for key, value in kwargs.items():
+    names: list[str] = []
+    for i, tree in enumerate(args):
+        if tree is not None:
+            root = positional[i] if i < n else f"{parameters.variadic}[{i - n}]"
+            names += [root + path for path in _paths(tree)]
+    for key, tree in zip(kwargs_tree.node_data()[1], kwargs_tree.children(), strict=True):
         known = parameters.keywords is None or key in parameters.every
-        add(key if known else f"{parameters.keywords}[{key!r}]", value)
-    return tuple([names[i] for i in range(in_tree.num_leaves)])
+        root = key if known else f"{parameters.keywords}[{key!r}]"
+        names += [root + path for path in _paths(tree)]
+    return tuple(names)
+
+
+def _paths(tree: TreeDef) -> list[str]:
+    """Where each leaf is in its tree; which leaf it is, where a class of the user's can not be made
+    of numbers, or takes them for no leaves."""
+    numbers = list(range(tree.num_leaves))
+    try:
+        found = tree_flatten_with_path(tree_unflatten(tree, numbers))[0]
+    except Exception:  # whatever the class raises
+        found = []
+    if [leaf for _, leaf in found] == numbers:
+        return [keystr(path) for path, _ in found]
+    return [f"[{i}]" for i in numbers]
 
 
 def names_when_asked(fun: Callable[..., Any], in_tree: TreeDef, static: Any = ()

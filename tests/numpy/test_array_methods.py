@@ -97,6 +97,20 @@ def test_reflected_operators_of_other_classes():
     assert (jnp.ones(2) == Other()) == "eq"
 
 
+def test_operators_are_functions_of_the_class():
+    x = jnp.arange(3.0)
+    assert float(jax.Array.__getitem__(x, 1)) == 1
+    assert float(jax.jit(lambda x: jax.Array.__getitem__(x, 2))(x)) == 2
+    assert jax.Array.__add__(x, 2).tolist() == [2, 3, 4]
+    assert jax.Array.__rsub__(x, 2).tolist() == [2, 1, 0]
+    assert jax.Array.__neg__(x).tolist() == [0, -1, -2]
+    assert jax.Array.__pow__(x, 2).tolist() == [0, 1, 4]
+    keys = jax.random.split(jax.random.key(0))
+    for refused in (lambda: keys << 2, lambda: 2 >> keys, lambda: divmod(keys, 2)):
+        with pytest.raises(TypeError, match=r"does not accept dtypes key<fry>, int"):
+            refused()
+
+
 def test_iteration_length_and_membership():
     x = jnp.asarray(X)
     rows = list(x)

@@ -321,6 +321,10 @@ def test_closeness_and_equality():
     y = np.array([1.000001, np.nan, np.inf], np.float32)
     assert jnp.isclose(x, y).tolist() == [True, False, True]
     assert jnp.isclose(x, y, equal_nan=True).tolist() == [True, True, True]
+    a, b = np.array([False, True, True]), np.array([True, True, False])
+    assert jnp.isclose(a, b).tolist() == [False, True, False]
+    assert jnp.isclose(a, b, atol=1).tolist() == [True, True, True]
+    assert jnp.isclose(a, b, rtol=1).tolist() == [True, True, False]
     assert not bool(jnp.allclose(x, y))
     assert bool(jnp.allclose(x[:1], y[:1]))
     assert bool(jnp.array_equal([1, 2], [1, 2]))

@@ -31,6 +31,34 @@ def test_errors_name_argument_and_line(x):
     assert "the argument n" in str(info.value)
 
 
+def test_errors_name_arguments_of_classes_that_choose_their_leaves(x):
+    class Mixed:  # its leaves are those of its values that are arrays
+        def __init__(self, *values):
+            self.values = values
+
+    class Checked:
+        def __init__(self, value):
+            if not hasattr(value, "shape"):
+                raise ValueError("takes arrays")
+            self.values = [value]
+
+    def flatten(mixed):
+        leaves = [v for v in mixed.values if hasattr(v, "shape")]
+        return leaves, len(leaves)
+
+    jax.tree_util.register_pytree_node(Mixed, flatten, lambda _, leaves: Mixed(*leaves))
+    jax.tree_util.register_pytree_node(Checked, lambda c: (c.values, None),
+                                       lambda _, leaves: Checked(*leaves))
+    for cls in (Mixed, Checked):
+        value = cls(x[0])
+        with pytest.raises(errors.ConcretizationTypeError, match=r"the argument a\[0\]"):
+            jax.jit(lambda a, b: int(a.values[0]))(value, 1)
+        with pytest.raises(errors.ConcretizationTypeError, match=r"the argument b\[0\]"):
+            jax.jit(lambda a, b: int(b.values[0]))(value, b=value)
+        with pytest.raises(errors.ConcretizationTypeError, match=r"the argument b\['k'\]"):
+            jax.jit(lambda a, b: int(b["k"]))(value, {"k": x[0]})
+
+
 @pytest.mark.parametrize("use", [
     lambda leaked: leaked + 1,
     lambda leaked: jax.jit(lambda b: b + leaked)(1.0),
