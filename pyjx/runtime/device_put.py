@@ -31,6 +31,7 @@ from pyjx.runtime.sharding import (
 )
 from pyjx.runtime.transfers import (
     check_agreement,
+    check_rank,
     default_placement,
     host_value,
     moved,
@@ -229,6 +230,9 @@ def _put_traced(leaves: Sequence[Any], targets: Sequence[Any], sources: Sequence
     )
     targets = [None if names_no_mesh(t) else
                _along_mesh(t) if isinstance(t, PartitionSpec) else t for t in targets]
+    for x, target in zip(leaves, targets, strict=True):
+        if isinstance(target, Sharding):
+            check_rank(target, get_aval(x))
     return device_put_p.bind(*leaves, devices=tuple(targets), srcs=tuple(sources),
                              copy_semantics=semantics)
 

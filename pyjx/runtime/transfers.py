@@ -98,7 +98,8 @@ def _parts(sharding: Any, aval: ShapedArray) -> tuple[list[Any], list[Any], list
     return list(indices), [index for _, index in parts.values()], places
 
 
-def check_fits(sharding: Any, aval: ShapedArray) -> None:
+def check_rank(sharding: Any, aval: ShapedArray) -> None:
+    """ValueError if the sharding is for arrays of more dimensions."""
     try:
         sharding.check_compatible_aval(aval.shape)
     except ValueError as error:
@@ -106,6 +107,11 @@ def check_fits(sharding: Any, aval: ShapedArray) -> None:
             "One of device_put args is incompatible with its sharding annotation "
             f"{sharding}: {error}"
         ) from None
+
+
+def check_fits(sharding: Any, aval: ShapedArray) -> None:
+    """ValueError if the sharding is for arrays of more dimensions, or other sizes."""
+    check_rank(sharding, aval)
     try:
         sharding.shard_shape(aval.shape)
     except IndivisibleError as error:
@@ -129,6 +135,8 @@ def moved(x: Any, sharding: Any) -> Any:
     """
     x._check_if_deleted()
     old, aval = x._sharding, x.aval
+    if old is not sharding:
+        check_rank(sharding, aval)
     if old is sharding or old == sharding or old.is_equivalent_to(sharding, aval.ndim):
         typed = aval_on(aval, sharding)
         if x._committed and typed is aval and old == sharding:

@@ -1,9 +1,13 @@
 """device_put and its kin."""
 
+import functools
+
 import ml_dtypes
 import numpy as np
 import pytest
 
+import pyjx as jax
+import pyjx.numpy as jnp
 from pyjx import configuration as config
 from pyjx import jit
 from pyjx.core.avals import ShapedArray
@@ -194,3 +198,14 @@ f = jax.jit(lambda x: x * 2)
 for y, device in ((x, a), (moved, b), (x, a), (moved, b)):
     assert f(y).devices() == {device}
 """)
+
+
+def test_shardings_for_more_dimensions_are_refused():
+    """On one device too, and inside programs, where XLA's compiler would find it."""
+    mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    sharding = jax.NamedSharding(mesh, jax.P("x", None))
+    put = functools.partial(jax.device_put, device=sharding)
+    for call in (put, jax.jit(put)):
+        for x in (jnp.ones(4), np.ones(4), 1.0):
+            with pytest.raises(ValueError, match=r"only valid for values of rank at least 2"):
+                call(x)
