@@ -18,7 +18,7 @@ from pyjx.core.bounded import kept
 from pyjx.core.memories import in_memory
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.specs import PartitionSpec, axes_of
-from pyjx.jaxlib_api import NamedSharding, SingleDeviceSharding
+from pyjx.jaxlib_api import NamedSharding, Sharding, SingleDeviceSharding
 
 if TYPE_CHECKING:
     from pyjx.core.primitive import Primitive
@@ -167,6 +167,15 @@ def along_the_mesh_that_is_set(spec: PartitionSpec, caller: str) -> NamedShardin
     return NamedSharding(mesh, spec)
 
 
+def check_out_sharding(sharding: Any, caller: str) -> None:
+    """TypeError unless it says how a result lies over a mesh; None leaves that open."""
+    if sharding is not None and not isinstance(sharding, (Sharding, PartitionSpec)):
+        raise TypeError(
+            f"`out_sharding` argument of {caller} only supports instances of `NamedSharding` or "
+            f"`PartitionSpec`. Got {sharding!r} of type: {type(sharding)}. To put an array on a "
+            "device use jax.device_put.")
+
+
 def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
     """What was given as the `out_sharding` of a result of this shape: a NamedSharding over an
     abstract mesh, with an entry for each dimension. A spec is along the mesh that is set.
@@ -180,6 +189,7 @@ def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
     if type(sharding) is not NamedSharding:
         if type(sharding) is SingleDeviceSharding:
             return None
+        check_out_sharding(sharding, caller)
         raise TypeError(f"{caller}: `out_sharding` is a NamedSharding or a PartitionSpec, got "
                         f"{sharding!r} of type {type(sharding)}")
     if names_no_mesh(sharding):

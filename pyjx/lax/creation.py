@@ -11,6 +11,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.dtypes import DType
+from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int, as_shape
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.engine.positions import iota_p
@@ -98,4 +99,5 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     >>> jax.lax.empty((2,), float).shape
     (2,)
     """
+    check_out_sharding(out_sharding, "lax.empty")
     return lax.full(shape, 0, dtype, sharding=out_sharding)

@@ -25,6 +25,7 @@ from pyjx.core.avals import (
     get_aval,
 )
 from pyjx.core.dimensions import range_size
+from pyjx.core.explicit import check_out_sharding
 from pyjx.core.frames import warn
 from pyjx.core.primitive import vary_like
 from pyjx.core.scalars import scalar_constant
@@ -85,7 +86,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
         raise ValueError(f"array: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
     if dtype is not None:
         dtype = _user_dtype(dtype, "array")
-    target = out_sharding if device is None else device
+    target = _either(device, out_sharding, "array")
     out = _array_for(target, object, dtype, bool(copy))
     if ndmin and out.ndim < ndmin:
         out = ops.expand_dims(out, range(ndmin - out.ndim))
@@ -113,10 +114,10 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
         raise ValueError(f"asarray: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
     if dtype is not None:
         dtype = _user_dtype(dtype, "asarray")
-    if type(a) is ArrayImpl and device is None and not copy and (
+    if type(a) is ArrayImpl and device is None and out_sharding is None and not copy and (
             dtype is None or (dtype == a.aval.dtype and not a.aval.weak_type)):
         return a
-    target = out_sharding if device is None else device
+    target = _either(device, out_sharding, "asarray")
     return placed(_array_for(target, a, dtype, bool(copy)), target)
 
 
@@ -126,10 +127,6 @@ def _array_for(target: Any, x: Any, dtype: Any, copy: bool) -> Any:
         return _array(x, dtype, copy)
     with configuration.mesh(None):
         return _array(x, dtype, copy)
-
-
-def _placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
-    return placed(x, device if device is not None else out_sharding)
 
 
 def _array(x: Any, dtype: Any, copy: bool) -> Any:
@@ -385,8 +382,8 @@ def cast(x: Any, dtype: Any, name: str, copy: bool, device: Any) -> Any:
     if dtype == np.bool_ and aval.dtype != np.bool_:
         from pyjx.numpy.ufuncs import as_bool  # stands above
 
-        return _placed(convert(as_bool(x), dtype), device)
-    return _placed(_array(x, dtype, copy), device)
+        return placed(convert(as_bool(x), dtype), device)
+    return placed(_array(x, dtype, copy), device)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
@@ -500,7 +497,8 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     [[0.0, 0.0], [0.0, 0.0]]
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "zeros")
-    return filled(_shape_of(shape, "zeros"), 0, dtype, False, _either(device, out_sharding))
+    target = _either(device, out_sharding, "zeros")
+    return filled(_shape_of(shape, "zeros"), 0, dtype, False, target)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -511,7 +509,8 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     [1.0, 1.0]
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "ones")
-    return filled(_shape_of(shape, "ones"), 1, dtype, False, _either(device, out_sharding))
+    target = _either(device, out_sharding, "ones")
+    return filled(_shape_of(shape, "ones"), 1, dtype, False, target)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -522,11 +521,15 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     (2, 3)
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "empty")
-    return filled(_shape_of(shape, "empty"), 0, dtype, False, _either(device, out_sharding))
+    target = _either(device, out_sharding, "empty")
+    return filled(_shape_of(shape, "empty"), 0, dtype, False, target)
 
 
-def _either(device: Any, out_sharding: Any) -> Any:
-    return out_sharding if device is None else device
+def _either(device: Any, out_sharding: Any, name: str) -> Any:
+    if device is not None or out_sharding is None:
+        return device
+    check_out_sharding(out_sharding, f"jnp.{name}")
+    return out_sharding
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
@@ -541,7 +544,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
         (fill_value,) = operands("full", fill_value)
     if dtype is not None:
         dtype = _user_dtype(dtype, "full")
-    return _full(_shape_of(shape, "full"), fill_value, dtype, _either(device, out_sharding))
+    return _full(_shape_of(shape, "full"), fill_value, dtype, _either(device, out_sharding, "full"))
 
 
 def _full(shape: tuple[int, ...], fill_value: Any, dtype: Any, device: Any) -> Any:
@@ -585,7 +588,8 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
     >>> jax.numpy.zeros_like(jax.numpy.arange(2)).tolist()
     [0, 0]
     """
-    return _filled_like("zeros_like", a, 0, dtype, shape, _either(device, out_sharding))
+    target = _either(device, out_sharding, "zeros_like")
+    return _filled_like("zeros_like", a, 0, dtype, shape, target)
 
 
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
@@ -596,7 +600,8 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = Non
     >>> jax.numpy.ones_like(jax.numpy.arange(2)).tolist()
     [1, 1]
     """
-    return _filled_like("ones_like", a, 1, dtype, shape, _either(device, out_sharding))
+    target = _either(device, out_sharding, "ones_like")
+    return _filled_like("ones_like", a, 1, dtype, shape, target)
 
 
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
@@ -629,7 +634,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     shape, dtype, weak = _like("full_like", a, dtype, shape)
     weak = weak and not get_aval(fill_value).shape
     fill_value = real_fill(fill_value, dtype) if weak else fill_value
-    device = _either(device, out_sharding)
+    device = _either(device, out_sharding, "full_like")
     if device is None and shape == np.shape(a):
         device = sharding_like(a)
     if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
@@ -658,7 +663,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     if type(start) is int and stop is step is dtype is None and (
             state.dynamic is eager_trace and start <= _MOST_FROM_HOST):
         dtype = dtypes.default_int_dtype()
-        return _placed(of_host(np.arange(start, dtype=dtype), dtype), device, out_sharding)
+        return placed(of_host(np.arange(start, dtype=dtype), dtype),
+                      _either(device, out_sharding, "arange"))
     if dtype is not None:
         dtype = _user_dtype(dtype, "arange")
     named = (("stop" if stop is None else "start", start), ("stop", stop), ("step", step))
@@ -666,8 +672,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     if not bounds or start is None:
         raise TypeError("arange requires a start or stop value, got None")
     if any(isinstance(v, SymbolicDim) for v in bounds):
-        return _placed(_symbolic_range(*_bounds(start, stop, step, bounds), dtype),
-                       _either(device, out_sharding))
+        return placed(_symbolic_range(*_bounds(start, stop, step, bounds), dtype),
+                       _either(device, out_sharding, "arange"))
     if any(isinstance(v, complex) or getattr(v, "dtype", np.dtype(int)).kind == "c"
            for v in bounds):
         raise ValueError("Passing complex start/stop/step to jnp.arange is not supported.")
@@ -676,20 +682,20 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     if dtype == np.bool_:
         raise TypeError("iota does not accept dtype bool. Accepted dtypes are subtypes of integer, "
                         "complexfloating, floating.")
-    target = _either(device, out_sharding)
+    target = _either(device, out_sharding, "arange")
     low, high, by = _bounds(start, stop, step, bounds)
     if dtype in dtypes.integer_dtypes and by != 0 and all(
             isinstance(v, (int, np.integer)) for v in (low, high, by)):
         low, high, by = int(low), int(high), int(by)
         if state.dynamic is not eager_trace or (high - low) // by > _MOST_FROM_SAME_MEMORY:
-            return _placed(_traced_range(low, high, by, dtype), target)
+            return placed(_traced_range(low, high, by, dtype), target)
     if any(isinstance(v, float) and math.isinf(v) for v in (low, high, by)):
         raise OverflowError("cannot convert float infinity to integer")
     native = dtype.kind == "f" and dtype.itemsize >= 4  # steps are added up in it, as by NumPy
     if any(isinstance(x, np.generic) and x.dtype.kind == "V" for x in (low, high, by)):
         low, high, by = map(float, (low, high, by))  # NumPy has no ranges of ml_dtypes' types
     host = np.arange(low, high, by, dtype=dtype if native else None)
-    return _placed(of_host(host, dtype), target)
+    return placed(of_host(host, dtype), target)
 
 
 def _concrete(function: str, argument: str, value: Any) -> Any:

@@ -10,6 +10,7 @@ from pyjx import configuration, tree_util
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import (
     along_the_mesh_that_is_set,
+    check_out_sharding,
     entries_of,
     names_no_mesh,
     resolved_sharding,
@@ -153,6 +154,7 @@ def _mesh_around(target: Any, args: Any) -> AbstractMesh | None:
 def in_auto_mode(f: Callable[..., Any], out_sharding: Any) -> Callable[..., Any]:
     """The function with the compiler deciding inside, on arguments that are arrays or not, whose
     result lies as `out_sharding` says."""
+    check_out_sharding(out_sharding, "this function")
     if names_no_mesh(out_sharding):
         return f
     if isinstance(out_sharding, PartitionSpec):
