@@ -1,5 +1,6 @@
 """Errors of much used functions: the operation, the argument, what was expected, and one cure."""
 
+import operator
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,23 @@ CASES = {
                 "Use x = x.at[index].set(value)"),
     "at-method": (lambda: jnp.asarray(X).at.set(3), AttributeError,
                   "index it first, as in x.at[index].set(...)"),
+    "at-iadd": (lambda: operator.iadd(jnp.asarray(X).at[0], 3), TypeError,
+                "unsupported operand type(s) for +=: '_IndexUpdateRef' and 'int'. x.at[index] is "
+                "no array: x.at[index].get() is one, and for x[index] += y there is x = x.at["),
+    "reshape-unknown": (lambda: jnp.reshape(X, (-1, -1)), TypeError,
+                        "can only specify one unknown axis size with a `-1` value, got (-1, -1)"),
+    "einsum-count": (lambda: jnp.einsum("ij,jk", X), ValueError,
+                     "Number of einsum subscripts, 2, must be equal to the number of operands, 1."),
+    "einsum-arrays": (lambda: jnp.einsum(jnp.asarray(X), jnp.asarray(X)), ValueError,
+                      "einsum: subscripts are a string, or follow each operand as a list of"),
+    "float-traced": (lambda: jax.jit(float)(1.0), jax.errors.ConcretizationTypeError,
+                     "To change the dtype of a traced value use x.astype(float)."),
+    "out_sharding": (lambda: jnp.zeros(3, out_sharding="x"), TypeError,
+                     "`out_sharding` argument of jnp.zeros only supports instances of"),
+    "out_sharding-array": (lambda: jnp.asarray(jnp.asarray(X), out_sharding=3), TypeError,
+                           "`out_sharding` argument of jnp.asarray only supports"),
+    "out_sharding-einsum": (lambda: jnp.einsum("ij->i", X, out_sharding=3), TypeError,
+                            "`out_sharding` argument of this function only supports"),
     "print-name": (lambda: jax.debug.print("{x} {y}", x=1), KeyError,
                    "the format asks for name 'y', and given were 0 by position and ['x']"),
     "print-position": (lambda: jax.debug.print("{} {}", 1), IndexError,
@@ -310,6 +328,8 @@ def _failing(x):
      "The call was softmax(float32[2,3], axis=(0, 5))."),
     (lambda: jnp.moveaxis(X, [0], [4]), "The call was moveaxis(float32[2,3], [0], [4])."),
     (lambda: jnp.sum(X, axis=jnp.cos), "The call was sum(float32[2,3], axis=cos)."),
+    (lambda: jnp.apply_over_axes(jnp.sum, X, [5]),
+     "The call was apply_over_axes(func=sum, a=float32[2,3], axes=[5])."),
     (lambda: jnp.add(X, jnp.ones(4)), None),  # the message names it
     (lambda: jnp.apply_along_axis(_failing, 0, X), None),  # the user's own
 ])

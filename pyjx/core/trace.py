@@ -323,7 +323,7 @@ class Tracer(_Array):
 
     def _refuse(self, function: str) -> NoReturn:
         raise errors.ConcretizationTypeError(
-            self, f"The problem arose with the `{function}` function.")
+            self, f"The problem arose with the `{function}` function.{_cure_of(function)}")
 
     def tobytes(self, order: str = "C") -> bytes:
         return self._concrete("ConcretizationTypeError", "tobytes").tobytes(order)
@@ -333,7 +333,7 @@ class Tracer(_Array):
         if value is None:
             if function:
                 raise errors.ConcretizationTypeError(
-                    self, f"The problem arose with the `{function}` function."
+                    self, f"The problem arose with the `{function}` function.{_cure_of(function)}"
                 )
             raise getattr(errors, error)(self)
         return value
@@ -696,6 +696,11 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
             raise errors.ConcretizationTypeError(val, context)
         val = value
     return val if force is None else force(val)
+
+
+def _cure_of(function: str) -> str:
+    return f" To change the dtype of a traced value use x.astype({function})." \
+        if function in ("bool", "int", "float", "complex") else ""
 
 
 def is_concrete(x: Any) -> bool:

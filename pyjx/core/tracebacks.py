@@ -7,7 +7,7 @@ import reprlib
 import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
-from types import CodeType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 from pyjx import configuration
@@ -62,12 +62,15 @@ def leave_boundary(exc: Exception, called: Callable[..., Any] | None = None,
                    args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
     """Filter the traceback of `exc` unless the caller was itself called from within a boundary.
 
-    With the function `called`, and what it was called with, a note on the exception shows that
-    call, where it is the user's and the message does not name the function.
+    With the function `called`, and what it was called with, a note on the exception shows the
+    user's call, of that function or of one which calls it, where the message does not name it.
     """
     frame = sys._getframe(1).f_back
-    if called is not None and frame is not None and not is_internal(frame.f_code.co_filename):
-        _note_call(exc, called, args, kwargs or {})
+    if called is not None and frame is not None:
+        if not is_internal(frame.f_code.co_filename):
+            _note_call(exc, called.__name__, [*map(_shown, args), *_by_name(kwargs or {})])
+        else:
+            _note_frame(exc, frame)
     while frame is not None:
         if frame.f_code in _boundary_codes:
             return
@@ -78,15 +81,28 @@ def leave_boundary(exc: Exception, called: Callable[..., Any] | None = None,
 _CALL_NOTE = "The call was"
 
 
-def _note_call(exc: Exception, called: Callable[..., Any], args: tuple[Any, ...],
-               kwargs: dict[str, Any]) -> None:
-    name = called.__name__
+def _note_frame(exc: Exception, frame: FrameType) -> None:
+    """As `_note_call`, of the function that the user called to come to the frame."""
+    while frame.f_back is not None and is_internal(frame.f_back.f_code.co_filename):
+        frame = frame.f_back
+    code = frame.f_code
+    if code not in _boundary_codes and frame.f_back is not None:
+        names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+        given = {name: frame.f_locals[name] for name in names if name in frame.f_locals}
+        _note_call(exc, code.co_name, _by_name(given))
+
+
+def _note_call(exc: Exception, name: str, given: list[str]) -> None:
     noted = any(note.startswith(_CALL_NOTE) for note in getattr(exc, "__notes__", ()))
-    named = name.startswith("_") or re.search(rf"\b{name}\b", str(exc))  # operators name theirs
-    if noted or named or _raised_outside(exc.__traceback__):
+    public = name.isidentifier() and not name.startswith("_")  # operators are named by messages
+    if not public or noted or re.search(rf"\b{name}\b", str(exc)) or _raised_outside(
+            exc.__traceback__):
         return
-    given = [_shown(x) for x in args] + [f"{key}={_shown(x)}" for key, x in kwargs.items()]
     exc.add_note(f"{_CALL_NOTE} {name}({', '.join(given)}).")
+
+
+def _by_name(given: dict[str, Any]) -> list[str]:
+    return [f"{name}={_shown(x)}" for name, x in given.items()]
 
 
 def _raised_outside(tb: TracebackType | None) -> bool:

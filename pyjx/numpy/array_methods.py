@@ -329,8 +329,8 @@ def _sizes(aval: Any, shape: Any) -> tuple[int, ...]:
             if n != -1:
                 rest *= n
         if shape.count(-1) > 1:
-            raise TypeError(f"cannot reshape array of shape {aval.shape} (size {aval.size}) into "
-                            f"shape {shape}: only one dimension may be -1")
+            raise TypeError(f"reshape: can only specify one unknown axis size with a `-1` value, "
+                            f"got {shape} for an array of shape {aval.shape}")
         if rest == 0 or aval.size % rest:
             check_decided(aval.shape, shape, aval.size, rest)
             raise TypeError(

@@ -42,7 +42,12 @@ def _interleaved(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """Subscripts and operands of the form `einsum(x, [0, 1], y, [1, 2], [0, 2])`."""
     output = args[-1] if len(args) % 2 else None
     arrays, lists = args[:len(args) // 2 * 2:2], args[1:len(args) // 2 * 2:2]
-    labels = sorted({i for part in (*lists, output or ()) for i in part if i is not Ellipsis})
+    try:
+        labels = sorted({i for part in (*lists, output or ()) for i in part if i is not Ellipsis})
+    except TypeError as error:
+        raise ValueError("einsum: subscripts are a string, or follow each operand as a list of "
+                         f"integers. For this input type lists must contain Ellipsis or hashable "
+                         f"and comparable objects: {error}") from None
     name = {label: _letters[k] for k, label in enumerate(labels)}
     name[Ellipsis] = "..."
     terms = ",".join(["".join([name[i] for i in part]) for part in lists])
@@ -63,8 +68,8 @@ def parse(subscripts: str, shapes: Shapes) -> tuple[list[str], str]:
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = inputs.split(",")
     if len(terms) != len(shapes):
-        raise ValueError("Number of einsum subscripts must be equal to the number of operands: got "
-                         f"{len(terms)} subscripts and {len(shapes)} operands.")
+        raise ValueError(f"Number of einsum subscripts, {len(terms)}, must be equal to the number "
+                         f"of operands, {len(shapes)}.")
     free = [c for c in reversed(_letters) if c not in subscripts]
     dots = ""
     if "..." in inputs:

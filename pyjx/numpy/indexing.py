@@ -433,6 +433,17 @@ def _options(mode: Any, fill_value: Any, indices_are_sorted: bool, unique_indice
                    bool(wrap_negative_indices))
 
 
+def _no_operator(symbol: str) -> Any:
+    def refuse(self: Any, other: Any) -> NoReturn:
+        raise TypeError(
+            f"unsupported operand type(s) for {symbol}: '_IndexUpdateRef' and "
+            f"'{type(other).__name__}'. x.at[index] is no array: x.at[index].get() is one, and "
+            "for x[index] += y there is x = x.at[index].add(y), as there are multiply, divide "
+            "and power.")
+
+    return refuse
+
+
 class IndexUpdateRef:
     """`x.at[index]`: reads, and updates that return a new array.
 
@@ -450,6 +461,10 @@ class IndexUpdateRef:
 
     def __repr__(self) -> str:
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
+
+    __add__, __sub__, __mul__, __truediv__, __pow__ = map(_no_operator, ["+", "-", "*", "/", "**"])
+    __iadd__, __isub__, __imul__, __itruediv__, __ipow__ = map(
+        _no_operator, ["+=", "-=", "*=", "/=", "**="])
 
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, fill_value: Any = None, out_sharding: Any = None,
