@@ -7,6 +7,7 @@ import reprlib
 import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
+from inspect import CO_VARARGS
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -31,17 +32,19 @@ def api_boundary(fun: _F) -> _F:
     What exactly happens to the other frames is up to the flag `jax_traceback_filtering`. Of nested
     entries only the outermost one acts. A call that succeeds pays for one more Python call.
     """
-    return wraps(fun)(unnamed_boundary(fun))  # type: ignore[return-value]
+    return wraps(fun)(unnamed_boundary(fun, fun))  # type: ignore[return-value]
 
 
-def unnamed_boundary(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """`api_boundary` of a function whose name and documentation the caller gives."""
+def unnamed_boundary(fun: Callable[..., Any], called: Callable[..., Any] | None = None
+                     ) -> Callable[..., Any]:
+    """`api_boundary` of a function whose name and documentation the caller gives; errors show
+    calls of `called`, as `leave_boundary` says."""
 
     def boundary(*args: Any, **kwargs: Any) -> Any:
         try:
             return fun(*args, **kwargs)
         except Exception as e:
-            leave_boundary(e)
+            leave_boundary(e, called, args, kwargs)
             raise  # a bare raise adds no frame of its own
 
     _boundary_codes.add(boundary.__code__)
@@ -87,28 +90,30 @@ def _note_frame(exc: Exception, frame: FrameType) -> None:
         frame = frame.f_back
     code = frame.f_code
     if code not in _boundary_codes and frame.f_back is not None:
-        names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-        given = {name: frame.f_locals[name] for name in names if name in frame.f_locals}
-        _note_call(exc, code.co_name, _by_name(given))
+        names, known = code.co_varnames, frame.f_locals
+        given = {name: known[name] for name in names[:code.co_argcount] if name in known}
+        last = code.co_argcount + code.co_kwonlyargcount
+        options = {name: known[name] for name in names[code.co_argcount:last]
+                   if known.get(name) is not None}
+        if code.co_flags & CO_VARARGS:
+            shown = [_shown(x) for x in (*given.values(), *known.get(names[last], ()))]
+        else:
+            shown = _by_name(given)
+        _note_call(exc, code.co_name, shown + _by_name(options))
 
 
 def _note_call(exc: Exception, name: str, given: list[str]) -> None:
     noted = any(note.startswith(_CALL_NOTE) for note in getattr(exc, "__notes__", ()))
     public = name.isidentifier() and not name.startswith("_")  # operators are named by messages
-    if not public or noted or re.search(rf"\b{name}\b", str(exc)) or _raised_outside(
-            exc.__traceback__):
+    if not public or noted or re.search(rf"\b{name}\b", str(exc)):
         return
+    if not all(is_internal(t.tb_frame.f_code.co_filename) for t in _frames_of(exc.__traceback__)):
+        return  # a function of the user's, or of another package, was running
     exc.add_note(f"{_CALL_NOTE} {name}({', '.join(given)}).")
 
 
 def _by_name(given: dict[str, Any]) -> list[str]:
     return [f"{name}={_shown(x)}" for name, x in given.items()]
-
-
-def _raised_outside(tb: TracebackType | None) -> bool:
-    """Whether a function of the user's, or of another package, raised it."""
-    *_, last = _frames_of(tb)
-    return not is_internal(last.tb_frame.f_code.co_filename)
 
 
 def _shown(x: Any) -> str:

@@ -148,7 +148,7 @@ def dot_product_attention(
     >>> jax.nn.dot_product_attention(x, x, x).shape
     (2, 3, 4, 5)
     """
-    query, key, value = map(creation.asarray, (query, key, value))
+    query, key, value = operands("dot_product_attention", *map(_of_list, (query, key, value)))
     if implementation not in (None, "xla", "cudnn"):
         raise ValueError(f"Unsupported implementation option: {implementation}")
     shape = get_aval(query).shape
@@ -181,11 +181,15 @@ def dot_product_attention(
     return lax.squeeze(out, (0,))
 
 
+def _of_list(x: Any) -> Any:
+    return creation.asarray(x) if isinstance(x, (list, tuple)) else x
+
+
 def _of_logits(name: str, x: Any, shape: tuple[int, ...]) -> Value | None:
     """A bias or mask with the rank of the logits, to whose shape it must broadcast."""
     if x is None:
         return None
-    x = creation.asarray(x)
+    (x,) = operands("dot_product_attention", _of_list(x))
     given = get_aval(x).shape
     if not broadcasts_to(given, shape):
         raise ValueError(f"dot_product_attention: {name} must broadcast to the logits, of shape "
@@ -197,7 +201,7 @@ def _lengths(name: str, x: Any, batch: int) -> Value | None:
     """How many positions of each sequence there are."""
     if x is None:
         return None
-    x = creation.asarray(x) if isinstance(x, (list, tuple)) else operands(name, x)[0]
+    (x,) = operands(name, _of_list(x))
     aval = get_aval(x)
     if aval.ndim != 1:
         raise ValueError(f"{name} ndim should be 1, but got {aval.ndim}")

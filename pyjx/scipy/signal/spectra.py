@@ -14,6 +14,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.core.tracebacks import api_boundary
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_dtypes_inexact
 from pyjx.numpy.ufuncs import as_array
@@ -171,6 +172,7 @@ def _padded(x: Array, before: int, after: int, **options: Any) -> Array:
     return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], **options)
 
 
+@api_boundary
 def stft(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
          noverlap: int | None = None, nfft: int | None = None, detrend: Any = False,
          return_onesided: bool = True, boundary: str | None = "zeros", padded: bool = True,
@@ -210,6 +212,7 @@ def stft(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
                      "spectrum", axis, boundary, padded)
 
 
+@api_boundary
 def csd(x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
         noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
         return_onesided: bool = True, scaling: str = "density", axis: int = -1,
@@ -253,6 +256,7 @@ def _density(x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap
     return freqs, out
 
 
+@api_boundary
 def welch(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
           noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
           return_onesided: bool = True, scaling: str = "density", axis: int = -1,
@@ -269,6 +273,7 @@ def welch(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = Non
                     axis, average, True)
 
 
+@api_boundary
 def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None,
           noverlap: int | None = None, nfft: int | None = None, input_onesided: bool = True,
           boundary: bool = True, time_axis: int = -1, freq_axis: int = -2) -> tuple[Array, Array]:

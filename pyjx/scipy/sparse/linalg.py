@@ -14,6 +14,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.core.tracebacks import api_boundary
 from pyjx.flatten_util import ravel_pytree
 from pyjx.lazy import directory
 from pyjx.tree_util import tree_leaves, tree_map, tree_structure
@@ -120,6 +121,7 @@ def _cg(A: Linear, M: Linear, b: Array, x0: Array, *, tol: Any, atol: Any, maxit
     return lax.while_loop(going, body, (x0, r, jnp.real(_inner(r, p)), p, 0))[0]
 
 
+@api_boundary
 def cg(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0,
        maxiter: int | None = None, M: Any = None) -> tuple[Any, None]:
     """Solve A x = b by conjugate gradients, for a Hermitian, positive definite A.
@@ -188,6 +190,7 @@ def _bicgstab(A: Linear, M: Linear, b: Array, x0: Array, *, tol: Any, atol: Any,
     return lax.while_loop(going, body, start)[0]
 
 
+@api_boundary
 def bicgstab(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0,
              maxiter: int | None = None, M: Any = None) -> tuple[Any, None]:
     """Solve A x = b by stabilized biconjugate gradients, for any invertible A.
@@ -287,6 +290,7 @@ def _gmres(A: Linear, M: Linear, b: Array, x0: Array, *, tol: Any, atol: Any, re
     return lax.while_loop(going, body, (x0, 0, *residual(x0)))[0]
 
 
+@api_boundary
 def gmres(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, restart: int = 20,
           maxiter: int | None = None, M: Any = None, solve_method: str = "batched"
           ) -> tuple[Any, Any]:
