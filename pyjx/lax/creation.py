@@ -48,6 +48,7 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "iota")
     shape = as_shape("broadcasted_iota", "shape", shape)
     dimension = as_int("broadcasted_iota", "dimension", dimension)
+    check_out_sharding(out_sharding, "broadcasted_iota")
     return placed(iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None),
                   out_sharding)
 

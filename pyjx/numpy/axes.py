@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx.core.integers import index
+from pyjx.core.trace import Tracer, concrete_or_error
 
 _all_axes: list[tuple[int, ...]] = [tuple(range(n)) for n in range(16)]
 
@@ -61,6 +62,8 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
         return all_axes(ndim)
     if type(axis) is int:
         return (canonical_axis(axis, ndim),)
+    if isinstance(axis, Tracer):
+        concrete_or_error(None, axis, "The axes of an operation decide the shape of its result.")
     if hasattr(axis, "__index__") and not (isinstance(axis, np.ndarray) and axis.ndim):
         return (canonical_axis(axis, ndim),)
     try:

@@ -369,6 +369,9 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
       axis1, axis2: the rows and the columns.
       dtype: of the sum; by default as for `sum`.
 
+    Raises:
+      TypeError: `offset` is no integer.
+
     >>> import pyjx as jax
     >>> int(jax.numpy.trace(jax.numpy.array([[1, 2], [3, 4]])))
     5
@@ -376,6 +379,8 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.trace is not supported.")
     (a,) = operands("trace", a)
+    if not isinstance(offset, Tracer):
+        offset = as_int("trace", "offset", offset)
     a = moved(a, (axis1, axis2), (-2, -1))
     aval = get_aval(a)
     dtype = (promoted_integer(aval.dtype) if dtype is None

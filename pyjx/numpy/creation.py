@@ -569,6 +569,8 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], A
         return aval.shape, aval.dtype, aval.weak_type
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = operands(name, a)
+    elif isinstance(a, (np.ndarray, np.generic)) and a.dtype.kind in "OSUMm":
+        _raise_not_numeric(a, a.dtype)
     weak = dtype is None and dtypes.is_weakly_typed(a)
     if dtype is None:
         dtype = dtypes.dtype(a) if not hasattr(a, "dtype") else \

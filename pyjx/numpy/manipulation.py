@@ -15,7 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.dimensions import check_decided
-from pyjx.core.explicit import permuted_sharding, resolved_sharding
+from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_sharding
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
@@ -423,6 +423,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
         raise ValueError(f"Incompatible types for broadcasting: input type={aval.str_short()} and "
                          f"requested type={aval.update(shape=shape).str_short()}")
     if out_sharding is not None:
+        check_out_sharding(out_sharding, "jnp.broadcast_to")
         return placed(spread(array, shape), out_sharding)
     return spread(array, shape)
 

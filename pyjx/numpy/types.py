@@ -42,6 +42,9 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 
 
 def _class_or_dtype(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        raise TypeError(f"Cannot construct a dtype from an array, got one of shape {x.shape}: "
+                        "pass its dtype")
     if isinstance(x, type) and issubclass(x, np.generic):
         return x
     dtype = getattr(x, "dtype", None)
@@ -62,7 +65,7 @@ def promote_types(a: Any, b: Any) -> Any:
 
 
 def _python_or_dtype(x: Any) -> Any:
-    return x if x in (int, float, complex) else _as_dtype(x)
+    return x if isinstance(x, type) and x in (int, float, complex) else _as_dtype(x)
 
 
 def result_type(*args: Any) -> Any:

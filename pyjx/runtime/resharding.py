@@ -154,7 +154,9 @@ def _mesh_around(target: Any, args: Any) -> AbstractMesh | None:
 def in_auto_mode(f: Callable[..., Any], out_sharding: Any) -> Callable[..., Any]:
     """The function with the compiler deciding inside, on arguments that are arrays or not, whose
     result lies as `out_sharding` says."""
-    check_out_sharding(out_sharding, "this function")
+    for leaf in tree_util.tree_leaves(out_sharding, is_leaf=lambda x: isinstance(
+            x, PartitionSpec)):
+        check_out_sharding(leaf, "this function")
     if names_no_mesh(out_sharding):
         return f
     if isinstance(out_sharding, PartitionSpec):

@@ -36,11 +36,13 @@ def reals(name: str, *args: Any) -> list[Array]:
     """Like `floats`, of a real dtype.
 
     Raises:
-      ValueError: an argument is complex.
+      ValueError: an argument is complex; for functions of distributions a TypeError, as their
+        comparisons raise.
     """
     xs = floats(name, *args)
     if is_complex(xs[0]):
-        raise ValueError(f"{name} does not support complex-valued inputs.")
+        error = TypeError if "." in name else ValueError
+        raise error(f"{name} does not support complex-valued inputs.")
     return xs
 
 
