@@ -1,6 +1,7 @@
 """Errors of much used functions: the operation, the argument, what was expected, and one cure."""
 
 import operator
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,8 @@ CASES = {
                              "does not support complex-valued inputs."),
     "axis-traced": (lambda: jax.jit(lambda i: jnp.sum(X, i))(0),
                     jax.errors.ConcretizationTypeError, "decide the shape of its result."),
+    "pickled": (lambda: jax.jit(pickle.dumps)(1.0), jax.errors.ConcretizationTypeError,
+                "a traced value cannot be pickled."),
     "print-name": (lambda: jax.debug.print("{x} {y}", x=1), KeyError,
                    "the format asks for name 'y', and given were 0 by position and ['x']"),
     "print-position": (lambda: jax.debug.print("{} {}", 1), IndexError,

@@ -338,6 +338,10 @@ class Tracer(_Array):
             raise getattr(errors, error)(self)
         return value
 
+    def __reduce__(self) -> NoReturn:
+        raise errors.ConcretizationTypeError(
+            self, "The error occurred in the __reduce__ method: a traced value cannot be pickled.")
+
     def __copy__(self) -> Tracer:
         return self
 
