@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
@@ -101,7 +102,8 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Sequence[int] | No
       cov: positive definite matrices, of shape `(..., n, n)`. Where they are only semidefinite, use
         another method than "cholesky".
       shape: of the array of vectors; by default that to which those of `mean` and `cov` broadcast.
-      dtype: of the normal numbers that the vectors are made of; a float dtype.
+      dtype: of the normal numbers that the vectors are made of, a float dtype; by default that to
+        which `mean` and `cov` promote.
       method: how `cov` is factored: "cholesky", "eigh" or "svd".
 
     Returns:
@@ -115,11 +117,16 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Sequence[int] | No
     (3, 2)
     """
     wrapped, _ = check_key("multivariate_normal", key)
-    dtype = float_dtype(dtype, "multivariate_normal")
     if method not in _FACTORS:
         raise ValueError(f"multivariate_normal: method must be one of {set(_FACTORS)}, got "
                          f"{method!r}")
     mean, cov = jnp.asarray(mean), jnp.asarray(cov)
+    if dtype is None:
+        dtype = float_dtype(dtypes.to_inexact_dtype(dtypes.result_type(mean, cov)),
+                            "multivariate_normal")
+        mean, cov = [lax.convert_element_type(x, dtype) for x in (mean, cov)]
+    else:
+        dtype = float_dtype(dtype, "multivariate_normal")
     for name, x, rank in (("mean", mean, 1), ("cov", cov, 2)):
         if x.ndim < rank:
             raise ValueError(f"multivariate_normal requires {name}.ndim >= {rank}, got "

@@ -75,8 +75,16 @@ def test_multivariate_normal_is_a_normal_vector_times_a_factor():
     np.testing.assert_array_equal(jac, np.eye(3))
     assert random.multivariate_normal(KEY, np.arange(3), np.eye(3, dtype=int)).dtype == np.float32
     assert random.multivariate_normal(KEY, MEAN, COV, dtype="float16").dtype == np.float32
+    halves = random.multivariate_normal(KEY, MEAN, np.eye(3, dtype=np.float16))
+    np.testing.assert_allclose(halves, MEAN + np.asarray(z), rtol=1e-6)
+    with pytest.raises(ValueError, match="must be a float dtype, got complex64"):
+        random.multivariate_normal(KEY, MEAN, COV.astype(np.complex64))
     with jax.enable_x64(True):
-        assert random.multivariate_normal(KEY, MEAN, COV).dtype == np.float64
+        np.testing.assert_allclose(random.multivariate_normal(KEY, MEAN, COV), x, rtol=1e-5)
+        for mean, cov, dtype in ((MEAN, COV, "float32"), (np.arange(3), COV, "float32"),
+                                 (MEAN, COV.astype(float), "float64"),
+                                 (np.int8([1, 2, 3]), np.eye(3, dtype=np.int32), "float32")):
+            assert random.multivariate_normal(KEY, mean, cov).dtype == dtype
 
 
 @pytest.mark.parametrize(("args", "options", "message"), [
