@@ -150,6 +150,10 @@ def test_conditions_of_singular_matrices():
     assert linalg.matrix_rank(np.zeros(3)) == 0
     assert linalg.matrix_rank(np.ones(3)) == 1
     assert linalg.matrix_rank(np.diag([1.0, 1e-3]), rtol=1e-2) == 1
+    # A tolerance that is given is compared with the values themselves, as in JAX.
+    assert [int(linalg.matrix_rank(np.diag([4.0, 2.0, 0.4]), rtol=r)) for r in (0.3, 1, 3)] == [
+        3, 2, 1]
+    assert linalg.matrix_rank(np.zeros((2, 0, 3)), tol=0.5).tolist() == [0, 0]
 
 
 def test_integers_become_floats():

@@ -17,7 +17,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.linalg.norms import norm_of_matrices
 from pyjx.numpy.linalg.systems import default_rtol, inv
-from pyjx.numpy.promotion import convert
+from pyjx.numpy.promotion import convert, operands
 
 
 class SlogdetResult(NamedTuple):
@@ -83,16 +83,16 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
     Args:
       M: matrices `[..., m, n]`; a vector or number has the rank 1, or 0 where all is zero.
-      rtol: singular values up to `rtol` times the largest are taken for zero; by default
-        max(m, n) times the precision of the dtype.
+      rtol: singular values up to `rtol` are taken for zero, which is absolute as in JAX; by default
+        up to max(m, n) times the precision of the dtype times the largest.
       hermitian: whether `M` is Hermitian, so that eigenvalues tell the singular ones.
-      tol: another name of `rtol`; NumPy's `tol` is absolute.
+      tol: another name of `rtol`.
 
     Returns:
       Integers `[...]`.
 
     Raises:
-      ValueError: `rtol` and `tol` are both given, or a matrix has no elements.
+      ValueError: `rtol` and `tol` are both given; or neither is, and a matrix has no elements.
       TypeError: the dtype is none of those that LAPACK has, such as float16.
 
     >>> import pyjx as jax
@@ -109,14 +109,15 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
         zero = lax.eq(m, lax.full_like(m, 0))
         return lax.convert_element_type(
             lax.bitwise_not(lax.reduce_and(zero, tuple(range(aval.ndim)))), np.dtype(np.int32))
-    if not aval.shape[-1] or not aval.shape[-2]:
+    if rtol is None and not (aval.shape[-1] and aval.shape[-2]):
         raise ValueError("zero-size array to reduction operation max which has no identity: "
                          f"matrix_rank of shape {aval.shape}")
     s = svd.__wrapped__(m, full_matrices=False, compute_uv=False, hermitian=hermitian)
     size = get_aval(s)
     if rtol is None:
-        rtol = default_rtol(aval.shape, aval.dtype)
-    cutoff = ufuncs.multiply(lax.reduce_max(s, (size.ndim - 1,)), rtol)
+        largest = lax.reduce_max(s, (size.ndim - 1,))
+        rtol = ufuncs.multiply(largest, default_rtol(aval.shape, aval.dtype))
+    (cutoff,) = operands("matrix_rank", rtol)
     cutoff = lax.expand_dims(cutoff, (get_aval(cutoff).ndim,))
     above = ufuncs.greater(s, convert(cutoff, size.dtype))
     return lax.reduce_sum(lax.convert_element_type(above, integer), (get_aval(above).ndim - 1,))
