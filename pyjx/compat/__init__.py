@@ -26,6 +26,7 @@ MODULES = {
     "image": "pyjx.image",
     "interpreters": "pyjx.interpreters",
     "lax": "pyjx.lax",
+    "lax.control_flow": "pyjx.lax",
     "linear_util": "pyjx.extend.linear_util",
     "mesh": "pyjx.core.meshes",
     "monitoring": "pyjx.monitoring",
@@ -53,6 +54,8 @@ def module_of(name: str) -> str:
     >>> module_of("stages"), module_of("numpy.linalg"), module_of("core")
     ('pyjx.stages', 'pyjx.numpy.linalg', 'pyjx.compat.core')
     """
+    if name in MODULES:
+        return MODULES[name]
     first, dot, rest = name.partition(".")
     return MODULES.get(first, f"pyjx.compat.{first}") + dot + rest
 
