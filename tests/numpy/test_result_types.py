@@ -268,6 +268,8 @@ def test_cotangents_of_weak_arguments():
     for fun in (stats.chi2.cdf, stats.gamma.cdf, stats.bernoulli.pmf):
         assert cotangents(fun, weak, weak) == ["float64", "float64*"]
         assert cotangents(fun, weak, strong) == ["float64*", "float64"]
+    for fun in (stats.bernoulli.pmf, stats.geom.pmf):
+        assert typed(lambda k, p, fun=fun: fun(k, p, 1), ones(bool), ones(bool)) == ["float64"]
     square = jax.ShapeDtypeStruct((2, 2), jnp.dtype("float64"), weak_type=True)
     for fun in (jnp.linalg.inv, jnp.linalg.norm, jnp.linalg.matrix_norm, jnp.linalg.vector_norm):
         assert cotangents(fun, square) == ["float64*"]

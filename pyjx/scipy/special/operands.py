@@ -96,7 +96,8 @@ def strong_of_first(fun: Callable[P, Array]) -> Callable[P, Array]:
         weak = [get_aval(y).weak_type for y in (*args, *kwargs.values())]
         if all(weak) and get_aval(x).shape and is_inexact(x):
             named[first] = strong_throughout(x)
-        return fun(*(named.pop(first), *args[1:]) if args else (), **named)
+        out = fun(*(named.pop(first), *args[1:]) if args else (), **named)
+        return strong_throughout(out) if get_aval(x).shape else out
 
     return wrapped
 
