@@ -50,6 +50,13 @@ def test_along_an_axis(name, dtype):
         assert not got.weak_type
 
 
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft"])
+def test_along_all_axes(name):
+    x = sample((3, 4, 5), "float32")
+    close(getattr(jnp.fft, name)(x, axis=None), getattr(np.fft, f"{name}n")(x))
+    close(getattr(jnp.fft, name)(x, n=6, axis=None), getattr(np.fft, name)(x, n=6))
+
+
 @pytest.mark.parametrize("name", [*TWO, *MANY])
 def test_along_axes(name):
     x = sample((2, 3, 4, 5), "float32" if real_only(name) else "complex64")

@@ -275,6 +275,7 @@ square, tall = np.eye(3), np.ones((4, 3))
     (lambda: linalg.helmert(0), ValueError, "positive integer"),
     (lambda: linalg.pascal(3, "x"), ValueError, "kind"),
     (lambda: linalg.dft(3, "x"), ValueError, "scale must be"),
+    (lambda: linalg.dft(3, dtype=int), ValueError, "must be a complex"),
     (lambda: linalg.leslie(np.ones(3), np.ones(3)), ValueError, "one less"),
     (lambda: linalg.companion(np.ones(1)), ValueError, "at least 2"),
     (lambda: linalg.convolution_matrix(np.ones(2), 0), ValueError, "positive integer"),

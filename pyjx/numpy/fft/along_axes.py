@@ -61,11 +61,13 @@ def transformed_n(name: str, kind: FftType, a: Any, s: Sequence[int] | None,
 
 
 def transformed(name: str, kind: FftType, a: Any, n: Any, axis: Any, norm: str | None) -> Any:
-    """The body of the public function `name`: a transform along one axis."""
+    """The body of the public function `name`: a transform along one axis; None is all of them, or
+    with a length the last."""
     if isinstance(axis, (tuple, list)):
         raise ValueError(f"jax.numpy.fft.{name} does not support multiple axes. Please use "
                          f"jax.numpy.fft.{name}n. Got axis = {axis!r}.")
-    return transformed_n(name, kind, a, None if n is None else [n], [axis], norm)
+    return transformed_n(name, kind, a, None if n is None else [n],
+                         None if axis is None else [axis], norm)
 
 
 def transformed_2(name: str, kind: FftType, a: Any, s: Sequence[int] | None, axes: Sequence[int],

@@ -11,13 +11,13 @@ from pyjx.numpy.fft.along_axes import FFT, IFFT, transformed, transformed_2, tra
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def fft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along an axis: y_k = sum_j a_j exp(-2 pi i j k / n).
 
     Args:
       a: array.
       n: how many numbers are transformed; more than there are are zeros. By default all.
-      axis: the axis.
+      axis: the axis; None transforms along all of them, or with `n` along the last.
       norm: "backward", which is the default, "ortho" or "forward": the result is divided by
         1, sqrt(n) or n.
 
@@ -36,7 +36,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ifft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
     """The inverse of `fft`: 1/n sum_k a_k exp(2 pi i j k / n). Takes the same arguments.
 
     With norm "ortho" the sum is divided by sqrt(n), with "forward" by 1.

@@ -22,13 +22,13 @@ _SWAPPED = {None: "forward", "backward": "forward", "forward": "backward"}
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def rfft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform of real numbers along an axis, up to k = n // 2: see `fft`.
 
     Args:
       a: array of real numbers; float16 and bfloat16 are refused.
       n: how many numbers are transformed; more than there are are zeros. By default all.
-      axis: the axis.
+      axis: the axis; None transforms along all of them, or with `n` along the last.
       norm: "backward", which is the default, "ortho" or "forward": the result is divided by
         1, sqrt(n) or n.
 
@@ -46,7 +46,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def irfft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`: n real numbers, by default 2 (m - 1) of m. Takes the same arguments.
 
     >>> import pyjx as jax
@@ -123,13 +123,13 @@ def _conjugate(a: Any) -> Any:
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def hfft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform of numbers with a_(n-j) = conj(a_j), which is real.
 
     Args:
       a: the numbers a_0 .. a_(n // 2) along the axis.
       n: how many numbers there are in all, which is the result's size; by default 2 (m - 1) of m.
-      axis: the axis.
+      axis: the axis; None transforms along all of them, or with `n` along the last.
       norm: "backward", which is the default, "ortho" or "forward": the result is divided by
         1, sqrt(n) or n.
 
@@ -142,7 +142,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ihfft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: of n real numbers the first n // 2 + 1. Takes the same arguments.
 
     >>> import pyjx as jax

@@ -389,7 +389,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
       dtype: complex, of the result.
 
     Raises:
-      ValueError: there is no such scale.
+      ValueError: there is no such scale, or the dtype is not complex.
 
     >>> import pyjx as jax
     >>> jax.numpy.round(jax.scipy.linalg.dft(2).real).tolist()
@@ -402,6 +402,9 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     matrix = np.exp(-2j * np.pi * turns / max(n, 1))
     matrix = matrix / {None: 1.0, "sqrtn": max(n, 1) ** 0.5, "n": max(n, 1)}[scale]
     wide = dtypes.to_complex_dtype(dtypes.default_float_dtype())
+    if dtype is not None and not dtypes.issubdtype(dtype, np.complexfloating):
+        raise ValueError("dft: dtype must be a complex floating-point type; got "
+                         f"{np.dtype(dtype).name}.")
     return _constant(matrix, wide if dtype is None else dtype)
 
 
