@@ -292,6 +292,24 @@ def test_nan_and_bad_parameters_give_nan(name, function):
             assert np.isnan(call(0.0, *shapes[:-1], p))
 
 
+@pytest.mark.parametrize(("name", "function"), [
+    c for c in CASES if c[0] not in ("bernoulli", "cauchy", "logistic", "norm")])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # SciPy's, of scale=0
+def test_parameters_outside_their_domain_give_nan(name, function):
+    values, *shapes = [float(x[0]) for x in (CONTINUOUS | DISCRETE)[name]]
+    args = shapes if function == "entropy" else [0.5, *shapes]
+    call = getattr(getattr(stats, name), function)
+    want = getattr(getattr(reference, name), function)
+    located = name not in PLAIN and name in CONTINUOUS
+    complete = [*args, 0.0, 1.0] if located else args
+    parameters = range(len(args) - len(shapes), len(complete))
+    assert not np.isnan(call(*complete))
+    for i, bad in [(i, bad) for i in parameters for bad in (-1.0, 0.0, np.nan)]:
+        spoilt = [*complete[:i], bad, *complete[i + 1:]]
+        if np.isnan(want(*spoilt)) and not (name == "geom" and bad == 0):  # JAX's choice
+            assert np.isnan(call(*spoilt)), spoilt
+
+
 def test_ends_of_the_support():
     assert float(stats.gumbel_l.pdf(np.inf)) == float(stats.gumbel_r.pdf(-np.inf)) == 0
     assert float(stats.expon.pdf(0.0)) == float(stats.gamma.pdf(0.0, 1.0)) == 1

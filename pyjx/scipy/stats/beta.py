@@ -13,6 +13,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
 from pyjx.scipy.special.logarithms import log_probability, xlog1py_of, xlogy_of
 from pyjx.scipy.special.operands import reals, strong_of_arrays
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -27,6 +28,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.568
     """
     x, a, b, loc, scale = reals("beta.logpdf", x, a, b, loc, scale)
+    x = nan_unless((a > 0) & (b > 0) & (scale > 0), x)
     y = (x - loc) / scale
     outside = (y < 0) | (y > 1)
     y = jnp.where(outside, 0.5, y)
@@ -55,6 +57,7 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.348
     """
     x, a, b, loc, scale = reals("beta.cdf", x, a, b, loc, scale)
+    x = nan_unless((a > 0) & (b > 0) & (scale > 0), x)
     return lax.betainc(a, b, jnp.clip((x - loc) / scale, 0, 1))
 
 
@@ -80,6 +83,7 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.652
     """
     x, a, b, loc, scale = reals("beta.sf", x, a, b, loc, scale)
+    x = nan_unless((a > 0) & (b > 0) & (scale > 0), x)
     return lax.betainc(b, a, 1 - jnp.clip((x - loc) / scale, 0, 1))
 
 

@@ -11,6 +11,7 @@ from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
 from pyjx.scipy.special.operands import reals
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["logpmf", "pmf"]
 __dir__ = directory(__name__, __all__)
@@ -25,6 +26,7 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
     -1.435
     """
     k, n, a, b, loc = reals("betabinom.logpmf", k, n, a, b, loc)
+    k = nan_unless((n >= 0) & (a > 0) & (b > 0), k)
     k = jnp.floor(k) - loc
     outside = (k < 0) | (k > n)
     k = jnp.where(outside, 0, k)

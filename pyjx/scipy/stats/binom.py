@@ -12,6 +12,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
 from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
 from pyjx.scipy.special.operands import reals, weak_as
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["logpmf", "pmf"]
 __dir__ = directory(__name__, __all__)
@@ -26,13 +27,13 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
     -1.175
     """
     k, n, p, loc = reals("binom.logpmf", k, n, p, loc)
+    k = nan_unless((n >= 0) & (p >= 0) & (p <= 1), k)
     k = k - loc
     outside = (k < 0) | (k >= n + 1)
     k = jnp.where(outside, 0, k)
     ways = -jnp.log(n + 1) - betaln_of(n - k + 1, k + 1)
     log = ways + xlogy_of(k, p) + xlog1py_of(n - k, -p)
-    log = jnp.where(outside, -math.inf, log)
-    return weak_as(jnp.where((p >= 0) & (p <= 1), log, math.nan), k, n, p, loc)
+    return weak_as(jnp.where(outside, -math.inf, log), k, n, p, loc)
 
 
 @numpy_function

@@ -11,6 +11,7 @@ from pyjx.lazy import directory
 from pyjx.nn.complements import log1mexp
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import floats, reals
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -31,6 +32,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.5
     """
     x, loc, scale = reals("expon.logpdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     y = (x - loc) / scale
     return jnp.where(y < 0, -math.inf, -y - jnp.log(scale))
 
@@ -55,6 +57,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.393
     """
     x, loc, scale = reals("expon.cdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     return -jnp.expm1(-_inside(x, loc, scale))
 
 
@@ -67,6 +70,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.933
     """
     x, loc, scale = reals("expon.logcdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     y = (x - loc) / scale
     outside = y < 0
     return jnp.where(outside, -math.inf, log1mexp(jnp.where(outside, 1, y)))
@@ -92,6 +96,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.5
     """
     x, loc, scale = reals("expon.logsf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     return -_inside(x, loc, scale)
 
 
@@ -104,5 +109,6 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.288
     """
     q, loc, scale = floats("expon.ppf", q, loc, scale)
+    q = nan_unless(scale > 0, q)
     valid = (q >= 0) & (q <= 1)
     return jnp.where(valid, loc - scale * jnp.log1p(-jnp.where(valid, q, 0)), math.nan)

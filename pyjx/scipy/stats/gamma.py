@@ -12,6 +12,7 @@ from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import log_probability, xlogy_of
 from pyjx.scipy.special.operands import reals, strong_of_arrays, strong_of_first
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -34,6 +35,7 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -1.382
     """
     x, a, loc, scale = reals("gamma.logpdf", x, a, loc, scale)
+    x = nan_unless((a > 0) & (scale > 0), x)
     y = (x - loc) / scale
     outside = y < 0
     y = jnp.where(outside, 1, y)
@@ -63,6 +65,7 @@ def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.191
     """
     x, a, loc, scale = reals("gamma.cdf", x, a, loc, scale)
+    x = nan_unless((a > 0) & (scale > 0), x)
     outside, y = _inside(x, a, loc, scale)
     return jnp.where(outside, 0, lax.igamma(a, y))
 
@@ -88,6 +91,7 @@ def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.809
     """
     x, a, loc, scale = reals("gamma.sf", x, a, loc, scale)
+    x = nan_unless((a > 0) & (scale > 0), x)
     outside, y = _inside(x, a, loc, scale)
     return jnp.where(outside, 1, lax.igammac(a, y))
 

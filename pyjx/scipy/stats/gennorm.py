@@ -10,6 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import reals
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["cdf", "logpdf", "pdf"]
 __dir__ = directory(__name__, __all__)
@@ -24,6 +25,7 @@ def logpdf(x: Any, beta: Any) -> Array:
     -0.705
     """
     x, beta = reals("gennorm.logpdf", x, beta)
+    beta = nan_unless(beta > 0, beta)
     return jnp.log(beta / 2) - lax.lgamma(1 / beta) - jnp.abs(x) ** beta
 
 
@@ -47,5 +49,6 @@ def cdf(x: Any, beta: Any) -> Array:
     0.772
     """
     x, beta = reals("gennorm.cdf", x, beta)
+    beta = nan_unless(beta > 0, beta)
     tail = lax.igammac(1 / beta, jnp.abs(x) ** beta) / 2
     return jnp.where(x < 0, tail, 1 - tail)

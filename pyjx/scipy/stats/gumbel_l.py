@@ -11,6 +11,7 @@ from pyjx.lazy import directory
 from pyjx.nn.complements import log1mexp
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import reals
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -25,6 +26,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -1.149
     """
     x, loc, scale = reals("gumbel_l.logpdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     y = (x - loc) / scale
     # both terms are infinite at the end, where the density is 0
     return jnp.where(y == math.inf, -math.inf, y - jnp.exp(y) - jnp.log(scale))
@@ -50,6 +52,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.808
     """
     x, loc, scale = reals("gumbel_l.cdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     return -jnp.expm1(-jnp.exp((x - loc) / scale))
 
 
@@ -62,6 +65,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.214
     """
     x, loc, scale = reals("gumbel_l.logcdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     return log1mexp(jnp.exp((x - loc) / scale))
 
 
@@ -85,6 +89,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -1.649
     """
     x, loc, scale = reals("gumbel_l.logsf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     return -jnp.exp((x - loc) / scale)
 
 
@@ -97,4 +102,5 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -1.246
     """
     p, loc, scale = reals("gumbel_l.ppf", p, loc, scale)
+    p = nan_unless(scale > 0, p)
     return loc + scale * jnp.log(-jnp.log1p(-p))

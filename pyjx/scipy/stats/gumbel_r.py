@@ -11,6 +11,7 @@ from pyjx.lazy import directory
 from pyjx.nn.complements import log1mexp
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import reals, strong_of_arrays
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -25,6 +26,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -1.107
     """
     x, loc, scale = reals("gumbel_r.logpdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     y = (x - loc) / scale
     # both terms are infinite at the end, where the density is 0
     return jnp.where(y == -math.inf, -math.inf, -y - jnp.exp(-y) - jnp.log(scale))
@@ -61,6 +63,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.607
     """
     x, loc, scale = reals("gumbel_r.logcdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     return -jnp.exp((loc - x) / scale)
 
 
@@ -74,6 +77,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.455
     """
     x, loc, scale = reals("gumbel_r.sf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     return -jnp.expm1(-jnp.exp((loc - x) / scale))
 
 
@@ -86,6 +90,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.788
     """
     x, loc, scale = reals("gumbel_r.logsf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     return log1mexp(jnp.exp((loc - x) / scale))
 
 
@@ -98,4 +103,5 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.327
     """
     p, loc, scale = reals("gumbel_r.ppf", p, loc, scale)
+    p = nan_unless(scale > 0, p)
     return loc - scale * jnp.log(-jnp.log(p))

@@ -9,6 +9,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import reals, strong_of_arrays
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["cdf", "logpdf", "pdf"]
 __dir__ = directory(__name__, __all__)
@@ -24,6 +25,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -1.193
     """
     x, loc, scale = reals("laplace.logpdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     return -jnp.abs((x - loc) / scale) - jnp.log(2 * scale)
 
 
@@ -49,6 +51,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.697
     """
     x, loc, scale = reals("laplace.cdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     y = (x - loc) / scale
     tail = jnp.exp(-jnp.abs(y)) / 2
     return jnp.where(y < 0, tail, 1 - tail)

@@ -12,6 +12,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
 from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
 from pyjx.scipy.special.operands import reals
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["logpmf", "pmf"]
 __dir__ = directory(__name__, __all__)
@@ -26,6 +27,7 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
     -4.025
     """
     k, n, p, loc = reals("nbinom.logpmf", k, n, p, loc)
+    k = nan_unless((n > 0) & (p > 0) & (p <= 1), k)
     k = k - loc
     outside = k < 0
     k = jnp.where(outside, 0, k)

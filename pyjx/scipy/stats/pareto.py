@@ -11,6 +11,7 @@ from pyjx.lazy import directory
 from pyjx.nn.complements import log1mexp
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import floats, reals, strong_of_arrays, strong_of_first
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -19,7 +20,8 @@ __dir__ = directory(__name__, __all__)
 def _exponent(x: Array, b: Array, loc: Array, scale: Array) -> Array:
     """-log of the probability of values above x; at the edge with the slope from the right."""
     y = (x - loc) / scale
-    return b * jnp.log(jnp.where(y < 1, 1, y))
+    outside = y < 1
+    return jnp.where(outside, 0, b * jnp.log(jnp.where(outside, 1, y)))
 
 
 @numpy_function
@@ -32,6 +34,7 @@ def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.523
     """
     x, b, loc, scale = reals("pareto.logpdf", x, b, loc, scale)
+    x = nan_unless((b > 0) & (scale > 0), x)
     y = (x - loc) / scale
     outside = y < 1
     log = jnp.log(b / scale) - (b + 1) * jnp.log(jnp.where(outside, 1, y))
@@ -60,6 +63,7 @@ def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.556
     """
     x, b, loc, scale = reals("pareto.cdf", x, b, loc, scale)
+    x = nan_unless((b > 0) & (scale > 0), x)
     return -jnp.expm1(-_exponent(x, b, loc, scale))
 
 
@@ -72,6 +76,7 @@ def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.588
     """
     x, b, loc, scale = reals("pareto.logcdf", x, b, loc, scale)
+    x = nan_unless((b > 0) & (scale > 0), x)
     outside = (x - loc) / scale < 1
     exponent = _exponent(jnp.where(outside, loc + 2 * scale, x), b, loc, scale)
     return jnp.where(outside, -math.inf, log1mexp(exponent))
@@ -99,6 +104,7 @@ def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.811
     """
     x, b, loc, scale = reals("pareto.logsf", x, b, loc, scale)
+    x = nan_unless((b > 0) & (scale > 0), x)
     return -_exponent(x, b, loc, scale)
 
 
@@ -112,6 +118,7 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     1.155
     """
     q, b, loc, scale = floats("pareto.ppf", q, b, loc, scale)
+    q = nan_unless((b > 0) & (scale > 0), q)
     valid = (q >= 0) & (q <= 1)
     value = loc + scale * jnp.exp(-jnp.log1p(-jnp.where(valid, q, 0)) / b)
     return jnp.where(valid, value, math.nan)

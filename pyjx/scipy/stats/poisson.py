@@ -12,6 +12,7 @@ from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import xlogy_of
 from pyjx.scipy.special.operands import reals, strong_of_arrays
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 __dir__ = directory(__name__, __all__)
@@ -26,6 +27,7 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Array:
     -1.496
     """
     k, mu, loc = reals("poisson.logpmf", k, mu, loc)
+    k = nan_unless(mu >= 0, k)
     k = k - loc
     outside = (k < 0) | (k > jnp.floor(k))
     k = jnp.where(outside, 0, k)
@@ -53,6 +55,7 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Array:
     0.423
     """
     k, mu, loc = reals("poisson.cdf", k, mu, loc)
+    k = nan_unless(mu >= 0, k)
     k = jnp.floor(k - loc)
     return jnp.where(k < 0, 0, lax.igammac(jnp.maximum(k, 0) + 1, mu))
 

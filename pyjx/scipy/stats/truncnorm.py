@@ -12,6 +12,7 @@ from pyjx.nn.complements import log1mexp
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.normal import log_ndtr_of, ndtr_of
 from pyjx.scipy.special.operands import reals
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = directory(__name__, __all__)
@@ -43,6 +44,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.844
     """
     x, a, b, loc, scale = reals("truncnorm.logpdf", x, a, b, loc, scale)
+    x = nan_unless(scale > 0, x)
     y = (x - loc) / scale
     log = -(y * y) / 2 - math.log(2 * math.pi) / 2 - jnp.log(scale) - _log_mass(a, b)
     return _checked(y, a, b, jnp.where((y < a) | (y > b), -math.inf, log))
@@ -79,6 +81,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -0.429
     """
     x, a, b, loc, scale = reals("truncnorm.logcdf", x, a, b, loc, scale)
+    x = nan_unless(scale > 0, x)
     y = (x - loc) / scale
     y = jnp.clip(y, a, b)
     log = jnp.where(y == a, -math.inf, _log_mass(a, jnp.where(y == a, b, y)) - _log_mass(a, b))
@@ -105,6 +108,7 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     -1.052
     """
     x, a, b, loc, scale = reals("truncnorm.logsf", x, a, b, loc, scale)
+    x = nan_unless(scale > 0, x)
     y = (x - loc) / scale
     y = jnp.clip(y, a, b)
     log = jnp.where(y == b, -math.inf, _log_mass(jnp.where(y == b, a, y), b) - _log_mass(a, b))

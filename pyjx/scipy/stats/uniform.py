@@ -10,6 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import floats, reals
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 __dir__ = directory(__name__, __all__)
@@ -24,9 +25,10 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.0
     """
     x, loc, scale = floats("uniform.logpdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     outside = (x < loc) | (x > loc + scale)
     log = jnp.where(outside, -math.inf, jnp.log(1 / scale))
-    return jnp.where(jnp.isnan(x), math.nan, log)
+    return jnp.where(jnp.isnan(x) | jnp.isnan(loc), math.nan, log)
 
 
 @numpy_function
@@ -49,6 +51,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.5
     """
     x, loc, scale = reals("uniform.cdf", x, loc, scale)
+    x = nan_unless(scale > 0, x)
     return jnp.clip((x - loc) / scale, 0, 1)
 
 
@@ -61,4 +64,5 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
     0.25
     """
     q, loc, scale = floats("uniform.ppf", q, loc, scale)
+    q = nan_unless(scale > 0, q)
     return jnp.where((q >= 0) & (q <= 1), loc + scale * q, math.nan)

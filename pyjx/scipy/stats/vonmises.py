@@ -11,6 +11,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.operands import reals
+from pyjx.scipy.stats.parameters import nan_unless
 
 __all__ = ["logpdf", "pdf"]
 __dir__ = directory(__name__, __all__)
@@ -25,6 +26,7 @@ def logpdf(x: Any, kappa: Any) -> Array:
     -0.907
     """
     x, kappa = reals("vonmises.logpdf", x, kappa)
+    x = nan_unless(kappa >= 0, x)
     return kappa * (jnp.cos(x) - 1) - jnp.log(2 * math.pi * lax.bessel_i0e(kappa))
 
 
