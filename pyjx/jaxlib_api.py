@@ -12,6 +12,7 @@ objects, once; `jax_imports` blocks the one that is looked up for every array.
 from __future__ import annotations
 
 import atexit
+import functools
 import gc
 import importlib
 import os
@@ -686,6 +687,10 @@ def make_pjit(
 
     `cache_miss(*args, **kwargs)` gives `(outputs, FastPath(...) or None, drop the entry)`.
     """
+    if fun is not None and not type(fun).__weakrefoffset__:
+        # C++ keeps an empty entry for what it cannot refer to weakly, and reads through it when
+        # it meets the function, or another at its address, again
+        fun = functools.partial(fun)
     return _jax.pjit(name, fun, cache_miss, static_argnums, static_argnames, cache_key, registry,
                      shard_arg_fallback, cache)
 

@@ -124,7 +124,8 @@ class VJP:
       out_nzs: which outputs depend on the arguments, a tree of bools.
     """
 
-    __slots__ = ("_args", "_form", "_opaque", "_program", "_state", "in_tree", "out_tree")
+    __slots__ = ("__weakref__", "_args", "_form", "_opaque", "_program", "_state", "in_tree",
+                 "out_tree")
 
     def __init__(self, program: LinearProgram, in_tree: TreeDef, out_tree: TreeDef,
                  in_avals: Sequence[Any], out_avals: Sequence[Any], args: Sequence[Any],

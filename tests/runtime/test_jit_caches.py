@@ -4,6 +4,7 @@ import gc
 import threading
 import weakref
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -122,6 +123,31 @@ def test_functions_are_collected(x):
     reference = use()
     gc.collect()
     assert reference() is None
+
+
+def test_callables_without_weak_references(x):
+    """The later ones lie at the addresses of the earlier."""
+    class Scale:
+        __slots__ = ("factor",)
+
+        def __init__(self, factor):
+            self.factor = factor
+
+        def __call__(self, x):
+            return x * self.factor
+
+    for factor in range(8):
+        equal(jax.jit(Scale(factor))(x), x * factor)
+        equal(jax.jit(jax.vjp(lambda x: x * factor, x)[1])(x)[0], x * factor)  # noqa: B023
+    for _ in range(3):
+        equal(jax.jit(itemgetter(1))((x, x + 1)), x + 1)
+    first = itemgetter(0)
+    for f in (jax.jit(first), jax.jit(first)):
+        for _ in range(3):
+            equal(f((x, 1)), x)
+    assert jax.jit(first).__wrapped__ is first
+    with jax.disable_jit():
+        equal(jax.jit(first)((x, 1)), x)
 
 
 def test_traces_are_collected():
