@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import reprlib
 import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
-from inspect import CO_VARARGS
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, TracebackType
 from typing import Any, TypeVar
 
 from pyjx import configuration
+from pyjx.core.call_notes import note_call, public_name
 from pyjx.core.frames import is_internal
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -27,24 +25,27 @@ _REMOVED_NOTE = (
 
 
 def api_boundary(fun: _F) -> _F:
-    """Decorates an entry of the public API: exceptions that leave it show the user's frames only.
+    """Decorates an entry of the public API: exceptions that leave it show the user's frames only,
+    and the call where they do not name the function.
 
     What exactly happens to the other frames is up to the flag `jax_traceback_filtering`. Of nested
     entries only the outermost one acts. A call that succeeds pays for one more Python call.
     """
-    return wraps(fun)(unnamed_boundary(fun, fun))  # type: ignore[return-value]
+    return wraps(fun)(_boundary(fun, public_name(fun)))  # type: ignore[return-value]
 
 
-def unnamed_boundary(fun: Callable[..., Any], called: Callable[..., Any] | None = None
-                     ) -> Callable[..., Any]:
-    """`api_boundary` of a function whose name and documentation the caller gives; errors show
-    calls of `called`, as `leave_boundary` says."""
+def unnamed_boundary(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """`api_boundary` of a function whose name and documentation the caller gives."""
+    return _boundary(fun, None)
 
+
+def _boundary(fun: Callable[..., Any], name: str | None) -> Callable[..., Any]:
     def boundary(*args: Any, **kwargs: Any) -> Any:
         try:
             return fun(*args, **kwargs)
         except Exception as e:
-            leave_boundary(e, called, args, kwargs)
+            note_call(e, name, args, kwargs)
+            leave_boundary(e)
             raise  # a bare raise adds no frame of its own
 
     _boundary_codes.add(boundary.__code__)
@@ -61,74 +62,14 @@ def mark_boundary(fun: _F) -> _F:
     return fun
 
 
-def leave_boundary(exc: Exception, called: Callable[..., Any] | None = None,
-                   args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
-    """Filter the traceback of `exc` unless the caller was itself called from within a boundary.
-
-    With the function `called`, and what it was called with, a note on the exception shows the
-    user's call, of that function or of one which calls it, where the message does not name it.
-    """
+def leave_boundary(exc: Exception) -> None:
+    """Filter the traceback of `exc` unless the caller was itself called from within a boundary."""
     frame = sys._getframe(1).f_back
-    if called is not None and frame is not None:
-        if not is_internal(frame.f_code.co_filename):
-            _note_call(exc, called.__name__, [*map(_shown, args), *_by_name(kwargs or {})])
-        else:
-            _note_frame(exc, frame)
     while frame is not None:
         if frame.f_code in _boundary_codes:
             return
         frame = frame.f_back
     filter_exception(exc)
-
-
-_CALL_NOTE = "The call was"
-
-
-def _note_frame(exc: Exception, frame: FrameType) -> None:
-    """As `_note_call`, of the function that the user called to come to the frame."""
-    while frame.f_back is not None and is_internal(frame.f_back.f_code.co_filename):
-        frame = frame.f_back
-    code = frame.f_code
-    if code not in _boundary_codes and frame.f_back is not None:
-        names, known = code.co_varnames, frame.f_locals
-        given = {name: known[name] for name in names[:code.co_argcount] if name in known}
-        last = code.co_argcount + code.co_kwonlyargcount
-        options = {name: known[name] for name in names[code.co_argcount:last]
-                   if known.get(name) is not None}
-        if code.co_flags & CO_VARARGS:
-            shown = [_shown(x) for x in (*given.values(), *known.get(names[last], ()))]
-        else:
-            shown = _by_name(given)
-        _note_call(exc, code.co_name, shown + _by_name(options))
-
-
-def _note_call(exc: Exception, name: str, given: list[str]) -> None:
-    noted = any(note.startswith(_CALL_NOTE) for note in getattr(exc, "__notes__", ()))
-    public = name.isidentifier() and not name.startswith("_")  # operators are named by messages
-    if not public or noted or re.search(rf"\b{name}\b", str(exc)):
-        return
-    if not all(is_internal(t.tb_frame.f_code.co_filename) for t in _frames_of(exc.__traceback__)):
-        return  # a function of the user's, or of another package, was running
-    exc.add_note(f"{_CALL_NOTE} {name}({', '.join(given)}).")
-
-
-def _by_name(given: dict[str, Any]) -> list[str]:
-    return [f"{name}={_shown(x)}" for name, x in given.items()]
-
-
-def _shown(x: Any) -> str:
-    """An argument by its type if it is an array, else its representation, cut to a few words."""
-    if isinstance(x, type):
-        return x.__qualname__
-    shape = getattr(x, "shape", None)
-    if isinstance(shape, tuple) and hasattr(x, "dtype"):
-        return f"{x.dtype}[{','.join(map(str, shape))}]"
-    if callable(x) and hasattr(x, "__qualname__"):
-        return str(x.__qualname__)
-    if isinstance(x, (list, tuple)) and any(hasattr(y, "dtype") for y in x):
-        inner = ", ".join([_shown(y) for y in x[:6]] + ["..."] * (len(x) > 6))
-        return f"[{inner}]" if isinstance(x, list) else f"({inner})"
-    return reprlib.repr(x)
 
 
 def filter_exception(exc: BaseException) -> None:
@@ -147,7 +88,7 @@ def filter_exception(exc: BaseException) -> None:
     if not removed:
         return
     if mode == "remove_frames":
-        cause = UnfilteredStackTrace(f"{type(exc).__name__}: {exc}").with_traceback(whole)
+        cause = UnfilteredStackTrace(_text(exc)).with_traceback(whole)
         cause.__cause__, cause.__context__ = exc.__cause__, exc.__context__
         cause.__suppress_context__ = exc.__suppress_context__
         exc.__cause__ = cause
@@ -156,6 +97,13 @@ def filter_exception(exc: BaseException) -> None:
         if _REMOVED_NOTE not in getattr(exc, "__notes__", ()):
             exc.add_note(_REMOVED_NOTE)
     exc.__traceback__ = filtered
+
+
+def _text(exc: BaseException) -> str:
+    try:
+        return f"{type(exc).__name__}: {exc}"
+    except Exception:  # of the user's own __str__
+        return type(exc).__name__
 
 
 def _filter_chain(exc: BaseException) -> None:

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 import numpy as np
 
 from pyjx.core import tracebacks
+from pyjx.core.call_notes import note_call, public_name
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.runtime.jit import CompiledFunction
 from pyjx.runtime.operations import op_jit
@@ -38,6 +39,7 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = ())
     if not static_argnames:
         return compiled
     positions, names = argument_sets(body, None, static_argnames)
+    name = public_name(body)
 
     @tracebacks.mark_boundary
     @functools.wraps(body)
@@ -55,7 +57,8 @@ def numpy_function(fun: Any = None, /, *, static_argnames: tuple[str, ...] = ())
                     raise
             return compiled(*hashable, **named)
         except Exception as error:
-            tracebacks.leave_boundary(error, body, args, kwargs)
+            note_call(error, name, args, kwargs)
+            tracebacks.leave_boundary(error)
             raise
 
     return function

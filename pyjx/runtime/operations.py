@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from pyjx.core import tracebacks
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.call_notes import note_call, public_name
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.options import Inline
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -49,6 +50,7 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
     positions, names = argument_sets(fun, static_argnums, static_argnames)
     spec = JitSpec(fun, _options(positions, names), on_probation=True)
     compiled_miss = spec.miss
+    name = public_name(fun)
     known = _is_tree_of_arrays if trees else _is_array_or_list if lists else _is_array
     is_traced = _is_traced_tree if trees else _is_tracer
 
@@ -94,7 +96,8 @@ def op_jit(fun: Any = None, *, static_argnums: Any = None, static_argnames: Any 
                 return fun(*args, **kwargs), None, False
             return spec.bind_call(program, leaves), None, False
         except Exception as error:
-            tracebacks.leave_boundary(error, fun, args, kwargs)
+            note_call(error, name, args, kwargs)
+            tracebacks.leave_boundary(error)
             raise
 
     return pjit_callable(spec, miss, fun)

@@ -1,0 +1,135 @@
+"""The user's call, as a note on an error whose message does not name the function."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+import sys
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from types import FrameType
+from typing import Any
+
+from pyjx.core.frames import is_internal
+
+_NOTE = "The call was"
+_VARIADIC = 0x04  # a flag of code objects
+
+
+def public_name(fun: Any) -> str | None:
+    """What users call a function of a module by; None for what has no such name: operators,
+    methods, functions within functions, other callables."""
+    name = getattr(fun, "__name__", None)
+    public = isinstance(name, str) and name.isidentifier() and not name.startswith("_")
+    return name if public and getattr(fun, "__qualname__", name) == name else None
+
+
+def note_call(exc: Exception, name: str | None, args: Sequence[Any], kwargs: Mapping[str, Any]
+              ) -> None:
+    """Show the user's call on an error of the function `name`, which was called with these
+    arguments and calls this in an `except` clause.
+
+    A function of the library that had called it is shown in its place. There is no note where the
+    message names the function, or where a function of the user's, or of another package, was
+    running. Whatever goes wrong here, the error stays as it was.
+    """
+    caller = sys._getframe(1).f_back
+    try:
+        if caller is None or _users_function_ran(exc):
+            return
+        frame = _outermost_internal(caller)
+        if frame is not None:
+            name = public_name(_function_of(frame))
+        if name is not None and not _tells(exc, name):
+            given = _by_position_and_name(args, kwargs) if frame is None else _given_to(frame)
+            exc.add_note(f"{_NOTE} {name}({', '.join(given)}).")
+    except Exception:
+        pass
+
+
+def _users_function_ran(exc: Exception) -> bool:
+    tb = exc.__traceback__
+    while tb is not None:
+        if not is_internal(tb.tb_frame.f_code.co_filename):
+            return True
+        tb = tb.tb_next
+    return False
+
+
+def _outermost_internal(frame: FrameType) -> FrameType | None:
+    """The frame of the function that the user called to come to this one; None if that is the
+    user's own."""
+    found, outer = None, frame
+    while outer is not None and is_internal(outer.f_code.co_filename):
+        found, outer = outer, outer.f_back  # type: ignore[assignment]
+    return found
+
+
+def _function_of(frame: FrameType) -> Any:
+    """The function of its module that runs in the frame; None if it is no such one."""
+    code = frame.f_code
+    fun = frame.f_globals.get(code.co_name)
+    while fun is not None and getattr(fun, "__code__", None) is not code:
+        fun = getattr(fun, "__wrapped__", None)
+    return fun
+
+
+def _tells(exc: Exception, name: str) -> bool:
+    """Whether the exception names the function, or shows another call of it."""
+    if any(note.startswith(_NOTE) for note in getattr(exc, "__notes__", ())):
+        return True
+    message = str(exc)
+    return name in message and re.search(rf"\b{name}\b", message) is not None
+
+
+def _given_to(frame: FrameType) -> list[str]:
+    """What the frame's function knows its arguments to be."""
+    code, known = frame.f_code, frame.f_locals
+    first, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames
+    given = {name: known[name] for name in names[:first] if name in known}
+    options = {name: known[name] for name in names[first:last] if known.get(name) is not None}
+    if code.co_flags & _VARIADIC:
+        return _by_position_and_name((*given.values(), *known.get(names[last], ())), options)
+    return _by_position_and_name((), {**given, **options})
+
+
+def _by_position_and_name(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+    return [*[_shown(x) for x in args], *[f"{name}={_shown(x)}" for name, x in kwargs.items()]]
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+_PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...))
+_MOST = 6  # elements of a container, and containers in each other
+
+
+def _shown(x: Any, depth: int = 0) -> str:
+    """An argument: arrays by type, numbers and text cut to a few words, functions and classes by
+    name, else its class alone. Neither elements of arrays nor anybody's `__repr__` are asked for.
+    """
+    kind = type(x)
+    if kind in _PLAIN:
+        return reprlib.repr(x)
+    if kind in (list, tuple, dict):
+        return "..." if depth == _MOST else _container(x, depth + 1)
+    if isinstance(x, Enum):
+        return f"{kind.__qualname__}.{x.name}"
+    if not isinstance(x, type):
+        shape = getattr(x, "shape", None)
+        if isinstance(shape, tuple) and hasattr(x, "dtype"):
+            return f"{x.dtype}[{','.join(map(str, shape))}]"
+    name = getattr(x, "__qualname__", None)  # of a function or class
+    return name if isinstance(name, str) else f"<{kind.__qualname__}>"
+
+
+def _container(x: Any, depth: int) -> str:
+    if type(x) is dict:
+        shown = [f"{_shown(key, depth)}: {_shown(x[key], depth)}" for key in list(x)[:_MOST]]
+    else:
+        shown = [_shown(y, depth) for y in x[:_MOST]]
+    text = ", ".join(shown + ["..."] * (len(x) > _MOST))
+    if type(x) is tuple:
+        return f"({text},)" if len(x) == 1 else f"({text})"
+    return f"[{text}]" if type(x) is list else f"{{{text}}}"
