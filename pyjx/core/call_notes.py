@@ -6,14 +6,16 @@ import re
 import reprlib
 import sys
 from collections.abc import Mapping, Sequence
+from dis import get_instructions
 from enum import Enum
-from types import FrameType
+from functools import cache
+from inspect import signature
+from types import CodeType, FrameType
 from typing import Any
 
 from pyjx.core.frames import is_internal
 
 _NOTE = "The call was"
-_VARIADIC = 0x04  # a flag of code objects
 
 
 def public_name(fun: Any) -> str | None:
@@ -38,10 +40,11 @@ def note_call(exc: Exception, name: str | None, args: Sequence[Any], kwargs: Map
         if caller is None or _users_function_ran(exc):
             return
         frame = _outermost_internal(caller)
+        fun = None if frame is None else _function_of(frame)
         if frame is not None:
-            name = public_name(_function_of(frame))
+            name = public_name(fun)
         if name is not None and not _tells(exc, name):
-            given = _by_position_and_name(args, kwargs) if frame is None else _given_to(frame)
+            given = _by_position_and_name(args, kwargs) if frame is None else _given_to(fun, frame)
             exc.add_note(f"{_NOTE} {name}({', '.join(given)}).")
     except Exception:
         pass
@@ -82,16 +85,38 @@ def _tells(exc: Exception, name: str) -> bool:
     return name in message and re.search(rf"\b{name}\b", message) is not None
 
 
-def _given_to(frame: FrameType) -> list[str]:
-    """What the frame's function knows its arguments to be."""
-    code, known = frame.f_code, frame.f_locals
-    first, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
-    names = code.co_varnames
-    given = {name: known[name] for name in names[:first] if name in known}
-    options = {name: known[name] for name in names[first:last] if known.get(name) is not None}
-    if code.co_flags & _VARIADIC:
-        return _by_position_and_name((*given.values(), *known.get(names[last], ())), options)
-    return _by_position_and_name((), {**given, **options})
+def _given_to(fun: Any, frame: FrameType) -> list[str]:
+    """What the function was called with, as far as its frame still tells: `...` stands for what its
+    body has stored to since, and what is the default is left out."""
+    known, changed = frame.f_locals, _changed_names(frame.f_code)
+    parameters = signature(fun).parameters.values()
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    shown: list[str] = []
+    complete = True
+    for p in parameters:
+        x: Any = known.get(p.name)
+        rebound = p.name in changed
+        if rebound and (p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)):
+            complete = False
+        elif p.kind is p.VAR_POSITIONAL:
+            shown += _by_position_and_name(x, {})
+        elif p.kind is p.VAR_KEYWORD:
+            shown += _by_position_and_name((), x)
+        elif rebound or x is not p.default:
+            unnamed = p.kind is p.POSITIONAL_ONLY or (variadic and p.kind is not p.KEYWORD_ONLY)
+            shown.append(("" if unnamed else f"{p.name}=") + ("..." if rebound else _shown(x)))
+    return shown if complete else [*shown, "..."]
+
+
+@cache
+def _changed_names(code: CodeType) -> frozenset[str]:
+    """The variables that a function stores to, or deletes."""
+    found: set[str] = set()
+    for instruction in get_instructions(code):
+        if instruction.opname.startswith(("STORE_FAST", "STORE_DEREF", "DELETE_FAST")):
+            of = instruction.argval  # Python 3.13 has instructions of two variables
+            found.update(of if isinstance(of, tuple) else (of,))
+    return frozenset(found)
 
 
 def _by_position_and_name(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:

@@ -333,17 +333,17 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
-    if not isinstance(subscripts, str):
-        subscripts, operands = _interleaved((subscripts, *operands))
+    text, arrays = (subscripts, operands) if isinstance(subscripts, str) else \
+        _interleaved((subscripts, *operands))
     if out_sharding is not None:
         is_open = getattr(getattr(out_sharding, "spec", out_sharding), "unreduced", None)
         run = _open_einsum if is_open else _placed_einsum
-        return run(operands, subscripts, _hashable(optimize), precision, preferred_element_type,
+        return run(arrays, text, _hashable(optimize), precision, preferred_element_type,
                    _dot_general, out_sharding)
     if _dot_general is not None or state.dynamic is not eager_trace:
-        return _einsum_of(operands, subscripts, optimize, precision, preferred_element_type,
+        return _einsum_of(arrays, text, optimize, precision, preferred_element_type,
                           _dot_general)
-    return _compiled_einsum(operands, subscripts, optimize, precision, preferred_element_type)
+    return _compiled_einsum(arrays, text, optimize, precision, preferred_element_type)
 
 
 def _hashable(optimize: Any) -> Any:

@@ -79,3 +79,47 @@ def test_containers_show_types_of_arrays_and_not_their_elements():
         "The call was sum(float32[2,3], axis={'a': float32[3]})."]
     assert notes_of(lambda: jnp.transpose(X, list(range(9)))) == [
         "The call was transpose(float32[2,3], [0, 1, 2, 3, 4, 5, ...])."]
+
+
+PLAIN = """
+def rebinds(x, axis=None, dtype=None):
+    dtype = dtype or "float32"
+    return jnp.sum(x, axis=axis, dtype=dtype)
+
+def converts(x, axis):
+    x = jnp.asarray(x)
+    return jnp.sum(x, axis=axis)
+
+def variadic(axis, *xs, keepdims=False, **options):
+    return jnp.sum(xs[0], axis=axis, keepdims=keepdims)
+
+def first(x, /, axis):
+    return jnp.sum(x, axis=axis)
+"""
+plain = {"jnp": jnp}
+exec(compile(PLAIN, jnp.__file__.replace("__init__", "plain"), "exec"), plain)
+
+
+@pytest.mark.parametrize(("call", "note"), [
+    (lambda: jnp.linspace(0, X, 5, axis=9), "linspace(start=0, stop=float32[2,3], num=5, axis=9)"),
+    (lambda: jnp.einsum("ij->ijk", X), "einsum('ij->ijk', float32[2,3])"),
+    (lambda: jnp.einsum("ij->ijk", X, optimize="greedy"),
+     "einsum('ij->ijk', float32[2,3], optimize='greedy')"),
+    (lambda: plain["rebinds"](X, 5), "rebinds(x=float32[2,3], axis=5, ...)"),
+    (lambda: plain["converts"](X, 5), "converts(x=..., axis=5)"),
+    (lambda: plain["variadic"](5, X, 1, keepdims=True, y=2),
+     "variadic(5, float32[2,3], 1, keepdims=True, y=2)"),
+    (lambda: plain["variadic"](5, X), "variadic(5, float32[2,3])"),
+    (lambda: plain["first"](X, 5), "first(float32[2,3], axis=5)"),
+])
+def test_calls_of_plain_functions_are_those_that_were_made(call, note):
+    assert notes_of(call) == [f"The call was {note}."]
+
+
+def test_no_call_is_shown_of_functions_that_users_cannot_name():
+    def inner(x):
+        return jnp.sum(x, axis=7)
+
+    assert call_notes.public_name(inner) is None
+    assert call_notes.public_name(jax.Array.__add__) is None
+    assert call_notes.public_name(jnp.sum) == "sum"
