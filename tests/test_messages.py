@@ -78,8 +78,6 @@ CASES = {
                      "Number of einsum subscripts, 2, must be equal to the number of operands, 1."),
     "einsum-arrays": (lambda: jnp.einsum(jnp.asarray(X), jnp.asarray(X)), ValueError,
                       "einsum: subscripts are a string, or follow each operand as a list of"),
-    "float-traced": (lambda: jax.jit(float)(1.0), jax.errors.ConcretizationTypeError,
-                     "To change the dtype of a traced value use x.astype(float)."),
     "out_sharding": (lambda: jnp.zeros(3, out_sharding="x"), TypeError,
                      "`out_sharding` argument of jnp.zeros only supports instances of"),
     "out_sharding-array": (lambda: jnp.asarray(jnp.asarray(X), out_sharding=3), TypeError,
@@ -128,6 +126,18 @@ def test_messages(name):
     with pytest.raises(error) as caught:
         call()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("call", "line"), [
+    *[(kind, f"The problem arose with the `{kind.__name__}` function. To change the dtype of a "
+       f"traced value use x.astype({kind.__name__}).") for kind in (int, float, complex)],
+    *[(operator.methodcaller(name), f"The problem arose with the `{name}` function.")
+      for name in ("tolist", "tobytes", "item")],
+])
+def test_what_needs_a_value_says_so_and_casts_say_how_a_dtype_changes(call, line):
+    with pytest.raises(jax.errors.ConcretizationTypeError) as caught:
+        jax.jit(call)(1)
+    assert str(caught.value).split("\n")[1] == line
 
 
 def test_values_of_an_update_are_named():

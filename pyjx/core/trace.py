@@ -298,22 +298,28 @@ class Tracer(_Array):
                 "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
                 "that an array is not empty."
             )
-        return bool(self._concrete("TracerBoolConversionError"))
+        value = self.to_concrete_value()
+        if value is None:
+            raise errors.TracerBoolConversionError(self)
+        return bool(value)
 
     def __int__(self) -> int:
-        return int(self._concrete("ConcretizationTypeError", "int"))
+        return int(self._concrete("int", casts=True))
 
     # A number without its tangent would make derivatives wrong in silence: these are refused even
     # where the value is known. Integers and booleans have no derivative.
 
     def __float__(self) -> float:
-        self._refuse("float")
+        self._refuse("float", casts=True)
 
     def __complex__(self) -> complex:
-        self._refuse("complex")
+        self._refuse("complex", casts=True)
 
     def __index__(self) -> int:
-        return self._concrete("TracerIntegerConversionError").__index__()
+        value = self.to_concrete_value()
+        if value is None:
+            raise errors.TracerIntegerConversionError(self)
+        return value.__index__()
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise errors.TracerArrayConversionError(self)
@@ -321,22 +327,20 @@ class Tracer(_Array):
     def tolist(self) -> Any:
         self._refuse("tolist")
 
-    def _refuse(self, function: str) -> NoReturn:
-        raise errors.ConcretizationTypeError(
-            self, f"The problem arose with the `{function}` function.{_cure_of(function)}")
-
     def tobytes(self, order: str = "C") -> bytes:
-        return self._concrete("ConcretizationTypeError", "tobytes").tobytes(order)
+        return self._concrete("tobytes").tobytes(order)
 
-    def _concrete(self, error: str, function: str = "") -> Any:
+    def _concrete(self, function: str, *, casts: bool = False) -> Any:
+        """The value, which `function` needs; an error where it is not known."""
         value = self.to_concrete_value()
         if value is None:
-            if function:
-                raise errors.ConcretizationTypeError(
-                    self, f"The problem arose with the `{function}` function.{_cure_of(function)}"
-                )
-            raise getattr(errors, error)(self)
+            self._refuse(function, casts=casts)
         return value
+
+    def _refuse(self, function: str, *, casts: bool = False) -> NoReturn:
+        cure = f" To change the dtype of a traced value use x.astype({function})." if casts else ""
+        raise errors.ConcretizationTypeError(
+            self, f"The problem arose with the `{function}` function.{cure}")
 
     def __reduce__(self) -> NoReturn:
         raise errors.ConcretizationTypeError(
@@ -700,11 +704,6 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
             raise errors.ConcretizationTypeError(val, context)
         val = value
     return val if force is None else force(val)
-
-
-def _cure_of(function: str) -> str:
-    return f" To change the dtype of a traced value use x.astype({function})." \
-        if function in ("bool", "int", "float", "complex") else ""
 
 
 def is_concrete(x: Any) -> bool:

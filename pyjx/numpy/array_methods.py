@@ -449,7 +449,7 @@ def _byteswap(self: Any) -> Any:
 
 def _item(self: Any, *args: Any) -> Any:
     """One element as a Python scalar."""
-    value = np.asarray(self._concrete("ConcretizationTypeError", "item"))
+    value = np.asarray(self._concrete("item"))
     if not args and value.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
     return value.item(*args)
@@ -487,7 +487,7 @@ def _of_value(name: str, getter: bool) -> Any:
     """What only an array has, so that for a tracer its value must be known."""
 
     def attribute(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = getattr(creation.asarray(self._concrete("ConcretizationTypeError", name)), name)
+        found = getattr(creation.asarray(self._concrete(name)), name)
         return found if getter else found(*args, **kwargs)
 
     attribute.__name__ = name
