@@ -135,11 +135,12 @@ def moved(x: Any, sharding: Any) -> Any:
     """
     x._check_if_deleted()
     old, aval = x._sharding, x.aval
-    if old is not sharding:
-        check_rank(sharding, aval)
-    if old is sharding or old == sharding or old.is_equivalent_to(sharding, aval.ndim):
+    same = old is sharding or old == sharding
+    if same or old.is_equivalent_to(sharding, aval.ndim):
+        if not same:
+            check_rank(sharding, aval)
         typed = aval_on(aval, sharding)
-        if x._committed and typed is aval and old == sharding:
+        if same and x._committed and typed is aval:
             return x
         return jaxlib_api.commit(x, sharding, aval=typed)
     check_fits(sharding, aval)

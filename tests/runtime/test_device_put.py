@@ -11,7 +11,7 @@ import pyjx.numpy as jnp
 from pyjx import configuration as config
 from pyjx import jit
 from pyjx.core.avals import ShapedArray
-from pyjx.runtime import backends
+from pyjx.runtime import backends, transfers
 from pyjx.runtime.device_put import (
     block_until_ready,
     copy_to_host_async,
@@ -209,3 +209,17 @@ def test_shardings_for_more_dimensions_are_refused():
         for x in (jnp.ones(4), np.ones(4), 1.0):
             with pytest.raises(ValueError, match=r"only valid for values of rank at least 2"):
                 call(x)
+
+
+def test_ranks_are_compared_once_and_not_where_an_array_lies_as_it_is_wanted(monkeypatch):
+    asked = []
+    monkeypatch.setattr(transfers, "check_rank", lambda *args: asked.append(args))
+    mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    device = jax.devices()[0]
+    copied = jax.NamedSharding(mesh, jax.P())
+    for old, new, n in ((device, SingleDeviceSharding(device), 0), (copied, copied.update(), 0),
+                        (device, copied, 1)):
+        x = jax.device_put(jnp.ones(3), old)
+        asked.clear()
+        jax.device_put(x, new)
+        assert len(asked) == n
