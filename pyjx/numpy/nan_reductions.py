@@ -206,14 +206,12 @@ def _nan_variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, wher
         mean = nanmean.__wrapped__(x, axis, computed, None, True, where)
     # Masked before they are squared, so that no derivative is nan.
     parts = squared(masked(kept, ufuncs.subtract(x, convert(mean, computed)), 0))
-    total = _sum(parts, axis, keepdims=keepdims)
     real = get_aval(parts).dtype
+    total = _sum(parts, axis, dtype=real, keepdims=keepdims)
     free = ufuncs.subtract(_sum(kept, axis, dtype=real, keepdims=keepdims), ddof)
-    none = lax.le(free, literal(0.0, real))
-    safe = masked(lax.bitwise_not(none), free, 1)
-    out = lax.div(masked(lax.bitwise_not(none), total, np.nan), safe)
-    return convert(out, result if dtype is None else dtypes.check_and_canonicalize_user_dtype(
-        dtype, "nanvar"))
+    some = ufuncs.greater(free, 0)
+    out = ufuncs.divide(ufuncs.where(some, total, np.nan), masked(some, free, 1))
+    return convert(out, result)
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))

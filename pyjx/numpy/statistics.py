@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.trace import Tracer
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names, canonical_axes
 from pyjx.numpy.contractions import matmul
@@ -47,8 +47,9 @@ def variance_dtypes(given: Any, dtype: Any) -> tuple[Any, Any]:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "var")
         if given in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
             raise ValueError(_real_part_error)
-        computed = dtypes.promote_types(inexact, dtypes.to_inexact_dtype(dtype))
-        return _at_least_single(computed), dtypes.to_inexact_dtype(dtype)
+        if not dtypes.issubdtype(dtype, np.inexact):
+            return dtype, dtype  # as in JAX, what is computed is rounded to integers on the way
+        return _at_least_single(dtypes.promote_types(inexact, dtype)), dtype
     return _at_least_single(inexact), dtypes.to_floating_dtype(inexact)
 
 
@@ -78,12 +79,7 @@ def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: A
     where = check_where("var", where)
     aval = get_aval(a)
     computed, result = variance_dtypes(aval.dtype, dtype)
-    whole = dtype is not None and not dtypes.issubdtype(dtype, np.inexact)
-    if whole:  # as in JAX, the mean and the result are rounded to integers
-        computed = dtypes.check_and_canonicalize_user_dtype(dtype, "var")
-        result = dtypes.default_float_dtype()
     axes, names = axes_and_names(axis, aval.ndim)
-    count = count_of(aval, axes, names)
     x = convert(a, computed)
     if mean is None:
         mean = reductions.mean_of(x, axis, computed, True, where)
@@ -92,22 +88,43 @@ def _variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: A
     parts = squared(ufuncs.subtract(x, mean))
     real = get_aval(parts).dtype
     total = _sum(parts, axis, dtype=real, keepdims=keepdims, where=where)
-    if where is None and not isinstance(ddof, Tracer) and type(count) is int:
-        if count > ddof:
-            return convert(lax.div(total, literal(count - ddof, real)), result, whole)
-        return lax.full_like(convert(total, result, whole), np.nan)
-    number = (size_literal(count, real) if where is None else
+    number = (size_literal(count_of(aval, axes, names), real) if where is None else
               _sum(stretch(where, aval.shape), axis, dtype=real, keepdims=keepdims))
-    free = ufuncs.subtract(number, convert(ddof, real))
-    quotient = (lax.div(*promote_shapes("var", total, free)) if whole else
-                ufuncs.divide(total, free))
-    return ufuncs.where(ufuncs.greater(free, 0), convert(quotient, result, whole), np.nan)
+    free = _difference(number, convert(operands("var(ddof=...)", ddof)[0], real))
+    quotient = convert(lax.div(*promote_shapes("var", total, free)), result)
+    if isinstance(free, np.inexact) and free > 0:
+        return quotient
+    return ufuncs.where(ufuncs.greater(free, 0), quotient, np.nan)  # which makes integers floats
 
 
-_options = ("axis", "dtype", "ddof", "keepdims", "correction")
+def _difference(x: Any, y: Any) -> Any:
+    """x - y, known where both are."""
+    if isinstance(x, np.generic) and isinstance(y, np.generic):
+        return literal(np.subtract(x, y), x.dtype)
+    return ufuncs.subtract(x, y)
 
 
-@numpy_function(static_argnames=_options)
+def _deviation(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
+               ) -> Any:
+    return lax.sqrt(_variance(a, axis, dtype, ddof, keepdims, where, mean))
+
+
+def _compiled(body: Any) -> Callable[..., Any]:
+    """The body compiled for each `ddof` that is a number, which costs nothing then, and once for
+    all arrays."""
+    of_number = numpy_function(body, static_argnames=("axis", "dtype", "keepdims", "ddof"))
+    of_array = numpy_function(body, static_argnames=("axis", "dtype", "keepdims"))
+
+    def call(a: Any, axis: Any, dtype: Any, ddof: Any, *args: Any) -> Any:
+        of_kind = of_number if isinstance(ddof, (int, float)) else of_array
+        return of_kind(a, axis, dtype, ddof, *args)
+
+    return call
+
+
+_compiled_variance, _compiled_deviation = _compiled(_variance), _compiled(_deviation)
+
+
 def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
         ) -> Array:
@@ -118,7 +135,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
       axis: int or sequence of ints; all axes by default.
       dtype: of the result.
       out: not supported.
-      ddof: the sum of squares is divided by the number of elements less this.
+      ddof: the sum of squares is divided by the number of elements less this; number or array.
       keepdims: whether the axes stay, with size 1.
       where: boolean mask, broadcast against `a`, of the elements to include.
       mean: the mean, with size 1 along the axes, if it is known.
@@ -132,10 +149,10 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
     1.0
     """
     no_out("var", out)
-    return _variance(a, axis, dtype, _degrees(ddof, correction), keepdims, where, mean)
+    ddof = _degrees(ddof, correction)
+    return _compiled_variance(a, axis, dtype, ddof, keepdims, where, mean)
 
 
-@numpy_function(static_argnames=_options)
 def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
         ) -> Array:
@@ -148,7 +165,8 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
     no_out("std", out)
     if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
         raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
-    return lax.sqrt(_variance(a, axis, dtype, _degrees(ddof, correction), keepdims, where, mean))
+    ddof = _degrees(ddof, correction)
+    return _compiled_deviation(a, axis, dtype, ddof, keepdims, where, mean)
 
 
 @numpy_function(static_argnames=("axis", "returned", "keepdims"))

@@ -1,5 +1,7 @@
 """Dtypes and weak types of results where arguments are of several, with 64-bit types on."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -145,12 +147,27 @@ def test_values_in_other_dtypes():
     assert float(jnp.var(x, dtype=int, ddof=1)) == 7
     assert np.isnan(jnp.var(x, dtype=int, ddof=3))
     assert float(jnp.nanvar(x, dtype=int)) == 4
+    assert float(jnp.nanvar(x, dtype=int, ddof=0.5)) == 5
+    assert jnp.nanvar(x, dtype="uint8").dtype == "uint8"
     assert jnp.nanvar(1.5, where=truths).tolist()[::2] == [0, 0]
     assert jnp.unwrap(truths, period=True).tolist() == [1, 1, 1]
     assert truths.at[1].apply(lambda v: v + 1).tolist() == [True, True, True]
     assert isinstance(jnp.pad(1, 1, "linear_ramp"), jax.Array)
     with pytest.raises(TypeError, match="sqrt does not accept"):
         jnp.nanstd(x, dtype=int)
+
+
+def test_degrees_of_freedom():
+    x = jnp.array([1.0, 2.0, 6.0])
+    for ddof, expected in ((0.5, 4.0), (1.5, 7.0)):  # as many as are whole: 14 / 3 and 14 / 2
+        given = partial(jnp.var, x, dtype=int)
+        assert float(given(ddof=ddof)) == float(jax.jit(given)(ddof=ddof)) == expected
+    for ddof in (np.array([0, 1]), jnp.array([0, 1])):
+        assert jnp.var(x, ddof=ddof).tolist() == pytest.approx([14 / 3, 7])
+        assert jnp.std(x, correction=ddof).shape == (2,)
+    assert float(jnp.var(x, ddof=0, correction=1)) == 7
+    with pytest.raises(TypeError, match=r"var\(ddof=...\) requires"):
+        jnp.var(x, ddof=[0, 1])
 
 
 def test_weights_of_observations_are_positive():
