@@ -129,7 +129,8 @@ def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...]
         )
     if any(a >= b for a, b in pairwise(broadcast_dimensions)):
         raise TypeError(
-            "broadcast_in_dim broadcast_dimensions must be strictly increasing; "
+            "broadcast_in_dim broadcast_dimensions must be distinct and, as parameters of the "
+            "primitive, strictly increasing; "
             f"got broadcast_dimensions {broadcast_dimensions}"
         )
     for i, d in enumerate(broadcast_dimensions):
@@ -197,7 +198,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     Axes of size 1 are repeated, and so is the operand along the axes that are new.
 
     Raises:
-      TypeError: the axes are out of range, not increasing, or of another size.
+      TypeError: the axes are out of range, not distinct, or of another size.
 
     >>> import pyjx as jax
     >>> jax.lax.broadcast_in_dim(jax.numpy.arange(2), (2, 3), (0,)).tolist()
@@ -206,6 +207,9 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     if type(shape) is not tuple:  # the shape rule, whose answers are kept, checks what is in it
         shape = as_sizes("broadcast_in_dim", "shape", shape)
     dims = as_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
+    if any(a > b for a, b in pairwise(dims)):  # the primitive takes them in order
+        order = sorted(range(len(dims)), key=dims.__getitem__)
+        operand, dims = transpose(operand, order), tuple(sorted(dims))
     aval = _checked_aval("broadcast_in_dim", operand)
     same = aval.shape == shape and dims == tuple(range(len(shape)))
     if out_sharding is not None:

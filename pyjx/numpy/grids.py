@@ -488,8 +488,7 @@ class _Joiner:
             parts.append(self._raised(x, ndmin, trans1d))
         out = jnp.concatenate(promote_dtypes(*parts), axis=axis)
         if matrix:
-            out = jnp.atleast_2d(out)
-            return out.T if matrix == "c" and len(items) == 1 else out
+            return out[:, None] if matrix == "c" and out.ndim == 1 else jnp.atleast_2d(out)
         return out
 
     def _directive(self, text: str, axis: int, ndmin: int, trans1d: int

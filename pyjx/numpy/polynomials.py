@@ -37,14 +37,24 @@ def _coefficients(name: str, *arrays: Any) -> list[Any]:
 
 
 def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
-    """Both with the same number of coefficients."""
+    """Both in the shape of the longer one, which the shorter one's coefficients broadcast to.
+
+    Raises:
+      ValueError: they do not.
+    """
     a1, a2 = promote_dtypes(*_coefficients(name, a1, a2))
-    count = max(get_aval(a1).shape[0], get_aval(a2).shape[0])
+    shapes = get_aval(a1).shape, get_aval(a2).shape
+    count, *rest = longer = shapes[0] if shapes[0][0] >= shapes[1][0] else shapes[1]
 
     def padded(a: Any) -> Any:
-        aval = get_aval(a)
-        missing = count - aval.shape[0]
-        return jnp.pad(a, [(missing, 0), *[(0, 0)] * (aval.ndim - 1)]) if missing else a
+        rows = get_aval(a).shape[0]
+        try:
+            a = jnp.broadcast_to(a, (rows, *rest))
+        except ValueError:
+            raise ValueError(
+                f"{name}: coefficients of shape {get_aval(a).shape} do not broadcast to the last "
+                f"{rows} of those of shape {tuple(longer)}.") from None
+        return jnp.pad(a, [(count - rows, 0), *[(0, 0)] * len(rest)]) if rows < count else a
 
     return padded(a1), padded(a2)
 

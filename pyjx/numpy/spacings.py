@@ -38,7 +38,10 @@ def _user_dtype(dtype: Any, name: str) -> Any:
 
 
 def _interpolated(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
-    """start * (1 - t) + stop * t for t = i / n, where n is num - 1 with the end point."""
+    """start * (1 - i/n) + (stop/n) * i, where n is num - 1 with the end point.
+
+    (stop/n) * i is exact for most whole steps from 0, stop * (i/n) often is not.
+    """
     common = _at_least_single(dtypes.result_type(start, stop))
     wide = dtypes.canonicalize_dtype(dtypes.promote_types(common, _at_least_single(dtype)))
     shape = broadcast_shapes(get_aval(start).shape, get_aval(stop).shape)
@@ -46,14 +49,14 @@ def _interpolated(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, a
     real = dtypes.to_floating_dtype(wide)
     pieces = num - 1 if endpoint else num
     rows = num - 1 if endpoint and num > 1 else num
-    t = ops.iota(real, rows)
-    t = convert(ops.div(t, scalar_constant(max(pieces, 1), real)), wide)
-    t = broadcast_in_dim(t, (rows, *shape), (0,))
+    n = scalar_constant(max(pieces, 1), real)
+    i = ops.iota(real, rows)
+    rest = convert(ops.sub(constant_like(i, 1), ops.div(i, n)), wide)
+    step = ops.div(stop, constant_like(stop, max(pieces, 1)))
     dims = tuple(range(1, len(shape) + 1))
-    first = broadcast_in_dim(start, (rows, *shape), dims)
-    last = broadcast_in_dim(stop, (rows, *shape), dims)
-    rest = ops.sub(constant_like(t, 1), t)
-    out = ops.add(ops.mul(first, rest), ops.mul(last, t))
+    i, rest = (broadcast_in_dim(x, (rows, *shape), (0,)) for x in (convert(i, wide), rest))
+    first, step = (broadcast_in_dim(x, (rows, *shape), dims) for x in (start, step))
+    out = ops.add(ops.mul(first, rest), ops.mul(step, i))
     if rows < num:
         out = ops.concatenate([out, broadcast_in_dim(stop, (1, *shape), dims)], 0)
     if wide in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:

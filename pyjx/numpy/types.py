@@ -131,7 +131,7 @@ def isscalar(element: Any) -> bool:
     >>> jax.numpy.isscalar(1.5)
     True
     """
-    if isinstance(element, (ArrayImpl, Tracer)) or hasattr(element, "__jax_array__"):
+    if isinstance(element, (ArrayImpl, Tracer, np.ndarray)) or hasattr(element, "__jax_array__"):
         return np.ndim(element) == 0 if not hasattr(element, "ndim") else element.ndim == 0
     return bool(np.isscalar(element)) or isinstance(element, np.generic)
 

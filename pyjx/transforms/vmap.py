@@ -58,6 +58,8 @@ def vmap(
       axis_name: a name for the axis, which collective operations in `fun` may use.
       axis_size: the length of the axis; needed where no argument is mapped.
       spmd_axis_name: the mesh axis or axes to shard the mapped axis over.
+      sum_match: whether results that depend on the mapped arguments and have None in `out_axes`
+        are summed over the examples; they are errors else.
 
     Returns:
       The mapped function.
@@ -100,7 +102,9 @@ def vmap(
             wanted = _out_dims(out_axes, flat.out_tree, len(outs))
             for i, (d, w) in enumerate(zip(out_dims, wanted, strict=True)):
                 if w is None and d is not None:
-                    _raise_batched(flat.out_tree, i, d)
+                    if not sum_match:
+                        _raise_batched(flat.out_tree, i, d)
+                    outs[i], out_dims[i] = outs[i].sum(d), None
             outs = [x if d == w else _placed(x, d, w, axis)
                     for x, d, w in zip(outs, out_dims, wanted, strict=True)]
         result = flat.unflatten(outs)

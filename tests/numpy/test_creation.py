@@ -295,12 +295,16 @@ def test_meshgrid(indexing, sparse):
         check(got, expected)
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of NumPy's matrices
 def test_index_tricks():
     check(jnp.mgrid[0:3, 1:6:2], np.mgrid[0:3, 1:6:2])
     check(jnp.mgrid[0:1:3j], np.mgrid[0:1:3j])
     for got, expected in zip(jnp.ogrid[:2, :3], np.ogrid[:2, :3], strict=True):
         check(got, expected)
     check(jnp.r_[jnp.array([1, 2]), 0, 0:3], np.r_[np.array([1, 2]), 0, 0:3])
+    for given in (([1, 2], [3, 4]), (5,), (1, 2), ([[1, 2]], [[3, 4]])):
+        for matrix in "rc":
+            check(jnp.r_[(matrix, *map(jnp.array, given))], np.asarray(np.r_[(matrix, *given)]))
     check(jnp.r_["0,2", jnp.array([1, 2]), jnp.array([3, 4])],
           np.r_["0,2", np.array([1, 2]), np.array([3, 4])])
     check(jnp.c_[jnp.array([1, 2]), jnp.array([3, 4])], np.c_[np.array([1, 2]), np.array([3, 4])])
@@ -337,6 +341,7 @@ def test_questions_about_types():
     with pytest.raises(ValueError, match="Unrecognized kind"):
         jnp.isdtype(np.dtype("int8"), "nonsense")
     assert jnp.isscalar(1.0) and jnp.isscalar(jnp.array(1)) and not jnp.isscalar(jnp.ones(1))
+    assert jnp.isscalar(np.array(1.0)) and not jnp.isscalar(np.ones(1))
     x = jnp.ones((2, 3))
     assert (jnp.shape(x), jnp.ndim(x), jnp.size(x), jnp.size(x, 1)) == ((2, 3), 2, 6, 3)
     words = np.array([["a"], ["b"]])
@@ -376,6 +381,11 @@ def test_arange_of_bfloat16():
 def test_booleans_made_of_scalars_are_strong():
     assert not jnp.astype(-1, bool).weak_type
     assert not jnp.asarray(1.5).astype(bool).weak_type
+
+
+@pytest.mark.parametrize(("stop", "num"), [(25, 6), (30, 7), (35, 8), (50, 11), (11, 12)])
+def test_linspace_from_0_in_whole_steps_is_exact(stop, num):
+    assert jnp.linspace(0, stop, num).tolist() == np.linspace(0, stop, num).tolist()
 
 
 def test_linspace_between_arrays_that_do_not_broadcast():

@@ -335,6 +335,16 @@ def test_what_reads_once_is_refused(name):
 # -- polynomials -----------------------------------------------------------------------------------
 
 
+def test_sums_of_coefficients_of_higher_rank():
+    two, one = ints(2, 3), ints(1)
+    np.testing.assert_array_equal(jnp.polyadd(two, one), two + [[0], [one[0]]])
+    np.testing.assert_array_equal(jnp.polysub(one, two), [[0], [one[0]]] - two)
+    np.testing.assert_array_equal(jnp.polyadd(two, two[:, :1]), two + two[:, :1])
+    for a, b in ((two, floats(3)), (two[:, :1], two)):
+        with pytest.raises(ValueError, match=r"polyadd: coefficients of shape \(2, 3\) do not"):
+            jnp.polyadd(a, b)
+
+
 @pytest.mark.parametrize("make", [floats, ints, complexes])
 def test_arithmetic_of_polynomials(make):
     p, q = make(4), make(2)

@@ -48,6 +48,8 @@ SAMPLES = [
            lambda x: x[None, :, None], id="expand_dims"),
     Sample("broadcast_in_dim", lambda x: lax.broadcast_in_dim(x, (2, 3, 4), (0, 2)),
            (floats(2, 1),), lambda x: np.broadcast_to(x[:, None], (2, 3, 4))),
+    Sample("broadcast_in_dim", lambda x: lax.broadcast_in_dim(x, (4, 3, 2), (2, 1)),
+           (floats(2, 3),), lambda x: np.broadcast_to(x.T, (4, 3, 2)), id="broadcast-swapped"),
     Sample("broadcast_in_dim", lambda x: lax.broadcast(x, (2, 0)), (ints(3),),
            lambda x: np.broadcast_to(x, (2, 0, 3)), id="broadcast-empty"),
     Sample("transpose", lambda x: lax.transpose(x, (2, 0, 1)), (floats(2, 3, 4),),

@@ -66,6 +66,16 @@ def test_nested_and_jitted():
     np.testing.assert_allclose(jax.vmap(jax.jit(lambda x: x * 2))(A), A * 2)
 
 
+def test_results_summed_over_the_examples():
+    f = jax.vmap(lambda x: (x * x, x > 0, x, 1.0), out_axes=(None, None, 0, None), sum_match=True)
+    square, positive, same, one = f(A)
+    np.testing.assert_allclose(square, (A * A).sum(0), rtol=1e-6)
+    np.testing.assert_array_equal(positive, (A > 0).sum(0))
+    assert positive.dtype == np.int32 and one == 1.0
+    np.testing.assert_array_equal(same, A)
+    np.testing.assert_allclose(jax.grad(lambda x: f(x)[0].sum())(A), 2 * A, rtol=1e-6)
+
+
 def test_gradients_of_examples():
     def f(w, x):
         return jnp.sin(w * x).sum()

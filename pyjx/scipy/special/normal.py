@@ -81,7 +81,7 @@ def erfcinv(y: Any) -> Array:
     0.4769
     """
     (y,) = reals("erfcinv", y)
-    return ndtri_of(y / 2) * -_ROOT_HALF
+    return 0 - ndtri_of(y / 2) * _ROOT_HALF  # not -0 at 1
 
 
 # -- scaled functions ------------------------------------------------------------------------------
