@@ -13,7 +13,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from operator import methodcaller
 from typing import Any, TypeVar
 
-from pyjx.jaxlib_api import pytree, pytree_all_leaves, pytree_is_node, pytree_treedef_tuple
+from pyjx import jaxlib_pytrees
+from pyjx.jaxlib_api import pytree
 from pyjx.lazy import directory
 
 PyTreeDef = pytree.PyTreeDef
@@ -193,7 +194,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     [True, False, False]
     """
     if is_leaf is None:
-        return bool(pytree_all_leaves(default_registry, iterable))
+        return bool(jaxlib_pytrees.all_leaves(default_registry, iterable))
     for item in iterable:
         leaves = _flatten(item, is_leaf)[0]
         if len(leaves) != 1 or leaves[0] is not item:
@@ -281,7 +282,7 @@ def build_tree(treedef: Any, xs: Any) -> Any:
 
 def treedef_tuple(treedefs: Iterable[Any]) -> Any:
     """The structure of a tuple whose items have the given structures."""
-    return pytree_treedef_tuple(default_registry, list(treedefs))
+    return jaxlib_pytrees.treedef_tuple(default_registry, list(treedefs))
 
 
 def treedef_children(treedef: Any) -> list[Any]:
@@ -311,7 +312,8 @@ def is_tree_node(typ: type) -> bool:
     >>> tree_util.is_tree_node(list), tree_util.is_tree_node(int)
     (True, False)
     """
-    return isinstance(typ, type) and bool(pytree_is_node(default_registry, typ, _registered))
+    return isinstance(typ, type) and bool(
+        jaxlib_pytrees.is_node(default_registry, typ, _registered))
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:

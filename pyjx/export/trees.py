@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pyjx import jaxlib_api
+from pyjx import jaxlib_pytrees
 from pyjx.tree_util import (
     default_registry,
     keystr,
@@ -173,7 +173,7 @@ _LEAF = tree_structure(0)
 
 
 def _made(node_data: tuple[Any, Any], children: list[Any]) -> Any:
-    return jaxlib_api.pytree_of(default_registry, node_data, children)
+    return jaxlib_pytrees.treedef_of(default_registry, node_data, children)
 
 
 def _are_keys(keys: Any, n: int) -> bool:
