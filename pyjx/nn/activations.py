@@ -23,6 +23,7 @@ from pyjx.numpy.promotion import (
     promote_args_inexact,
     promote_dtypes_numeric,
     promote_inexact,
+    strong,
 )
 
 __all__ = [
@@ -186,7 +187,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     0.0
     """
     x = promote_inexact("gelu", x)
-    x = convert(x, get_aval(x).dtype)
+    x = strong(x)
     return _gelu_tanh(x) if approximate else _gelu_exact(x)
 
 

@@ -27,6 +27,7 @@ from pyjx.numpy.promotion import (
     promote_dtypes,
     promote_inexact,
     stretch,
+    strong,
 )
 from pyjx.numpy.reductions import check_where, count_of, is_wide, masked
 
@@ -55,10 +56,6 @@ def shifted(x: Value, axes: tuple[int, ...], names: tuple[str, ...], where: Any)
         x = masked(where, x, -math.inf)
     top = _largest(lax.stop_gradient(x), axes, names)
     return lax.sub_p.bind(x, along(top, shape, axes))
-
-
-def strong(x: Value) -> Value:
-    return convert(x, get_aval(x).dtype)
 
 
 def beside_mask(name: str, x: Any, where: Any) -> Any:

@@ -12,12 +12,12 @@ from pyjx import configuration, lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.engine.types import Value, Values
-from pyjx.nn.exponentials import Axis, along, beside_mask, shifted, strong, total_of
+from pyjx.nn.exponentials import Axis, along, beside_mask, shifted, total_of
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.axes import axes_and_names
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import beside_constants
-from pyjx.numpy.promotion import literal, operands, promote_inexact
+from pyjx.numpy.promotion import literal, operands, promote_inexact, strong
 from pyjx.numpy.reductions import check_where, masked
 from pyjx.transforms.custom_jvp import custom_jvp
 

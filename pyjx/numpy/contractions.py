@@ -25,7 +25,7 @@ from pyjx.numpy.axes import as_tuple, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
 from pyjx.numpy.operands import filled_like
-from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, stretch
+from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, stretch, strong
 from pyjx.numpy.reductions import promoted_integer
 from pyjx.numpy.ufuncs import multiply
 
@@ -419,7 +419,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
     a, b = moved(a, axisa, -1), moved(b, axisb, -1)
     if get_aval(a).shape[-1] != 3 or get_aval(b).shape[-1] != 3:
         raise ValueError("Dimension must be 3 for cross product")
-    a, b = (convert(x, get_aval(x).dtype) for x in (a, b))
+    a, b = map(strong, (a, b))
     (a0, a1, a2), (b0, b1, b2) = (lax.unstack(x, get_aval(x).ndim - 1) for x in (a, b))
 
     def minor(p: Any, q: Any, r: Any, s: Any) -> Any:

@@ -25,6 +25,7 @@ from pyjx.numpy.promotion import (
     operands,
     promote_dtypes,
     promote_dtypes_inexact,
+    strong,
 )
 from pyjx.numpy.sorting import searchsorted
 
@@ -208,7 +209,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """
     if x is None:
         (y,) = promote_dtypes_inexact(*operands("trapezoid", y))
-        y = moved(convert(y, get_aval(y).dtype), axis, -1)
+        y = moved(strong(y), axis, -1)
     else:
         y, x = promote_dtypes_inexact(*operands("trapezoid", y, x))
         y = moved(y, axis, -1)

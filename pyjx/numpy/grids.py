@@ -21,7 +21,7 @@ from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.creation import arange, array, asarray, of_host
 from pyjx.numpy.indexing import getitem
 from pyjx.numpy.operands import is_integer
-from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_dtypes
+from pyjx.numpy.promotion import check_arraylike, convert, operands, promote_dtypes, strong
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
 
@@ -283,7 +283,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     one, two = canonical_axis(axis1, rank), canonical_axis(axis2, rank)
     if one == two:
         raise ValueError("axis1 and axis2 cannot be the same")
-    x = convert(x, get_aval(x).dtype)  # of no weak type
+    x = strong(x)
     x = transpose(x, [i for i in range(rank) if i not in (one, two)] + [one, two])
     n, m = get_aval(x).shape[-2:]
     size = max_dim(min_dim(n, m - offset) if offset >= 0 else min_dim(n + offset, m), 0)
@@ -338,8 +338,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
     >>> jax.numpy.diagflat(jax.numpy.array([1, 2])).tolist()
     [[1, 0], [0, 2]]
     """
-    (v,) = operands("diagflat", v)
-    v = convert(v, get_aval(v).dtype)
+    v = strong(*operands("diagflat", v))
     return _diag_matrix(ops.reshape(asarray(v), (get_aval(v).size,)), k)
 
 

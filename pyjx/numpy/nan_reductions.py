@@ -13,7 +13,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import convert, literal, numbers, stretch
+from pyjx.numpy.promotion import convert, literal, numbers, stretch, strong
 from pyjx.numpy.reductions import arg_extremum, masked, no_out
 from pyjx.numpy.statistics import squared, variance_dtypes
 
@@ -41,7 +41,7 @@ def present(x: Any) -> Any:
 
 
 def _without_nan(x: Any, fill: Any) -> Any:
-    return masked(present(x), convert(x, get_aval(x).dtype), fill) if has_nan(x) else x
+    return masked(present(x), strong(x), fill) if has_nan(x) else x
 
 
 def _vector_without_nan(name: str, a: Any, fill: Any) -> Any:

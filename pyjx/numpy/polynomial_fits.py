@@ -14,7 +14,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import dtype_of
-from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact
+from pyjx.numpy.promotion import operands, promote_dtypes_inexact, strong
 from pyjx.runtime.operations import op_jit
 
 
@@ -51,7 +51,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     """
     arrays = operands("polyfit", x, y, *(() if w is None else (w,)))
     # Weak types are of no account, but for that of the values.
-    arrays = promote_dtypes_inexact(*[a if i == 1 else convert(a, get_aval(a).dtype)
+    arrays = promote_dtypes_inexact(*[a if i == 1 else strong(a)
                                       for i, a in enumerate(arrays)])
     deg = operator.index(deg)
     shapes = [get_aval(a).shape for a in arrays]

@@ -102,6 +102,11 @@ def size_literal(n: Any, dtype: Any) -> Any:
     return literal(float(n) if type(n) is int else n, dtype)
 
 
+def strong(x: Any) -> Any:
+    """The value without a weak type, where a function's result has none in JAX."""
+    return convert(x, get_aval(x).dtype)
+
+
 def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     """The value `x` with another dtype and weak type; of complex numbers the real part, but NumPy
     makes theirs true or false by both parts.
@@ -356,5 +361,5 @@ __all__ = [
     "literal", "narrowed", "operands", "promote_args", "promote_args_complex",
     "promote_args_inexact", "promote_args_numeric", "promote_dtypes", "promote_dtypes_complex",
     "promote_dtypes_inexact", "promote_dtypes_numeric", "promote_inexact", "promote_shapes",
-    "promote_two", "promote_two_inexact", "stretch", "takes_part",
+    "promote_two", "promote_two_inexact", "stretch", "strong", "takes_part",
 ]

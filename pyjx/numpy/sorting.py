@@ -23,6 +23,7 @@ from pyjx.numpy.promotion import (
     operands,
     promote_dtypes,
     promote_dtypes_complex,
+    strong,
 )
 
 __all__ = [
@@ -128,8 +129,7 @@ def sort_complex(a: Any) -> Array:
     >>> jax.numpy.sort_complex(jax.numpy.array([2.0, 1.0])).tolist()
     [(1+0j), (2+0j)]
     """
-    a = narrowed(*promote_dtypes_complex(*operands("sort_complex", a)))
-    a = convert(a, get_aval(a).dtype)
+    a = strong(narrowed(*promote_dtypes_complex(*operands("sort_complex", a))))
     return lax.sort(a, dimension=get_aval(a).ndim - 1)
 
 

@@ -28,6 +28,7 @@ from pyjx.numpy.promotion import (
     promote_shapes,
     size_literal,
     stretch,
+    strong,
 )
 from pyjx.numpy.reductions import check_where, count_of, no_out
 
@@ -307,7 +308,7 @@ def _observation_weights(x: Any, fweights: Any, aweights: Any) -> Any:
             raise RuntimeError(f"incompatible numbers of samples and {name}")
         given = ufuncs.abs(given)
         if name == "aweights":  # integers go with the numbers that they weigh
-            given = promote_dtypes(convert(given, get_aval(given).dtype), x)[0]
+            given = promote_dtypes(strong(given), x)[0]
         elif aval.weak_type:
             given = promote_dtypes(given, x)[0]
         weights = given if weights is None else ufuncs.multiply(weights, given)

@@ -409,3 +409,12 @@ def test_complex_arguments(fun, want):
     assert fun(0.5 + 0.2j).aval.weak_type
     if name not in ("ppf", "isf"):
         assert fun(jnp.zeros(2), 0.5j).dtype == "complex64"
+
+
+def test_calling_errors_are_those_of_python():
+    with pytest.raises(TypeError, match="got multiple values for argument 'k'"):
+        stats.bernoulli.pmf(1, p=0.5, k=3)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'k'"):
+        stats.bernoulli.pmf(p=0.5)
+    with pytest.raises(TypeError, match="bernoulli.logpmf requires ndarray or scalar arguments"):
+        stats.bernoulli.pmf([0, 1], 0.5)

@@ -15,7 +15,7 @@ from pyjx.numpy.axes import canonical_axes
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved
 from pyjx.numpy.powers import power
-from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes_inexact
+from pyjx.numpy.promotion import literal, operands, promote_dtypes_inexact, strong
 from pyjx.numpy.reductions import restore_axes
 from pyjx.numpy.statistics import squared
 from pyjx.runtime.operations import op_jit
@@ -76,10 +76,10 @@ def _of_matrices(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
     return restore_axes(out, tuple(sorted(axes)), get_aval(x).ndim) if keepdims else out
 
 
-def _strong(x: Any) -> Any:
+def _inexact(x: Any) -> Any:
     """The operand with an inexact dtype, and no weak type: norms have none."""
     (x,) = promote_dtypes_inexact(x)
-    return convert(x, get_aval(x).dtype)
+    return strong(x)
 
 
 @op_jit(static_argnames=("ord", "axis", "keepdims"))
@@ -105,7 +105,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     >>> float(jax.numpy.linalg.norm(jax.numpy.array([3.0, 4.0])))
     5.0
     """
-    x = _strong(*operands("jnp.linalg.norm", x))
+    x = _inexact(*operands("jnp.linalg.norm", x))
     ndim = get_aval(x).ndim
     if axis is None and ord is None:
         return _of_vectors(x, None, tuple(range(ndim)), keepdims)
@@ -126,7 +126,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
     >>> float(jax.numpy.linalg.matrix_norm(jax.numpy.array([[3.0, 0.0], [0.0, 4.0]])))
     5.0
     """
-    x = _strong(*operands("jnp.linalg.matrix_norm", x))
+    x = _inexact(*operands("jnp.linalg.matrix_norm", x))
     return _of_matrices(x, ord, canonical_axes((-2, -1), get_aval(x).ndim), keepdims)
 
 
@@ -147,5 +147,5 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     (x,) = operands("jnp.linalg.vector_norm", x)
     if ord is None or ord == 2:  # a sum of squares, which of integers is of the default dtype
         x = ufuncs.as_default_float(x)
-    x = _strong(x)
+    x = _inexact(x)
     return _of_vectors(x, ord, canonical_axes(axis, get_aval(x).ndim), keepdims)

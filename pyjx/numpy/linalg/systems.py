@@ -27,7 +27,14 @@ from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.promotion import convert, narrowed, operands, promote_dtypes_inexact, stretch
+from pyjx.numpy.promotion import (
+    convert,
+    narrowed,
+    operands,
+    promote_dtypes_inexact,
+    stretch,
+    strong,
+)
 from pyjx.numpy.statistics import squared
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -100,8 +107,7 @@ def inv(a: Any) -> Array:
     >>> jax.numpy.linalg.inv(jax.numpy.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    a = matrices("inv", a)
-    a = convert(a, get_aval(a).dtype)
+    a = strong(matrices("inv", a))
     check_square("inv", a)
     return solve_matrices(a, identity_like(a))
 

@@ -15,7 +15,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
 from pyjx.lax.linalg.matrices import conjugate
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_dtypes_inexact
+from pyjx.numpy.promotion import operands, promote_dtypes, promote_dtypes_inexact, strong
 
 # -- given by vectors ------------------------------------------------------------------------------
 
@@ -24,10 +24,6 @@ def _vector(name: str, x: Any) -> Any:
     """The operand with one axis at least."""
     (x,) = operands(name, x)
     return x if get_aval(x).ndim else lax.broadcast(x, (1,))
-
-
-def _strong(*parts: Any) -> list[Any]:
-    return [convert(x, get_aval(x).dtype) for x in parts]
 
 
 def _gathered(elements: Any, places: np.ndarray) -> Any:
@@ -68,7 +64,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     """
     c = _vector("toeplitz", c)
     r = conjugate(c) if r is None else _vector("toeplitz", r)
-    c, r = _strong(*promote_dtypes(c, r))
+    c, r = map(strong, promote_dtypes(c, r))
     m, n = get_aval(c).shape[-1], get_aval(r).shape[-1]
     # behind c[m - 1], ..., c[0] come r[1], ..., r[n - 1]
     elements = _joined(jnp.flip(c, -1), r[..., 1:])
@@ -94,7 +90,7 @@ def hankel(c: Any, r: Any = None) -> Array:
     if not get_aval(c).ndim:
         raise ValueError("hankel: c must be at least 1-dimensional, got a scalar.")
     r = lax.full_like(c, 0) if r is None else _vector("hankel", r)
-    c, r = _strong(*promote_dtypes(c, r))
+    c, r = map(strong, promote_dtypes(c, r))
     m, n = get_aval(c).shape[-1], get_aval(r).shape[-1]
     return _gathered(_joined(c, r[..., 1:]), _places(m)[:, None] + _places(n))
 

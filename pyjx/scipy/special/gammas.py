@@ -26,9 +26,10 @@ from pyjx.numpy.promotion import (
     promote_args_inexact,
     promote_dtypes_inexact,
     promote_inexact,
+    strong,
 )
 from pyjx.numpy.ufuncs import as_array
-from pyjx.scipy.special.operands import floats, in_single, partials, reals, strong, weak_as
+from pyjx.scipy.special.operands import floats, in_single, partials, reals, weak_as
 from pyjx.transforms.custom_jvp import custom_jvp
 
 # The coefficients B_2k/(2k (2k-1)) of Stirling's series (DLMF 5.11.1), in 1/x^(2k-1).

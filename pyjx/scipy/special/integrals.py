@@ -14,9 +14,10 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
+from pyjx.numpy.promotion import strong
 from pyjx.scipy.special import coefficients as parts
 from pyjx.scipy.special.coefficients import evaluate
-from pyjx.scipy.special.operands import floats, in_single, partials, reals, strong, strongly
+from pyjx.scipy.special.operands import floats, in_single, partials, reals, strongly
 from pyjx.transforms.custom_jvp import custom_jvp
 
 _GAMMA = 0.57721566490153286  # Euler's constant

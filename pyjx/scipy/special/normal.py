@@ -18,11 +18,11 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
-from pyjx.numpy.promotion import any_ranks, promote_args_inexact, promote_inexact
+from pyjx.numpy.promotion import any_ranks, promote_args_inexact, promote_inexact, strong
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special import coefficients as parts
 from pyjx.scipy.special.coefficients import evaluate
-from pyjx.scipy.special.operands import floats, in_single, partials, reals, strong, strongly
+from pyjx.scipy.special.operands import floats, in_single, partials, reals, strongly
 from pyjx.transforms.custom_jvp import custom_jvp
 
 _ROOT_HALF = math.sqrt(0.5)

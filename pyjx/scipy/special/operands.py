@@ -15,7 +15,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.engine.custom_derivative_calls import SymbolicZero
 from pyjx.numpy.operands import is_complex, is_inexact
-from pyjx.numpy.promotion import convert, promote_args_inexact
+from pyjx.numpy.promotion import convert, is_arraylike, promote_args_inexact, strong
 from pyjx.numpy.ufuncs import as_array, spread_all
 from pyjx.transforms.custom_jvp import custom_jvp
 from pyjx.tree_util import tree_map
@@ -36,19 +36,12 @@ def reals(name: str, *args: Any) -> list[Array]:
     """Like `floats`, of a real dtype.
 
     Raises:
-      ValueError: an argument is complex; for functions of distributions a TypeError, as their
-        comparisons raise.
+      ValueError: an argument is complex.
     """
     xs = floats(name, *args)
     if is_complex(xs[0]):
-        error = TypeError if "." in name else ValueError
-        raise error(f"{name} does not support complex-valued inputs.")
+        raise ValueError(f"{name} does not support complex-valued inputs.")
     return xs
-
-
-def strong(x: Array) -> Array:
-    """The array with no weak type, where a function's result has none in JAX."""
-    return convert(x, get_aval(x).dtype)
 
 
 def strong_throughout(x: Array) -> Array:
@@ -73,33 +66,35 @@ def strongly(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 def strong_of_arrays(fun: Callable[P, Array]) -> Callable[P, Array]:
     """The function, whose result for an array as first argument has no weak type, as in JAX."""
-    first = inspect.getfullargspec(fun).args[0]
+    signature = inspect.signature(fun)
 
     @functools.wraps(fun)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> Array:
         out = fun(*args, **kwargs)
-        ranked = get_aval(args[0] if args else kwargs[first]).shape
-        return strong_throughout(out) if ranked else out
+        first = next(iter(signature.bind(*args, **kwargs).arguments.values()))
+        return strong_throughout(out) if get_aval(first).shape else out
 
     return wrapped
 
 
 def strong_of_first(fun: Callable[P, Array]) -> Callable[P, Array]:
-    """The function, whose first argument, if it is an array, loses its weak type before the others
-    come in, as in JAX where all are weak: cotangents of the others are weak as they are."""
-    first = inspect.getfullargspec(fun).args[0]
+    """Like `strong_of_arrays`; where all arguments are weak, the first one already loses its weak
+    type before the others come in, so that cotangents of the others are weak as they are."""
+    signature = inspect.signature(fun)
 
     @functools.wraps(fun)
-    def wrapped(*args: Any, **kwargs: Any) -> Array:
-        named = {**kwargs, first: args[0]} if args else dict(kwargs)
-        x = named[first]
-        weak = [get_aval(y).weak_type for y in (*args, *kwargs.values())]
-        if all(weak) and get_aval(x).shape and is_inexact(x):
-            named[first] = strong_throughout(x)
-        out = fun(*(named.pop(first), *args[1:]) if args else (), **named)
-        return strong_throughout(out) if get_aval(x).shape else out
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Array:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            return fun(*args, **kwargs)  # Python's own error
+        name, x = next(iter(bound.arguments.items()))
+        given = bound.arguments.values()
+        if all([is_arraylike(y) and get_aval(y).weak_type for y in given]) and is_inexact(x):
+            bound.arguments[name] = strong_throughout(x) if get_aval(x).shape else x
+        return fun(*bound.args, **bound.kwargs)
 
-    return wrapped
+    return strong_of_arrays(wrapped)
 
 
 def weak_as(x: Array, *args: Any) -> Array:

@@ -10,7 +10,8 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
-from pyjx.scipy.special.operands import reals, strong_of_arrays, strong_of_first, weak_as
+from pyjx.scipy.special.operands import strong_of_arrays, strong_of_first, weak_as
+from pyjx.scipy.stats.parameters import reals
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 __dir__ = directory(__name__, __all__)

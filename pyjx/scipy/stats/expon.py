@@ -10,8 +10,8 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.nn.complements import log1mexp
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.operands import floats, reals
-from pyjx.scipy.stats.parameters import nan_unless
+from pyjx.scipy.special.operands import floats
+from pyjx.scipy.stats.parameters import nan_unless, reals
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)

@@ -11,8 +11,8 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import log_probability, xlogy_of
-from pyjx.scipy.special.operands import reals, strong_of_arrays, strong_of_first
-from pyjx.scipy.stats.parameters import nan_unless
+from pyjx.scipy.special.operands import strong_of_arrays, strong_of_first
+from pyjx.scipy.stats.parameters import nan_unless, reals
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = directory(__name__, __all__)

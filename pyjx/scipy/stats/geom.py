@@ -10,7 +10,8 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.logarithms import xlog1py_of
-from pyjx.scipy.special.operands import reals, strong_of_first
+from pyjx.scipy.special.operands import strong_of_first
+from pyjx.scipy.stats.parameters import reals
 
 __all__ = ["logpmf", "pmf"]
 __dir__ = directory(__name__, __all__)

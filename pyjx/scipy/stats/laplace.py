@@ -8,8 +8,8 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.operands import reals, strong_of_arrays
-from pyjx.scipy.stats.parameters import nan_unless
+from pyjx.scipy.special.operands import strong_of_arrays
+from pyjx.scipy.stats.parameters import nan_unless, reals
 
 __all__ = ["cdf", "logpdf", "pdf"]
 __dir__ = directory(__name__, __all__)

@@ -12,7 +12,7 @@ from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special.logarithms import xlogy_of
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.stats.parameters import reals
 
 __all__ = ["logpmf", "pmf"]
 __dir__ = directory(__name__, __all__)

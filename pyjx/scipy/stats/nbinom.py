@@ -11,8 +11,7 @@ from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
 from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
-from pyjx.scipy.special.operands import reals
-from pyjx.scipy.stats.parameters import nan_unless
+from pyjx.scipy.stats.parameters import nan_unless, reals
 
 __all__ = ["logpmf", "pmf"]
 __dir__ = directory(__name__, __all__)

@@ -10,7 +10,8 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.normal import log_ndtr_of, ndtr_of, ndtri_of
-from pyjx.scipy.special.operands import floats, reals, strong_of_arrays
+from pyjx.scipy.special.operands import floats, strong_of_arrays
+from pyjx.scipy.stats.parameters import reals
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = directory(__name__, __all__)

@@ -12,9 +12,8 @@ from pyjx.numpy import reductions
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex
-from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_inexact
+from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_inexact, strong
 from pyjx.numpy.ufuncs import as_array
-from pyjx.scipy.special.operands import strong
 
 __all__ = ["ModeResult", "mode", "rankdata", "sem"]
 

@@ -12,7 +12,8 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
-from pyjx.scipy.special.operands import reals, strong_of_arrays, weak_as
+from pyjx.scipy.special.operands import strong_of_arrays, weak_as
+from pyjx.scipy.stats.parameters import reals
 
 __all__ = ["logpdf", "pdf"]
 __dir__ = directory(__name__, __all__)

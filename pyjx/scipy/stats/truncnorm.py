@@ -11,8 +11,7 @@ from pyjx.lazy import directory
 from pyjx.nn.complements import log1mexp
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.normal import log_ndtr_of, ndtr_of
-from pyjx.scipy.special.operands import reals
-from pyjx.scipy.stats.parameters import nan_unless
+from pyjx.scipy.stats.parameters import nan_unless, reals
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = directory(__name__, __all__)

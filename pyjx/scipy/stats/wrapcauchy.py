@@ -9,7 +9,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.scipy.special.operands import reals
+from pyjx.scipy.stats.parameters import reals
 
 __all__ = ["logpdf", "pdf"]
 __dir__ = directory(__name__, __all__)
