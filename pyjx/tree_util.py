@@ -658,7 +658,7 @@ def register_dataclass(nodetype: _Class, data_fields: Sequence[str] | None = Non
                          f"{overlap}.")
     if is_dataclass:
         _check_fields(nodetype, {*data_fields, *meta_fields}, set(drop_fields))
-    default_registry.register_dataclass_node(nodetype, data_fields, meta_fields)
+    jaxlib_pytrees.register_dataclass(default_registry, nodetype, data_fields, meta_fields)
     _registered.add(nodetype)
     return nodetype
 

@@ -46,7 +46,6 @@ from pyjx.runtime.ledger import TracedInfo, Traces
 from pyjx.runtime.placement import NO_REQUEST, Request
 from pyjx.runtime.requests import Asked
 from pyjx.runtime.turns import turn
-from pyjx.tree_util import keystr, tree_flatten_with_path
 
 if TYPE_CHECKING:
     from pyjx.runtime.explain import Explanation
@@ -410,13 +409,12 @@ def _debug_info(traced_for: str, fun: Any, in_tree: TreeDef, static: Any) -> Tra
 
 
 def _result_paths(tree: Any) -> tuple[str, ...]:
-    leaves = tree_flatten_with_path(tree.unflatten(range(tree.num_leaves)))[0]
-    return tuple([f"result{keystr(path)}" for path, _ in leaves])
+    return tuple([f"result{path}" for path in signature.leaf_paths(tree)])
 
 
 def path_in(tree: Any, i: int) -> str:
     """Where leaf `i` of a result of this structure is; empty if it is the result."""
-    path = keystr(tree_flatten_with_path(tree.unflatten(range(tree.num_leaves)))[0][i][0])
+    path = signature.leaf_paths(tree)[i]
     return f"result{path}" if path else ""
 
 

@@ -12,7 +12,14 @@ import numpy as np
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.engine.types import TreeDef
-from pyjx.tree_util import keystr, tree_flatten_with_path, tree_unflatten
+from pyjx.jaxlib_pytrees import treedef_of
+from pyjx.tree_util import (
+    FlattenedIndexKey,
+    default_registry,
+    tree_flatten_with_path,
+    tree_structure,
+    tree_unflatten,
+)
 
 _VARIADIC, _VARIADIC_KEYWORDS, _GENERATOR = 0x04, 0x08, 0x20  # flags of code objects
 
@@ -196,25 +203,44 @@ def leaf_names(parameters: Parameters | None, in_tree: TreeDef, static: Any) -> 
     for i, tree in enumerate(args):
         if tree is not None:
             root = positional[i] if i < n else f"{parameters.variadic}[{i - n}]"
-            names += [root + path for path in _paths(tree)]
+            names += [root + path for path in leaf_paths(tree)]
     for key, tree in zip(kwargs_tree.node_data()[1], kwargs_tree.children(), strict=True):
         known = parameters.keywords is None or key in parameters.every
         root = key if known else f"{parameters.keywords}[{key!r}]"
-        names += [root + path for path in _paths(tree)]
+        names += [root + path for path in leaf_paths(tree)]
     return tuple(names)
 
 
-def _paths(tree: TreeDef) -> list[str]:
-    """Where each leaf is in its tree; which leaf it is, where a class of the user's can not be made
-    of numbers, or takes them for no leaves."""
+_LEAF = tree_structure(0)
+
+
+def leaf_paths(tree: TreeDef) -> list[str]:
+    """Where each leaf is in its tree, such as `['w'][0]`.
+
+    Only a node knows what its children are called, so one is made, of numbers. Where a class of the
+    user's can not be made of numbers, or takes them for other children, these have positions.
+    """
+    whole = _keys(tree)
+    if whole is not None:
+        return whole
+    children = tree.children()
+    keys = _keys(treedef_of(default_registry, tree.node_data(), [_LEAF] * len(children))) or \
+        [f"[{i}]" for i in range(len(children))]
+    return [key + path for key, child in zip(keys, children, strict=True)
+            for path in leaf_paths(child)]
+
+
+def _keys(tree: TreeDef) -> list[str] | None:
+    """As `leaf_paths`; None if a node refuses."""
     numbers = list(range(tree.num_leaves))
     try:
         found = tree_flatten_with_path(tree_unflatten(tree, numbers))[0]
-    except Exception:  # whatever the class raises
-        found = []
-    if [leaf for _, leaf in found] == numbers:
-        return [keystr(path) for path, _ in found]
-    return [f"[{i}]" for i in numbers]
+    except Exception:  # whatever a class of the user's raises
+        return None
+    if [x for _, x in found] != numbers:
+        return None
+    return ["".join([f"[{k.key}]" if type(k) is FlattenedIndexKey else str(k) for k in path])
+            for path, _ in found]
 
 
 def names_when_asked(fun: Callable[..., Any], in_tree: TreeDef, static: Any = ()
@@ -276,8 +302,7 @@ def raise_unhashable(name: str, static: Any) -> NoReturn:
 def raise_bad_output(source: str, traced_for: str, tree: Any, outs: Sequence[Any]) -> NoReturn:
     """Say which result is no array."""
     i = next(i for i, x in enumerate(outs) if not is_valid_value(x))
-    paths = tree_flatten_with_path(tree_unflatten(tree, list(range(len(outs)))))[0]
-    path = keystr(paths[i][0])
+    path = leaf_paths(tree)[i]
     raise TypeError(
         f"function {source} traced for {traced_for} returned a value of type {type(outs[i])}"
         f"{f' at output component {path}' if path else ''}, which is not a valid JAX type"

@@ -1,5 +1,9 @@
 """Errors of compiled functions, and the flags that help to find them."""
 
+import dataclasses
+from collections import OrderedDict
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -57,6 +61,49 @@ def test_errors_name_arguments_of_classes_that_choose_their_leaves(x):
             jax.jit(lambda a, b: int(b.values[0]))(value, b=value)
         with pytest.raises(errors.ConcretizationTypeError, match=r"the argument b\['k'\]"):
             jax.jit(lambda a, b: int(b["k"]))(value, {"k": x[0]})
+
+
+class Arrays:
+    """Takes no numbers for its child."""
+
+    def __init__(self, child):
+        if isinstance(child, int):
+            raise KeyError("takes no numbers")
+        self.child = child
+
+
+jax.tree_util.register_pytree_node(Arrays, lambda a: ((a.child,), None),
+                                   lambda _, children: Arrays(*children))
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Pair:
+    a: object
+    b: object
+
+
+class Point(NamedTuple):
+    a: object
+    b: object
+
+
+def test_a_class_that_refuses_numbers_takes_no_name_but_its_own(x):
+    x = x[0]
+    for value, get, name in (
+        ({"b": Arrays(x), "w": x}, lambda p: p["w"], "p['w']"),
+        ({"b": Arrays(x), "w": x}, lambda p: p["b"].child, "p['b'][0]"),
+        ([x, (x, Arrays({"k": x}), None, x)], lambda p: p[1][1].child["k"], "p[1][1][0]['k']"),
+        ([x, (x, Arrays({"k": x}), None, x)], lambda p: p[1][3], "p[1][3]"),
+        (Pair([x], Arrays(x)), lambda p: p.a[0], "p.a[0]"),
+        (Point(x, Arrays(x)), lambda p: p.b.child, "p.b[0]"),
+        (OrderedDict(b=x, a=Arrays(x)), lambda p: p["b"], "p['b']"),
+    ):
+        with pytest.raises(errors.ConcretizationTypeError) as caught:
+            jax.jit(lambda p, get=get: int(get(p)))(value)
+        assert f"the value of the argument {name}.\n" in str(caught.value)
+    with pytest.raises(TypeError, match=r"at output component \['w'\], which is not"):
+        jax.jit(lambda x: {"b": Arrays(x), "w": "text"})(x)
 
 
 @pytest.mark.parametrize("use", [
