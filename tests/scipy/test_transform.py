@@ -122,3 +122,8 @@ def test_refuses():
         Rotation.identity()[0]
     with pytest.raises(ValueError, match="weights"):
         Rotation.identity(2).mean(np.ones(3))
+
+
+def test_a_rotation_by_a_number_has_no_weak_type():
+    for made in (Rotation.from_euler("z", 90, degrees=True), Rotation.from_euler("z", 1.0)):
+        assert not made.as_matrix().weak_type and not made.as_quat().weak_type

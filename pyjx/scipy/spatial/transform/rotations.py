@@ -13,7 +13,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.core.array_type import Array
-from pyjx.numpy.promotion import promote_dtypes_inexact
+from pyjx.numpy.promotion import promote_dtypes_inexact, strong
 
 
 def _floats(x: Any) -> Array:
@@ -93,7 +93,7 @@ class Rotation(NamedTuple):
         angles = _floats(angles)
         angles = jnp.deg2rad(angles) if degrees else angles
         if len(axes) == 1 and (angles.ndim == 0 or angles.shape[-1] != 1):
-            angles = angles[..., None]
+            angles = (angles if angles.ndim else strong(angles))[..., None]
         if angles.ndim == 0 or angles.shape[-1] != len(axes):
             raise ValueError(f"expected {len(axes)} angles for the axes {seq}, got shape "
                              f"{angles.shape}")
