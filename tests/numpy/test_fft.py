@@ -57,6 +57,14 @@ def test_along_all_axes(name):
     close(getattr(jnp.fft, name)(x, n=6, axis=None), getattr(np.fft, name)(x, n=6))
 
 
+@pytest.mark.parametrize("name", ["hfft", "ihfft"])
+def test_hermitian_transforms_are_along_one_axis(name):
+    x = sample((3, 4, 5), "float32")
+    with pytest.raises(TypeError, match=f"{name} needs an axis"):
+        getattr(jnp.fft, name)(x, axis=None)
+    close(getattr(jnp.fft, name)(x, n=6, axis=None), getattr(np.fft, name)(x, n=6))
+
+
 @pytest.mark.parametrize("name", [*TWO, *MANY])
 def test_along_axes(name):
     x = sample((2, 3, 4, 5), "float32" if real_only(name) else "complex64")

@@ -122,32 +122,44 @@ def _conjugate(a: Any) -> Any:
     return lax.conj(a) if is_complex(a) else a
 
 
+def _check_axis(name: str, n: Any, axis: Any) -> None:
+    """These two have no form for several axes; with `n`, None is the last one, as for `rfft`."""
+    if axis is None and n is None:
+        raise TypeError(f"jax.numpy.fft.{name} needs an axis; give axis=-1 for the last one.")
+
+
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def hfft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform of numbers with a_(n-j) = conj(a_j), which is real.
 
     Args:
       a: the numbers a_0 .. a_(n // 2) along the axis.
       n: how many numbers there are in all, which is the result's size; by default 2 (m - 1) of m.
-      axis: the axis; None transforms along all of them, or with `n` along the last.
+      axis: the axis.
       norm: "backward", which is the default, "ortho" or "forward": the result is divided by
         1, sqrt(n) or n.
+
+    Raises:
+      TypeError: the axis is None, and `n` is not given.
+      ValueError: n is not positive, there is no such axis or norm.
 
     >>> import pyjx as jax
     >>> jax.numpy.fft.hfft(jax.numpy.ones(3)).tolist()
     [4.0, 0.0, 0.0, 0.0]
     """
+    _check_axis("hfft", n, axis)
     (a,) = operands("jax.numpy.fft.hfft", a)
     return transformed("hfft", IRFFT, _conjugate(a), n, axis, _SWAPPED.get(norm, norm))
 
 
 @numpy_function(static_argnames=("n", "axis", "norm"))
-def ihfft(a: Any, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: of n real numbers the first n // 2 + 1. Takes the same arguments.
 
     >>> import pyjx as jax
     >>> jax.numpy.fft.ihfft(jax.numpy.array([4.0, 0.0, 0.0, 0.0])).tolist()
     [(1-0j), (1-0j), (1-0j)]
     """
-    a = creation.asarray(a)
+    _check_axis("ihfft", n, axis)
+    a = creation.asarray(a)  # of the transforms this one alone takes lists, as in JAX
     return _conjugate(transformed("ihfft", RFFT, a, n, axis, _SWAPPED.get(norm, norm)))
