@@ -44,6 +44,29 @@ an integer
         _refuse(f"{function}: {argument} must be an integer, got {value!r}", error)
 
 
+def as_truncated_int(function: str, argument: str, value: Any) -> Any:
+    """A number as a Python int, without its fraction; a symbolic dimension stays one.
+
+    Raises:
+      TypeError: it is no real number, or a traced one.
+      ValueError, OverflowError: it is nan or infinite.
+
+    >>> as_truncated_int("split", "sections", 2.5)
+    2
+    """
+    if isinstance(value, SymbolicDim):
+        return value
+    text = f"{function}: {argument} must be a number, got {value!r}"
+    if isinstance(value, (str, bytes)):  # which Python would read
+        raise TypeError(text)
+    try:
+        return int(value)
+    except TypeError as error:
+        _refuse(text, error)
+    except (ValueError, OverflowError) as error:
+        raise type(error)(f"{text}: {error}") from None
+
+
 def as_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:
     """A sequence of integers as a tuple of Python ints.
 

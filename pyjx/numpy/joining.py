@@ -16,7 +16,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim, get_aval
-from pyjx.core.integers import as_int, as_ints
+from pyjx.core.integers import as_ints, as_truncated_int
 from pyjx.core.trace import Tracer, concrete_or_error, is_concrete
 from pyjx.numpy.axes import as_tuple, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -304,10 +304,8 @@ def _cut(name: str, ary: Any, indices_or_sections: Any, axis: Any, uneven: bool)
         cuts = [min(i if i >= 0 else max(i + size, 0), size) for i in indices]
         ends = [0, *cuts, size]
         return list(lax.split(ary, [b - a for a, b in itertools.pairwise(ends)], axis))
-    sections = concrete_or_error(None, where, context)
-    if isinstance(sections, (float, np.floating)) and sections.is_integer():  # as NumPy does
-        sections = int(sections)
-    sections = as_int(name, "indices_or_sections", sections)
+    sections = as_truncated_int(name, "indices_or_sections",
+                                concrete_or_error(None, where, context))
     part, rest = divmod(size, sections)
     if rest and not uneven:
         raise ValueError(f"array split does not result in an equal division: rest is {rest}. "
@@ -322,7 +320,8 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 
     Args:
       ary: array.
-      indices_or_sections: the number of equal parts, or the indices where to cut.
+      indices_or_sections: the number of equal parts, whose fraction is cut off, or the indices
+        where to cut.
       axis: int.
 
     Raises:

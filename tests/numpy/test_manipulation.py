@@ -203,6 +203,11 @@ def test_roll_by_shifts_of_other_kinds():
     assert jnp.roll(x, jnp.zeros(0, int), 0).tolist() == x.tolist()
 
 
-def test_numbers_of_parts_may_be_whole_floats():
+def test_numbers_of_parts_may_be_floats():
     for cut in (jnp.split, jnp.array_split, jnp.hsplit):
-        assert [len(part) for part in cut(np.arange(6), 3.0)] == [2, 2, 2]
+        for parts in (3.0, np.float32(3.5), jnp.array(3.5)):
+            assert [len(part) for part in cut(np.arange(6), parts)] == [2, 2, 2]
+        with pytest.raises(OverflowError, match="indices_or_sections must be a number, got inf"):
+            cut(np.arange(6), float("inf"))
+        with pytest.raises(TypeError, match="indices_or_sections must be a number, got '3'"):
+            cut(np.arange(6), "3")

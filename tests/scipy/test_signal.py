@@ -170,9 +170,11 @@ def test_lengths_of_segments_may_be_floats():
     x = np.arange(8, dtype=np.float32)
     for name, args in (("welch", (x,)), ("csd", (x, x)), ("stft", (x,))):
         function = getattr(jax.scipy.signal, name)
-        for one, other in zip(function(*args, nperseg=4.0, noverlap=2.0),
+        for one, other in zip(function(*args, nperseg=4.5, noverlap=2.0),
                               function(*args, nperseg=4, noverlap=2), strict=True):
             np.testing.assert_array_equal(one, other)
+        with pytest.raises(TypeError, match="nperseg must be a number, got '4'"):
+            function(*args, nperseg="4")
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((0,), -1), ((2, 0), -1), ((2, 0), 0)])

@@ -10,7 +10,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.integers import index
+from pyjx.core.integers import as_truncated_int
 from pyjx.numpy.axes import all_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import operands
@@ -41,7 +41,10 @@ def _quotient(k: Any, n: Any, d: Any) -> Any:
 def _count(name: str, n: Any) -> int:
     if isinstance(n, (list, tuple)):
         raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {n}.")
-    return int(n) if isinstance(n, float) and n.is_integer() else index(n)
+    size = as_truncated_int(name, "n", n)
+    if size != n:
+        raise TypeError(f"{name}: n must be a whole number, got {n!r}.")
+    return size
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:

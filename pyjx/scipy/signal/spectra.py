@@ -7,6 +7,7 @@ Audio Electroacoust. 15 (1967), 70-73.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.core.integers import as_truncated_int
 from pyjx.core.tracebacks import api_boundary
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_dtypes_inexact
@@ -27,10 +29,13 @@ _BOUNDARIES: dict[str | None, dict[str, Any]] = {
 }
 
 
+_length = partial(as_truncated_int, "scipy.signal")
+
+
 def _window(window: Any, nperseg: int | None, length: int | None) -> tuple[Any, int]:
     """The window as an array, and the length of segments."""
     if isinstance(window, (str, tuple)):
-        nperseg = 256 if nperseg is None else int(nperseg)
+        nperseg = 256 if nperseg is None else _length("nperseg", nperseg)
         nperseg = nperseg if length is None else min(nperseg, length)
         from scipy.signal import get_window  # windows by name need it, and it loads slowly
         return get_window(window, nperseg), nperseg
@@ -45,8 +50,8 @@ def _window(window: Any, nperseg: int | None, length: int | None) -> tuple[Any, 
 
 
 def _lengths(nperseg: int, noverlap: int | None, nfft: int | None) -> tuple[int, int]:
-    noverlap = nperseg // 2 if noverlap is None else int(noverlap)
-    nfft = nperseg if nfft is None else int(nfft)
+    noverlap = nperseg // 2 if noverlap is None else _length("noverlap", noverlap)
+    nfft = nperseg if nfft is None else _length("nfft", nfft)
     if nfft < nperseg:
         raise ValueError("nfft must be greater than or equal to nperseg.")
     if noverlap >= nperseg:
@@ -306,7 +311,7 @@ def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = N
     if freq_axis == time_axis:
         raise ValueError("Must specify differing time and frequency axes!")
     default = 2 * (Z.shape[freq_axis] - 1) if input_onesided else Z.shape[freq_axis]
-    size = default if nperseg is None else int(nperseg)
+    size = default if nperseg is None else _length("nperseg", nperseg)
     if size < 1:
         raise ValueError("nperseg must be a positive integer")
     if nfft is None:

@@ -17,7 +17,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.core.integers import as_int
+from pyjx.core.integers import as_truncated_int
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import is_complex, is_integer
@@ -245,7 +245,7 @@ def multigammaln(a: Any, d: Any) -> Array:
 
     Args:
       a: array of real dtype.
-      d: an int, known while the program is traced.
+      d: a number known while the program is traced, whose fraction is cut off.
 
     >>> import pyjx as jax
     >>> round(float(jax.scipy.special.multigammaln(3.0, 2)), 4)
@@ -253,7 +253,7 @@ def multigammaln(a: Any, d: Any) -> Array:
     """
     d = concrete_or_error(None, d,
                           "The error arose in jax.scipy.special.multigammaln argument `d`.")
-    d = as_int("multigammaln", "d", int(d) if d == int(d) else d)
+    d = as_truncated_int("multigammaln", "d", d)
     a = as_array(promote_dtypes_inexact(*operands("multigammaln", a), d)[0])
     steps = jnp.asarray(np.arange(d) / 2, a.dtype)
     return d * (d - 1) / 4 * math.log(math.pi) + lax.lgamma(a[..., None] - steps).sum(-1)
