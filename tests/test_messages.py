@@ -140,6 +140,22 @@ def test_what_needs_a_value_says_so_and_casts_say_how_a_dtype_changes(call, line
     assert str(caught.value).split("\n")[1] == line
 
 
+@pytest.mark.parametrize("call", [
+    lambda s: jnp.zeros(3, out_sharding=s), lambda s: jnp.asarray(X, out_sharding=s),
+    lambda s: jnp.einsum("ij->i", X, out_sharding=s), lambda s: jnp.matmul(X, X.T, out_sharding=s),
+    lambda s: jnp.repeat(X, 2, out_sharding=s), lambda s: jnp.reshape(X, 6, out_sharding=s),
+    lambda s: jax.lax.broadcast_in_dim(X, (4, 2, 3), (1, 2), out_sharding=s),
+    lambda s: jax.lax.empty((3,), "float32", out_sharding=s), lambda s: jax.reshard(X, s),
+])
+@pytest.mark.parametrize("given", [
+    3, jax.sharding.SingleDeviceSharding(jax.devices()[0]), jax.devices()[0]],
+    ids=["number", "single", "device"])
+def test_an_out_sharding_is_over_a_mesh(call, given):
+    with pytest.raises(TypeError, match=r"`out_sharding` argument of [\w. ]+ only supports instances "
+                       r"of `NamedSharding` or `PartitionSpec`\. Got .* of type: <class"):
+        call(given)
+
+
 def test_values_of_an_update_are_named():
     for value in ("a", None):
         with pytest.raises((TypeError, ValueError)) as caught:

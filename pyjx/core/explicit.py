@@ -18,7 +18,7 @@ from pyjx.core.bounded import kept
 from pyjx.core.memories import in_memory
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.specs import PartitionSpec, axes_of
-from pyjx.jaxlib_api import NamedSharding, Sharding, SingleDeviceSharding
+from pyjx.jaxlib_api import NamedSharding
 
 if TYPE_CHECKING:
     from pyjx.core.primitive import Primitive
@@ -168,8 +168,8 @@ def along_the_mesh_that_is_set(spec: PartitionSpec, caller: str) -> NamedShardin
 
 
 def check_out_sharding(sharding: Any, caller: str) -> None:
-    """TypeError unless it says how a result lies over a mesh; None leaves that open."""
-    if sharding is not None and not isinstance(sharding, (Sharding, PartitionSpec)):
+    """TypeError unless it says how a result lies over a mesh."""
+    if not isinstance(sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(
             f"`out_sharding` argument of {caller} only supports instances of `NamedSharding` or "
             f"`PartitionSpec`. Got {sharding!r} of type: {type(sharding)}. To put an array on a "
@@ -184,14 +184,9 @@ def resolved_sharding(sharding: Any, shape: Sequence[Any], caller: str) -> Any:
       ValueError: no mesh is set, it does not fit the shape, or names an axis that is not Explicit.
       TypeError: it is neither.
     """
+    check_out_sharding(sharding, caller)
     if isinstance(sharding, PartitionSpec):
         sharding = along_the_mesh_that_is_set(sharding, caller)
-    if type(sharding) is not NamedSharding:
-        if type(sharding) is SingleDeviceSharding:
-            return None
-        check_out_sharding(sharding, caller)
-        raise TypeError(f"{caller}: `out_sharding` is a NamedSharding or a PartitionSpec, got "
-                        f"{sharding!r} of type {type(sharding)}")
     if names_no_mesh(sharding):
         return None
     mesh, spec = sharding.mesh.abstract_mesh, sharding.spec

@@ -48,7 +48,8 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "iota")
     shape = as_shape("broadcasted_iota", "shape", shape)
     dimension = as_int("broadcasted_iota", "dimension", dimension)
-    check_out_sharding(out_sharding, "broadcasted_iota")
+    if out_sharding is not None:
+        check_out_sharding(out_sharding, "broadcasted_iota")
     return placed(iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None),
                   out_sharding)
 
@@ -100,5 +101,6 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     >>> jax.lax.empty((2,), float).shape
     (2,)
     """
-    check_out_sharding(out_sharding, "lax.empty")
+    if out_sharding is not None:
+        check_out_sharding(out_sharding, "lax.empty")
     return lax.full(shape, 0, dtype, sharding=out_sharding)

@@ -58,8 +58,7 @@ def _reshard(x: Any, target: Any) -> Any:
     sharding = resolved_sharding(target, get_aval(x).shape, "reshard")
     if sharding is None:
         raise ValueError("Reshard should only be used with out_shardings which are non-None and "
-                         f"have a non-empty mesh. Got sharding {target}. Use device_put for "
-                         "shardings that are neither NamedShardings nor PartitionSpecs.")
+                         f"have a non-empty mesh. Got sharding {target}.")
     mesh = getattr(target, "mesh", None)
     return reshard_p.bind(x, dst_sharding=sharding,
                           concrete_mesh=mesh if isinstance(mesh, Mesh) else None)
