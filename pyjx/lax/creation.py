@@ -102,5 +102,5 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     (2,)
     """
     if out_sharding is not None:
-        check_out_sharding(out_sharding, "lax.empty")
+        check_out_sharding(out_sharding, "empty")
     return lax.full(shape, 0, dtype, sharding=out_sharding)

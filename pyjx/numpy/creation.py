@@ -528,7 +528,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 def _either(device: Any, out_sharding: Any, name: str) -> Any:
     if device is not None or out_sharding is None:
         return device
-    check_out_sharding(out_sharding, f"jnp.{name}")
+    check_out_sharding(out_sharding, name)
     return out_sharding
 
 

@@ -354,7 +354,7 @@ def _placed_einsum(operands: tuple[Any, ...], subscripts: str, optimize: Any, pr
                    preferred_element_type: Any, dot_general: Any, out_sharding: Any) -> Any:
     run = in_auto_mode(partial(einsum, optimize=optimize, precision=precision,
                                preferred_element_type=preferred_element_type,
-                               _dot_general=dot_general), out_sharding)
+                               _dot_general=dot_general), out_sharding, "einsum")
     return run(subscripts, *operands)
 
 

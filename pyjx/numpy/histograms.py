@@ -51,8 +51,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     [0, 1, 2]
     """
     if out_sharding is not None:
-        return in_auto_mode(partial(bincount, minlength=minlength, length=length), out_sharding)(
-            x, weights)
+        return in_auto_mode(partial(bincount, minlength=minlength, length=length), out_sharding,
+                            "bincount")(x, weights)
     (x,) = operands("bincount", x)
     aval = get_aval(x)
     if aval.dtype == np.bool_:
@@ -128,7 +128,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None,
     """
     if out_sharding is not None:
         return in_auto_mode(lambda a, bins, weights: histogram(a, bins, range, weights, density),
-                            out_sharding)(a, bins, weights)
+                            out_sharding, "histogram")(a, bins, weights)
     if weights is None:
         (a,) = promote_dtypes_inexact(*operands("histogram", a))
         weights = creation.ones_like(a)

@@ -473,8 +473,8 @@ class IndexUpdateRef:
         options = _options(mode, fill_value, indices_are_sorted, unique_indices,
                            wrap_negative_indices)
         if out_sharding is not None:
-            return in_auto_mode(lambda x, index: getitem(x, index, options), out_sharding)(
-                as_operand(self.array), self.index)
+            return in_auto_mode(lambda x, index: getitem(x, index, options), out_sharding,
+                                "x.at[index].get")(as_operand(self.array), self.index)
         return getitem(as_operand(self.array), self.index, options)
 
     def _write(self, method: str, y: Any, indices_are_sorted: bool, unique_indices: bool,
@@ -511,8 +511,8 @@ class IndexUpdateRef:
         if out_sharding is not None:
             return in_auto_mode(lambda x, index: IndexUpdateRef(x, index).apply(
                 func, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                mode=mode, wrap_negative_indices=wrap_negative_indices), out_sharding)(
-                    self.array, self.index)
+                mode=mode, wrap_negative_indices=wrap_negative_indices), out_sharding,
+                "x.at[index].apply")(self.array, self.index)
         options = _options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
         pattern, values = parse(self.array.aval.shape, self.index, wrap_negative_indices)
         return write("apply", self.array, None, pattern, values, options, func)
@@ -532,8 +532,8 @@ def _update_method(name: str, method: str, doc: str) -> Any:
                 return in_auto_mode(lambda x, index, y: update(
                     IndexUpdateRef(x, index), y, indices_are_sorted=indices_are_sorted,
                     unique_indices=unique_indices, mode=mode,
-                    wrap_negative_indices=wrap_negative_indices), out_sharding)(
-                        self.array, self.index, values)
+                    wrap_negative_indices=wrap_negative_indices), out_sharding,
+                    f"x.at[index].{name}")(self.array, self.index, values)
             return self._write(method, values, indices_are_sorted, unique_indices, mode,
                                wrap_negative_indices)
         except Exception as error:

@@ -456,7 +456,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
     """
     if out_sharding is not None:
         return in_auto_mode(partial(repeat, axis=axis, total_repeat_length=total_repeat_length),
-                            out_sharding)(a, repeats)
+                            out_sharding, "repeat")(a, repeats)
     if not isinstance(repeats, SymbolicDim):
         a, repeats = operands("repeat", a, repeats)
     if isinstance(repeats, SymbolicDim) and total_repeat_length is None:

@@ -423,7 +423,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
         raise ValueError(f"Incompatible types for broadcasting: input type={aval.str_short()} and "
                          f"requested type={aval.update(shape=shape).str_short()}")
     if out_sharding is not None:
-        check_out_sharding(out_sharding, "jnp.broadcast_to")
+        check_out_sharding(out_sharding, "broadcast_to")
         return placed(spread(array, shape), out_sharding)
     return spread(array, shape)
 

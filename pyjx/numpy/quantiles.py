@@ -241,7 +241,7 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
     if out_sharding is not None:
         return in_auto_mode(lambda a, q, weights: percentile(
             a, q, axis, out, overwrite_input, method, keepdims, weights=weights),
-            out_sharding)(a, q, weights)
+            out_sharding, "percentile")(a, q, weights)
     return _quantile("percentile", a, _share("percentile", a, q), axis, out, overwrite_input,
                      method, keepdims, False, weights)
 

@@ -150,16 +150,16 @@ def _mesh_around(target: Any, args: Any) -> AbstractMesh | None:
     return None
 
 
-def in_auto_mode(f: Callable[..., Any], out_sharding: Any) -> Callable[..., Any]:
+def in_auto_mode(f: Callable[..., Any], out_sharding: Any, caller: str) -> Callable[..., Any]:
     """The function with the compiler deciding inside, on arguments that are arrays or not, whose
-    result lies as `out_sharding` says."""
+    result lies as the `out_sharding` of `caller` says."""
     for leaf in tree_util.tree_leaves(out_sharding, is_leaf=lambda x: isinstance(
             x, PartitionSpec)):
-        check_out_sharding(leaf, "this function")
+        check_out_sharding(leaf, caller)
     if names_no_mesh(out_sharding):
         return f
     if isinstance(out_sharding, PartitionSpec):
-        out_sharding = along_the_mesh_that_is_set(out_sharding, "out_sharding")
+        out_sharding = along_the_mesh_that_is_set(out_sharding, caller)
 
     def wrapped(*args: Any) -> Any:
         leaves, tree = tree_util.tree_flatten(args)
