@@ -1,5 +1,6 @@
 """Errors of much used functions: the operation, the argument, what was expected, and one cure."""
 
+import functools
 import operator
 import pickle
 from pathlib import Path
@@ -162,6 +163,20 @@ def test_an_out_sharding_is_over_a_mesh(name, call, given):
         call(given)
     assert (f"`out_sharding` argument of {name} only supports instances of `NamedSharding` or "
             f"`PartitionSpec`. Got {given!r} of type: {type(given)}.") in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "call"), [
+    *[(name, functools.partial(getattr(jnp, name), 3)) for name in ("zeros", "ones", "empty")],
+    *[(name, functools.partial(getattr(jnp, name), X)) for name in (
+        "array", "asarray", "zeros_like", "ones_like")],
+    ("full", functools.partial(jnp.full, 3, 1)),
+    ("full_like", functools.partial(jnp.full_like, X, 1)),
+    ("arange", functools.partial(jnp.arange, 3)), ("arange", functools.partial(jnp.arange, 1.0, 3)),
+])
+@pytest.mark.parametrize("sharding", [jax.P(), 3])
+def test_a_device_and_an_out_sharding_exclude_each_other(name, call, sharding):
+    with pytest.raises(ValueError, match=f"^{name}: Only one of `device` or `out_sharding` can be"):
+        call(device=jax.devices()[0], out_sharding=sharding)
 
 
 def test_values_of_an_update_are_named():

@@ -86,7 +86,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, order: str | Non
         raise ValueError(f"array: order must be one of 'K', 'A', 'C', 'F', got {order!r}")
     if dtype is not None:
         dtype = _user_dtype(dtype, "array")
-    target = _either(device, out_sharding, "array")
+    target = _target("array", device, out_sharding)
     out = _array_for(target, object, dtype, bool(copy))
     if ndmin and out.ndim < ndmin:
         out = ops.expand_dims(out, range(ndmin - out.ndim))
@@ -117,7 +117,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     if type(a) is ArrayImpl and device is None and out_sharding is None and not copy and (
             dtype is None or (dtype == a.aval.dtype and not a.aval.weak_type)):
         return a
-    target = _either(device, out_sharding, "asarray")
+    target = _target("asarray", device, out_sharding)
     return placed(_array_for(target, a, dtype, bool(copy)), target)
 
 
@@ -497,7 +497,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     [[0.0, 0.0], [0.0, 0.0]]
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "zeros")
-    target = _either(device, out_sharding, "zeros")
+    target = _target("zeros", device, out_sharding)
     return filled(_shape_of(shape, "zeros"), 0, dtype, False, target)
 
 
@@ -509,7 +509,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     [1.0, 1.0]
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "ones")
-    target = _either(device, out_sharding, "ones")
+    target = _target("ones", device, out_sharding)
     return filled(_shape_of(shape, "ones"), 1, dtype, False, target)
 
 
@@ -521,13 +521,17 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     (2, 3)
     """
     dtype = dtypes.default_float_dtype() if dtype is None else _user_dtype(dtype, "empty")
-    target = _either(device, out_sharding, "empty")
+    target = _target("empty", device, out_sharding)
     return filled(_shape_of(shape, "empty"), 0, dtype, False, target)
 
 
-def _either(device: Any, out_sharding: Any, name: str) -> Any:
-    if device is not None or out_sharding is None:
+def _target(name: str, device: Any, out_sharding: Any) -> Any:
+    """Where an array of the function `name` is to be; None leaves it open."""
+    if out_sharding is None:
         return device
+    if device is not None:
+        raise ValueError(f"{name}: Only one of `device` or `out_sharding` can be set. Got "
+                         f"{device=} and {out_sharding=}")
     check_out_sharding(out_sharding, name)
     return out_sharding
 
@@ -544,7 +548,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
         (fill_value,) = operands("full", fill_value)
     if dtype is not None:
         dtype = _user_dtype(dtype, "full")
-    return _full(_shape_of(shape, "full"), fill_value, dtype, _either(device, out_sharding, "full"))
+    return _full(_shape_of(shape, "full"), fill_value, dtype, _target("full", device, out_sharding))
 
 
 def _full(shape: tuple[int, ...], fill_value: Any, dtype: Any, device: Any) -> Any:
@@ -590,7 +594,7 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
     >>> jax.numpy.zeros_like(jax.numpy.arange(2)).tolist()
     [0, 0]
     """
-    target = _either(device, out_sharding, "zeros_like")
+    target = _target("zeros_like", device, out_sharding)
     return _filled_like("zeros_like", a, 0, dtype, shape, target)
 
 
@@ -602,7 +606,7 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = Non
     >>> jax.numpy.ones_like(jax.numpy.arange(2)).tolist()
     [1, 1]
     """
-    target = _either(device, out_sharding, "ones_like")
+    target = _target("ones_like", device, out_sharding)
     return _filled_like("ones_like", a, 1, dtype, shape, target)
 
 
@@ -636,7 +640,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     shape, dtype, weak = _like("full_like", a, dtype, shape)
     weak = weak and not get_aval(fill_value).shape
     fill_value = real_fill(fill_value, dtype) if weak else fill_value
-    device = _either(device, out_sharding, "full_like")
+    device = _target("full_like", device, out_sharding)
     if device is None and shape == np.shape(a):
         device = sharding_like(a)
     if not get_aval(fill_value).shape and type(fill_value) in _python_scalars:
@@ -666,7 +670,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
             state.dynamic is eager_trace and start <= _MOST_FROM_HOST):
         dtype = dtypes.default_int_dtype()
         return placed(of_host(np.arange(start, dtype=dtype), dtype),
-                      _either(device, out_sharding, "arange"))
+                      _target("arange", device, out_sharding))
     if dtype is not None:
         dtype = _user_dtype(dtype, "arange")
     named = (("stop" if stop is None else "start", start), ("stop", stop), ("step", step))
@@ -675,7 +679,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         raise TypeError("arange requires a start or stop value, got None")
     if any(isinstance(v, SymbolicDim) for v in bounds):
         return placed(_symbolic_range(*_bounds(start, stop, step, bounds), dtype),
-                       _either(device, out_sharding, "arange"))
+                       _target("arange", device, out_sharding))
     if any(isinstance(v, complex) or getattr(v, "dtype", np.dtype(int)).kind == "c"
            for v in bounds):
         raise ValueError("Passing complex start/stop/step to jnp.arange is not supported.")
@@ -684,7 +688,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     if dtype == np.bool_:
         raise TypeError("iota does not accept dtype bool. Accepted dtypes are subtypes of integer, "
                         "complexfloating, floating.")
-    target = _either(device, out_sharding, "arange")
+    target = _target("arange", device, out_sharding)
     low, high, by = _bounds(start, stop, step, bounds)
     if dtype in dtypes.integer_dtypes and by != 0 and all(
             isinstance(v, (int, np.integer)) for v in (low, high, by)):
