@@ -86,6 +86,7 @@ def test_limited_memory_of_many_variables():
 def test_limited_memory_ends(options, status):
     result = minimize(rosenbrock, jnp.zeros(2), method=LIMITED, options=options)
     assert not bool(result.success) and int(result.status) == status
+    assert not result.success.weak_type and result.status.weak_type
     assert float(result.fun) < 1
     assert int(minimize(rosenbrock, jnp.ones(2), method=LIMITED).nit) == 0
 

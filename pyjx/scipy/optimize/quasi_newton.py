@@ -4,6 +4,7 @@ Wright, Numerical Optimization, 2nd edition, chapters 6 and 7."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 from pyjx import lax
@@ -11,6 +12,19 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.scipy.optimize.line_search import line_search
 from pyjx.transforms.grad import value_and_grad
+
+
+class Status(IntEnum):
+    """Why a method ended. The numbers are JAX's, of which 3 says another thing of BFGS."""
+
+    GOING = -1
+    CONVERGED = 0
+    TOO_MANY_ITERATIONS = 1
+    TOO_MANY_VALUES = 2
+    TOO_MANY_GRADIENTS = 3
+    BFGS_NO_STEP = 3
+    SMALL_DECREASE = 4
+    NO_STEP = 5
 
 
 class OptimizeResults(NamedTuple):
@@ -95,7 +109,8 @@ def minimize_bfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None = 
     init = _State(x0, value, gradient, identity, jnp.asarray(1), jnp.asarray(0), jnp.asarray(False))
     end = lax.while_loop(going, body, init)
     success = small(end.gradient)
-    status = jnp.where(success, 0, jnp.where(end.failed, 3, 1))
+    status = jnp.where(success, Status.CONVERGED, jnp.where(
+        end.failed, Status.BFGS_NO_STEP, Status.TOO_MANY_ITERATIONS))
     return OptimizeResults(end.x, success, status, end.value, end.gradient, end.hess_inv, end.calls,
                            end.calls, end.iterations)
 
@@ -144,7 +159,7 @@ class _LimitedState(NamedTuple):
     memory: _Memory
     calls: Any
     iterations: Any
-    status: Any  # as in `OptimizeResults`, and -1 while there is no reason to end
+    status: Any
 
 
 def minimize_lbfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None = None,
@@ -155,7 +170,7 @@ def minimize_lbfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None =
     in proportion to the number of variables."""
     both = value_and_grad(fun)
     n = x0.size
-    limits = {1: 200 * n if maxiter is None else maxiter, 2: maxfun, 3: maxgrad}
+    limit = 200 * n if maxiter is None else maxiter
 
     def small(gradient: Array) -> Array:
         return jnp.linalg.norm(gradient, ord=norm) < gtol
@@ -166,12 +181,16 @@ def minimize_lbfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None =
                                           _first_try(s.gradient, s.iterations == 0), maxls)
         step = point.step * direction
         calls, iterations = s.calls + calls, s.iterations + 1
-        ends = {0: small(point.gradient), 5: ~found & ~(point.value < s.value)}
-        for code, limit in limits.items():
-            if limit is not None:
-                ends[code] = (iterations if code == 1 else calls) >= limit
-        ends[4] = s.value - point.value < ftol
-        status = jnp.select([*ends.values()], [*ends], -1)
+        ends = [  # the first that holds is told
+            (small(point.gradient), Status.CONVERGED),
+            (~found & ~(point.value < s.value), Status.NO_STEP),
+            (iterations >= limit, Status.TOO_MANY_ITERATIONS),
+            (False if maxfun is None else calls >= maxfun, Status.TOO_MANY_VALUES),
+            (False if maxgrad is None else calls >= maxgrad, Status.TOO_MANY_GRADIENTS),
+            (s.value - point.value < ftol, Status.SMALL_DECREASE),
+        ]
+        conditions, codes = zip(*ends, strict=True)
+        status = jnp.select(conditions, codes, Status.GOING)
         return _LimitedState(s.x + step, point.value, point.gradient,
                              s.memory.with_newest(step, point.gradient - s.gradient),
                              calls, iterations, status)
@@ -179,7 +198,7 @@ def minimize_lbfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None =
     value, gradient = both(x0)
     none = _Memory(*[jnp.zeros((maxcor, *shape), x0.dtype) for shape in ((n,), (n,), ())])
     init = _LimitedState(x0, value, gradient, none, jnp.asarray(1), jnp.asarray(0),
-                         jnp.where(small(gradient), 0, -1))
-    end = lax.while_loop(lambda s: s.status == -1, body, init)
-    return OptimizeResults(end.x, end.status == 0, end.status, end.value, end.gradient, None,
+                         jnp.where(small(gradient), Status.CONVERGED, Status.GOING))
+    end = lax.while_loop(lambda s: s.status == Status.GOING, body, init)
+    return OptimizeResults(end.x, small(end.gradient), end.status, end.value, end.gradient, None,
                            end.calls, end.calls, end.iterations)
