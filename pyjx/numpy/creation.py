@@ -701,7 +701,16 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     if any(isinstance(x, np.generic) and x.dtype.kind == "V" for x in (low, high, by)):
         low, high, by = map(float, (low, high, by))  # NumPy has no ranges of ml_dtypes' types
     host = np.arange(low, high, by, dtype=dtype if native else None)
+    if dtype in dtypes.integer_dtypes and host.dtype.kind == "f":
+        host = _whole_steps(low, by, len(host), dtype)
     return placed(of_host(host, dtype), target)
+
+
+def _whole_steps(low: Any, by: Any, count: int, dtype: Any) -> np.ndarray:
+    """`count` numbers from `low`; both it and the step are integers of the dtype, as in JAX."""
+    least = np.iinfo(dtype).min if dtypes.itemsize_bits(dtype) >= 8 else -math.inf
+    first, step = (int(max(x, least) if isinstance(x, float) else x) for x in (low, by))
+    return first + step * np.arange(count)
 
 
 def _concrete(function: str, argument: str, value: Any) -> Any:

@@ -80,7 +80,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
 def _edges(a: Any, bins: Any, limits: Any) -> Any:
     """The edges of the bins of the values `a`."""
     if isinstance(bins, str):
-        raise TypeError(f"histogram: bins must be an int or an array, got {bins!r}")
+        raise NotImplementedError(
+            f"string values for `bins` not implemented. histogram: bins={bins!r}; give a number "
+            f"of bins, or numpy.histogram_bin_edges(a, {bins!r}).")
     (a,) = operands("histogram_bin_edges", a)
     dtype = dtypes.to_inexact_dtype(get_aval(a).dtype)
     if isinstance(bins, (list, tuple)) or np.ndim(bins) == 1:

@@ -383,6 +383,16 @@ def test_booleans_made_of_scalars_are_strong():
     assert not jnp.asarray(1.5).astype(bool).weak_type
 
 
+@pytest.mark.parametrize(("bounds", "dtype", "want"), [
+    ((0, 5, 1.5), "int32", [0, 1, 2, 3]), ((5, 0, -1.5), "int8", [5, 4, 3, 2]),
+    ((-2.5, 1), "int32", [-2, -1, 0, 1]), ((0, 2, 0.5), "int32", [0, 0, 0, 0]),
+    ((-2.5, 1.5), "uint8", [0, 1, 2, 3]), ((-3, -1, 1.0), "uint8", [253, 254]),
+])
+def test_ranges_of_integers_take_whole_steps(bounds, dtype, want):
+    got = jnp.arange(*bounds, dtype=dtype)
+    assert got.dtype == dtype and got.tolist() == want
+
+
 @pytest.mark.parametrize(("stop", "num"), [(25, 6), (30, 7), (35, 8), (50, 11), (11, 12)])
 def test_linspace_from_0_in_whole_steps_is_exact(stop, num):
     assert jnp.linspace(0, stop, num).tolist() == np.linspace(0, stop, num).tolist()

@@ -241,6 +241,11 @@ def test_weights_of_points_become_floats():
         assert counts.tolist() == [1, 1]
 
 
+def test_rules_for_bins_are_refused():
+    with pytest.raises(NotImplementedError, match="string values for `bins` not implemented"):
+        jnp.histogram(np.ones(3), bins="auto")
+
+
 def test_ranks_of_the_ends_of_a_range():
     with jax.numpy_rank_promotion("raise"):
         assert jnp.linspace(jnp.ones(2), 2, 3).shape == (3, 2)
