@@ -12,8 +12,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
-from pyjx.core.integers import as_shape
+from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
@@ -84,8 +83,8 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]
     Args:
       indices: array of integers; negative ones count from the end. Others out of bounds give the
         nearest element.
-      shape: the shape of the array; the last axis changes first. An array of sizes promotes with
-        `indices`, and may be traced.
+      shape: the shape of the array; the last axis changes first. Sizes that are no Python ints,
+        and an array of sizes, promote with `indices`, and may be traced.
 
     Raises:
       ValueError: the array of sizes has more than one axis.
@@ -94,29 +93,37 @@ def unravel_index(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]
     >>> [i.item() for i in jax.numpy.unravel_index(5, (2, 3))]
     [1, 2]
     """
-    if isinstance(shape, np.bool_):  # whose product is an integer in NumPy
-        return _by_sizes(indices, jnp.atleast_1d(np.int64(shape)))
-    if isinstance(shape, (bool, float)) or hasattr(shape, "dtype"):
-        return _by_sizes(indices, jnp.atleast_1d(shape))
-    return _by_shape(indices, shape)
+    if np.iterable(shape) and not hasattr(shape, "dtype"):
+        sizes = list(shape)
+        if all(type(n) is int or isinstance(n, SymbolicDim) for n in sizes):
+            return _by_shape(indices, tuple(sizes))
+    elif type(shape) is int:
+        return _by_shape(indices, (shape,))
+    else:
+        # NumPy's own truth values count as its integers
+        sizes = jnp.atleast_1d(np.int64(shape) if isinstance(shape, np.bool_) else shape)
+        if sizes.ndim != 1:
+            raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")
+    return _by_sizes(indices, sizes)
 
 
 @numpy_function(static_argnames=("shape",))
-def _by_shape(indices: Any, shape: int | Sequence[int]) -> tuple[Array, ...]:
+def _by_shape(indices: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
     (indices,) = operands("unravel_index", indices)
-    return _digits(indices, as_shape("unravel_index", "shape", shape))
+    return _digits(indices, shape)
 
 
 @numpy_function
 def _by_sizes(indices: Any, sizes: Any) -> tuple[Array, ...]:
-    """`unravel_index` for an array of sizes."""
+    """`unravel_index` for sizes that promote with the indices: an array, or a list of scalars."""
     (indices,) = operands("unravel_index", indices)
-    if get_aval(sizes).ndim != 1:
-        raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")
-    left, sizes = promote_dtypes(indices, sizes)
-    if dtype_of(left) == np.bool_:
-        left, sizes = (convert(x, np.dtype(np.int32)) for x in (left, sizes))
-    return _digits(left, [sizes[i] for i in range(get_aval(sizes).shape[0])])
+    if not isinstance(sizes, list):
+        indices, sizes = promote_dtypes(indices, sizes)
+        sizes = [sizes[i] for i in range(get_aval(sizes).shape[0])]
+    sizes = operands("unravel_index", *sizes)
+    if {np.dtype(np.bool_)} == {dtype_of(x) for x in (indices, *sizes)}:
+        indices = convert(indices, np.dtype(np.int32))
+    return _digits(indices, sizes)
 
 
 def _digits(left: Any, sizes: Sequence[Any]) -> tuple[Array, ...]:

@@ -252,6 +252,10 @@ def test_sizes_that_are_truth_values_or_floats():
         (index,) = jnp.unravel_index(small, size)
         assert index.dtype == dtype and index.weak_type is isinstance(size, float)
     assert jnp.unravel_index(jnp.array([True]), jnp.array([True]))[0].dtype == "int32"
+    assert [i.item() for i in jnp.unravel_index(3, [2.0, 2.0])] == [1.0, 1.0]
+    mixed = jnp.unravel_index(3, (np.int8(2), 3))
+    assert [i.item() for i in mixed] == [1, 0] and mixed[0].dtype == "int8"
+    assert [i.item() for i in jax.jit(lambda n: jnp.unravel_index(3, (n, 2)))(2)] == [1, 1]
 
 
 def test_determinants_of_small_matrices_of_any_float_dtype():
