@@ -26,7 +26,7 @@ from pyjx.lazy import directory
 from pyjx.nn.activations import gelu, sigmoid, softplus
 from pyjx.nn.exponentials import log_softmax
 from pyjx.nn.initializers import glorot_normal, normal, ones, zeros
-from pyjx.nn.normalization import softmax
+from pyjx.nn.normalization import softmax, standardize
 from pyjx.nn.rectifiers import elu, leaky_relu, relu, selu
 
 __all__ = [
@@ -35,7 +35,8 @@ __all__ = [
     "GeneralConvTranspose", "Identity", "LeakyRelu", "LogSoftmax", "MaxPool", "Relu", "Selu",
     "Sigmoid", "Softmax", "Softplus", "SumPool", "Tanh", "elementwise", "elu", "gelu", "glorot",
     "glorot_normal", "leaky_relu", "log_softmax", "logsoftmax", "normal", "ones", "parallel",
-    "randn", "relu", "selu", "serial", "shape_dependent", "sigmoid", "softmax", "softplus", "zeros",
+    "randn", "relu", "selu", "serial", "shape_dependent", "sigmoid", "softmax", "softplus",
+    "standardize", "zeros",
 ]
 __dir__ = directory(__name__, __all__)
 

@@ -16,28 +16,35 @@ from pyjx.runtime import backends
 _NO_MESH = AbstractMesh((), ())
 
 
-def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = None, *,
-              devices: Sequence[Any] | None = None) -> Mesh:
+def make_mesh(axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
+              axis_types: Any = None, *, devices: Sequence[Any] | None = None,
+              axis_shapes: Sequence[int] | None = None) -> Mesh:
     """A mesh of the first devices.
 
     Args:
-      axis_shapes: the size of each axis.
+      axis_sizes: the size of each axis.
       axis_names: a name for each axis.
       axis_types: an `AxisType` for each axis, by default Explicit.
       devices: by default all of the default backend.
+      axis_shapes: the former name of `axis_sizes`.
 
     Raises:
-      TypeError: `axis_shapes` is no sequence.
+      TypeError: `axis_sizes` is no sequence, or it or `axis_names` is not given.
       ValueError: there are fewer devices, or other numbers of names or types than of sizes.
 
     >>> import pyjx as jax
     >>> jax.make_mesh((1,), ("x",)).shape["x"]
     1
     """
-    if isinstance(axis_shapes, int):
-        raise TypeError("make_mesh: axis_shapes is a sequence with the size of each axis, such as "
-                        f"({axis_shapes},); got {axis_shapes}.")
-    shape = tuple(axis_shapes)
+    sizes = axis_shapes if axis_sizes is None else axis_sizes
+    if sizes is None or axis_names is None:
+        missing = "axis_sizes" if sizes is None else "axis_names"
+        raise TypeError(f"make_mesh() missing required argument {missing!r}: it takes the sizes "
+                        "and the names of the axes, as in make_mesh((2, 4), ('x', 'y')).")
+    if isinstance(sizes, int):
+        raise TypeError("make_mesh: axis_sizes is a sequence with the size of each axis, such as "
+                        f"({sizes},); got {sizes}.")
+    shape = tuple(sizes)
     available = list(backends.devices() if devices is None else devices)
     size = math.prod(shape)
     if len(available) < size:

@@ -191,3 +191,13 @@ def test_shardings_without_devices():
     assert repr(sharding) == (
         "NamedSharding(mesh=AbstractMesh('x': 2, 'y': 4, axis_types=(Explicit, Explicit)), "
         "spec=P('x',))")
+
+
+def test_both_names_of_the_sizes_of_a_mesh_that_is_made():
+    want = jax.make_mesh((1,), ("x",))
+    assert jax.make_mesh(axis_sizes=(1,), axis_names=("x",)) == want
+    assert jax.make_mesh(axis_shapes=(1,), axis_names=("x",)) == want
+    with pytest.raises(TypeError, match="missing required argument 'axis_names'"):
+        jax.make_mesh((1,))
+    with pytest.raises(TypeError, match="missing required argument 'axis_sizes'"):
+        jax.make_mesh()
