@@ -135,6 +135,18 @@ def test_what_needs_a_value_says_so_and_casts_say_how_a_dtype_changes(call, line
     assert str(caught.value).split("\n")[1] == line
 
 
+@pytest.mark.parametrize("call", [
+    lambda axis: jnp.sum(X, axis), lambda axis: jnp.expand_dims(X, axis),
+    lambda axis: jnp.flip(X, axis), lambda axis: jnp.trapezoid(X, axis=axis),
+    lambda axis: jnp.partition(X, 1, axis), lambda axis: jnp.cross(X, X, axis=axis),
+    lambda axis: jnp.roll(X, 1, axis), lambda axis: jnp.moveaxis(X, axis, 0),
+    lambda axis: jnp.squeeze(X[None], axis), lambda axis: jnp.transpose(X, axis),
+    lambda axis: jnp.unique(X, axis=axis, size=2), lambda axis: jnp.tile(X, axis)])
+def test_traced_axes_are_said_to_be_traced(call):
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="decide the shape of its result"):
+        jax.jit(call)(0)
+
+
 @pytest.mark.parametrize(("name", "call"), [
     ("zeros", lambda s: jnp.zeros(3, out_sharding=s)),
     ("asarray", lambda s: jnp.asarray(jnp.asarray(X), out_sharding=s)),

@@ -51,7 +51,7 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """The axes that an int, a sequence of ints or None (for all) stands for.
 
     Raises:
-      TypeError: `axis` is none of these.
+      TypeError: `axis` is none of these; ConcretizationTypeError where it is traced.
       AxisError: an axis is out of bounds.
       ValueError: an axis is named twice.
 
@@ -62,8 +62,7 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
         return all_axes(ndim)
     if type(axis) is int:
         return (canonical_axis(axis, ndim),)
-    if isinstance(axis, Tracer):
-        concrete_or_error(None, axis, "The axes of an operation decide the shape of its result.")
+    axis = _known(axis)
     if hasattr(axis, "__index__") and not (isinstance(axis, np.ndarray) and axis.ndim):
         return (canonical_axis(axis, ndim),)
     try:
@@ -101,8 +100,19 @@ def axes_and_names(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ..
     return canonical_axes(axis, ndim), names
 
 
+def _known(x: Any) -> Any:
+    """What was given as an int or a sequence of ints; ConcretizationTypeError if that is traced."""
+    return concrete_or_error(None, x, "The axes and sizes that an operation is given decide the "
+                             "shape of its result.") if isinstance(x, Tracer) else x
+
+
 def as_tuple(x: Any) -> tuple[int, ...]:
-    """The ints that an int or a sequence of ints stands for."""
+    """The ints that an int or a sequence of ints stands for.
+
+    Raises:
+      ConcretizationTypeError: it is traced.
+    """
+    x = _known(x)
     try:
         return (index(x),)
     except TypeError:
