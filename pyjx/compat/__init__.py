@@ -53,11 +53,14 @@ def module_of(name: str) -> str:
 
     >>> module_of("stages"), module_of("numpy.linalg"), module_of("core")
     ('pyjx.stages', 'pyjx.numpy.linalg', 'pyjx.compat.core')
+    >>> module_of("lax.control_flow.loops")
+    'pyjx.lax.loops'
     """
-    if name in MODULES:
-        return MODULES[name]
-    first, dot, rest = name.partition(".")
-    return MODULES.get(first, f"pyjx.compat.{first}") + dot + rest
+    known, rest = name, ""
+    while known and known not in MODULES:  # the longest beginning that is
+        known, _, last = known.rpartition(".")
+        rest = f".{last}{rest}"
+    return MODULES.get(known, "pyjx.compat") + rest
 
 
 def __getattr__(name: str) -> ModuleType:
