@@ -29,14 +29,12 @@ _user_dtype = dtypes.check_and_canonicalize_user_dtype
 
 
 def _mask(shape: tuple[int, ...], k: Any, compare: Any) -> Any:
-    """`compare(row + k, column)`, as a host array or, while tracing, of iotas."""
-    if state.dynamic is eager_trace and not isinstance(k, Tracer):
+    """`compare(row + k, column)`, as a host array or, traced or for a traced `k`, of iotas."""
+    if state.dynamic is eager_trace and isinstance(k, int):
         return getattr(np, compare)(np.arange(shape[0])[:, None] + k, np.arange(shape[1]))
     int32 = np.dtype(np.int32)
-    rows = ops.broadcasted_iota(int32, shape, 0)
+    rows = ops.add(ops.broadcasted_iota(int32, shape, 0), convert(k, int32))
     columns = ops.broadcasted_iota(int32, shape, 1)
-    if isinstance(k, Tracer) or k:
-        rows = ops.add(rows, np.int32(k) if isinstance(k, int) else convert(k, int32))
     return (ops.eq if compare == "equal" else ops.ge)(rows, columns)
 
 

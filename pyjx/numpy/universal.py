@@ -405,9 +405,7 @@ def _replaced(function: ufunc, a: Any, places: Any, *second: Any) -> Any:
     if not aval.size:
         return a
     elements = tuple([jnp.ravel(x) for x in (places, *second)])
-    # What was asked for promoted above; the results so far may be of another dtype.
-    with configuration.numpy_dtype_promotion("standard"):
-        flat, _ = lax.scan(step, jnp.ravel(a), elements)
+    flat, _ = lax.scan(step, jnp.ravel(a), elements)
     return jnp.reshape(flat, aval.shape)
 
 
