@@ -39,7 +39,7 @@ from pyjx.engine.functions import name_of
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Dims, Tangent, Tangents, TreeDef, Value, Values
-from pyjx.lax.common import as_dtype
+from pyjx.lax.common import as_dtype, scalar_of_dtype
 from pyjx.lax.nary import operand as _operand
 
 __all__ = [
@@ -478,6 +478,12 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
     return shared(closed)
 
 
+def initial_scalar(x: Any, dtype: Any) -> Any:
+    """The value that a reduction starts with: of infinity in integers the last one before it."""
+    infinite = type(x) is float and x in (np.inf, -np.inf)
+    return scalar_of_dtype(x, dtype) if infinite else as_dtype(x, dtype)
+
+
 def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
            dimensions: Sequence[int], out_sharding: Any = None) -> Any:
     """Combine all elements along `dimensions` with a function, starting from `init_values`.
@@ -516,7 +522,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     avals = [get_aval(x) for x in flat]
     reduced_shape("reduce", avals[0], axes)
     weak = [a.weak_type and get_aval(v).weak_type for a, v in zip(avals, inits, strict=True)]
-    inits = [as_dtype(v, a.dtype) for v, a in zip(inits, avals, strict=True)]
+    inits = [initial_scalar(v, a.dtype) for v, a in zip(inits, avals, strict=True)]
     for v in inits:
         if get_aval(v).shape:
             raise ValueError("reduce found non-scalar initial value: "

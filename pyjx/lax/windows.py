@@ -25,10 +25,9 @@ from pyjx.engine.forward import jvp_flat
 from pyjx.engine.rules import jvp_by_operand, jvp_linear
 from pyjx.engine.tangents import full_aval, is_undefined_primal
 from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
-from pyjx.lax.common import as_dtype
 from pyjx.lax.convolution_shapes import named_pads, padding_pairs
 from pyjx.lax.nary import operand as _operand
-from pyjx.lax.reductions import known_value, pointwise, trace_reducer
+from pyjx.lax.reductions import initial_scalar, known_value, pointwise, trace_reducer
 
 __all__ = [
     "reduce_window", "reduce_window_max_p", "reduce_window_min_p",
@@ -488,7 +487,7 @@ def reduce_window(
     flat = [_operand("reduce_window", x, i) for i, x in enumerate(flat)]
     inits = [_operand("reduce_window (init_value)", x, i) for i, x in enumerate(inits)]
     avals = [get_aval(x) for x in flat]
-    inits = [as_dtype(v, a.dtype) for v, a in zip(inits, avals, strict=True)]
+    inits = [initial_scalar(v, a.dtype) for v, a in zip(inits, avals, strict=True)]
     params = _canonical_windows(avals[0], window_dimensions, window_strides, padding,
                                 base_dilation, window_dilation)
     if len(flat) == 1 and get_aval(inits[0]).dtype == avals[0].dtype:

@@ -117,14 +117,14 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
     Args:
       x: array.
-      condlist: conditions of the shape of `x`, or that broadcast to it.
+      condlist: conditions of the shape of `x`, or that broadcast with it.
       funclist: for each condition a function of a number, or a number; and one more for the
         elements where none holds, which are zero without it. All functions are computed for all
         elements.
       args, kw: further arguments of the functions.
 
     Returns:
-      An array of the shape and dtype of `x`.
+      An array of the dtype of `x`, and of its shape or that of the conditions.
 
     Raises:
       ValueError: there are too few or too many functions.
@@ -139,7 +139,9 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     if given not in (count, count + 1):
         raise ValueError(f"with {count} condition(s), either {count} or {count + 1} functions are "
                          f"expected; got {given}")
-    shape, dtype = get_aval(x).shape, dtype_of(x)
+    masks = [jnp.asarray(as_bool(mask)) for mask in operands("piecewise", *condlist)]
+    shape = broadcast_shapes(get_aval(x).shape, *[mask.shape for mask in masks])
+    dtype = dtype_of(x)
 
     def values(piece: Any) -> Any:
         if callable(piece):
@@ -147,9 +149,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         return stretch(convert(jnp.asarray(piece), dtype), shape)
 
     out = values(funclist[count] if given > count else 0)
-    for condition, piece in zip(condlist, funclist, strict=False):
-        mask = as_bool(operands("piecewise", condition)[0])
-        out = jnp.where(stretch(jnp.asarray(mask), shape), values(piece), out)
+    for mask, piece in zip(masks, funclist, strict=False):
+        out = jnp.where(mask, values(piece), out)
     return out
 
 

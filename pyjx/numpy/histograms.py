@@ -166,7 +166,8 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Sequence[Any] | None = No
     x, y = operands("histogram2d", x, y)
     if (isinstance(bins, (list, tuple)) or np.ndim(bins)) and len(bins) not in (1, 2):
         bins = [bins, bins]
-    rows = [lax.expand_dims(v, (0,)) for v in promote_dtypes_inexact(x, y)]
+    dtype, _ = dtypes.lattice_result_type(x, y)
+    rows = [lax.expand_dims(convert(v, dtype), (0,)) for v in (x, y)]
     sample = ufuncs.as_array(lax.concatenate(rows, 0)).T
     counts, edges = histogramdd(sample, bins, range, weights, density)
     return counts, edges[0], edges[1]
@@ -190,9 +191,10 @@ def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
     >>> jax.numpy.histogramdd(jax.numpy.array([[0.0], [1.0]]), bins=2)[0].tolist()
     [1, 1]
     """
-    (sample,) = promote_dtypes_inexact(*operands("histogramdd", sample))
+    (sample,) = operands("histogramdd", sample)
     count, dims = get_aval(sample).shape
     if weights is None:
+        (sample,) = promote_dtypes_inexact(sample)
         weights = lax.full((count,), 1, dtypes.default_int_dtype())
     else:
         sample, weights = promote_dtypes_inexact(sample, *operands("histogramdd", weights))

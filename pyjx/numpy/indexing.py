@@ -495,6 +495,9 @@ class IndexUpdateRef:
                 raise
         if type(y) is bool and dtypes.issubdtype(x.aval.dtype, np.integer):
             y = int(y)  # which integers take however strict promotion is
+        elif type(y) is int and y > np.iinfo(dtypes.default_int_dtype()).max and (
+                _holds(x.aval.dtype, y)):
+            y = x.aval.dtype.type(y)
         pattern, values = parse(x.aval.shape, self.index, wrap_negative_indices)
         if configuration.strict_indices.value:
             check_bounds(x.aval.shape, pattern, values)
@@ -520,6 +523,10 @@ class IndexUpdateRef:
 
 def _values_of(y: Any) -> Any:
     return jnp.asarray(y)
+
+
+def _holds(dtype: Any, y: int) -> bool:
+    return dtype in dtypes.integer_dtypes and y <= int(dtypes.iinfo(dtype).max)
 
 
 def _update_method(name: str, method: str, doc: str) -> Any:

@@ -195,7 +195,8 @@ def _nan_variance(a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, wher
                   ) -> Any:
     a = _operand("nanvar", a)
     where = reductions.check_where("nanvar", where)
-    if where is not None and not get_aval(a).shape:  # as many values as the mask has, each alone
+    if where is not None and get_aval(where).shape and not get_aval(a).shape:
+        # as many values as the mask has, each alone
         axis = () if axis is None else axis
         a = stretch(a, get_aval(where).shape)
     aval = get_aval(a)

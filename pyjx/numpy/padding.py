@@ -198,16 +198,17 @@ def _statistic(x: Any, widths: Pairs, stat: Callable[..., Any], length: Any) -> 
             if not first or not last:
                 raise ValueError("stat_length of 0 yields no value for padding")
         before, after = (
-            _rounded(stat(part, axis=axis, keepdims=True), aval.dtype)
+            _rounded(stat(part, axis=axis, keepdims=True), aval)
             for part in (_part(x, 0, first, axis), _part(x, n - last, n, axis)))
         x = _surrounded(x, _repeated(before, a, axis), _repeated(after, b, axis), axis)
     return x
 
 
-def _rounded(x: Any, dtype: Any) -> Any:
-    if dtypes.issubdtype(dtype, np.integer) and dtypes.issubdtype(get_aval(x).dtype, np.floating):
+def _rounded(x: Any, aval: Any) -> Any:
+    """The values in the type of an array; integers are the nearest ones."""
+    if aval.dtype in dtypes.integer_dtypes and get_aval(x).dtype in dtypes.floating_dtypes:
         x = rounding.round(x)
-    return convert(x, dtype)
+    return convert(x, aval.dtype, aval.weak_type)
 
 
 _stats: dict[str, Callable[..., Any]] = {

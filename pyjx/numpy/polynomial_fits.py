@@ -51,8 +51,10 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     """
     arrays = operands("polyfit", x, y, *(() if w is None else (w,)))
     # Weak types are of no account, but for that of the values.
-    arrays = promote_dtypes_inexact(*[a if i == 1 else strong(a)
-                                      for i, a in enumerate(arrays)])
+    stronger = [a if i == 1 else strong(a) for i, a in enumerate(arrays)]
+    arrays = promote_dtypes_inexact(*stronger[:2])
+    if w is not None:
+        arrays += promote_dtypes_inexact(stronger[2])
     deg = operator.index(deg)
     shapes = [get_aval(a).shape for a in arrays]
     if deg < 0:

@@ -301,3 +301,94 @@ def test_jacobians_of_results_that_have_none_are_zeros_of_their_dtypes():
     jacobian = jax.jacfwd(lambda x: (x > 1, jnp.argmax(x)))(x)
     assert [y.dtype for y in jacobian] == ["bool", "int64"]
     assert [y.shape for y in jacobian] == [(2, 2), (2,)] and not jnp.any(jacobian[0])
+
+
+def test_weak_types_of_matrices_and_rotations():
+    weak, square = ones("float64", weak=True), jax.ShapeDtypeStruct((3, 3), "float64",
+                                                                    weak_type=True)
+    for mode in ("maximum", "minimum", "mean", "median"):
+        assert typed(lambda x, mode=mode: jnp.pad(x, 1, mode), weak) == ["float64*"]
+    assert typed(jnp.linalg.slogdet, square) == ["float64", "float64"]
+    assert typed(lambda x: jnp.linalg.slogdet(x[:2, :2]), square) == ["float64*", "float64*"]
+    assert typed(lambda x: jax.jvp(jnp.linalg.slogdet, (x,), (x,)), square) == ["float64"] * 4
+    assert typed(lambda x: jax.scipy.linalg.convolution_matrix(x, 2), weak) == ["float64"]
+    turned = jax.scipy.linalg.schur(jnp.broadcast_to(1j, (2, 2)), output="complex")
+    assert [x.weak_type for x in turned] == [False, False]
+    rotation = jax.scipy.spatial.transform.Rotation
+    for form, want in (("as_quat", "*"), ("as_rotvec", "*"), ("magnitude", "*"),
+                       ("as_matrix", "")):
+        assert typed(lambda x, form=form: getattr(rotation.from_quat(jnp.tile(x, 2)), form)(),
+                     weak) == ["float64" + want]
+    assert typed(lambda x: rotation.from_euler("x", x[0]).quat, weak) == ["float64"]
+
+
+@pytest.mark.parametrize(("name", "count", "strong"), [
+    ("beta.logpdf", 5, (0,)), ("beta.pdf", 3, (0,)), ("nbinom.logpmf", 4, (0,)),
+    ("betabinom.logpmf", 5, (0, 4)), ("chi2.cdf", 4, (0, 3)), ("chi2.logsf", 4, (0, 3)),
+])
+def test_which_weak_arrays_make_densities_strong(name, count, strong):
+    family, form = name.split(".")
+    fun = getattr(getattr(jax.scipy.stats, family), form)
+    for place in range(count):
+        args = [0.5] * place, [0.5] * (count - place - 1)
+        want = "float64" if place in strong else "float64*"
+        assert typed(lambda x, args=args: fun(*args[0], x, *args[1]),
+                     ones("float64", weak=True)) == [want]
+
+
+def test_determinants_of_halves_have_logarithms():
+    for dtype in ("float16", "bfloat16"):
+        sign, logarithm = jnp.linalg.slogdet(jnp.array([[200, 0], [0, -400]], dtype))
+        assert sign == -1 and sign.dtype == logarithm.dtype == dtype
+        assert abs(float(logarithm) - np.log(80000)) < 0.05
+        with pytest.raises(TypeError, match="slogdet does not accept"):
+            jnp.linalg.slogdet(jnp.eye(3, dtype=dtype))
+
+
+def test_integers_that_only_the_array_holds():
+    for x64, dtype, value in ((False, "uint32", 2**31), (True, "uint64", 2**63)):
+        with jax.enable_x64(x64):
+            x = jnp.zeros(3, dtype)
+            for y in (x.at[0].set(value), x.at[0].add(value),
+                      jax.jit(lambda x, value=value: x.at[0].max(value))(x)):
+                assert y.dtype == dtype and y.tolist() == [value, 0, 0]
+            with pytest.raises(OverflowError):
+                jnp.zeros(3, dtype.removeprefix("u")).at[0].set(value)
+            with pytest.raises(OverflowError):
+                x.at[0].set(2 * value)
+
+
+def test_infinity_in_integers_is_the_last_of_them():
+    for dtype in ("int8", "uint8", "int64"):
+        x = jnp.array([1, 0, 3, 1], dtype)
+        highest = jax.lax.reduce_window(x, -np.inf, jax.lax.max, (2,), (1,), "SAME")
+        lowest = jax.lax.reduce_window(x, np.inf, jax.lax.min, (2,), (1,), "SAME")
+        assert highest.dtype == lowest.dtype == dtype
+        assert highest.tolist() == [1, 3, 3, 1] and lowest.tolist() == [0, 0, 1, 1]
+        assert jax.lax.reduce(x, -np.inf, jax.lax.max, (0,)) == 3
+
+
+def test_types_of_densities_and_fits():
+    assert typed(lambda x, y, w: jnp.histogram2d(x, y, 3, weights=w)[0], ones("uint8"),
+                 ones(bool), ones("bfloat16")) == ["bfloat16"]
+    assert typed(lambda x, y, w: jnp.histogram2d(x, y, 3, weights=w)[0],
+                 ones("float64", weak=True), ones("uint8"), ones("float16")) == ["float64"]
+    assert typed(lambda x, w: jnp.polyfit(x, x, 1, w=w), ones("float16"),
+                 ones("uint8")) == ["float32"]
+    grid = jax.scipy.interpolate.RegularGridInterpolator
+    for method in ("linear", "nearest"):
+        fit = lambda v, method=method: grid((np.arange(2.0, dtype="float32"),), v, method)(  # noqa: E731
+            np.array([0.5], "float32"))
+        assert typed(fit, ones("int64", weak=True))[0].endswith("*") is (method == "nearest")
+        assert typed(fit, ones("float16")) == [
+            "float32" if method == "linear" else "float16"]
+    frequencies, power = jax.scipy.signal.csd(jnp.array([1.0, -1, 1]), None, nperseg=3)
+    assert frequencies.dtype == power.dtype == "float64"
+
+
+def test_shapes_of_pieces_and_means():
+    choice = jnp.array([True, False, True])
+    assert jnp.piecewise(1, [choice], [2, 3]).tolist() == [2, 3, 2]
+    assert jnp.piecewise(jnp.arange(3.0), [choice[:, None]], [lambda x: x, 7]).tolist() == [
+        [0, 1, 2], [7, 7, 7], [0, 1, 2]]
+    assert jnp.nanvar(2.0, where=True, mean=jnp.array([1.0, 3.0])) == 2

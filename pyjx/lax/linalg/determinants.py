@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
@@ -24,7 +25,6 @@ from pyjx.lax.linalg.matrices import (
     take_rows,
     typed,
     typed_real,
-    weak_as_operands,
 )
 from pyjx.lax.linalg.pivoted_factors import lu
 from pyjx.lax.linalg.reflectors import geqrf_p
@@ -123,11 +123,20 @@ def det(x: Any) -> Any:
 # -- its sign and logarithm ------------------------------------------------------------------------
 
 
-@weak_as_operands
+def slogdet(x: Any, method: str) -> list[Any]:
+    """The signs and logarithms; those of up to 2 rows by `lu` in any float dtype."""
+    dtype = get_aval(x).dtype
+    small = method == "lu" and get_aval(x).shape[-1] in (1, 2)
+    if not small or dtype not in (np.float16, dtypes.bfloat16):
+        return slogdet_p.bind(x, method=method)  # type: ignore[no-any-return]
+    wide = slogdet_p.bind(lax.convert_element_type(x, np.float32), method=method)
+    return [lax.convert_element_type(y, dtype) for y in wide]
+
+
 def _slogdet_shape(x: ShapedArray, *, method: str) -> list[ShapedArray]:
     check_operands("slogdet", (x,), (2,))
-    check_square("slogdet", x)
-    return [typed(x), typed_real(x)]
+    weak = x.weak_type and method == "lu" and check_square("slogdet", x) in (1, 2)
+    return [typed(x).update(weak_type=weak), typed_real(x).update(weak_type=weak)]
 
 
 def _slogdet(x: Value, *, method: str) -> list[Value]:
@@ -156,6 +165,8 @@ def _slogdet_jvp(primals: Values, tangents: Tangents, *, method: str) -> tuple[V
     (x,), (dx,) = primals, tangents
     sign, logarithm = slogdet_p.bind(x, method=method)
     change = _trace(solve(x, dx))
+    if not get_aval(sign).weak_type:
+        change = lax.convert_element_type(change, get_aval(change).dtype)
     if not is_complex(x):
         return [sign, logarithm], [Zero.of_primal(sign), change]
     turn = lax.complex(lax.full_like(logarithm, 0), lax.imag(change))

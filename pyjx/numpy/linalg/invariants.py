@@ -61,7 +61,8 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
 
     Raises:
       ValueError: the matrices are not square, or there is no such method.
-      TypeError: the dtype is none of those that LAPACK has, such as float16.
+      TypeError: the matrices have more than two rows, or the method is `qr`, and the dtype is none
+        of those that LAPACK has, such as float16.
 
     >>> import pyjx as jax
     >>> sign, logarithm = jax.numpy.linalg.slogdet(jax.numpy.array([[2.0, 0.0], [0.0, -0.5]]))
@@ -74,7 +75,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     if method not in ("lu", "qr"):
         raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), "
                          "and 'qr'.")
-    return SlogdetResult(*determinants.slogdet_p.bind(a, method=method))
+    return SlogdetResult(*determinants.slogdet(a, method))
 
 
 @numpy_function(static_argnames=("hermitian",))

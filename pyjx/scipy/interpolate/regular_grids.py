@@ -9,7 +9,8 @@ from typing import Any
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
-from pyjx.numpy.promotion import check_arraylike
+from pyjx.numpy.promotion import check_arraylike, operands, promote_dtypes_inexact
+from pyjx.numpy.ufuncs import as_array
 from pyjx.tree_util import register_pytree_node_class
 
 
@@ -44,12 +45,11 @@ class RegularGridInterpolator:
         check_arraylike("RegularGridInterpolator", values, *points)
         self.method, self.fill_value = method, fill_value
         self.bounds_error: bool = bounds_error
-        self.values = jnp.asarray(values)
+        (self.values,) = map(as_array, promote_dtypes_inexact(*operands(
+            "RegularGridInterpolator", values)))
         if len(points) > self.values.ndim:
             raise ValueError(f"there are {len(points)} point arrays, but values has "
                              f"{self.values.ndim} dimensions")
-        if not jnp.issubdtype(self.values.dtype, jnp.inexact):
-            self.values = self.values.astype(float)
         if fill_value is not None:
             check_arraylike("RegularGridInterpolator", fill_value)
             if not jnp.can_cast(jnp.asarray(fill_value).dtype, self.values.dtype, "same_kind"):
@@ -105,7 +105,7 @@ class RegularGridInterpolator:
             for p, y in zip(self.grid, x, strict=True):
                 outside = outside | (y < p[0]) | (y > p[-1])
             outside = outside.reshape(outside.shape + (1,) * (out.ndim - outside.ndim))
-            out = jnp.where(outside, jnp.asarray(self.fill_value, out.dtype), out)
+            out = jnp.where(outside, self.fill_value, out)
         return out
 
     @staticmethod

@@ -8,7 +8,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.avals import get_aval
 from pyjx.lax.nary import complex_dtype
-from pyjx.numpy.promotion import narrowed, operands, promote_dtypes_inexact
+from pyjx.numpy.promotion import convert, narrowed, operands, promote_dtypes_inexact
 
 
 def arrays(name: str, *args: Any) -> list[Any]:
@@ -38,9 +38,7 @@ def square(name: str, x: Any) -> Any:
 
 
 def as_complex(x: Any) -> Any:
-    dtype = get_aval(x).dtype
-    wide = complex_dtype(dtype)
-    return x if dtype == wide else lax.convert_element_type(x, wide)
+    return convert(x, complex_dtype(get_aval(x).dtype))
 
 
 def as_columns(a: Any, b: Any, name: str) -> tuple[Any, bool]:

@@ -246,7 +246,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     n = as_int("convolution_matrix", "n", n)
     if n <= 0:
         raise ValueError(f"n must be a positive integer; got {n}.")
-    a = _vector("convolution_matrix", a)
+    a = strong(_vector("convolution_matrix", a))
     m = get_aval(a).shape[-1]
     if mode not in ("full", "valid", "same"):
         raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")

@@ -226,7 +226,7 @@ def csd(x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None
 
     Args:
       x: array.
-      y: array, or None for `x` itself.
+      y: array, or None for `x` itself, whose density is real.
       fs, window, nperseg, noverlap, nfft, detrend, return_onesided, axis: as for `stft`.
       scaling: "density" for powers per frequency, "spectrum" for powers.
       average: "mean" or "median" of the segments.
@@ -241,12 +241,12 @@ def csd(x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None
     [0.0, 0.0, 4.0]
     """
     return _density(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling,
-                    axis, average, False)
+                    axis, average)
 
 
 def _density(x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap: int | None,
              nfft: int | None, detrend: Any, return_onesided: bool, scaling: str, axis: int,
-             average: str, real: bool) -> tuple[Array, Array]:
+             average: str) -> tuple[Array, Array]:
     if y is None:
         check_arraylike("csd", x)
         (x,) = (as_array(a) for a in promote_dtypes_inexact(x))
@@ -257,7 +257,7 @@ def _density(x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap
             raise ValueError("x and y must have the same number of dimensions, got shapes "
                              f"{x.shape} and {y.shape}")
     freqs, _, out = _spectral(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided,
-                              scaling, axis, None, False, average, real)
+                              scaling, axis, None, False, average, y is None)
     return freqs, out
 
 
@@ -275,7 +275,7 @@ def welch(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = Non
     [0.0, 0.0, 4.0]
     """
     return _density(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling,
-                    axis, average, True)
+                    axis, average)
 
 
 @api_boundary

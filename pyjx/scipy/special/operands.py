@@ -64,17 +64,28 @@ def strongly(fun: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def strong_of(*names: str) -> Callable[[Callable[P, Array]], Callable[P, Array]]:
+    """Decorator: where one of these arguments is an array, the result has no weak type, as in JAX.
+    """
+
+    def decorated(fun: Callable[P, Array]) -> Callable[P, Array]:
+        signature = inspect.signature(fun)
+
+        @functools.wraps(fun)
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> Array:
+            out = fun(*args, **kwargs)
+            given = signature.bind(*args, **kwargs).arguments
+            ranked = [name for name in names if name in given and get_aval(given[name]).shape]
+            return strong_throughout(out) if ranked else out
+
+        return wrapped
+
+    return decorated
+
+
 def strong_of_arrays(fun: Callable[P, Array]) -> Callable[P, Array]:
     """The function, whose result for an array as first argument has no weak type, as in JAX."""
-    signature = inspect.signature(fun)
-
-    @functools.wraps(fun)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Array:
-        out = fun(*args, **kwargs)
-        first = next(iter(signature.bind(*args, **kwargs).arguments.values()))
-        return strong_throughout(out) if get_aval(first).shape else out
-
-    return wrapped
+    return strong_of(next(iter(inspect.signature(fun).parameters)))(fun)
 
 
 def strong_of_first(fun: Callable[P, Array]) -> Callable[P, Array]:

@@ -12,7 +12,7 @@ from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
 from pyjx.scipy.special.logarithms import log_probability, xlog1py_of, xlogy_of
-from pyjx.scipy.special.operands import strong_of_arrays
+from pyjx.scipy.special.operands import strong_of_arrays, weak_as
 from pyjx.scipy.stats.parameters import nan_unless, reals
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
@@ -20,6 +20,7 @@ __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
+@strong_of_arrays
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of the density.
 
@@ -33,7 +34,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
     outside = (y < 0) | (y > 1)
     y = jnp.where(outside, 0.5, y)
     log = xlogy_of(a - 1, y) + xlog1py_of(b - 1, -y) - betaln_of(a, b) - jnp.log(scale)
-    return jnp.where(outside, -math.inf, log)
+    return weak_as(jnp.where(outside, -math.inf, log), x, a, b, loc, scale)
 
 
 @numpy_function

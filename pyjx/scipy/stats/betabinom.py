@@ -10,6 +10,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
+from pyjx.scipy.special.operands import strong_of, weak_as
 from pyjx.scipy.stats.parameters import nan_unless, reals
 
 __all__ = ["logpmf", "pmf"]
@@ -17,6 +18,7 @@ __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
+@strong_of("k", "loc")
 def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
     """The logarithm of the probability of k.
 
@@ -31,7 +33,7 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Array:
     k = jnp.where(outside, 0, k)
     ways = -jnp.log(n + 1) - betaln_of(n - k + 1, k + 1)
     log = ways + betaln_of(k + a, n - k + b) - betaln_of(a, b)
-    return jnp.where(outside, -math.inf, log)
+    return weak_as(jnp.where(outside, -math.inf, log), k, n, a, b, loc)
 
 
 @numpy_function

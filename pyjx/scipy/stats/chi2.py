@@ -9,7 +9,7 @@ from pyjx.core.array_type import Array
 from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import operands, promote_dtypes_inexact
-from pyjx.scipy.special.operands import strong_of_arrays, strong_of_first
+from pyjx.scipy.special.operands import strong_of, strong_of_arrays, strong_of_first
 from pyjx.scipy.stats import gamma
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
@@ -47,6 +47,7 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of("scale")
 @strong_of_first
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values up to x.
@@ -59,6 +60,7 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of("scale")
 @strong_of_first
 def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of `cdf`.
@@ -71,6 +73,7 @@ def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of("scale")
 @strong_of_first
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The probability of values above x: 1 - `cdf`.
@@ -83,6 +86,7 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 @numpy_function
+@strong_of("scale")
 @strong_of_first
 def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """The logarithm of `sf`.

@@ -11,6 +11,7 @@ from pyjx.lazy import directory
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.scipy.special.gammas import betaln_of
 from pyjx.scipy.special.logarithms import xlog1py_of, xlogy_of
+from pyjx.scipy.special.operands import strong_of_arrays, weak_as
 from pyjx.scipy.stats.parameters import nan_unless, reals
 
 __all__ = ["logpmf", "pmf"]
@@ -18,6 +19,7 @@ __dir__ = directory(__name__, __all__)
 
 
 @numpy_function
+@strong_of_arrays
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
     """The logarithm of the probability of k.
 
@@ -32,7 +34,7 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
     k = jnp.where(outside, 0, k)
     ways = -betaln_of(n, k + 1) - jnp.log(n + k)
     log = ways + xlogy_of(n, p) + xlog1py_of(k, -p)
-    return jnp.where(outside, -math.inf, log)
+    return weak_as(jnp.where(outside, -math.inf, log), k, n, p, loc)
 
 
 @numpy_function

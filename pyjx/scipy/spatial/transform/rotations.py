@@ -21,7 +21,7 @@ def _floats(x: Any) -> Array:
 
 
 def _normalized(x: Array) -> Array:
-    return x / jnp.linalg.norm(x, axis=-1, keepdims=True)
+    return x / jnp.sqrt(jnp.vecdot(x, x))[..., None]
 
 
 def _product(p: Array, q: Array) -> Array:
@@ -90,10 +90,10 @@ class Rotation(NamedTuple):
           ValueError: `seq` is no such sequence, or the number of angles differs.
         """
         axes, fixed = _axes_of(seq)
-        angles = _floats(angles)
+        angles = strong(_floats(angles))
         angles = jnp.deg2rad(angles) if degrees else angles
         if len(axes) == 1 and (angles.ndim == 0 or angles.shape[-1] != 1):
-            angles = (angles if angles.ndim else strong(angles))[..., None]
+            angles = angles[..., None]
         if angles.ndim == 0 or angles.shape[-1] != len(axes):
             raise ValueError(f"expected {len(axes)} angles for the axes {seq}, got shape "
                              f"{angles.shape}")
@@ -174,7 +174,7 @@ class Rotation(NamedTuple):
         symmetric = i == k
         k = 3 - i - j if symmetric else k
         sign = (i - j) * (j - k) * (k - i) // 2
-        q = self.quat
+        q = strong(self.quat)
         x, y, z, w = q[..., i], q[..., j], q[..., k] * sign, q[..., 3]
         a, b, c, d = (w, x, y, z) if symmetric else (w - y, x + z, y + w, z - x)
         middle = 2 * jnp.arctan2(jnp.hypot(c, d), jnp.hypot(a, b))
@@ -202,7 +202,7 @@ class Rotation(NamedTuple):
             [2 * (x * y + z * w), -x * x + y * y - z * z + w * w, 2 * (y * z - x * w)],
             [2 * (x * z - y * w), 2 * (y * z + x * w), -x * x - y * y + z * z + w * w],
         ]
-        return jnp.stack([jnp.stack(row, -1) for row in rows], -2)
+        return strong(jnp.stack([jnp.stack(row, -1) for row in rows], -2))
 
     def as_mrp(self) -> Array:
         """Modified Rodrigues parameters, of shape (..., 3)."""
@@ -213,7 +213,7 @@ class Rotation(NamedTuple):
         """Vectors of shape (..., 3) along the axis, as long as the angle."""
         q = jnp.where(self.quat[..., 3:] < 0, -self.quat, self.quat)
         v, w = q[..., :3], q[..., 3:]
-        square = (v * v).sum(-1, keepdims=True)
+        square = jnp.vecdot(v, v)[..., None]
         small = square < 1e-6
         sine = jnp.sqrt(jnp.where(small, 1, square))
         out = v * jnp.where(small, 2 + square / 3, 2 * jnp.arctan2(sine, w) / sine)
@@ -246,7 +246,8 @@ class Rotation(NamedTuple):
 
     def magnitude(self) -> Array:
         """The angle, in [0, pi]."""
-        sine = jnp.linalg.norm(self.quat[..., :3], axis=-1)
+        v = self.quat[..., :3]
+        sine = jnp.sqrt(jnp.vecdot(v, v))
         return 2 * jnp.arctan2(sine, jnp.abs(self.quat[..., 3]))
 
     def mean(self, weights: Any = None) -> Rotation:
