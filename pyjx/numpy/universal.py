@@ -394,13 +394,18 @@ def _accumulated(function: ufunc, a: Any, axis: int, dtype: Any) -> Any:
 def _replaced(function: ufunc, a: Any, places: Any, *second: Any) -> Any:
     body = function.__wrapped__
     dtype = eval_shape(body, *[_scalar_of(x) for x in (a, *second)]).dtype
+    # Results so far may be of another dtype than `a` was, which promotion need not allow.
+    with configuration.numpy_dtype_promotion("standard"):
+        combined = dtypes.result_type(dtype, *second)
+    changes = dtype != get_aval(a).dtype
     a = convert(a, dtype)
     aval = get_aval(a)
 
     def step(flat: Any, element: Any) -> tuple[Any, None]:
         place, *others = element
-        new = convert(body(flat.at[place].get(mode="clip"), *others), dtype)
-        return flat.at[place].set(new, mode="drop"), None
+        taken = (flat.at[place].get(mode="clip"), *others)
+        new = body(*[convert(x, combined) for x in taken] if changes else taken)
+        return flat.at[place].set(convert(new, dtype), mode="drop"), None
 
     if not aval.size:
         return a
