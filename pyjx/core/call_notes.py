@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dis import get_instructions
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from inspect import signature
 from types import CodeType, FrameType
 from typing import Any
@@ -37,13 +37,11 @@ def note_call(exc: Exception, name: str | None, args: Sequence[Any], kwargs: Map
     """
     caller = sys._getframe(1).f_back
     try:
-        if caller is None or _users_function_ran(exc):
-            return
         frame = _outermost_internal(caller)
         fun = None if frame is None else _function_of(frame)
         if frame is not None:
             name = public_name(fun)
-        if name is not None and not _tells(exc, name):
+        if name is not None and not _users_function_ran(exc) and not _tells(exc, name):
             given = _by_position_and_name(args, kwargs) if frame is None else _given_to(fun, frame)
             exc.add_note(f"{_NOTE} {name}({', '.join(given)}).")
     except Exception:
@@ -59,12 +57,12 @@ def _users_function_ran(exc: Exception) -> bool:
     return False
 
 
-def _outermost_internal(frame: FrameType) -> FrameType | None:
+def _outermost_internal(frame: FrameType | None) -> FrameType | None:
     """The frame of the function that the user called to come to this one; None if that is the
     user's own."""
-    found, outer = None, frame
-    while outer is not None and is_internal(outer.f_code.co_filename):
-        found, outer = outer, outer.f_back  # type: ignore[assignment]
+    found = None
+    while frame is not None and is_internal(frame.f_code.co_filename):
+        found, frame = frame, frame.f_back
     return found
 
 
@@ -144,9 +142,15 @@ def _shown(x: Any, depth: int = 0) -> str:
     if not isinstance(x, type):
         shape = getattr(x, "shape", None)
         if isinstance(shape, tuple) and hasattr(x, "dtype"):
-            return f"{x.dtype}[{','.join(map(str, shape))}]"
+            return f"{_dtype_name(x.dtype)}[{','.join(map(str, shape))}]"
     name = getattr(x, "__qualname__", None)  # of a function or class
     return name if isinstance(name, str) else f"<{kind.__qualname__}>"
+
+
+@lru_cache(64)
+def _dtype_name(dtype: Any) -> str:
+    """NumPy takes long to say it."""
+    return str(dtype)
 
 
 def _container(x: Any, depth: int) -> str:

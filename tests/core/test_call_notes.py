@@ -123,3 +123,11 @@ def test_no_call_is_shown_of_functions_that_users_cannot_name():
     assert call_notes.public_name(inner) is None
     assert call_notes.public_name(jax.Array.__add__) is None
     assert call_notes.public_name(jnp.sum) == "sum"
+
+
+def test_frames_are_looked_at_once_for_a_note(monkeypatch):
+    """An error passes several boundaries, of which one is the user's."""
+    asked = []
+    monkeypatch.setattr(call_notes, "_users_function_ran", lambda exc: asked.append(exc))
+    assert notes_of(lambda: jnp.sum(X, axis=7)) == ["The call was sum(float32[2,3], axis=7)."]
+    assert len(asked) == 1
