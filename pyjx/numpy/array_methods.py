@@ -110,27 +110,31 @@ _UNARY: dict[str, Any] = {
 }
 
 
-_OPERATORS = [f"__{name}__" for name in (
-    "getitem", "pow", "rpow", *_UNARY, *_BINARY, *[f"r{name}" for name in _BINARY])]
+# The special methods, by the operators that they are.
+OPERATORS: dict[str, str] = {
+    **{f"__{name}__": name for name in (*_UNARY, *_COMPARISONS)},
+    **{f"__{side}{name}__": name for name in (*_BINARY, "pow") for side in ("", "r")},
+}
+
+
+def _operator(symbol: str, name: str) -> tuple[Any, Any]:
+    """A special method of tracers, and of arrays."""
+    if name in _UNARY:
+        return _UNARY[name].__wrapped__, _UNARY[name]
+    reflected = symbol != f"__{name}__"
+    if name == "pow":  # an exponent that is a Python int is part of the program
+        body = _body(symbol, powers.power, reflected)
+        return body, body
+    body = _body(symbol, {**_BINARY, **_COMPARISONS}[name], reflected)
+    return body, op_jit(body)
 
 
 def _install_operators() -> None:
-    bodies = []
-    for name, function in _BINARY.items():
-        bodies.append(_body(f"__{name}__", function, False))
-        bodies.append(_body(f"__r{name}__", function, True))
-    for name, function in _COMPARISONS.items():
-        bodies.append(_body(f"__{name}__", function, False))
-    for body in bodies:
-        setattr(Tracer, body.__name__, body)
-        setattr(ArrayImpl, body.__name__, op_jit(body))
-    # An exponent that is a Python int is part of the program, so these are no C++ callables.
-    for body in (_body("__pow__", powers.power, False), _body("__rpow__", powers.power, True)):
-        setattr(Tracer, body.__name__, body)
-        setattr(ArrayImpl, body.__name__, body)
-    for name, function in _UNARY.items():
-        setattr(ArrayImpl, f"__{name}__", function)
-        setattr(Tracer, f"__{name}__", function.__wrapped__)
+    for symbol, name in OPERATORS.items():
+        of_tracers, of_arrays = _operator(symbol, name)
+        # Libraries take them from the class that users name: `jax.Array.__add__` is a function.
+        for cls, method in ((Tracer, of_tracers), (ArrayImpl, of_arrays), (Array, of_arrays)):
+            setattr(cls, symbol, method)
     # Classes that define __eq__ lose their hash.
     ArrayImpl.__hash__ = None  # type: ignore[assignment]
 
@@ -586,7 +590,8 @@ def install() -> None:
     _set(ArrayImpl, "__iter__", iteration.rows)
     _set(ArrayImpl, "__reversed__", iteration.backwards)
     _set(Tracer, "reshape", _tracer_reshape)
-    _set(ArrayImpl, "__getitem__", _array_getitem)
+    for cls in (ArrayImpl, Array):
+        _set(cls, "__getitem__", _array_getitem)
     _set(Tracer, "__getitem__", _tracer_getitem)
     _set(Tracer, "__iter__", _tracer_iter)
     _set(Tracer, "__reversed__", _tracer_reversed)
@@ -632,12 +637,9 @@ _DOCS = {
 
 
 def _show_attributes(base: Any) -> None:
-    """Give the class that users name what arrays have, for help() and editors, and operators, which
-    libraries take from it as functions (`jax.Array.__getitem__`)."""
+    """Give the class that users name what arrays have, for help() and editors."""
     base.__doc__ = "The type of arrays, for annotations and isinstance checks; of tracers too."
     for name, attribute in list(vars(ArrayImpl).items()):
-        if name in _OPERATORS:
-            setattr(base, name, attribute)
         if name.startswith("_") or name in ("device_buffer", "device_buffers"):
             continue
         doc = _DOCS.get(name)
@@ -648,4 +650,4 @@ def _show_attributes(base: Any) -> None:
         setattr(base, name, attribute)
 
 
-__all__ = ["install"]
+__all__ = ["OPERATORS", "install"]

@@ -258,15 +258,11 @@ def _refuses(name: str, symbol: str) -> Any:
     return operator
 
 
-for _name, _symbols in {
-    "add": "add radd", "sub": "sub rsub", "mul": "mul rmul", "div": "truediv rtruediv",
-    "floor_divide": "floordiv rfloordiv", "rem": "mod rmod", "pow": "pow rpow", "neg": "neg",
-    "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "and": "and rand", "or": "or ror",
-    "xor": "xor rxor", "left_shift": "lshift rlshift", "right_shift": "rshift rrshift",
-    "divmod": "divmod rdivmod", "not": "invert", "dot_general": "matmul rmatmul", "abs": "abs",
-}.items():
-    for _symbol in _symbols.split():
-        setattr(PRNGKeyArray, f"__{_symbol}__", _refuses(_name, f"__{_symbol}__"))
+_OPERATIONS = {"truediv": "div", "floordiv": "floor_divide", "mod": "rem", "invert": "not",
+               "lshift": "left_shift", "rshift": "right_shift", "matmul": "dot_general"}
+for _symbol, _name in array_methods.OPERATORS.items():
+    if _symbol not in vars(PRNGKeyArray):  # which can be compared
+        setattr(PRNGKeyArray, _symbol, _refuses(_OPERATIONS.get(_name, _name), _symbol))
 
 
 def _has_not(name: str) -> Any:

@@ -102,6 +102,7 @@ def test_operators_are_functions_of_the_class():
     assert float(jax.Array.__getitem__(x, 1)) == 1
     assert float(jax.jit(lambda x: jax.Array.__getitem__(x, 2))(x)) == 2
     assert jax.Array.__add__(x, 2).tolist() == [2, 3, 4]
+    assert jax.Array.__lt__(x, 1).tolist() == [True, False, False]
     assert jax.Array.__rsub__(x, 2).tolist() == [2, 1, 0]
     assert jax.Array.__neg__(x).tolist() == [0, -1, -2]
     assert jax.Array.__pow__(x, 2).tolist() == [0, 1, 4]
